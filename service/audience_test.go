@@ -380,7 +380,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		Finding.text
 		InspectedJob.name InspectedJob.namespace InspectedJob.uid InspectedNode.group InspectedNode.name
 		InspectedTask.name InspectedTask.role InspectedTask.uid JobShare.uid
-		LeftOut.job LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
+		LeftOut.detail LeftOut.job LeftOut.kind LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
 		NodeGroupTerms.preferred NodeGroupTerms.required NodeUnschedulable.detail
 		PendingGroup.text PluginShares.plugin
 		Queue.name Queue.parent QueueShare.name QueueStanding.name Reason.detail Reason.plugin Reason.role Reason.text

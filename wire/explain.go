@@ -31,7 +31,7 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs",
 		"PendingGroup":       "verdict check reason jobs:aJob text",
 		"LeftOutExplanation": "left_out text",
-		"LeftOut":            "cause namespace name queue job scheduler",
+		"LeftOut":            "cause namespace name queue job scheduler kind detail",
 		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
 			"gated_tasks needed_tasks conditions text",
 		"Finding": "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text",

@@ -336,26 +336,32 @@ func Depth(m *model.Model, maximum int64) error {
 
 // levelsOf returns how many levels of queues there are. The parent of the root counts for nothing, as in every policy.
 func levelsOf(m *model.Model) int64 {
-	// A queue below a circle never has another level than this.
-	const circular = -1
-	parent := func(q model.QueueID) (model.QueueID, bool) {
+	levels := Levels(len(m.Queues), func(q int) (int, bool) {
 		if m.Queues[q].Name == hierarchy.Root {
-			return model.None, false
+			return 0, false
 		}
-		return m.Queue(m.Queues[q].Parent)
-	}
-	// levels are 0 where they are not known yet; each queue is visited about twice.
-	levels, deepest := make([]int64, len(m.Queues)), int64(0)
-	var path []model.QueueID
-	for q := range m.Queues {
+		parent, ok := m.Queue(m.Queues[q].Parent)
+		return int(parent), ok
+	})
+	return int64(slices.Max(append(levels, 0)))
+}
+
+// Levels returns the level of each of n queues, 1 for one without a parent. It is negative for a queue that is its own ancestor, and for
+// those below it.
+func Levels(n int, parent func(int) (int, bool)) []int {
+	// Each queue is visited about twice. The level is 0 until it is known.
+	const circular = -1
+	levels := make([]int, n)
+	var path []int
+	for q := range levels {
 		path = path[:0]
-		at, ok := model.QueueID(q), true
+		at, ok := q, true
 		for ok && levels[at] == 0 {
 			levels[at] = circular
 			path = append(path, at)
 			at, ok = parent(at)
 		}
-		level := int64(0)
+		level := 0
 		if ok && levels[at] == circular {
 			continue
 		}
@@ -366,7 +372,6 @@ func levelsOf(m *model.Model) int64 {
 			level++
 			levels[q] = level
 		}
-		deepest = max(deepest, level)
 	}
-	return deepest
+	return levels
 }

@@ -31,7 +31,7 @@ func (c *compiler) unschedulable(i int, u *apportionv1.NodeUnschedulable) *model
 func constraints(list []apportionv1.PlacementConstraint, fault func(at int, format string, args ...any)) model.Constraints {
 	set := model.Constraints(0)
 	for i, c := range list {
-		if c <= 0 || c > apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_OTHER {
+		if c <= 0 || c > apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_LEFT_OUT {
 			fault(i, "no constraint %d", c)
 			continue
 		}

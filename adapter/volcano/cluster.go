@@ -11,18 +11,27 @@ import (
 
 // cluster returns a snapshot of all objects read, or the problems found.
 func (r *reader) cluster() (*Cluster, error) {
+	r.found.append(&r.clashes)
 	if err := r.found.err(); err != nil {
 		return nil, err
 	}
+	if r.lenient {
+		r.roomForPlaces()
+	}
 	jobs := r.keptJobs()
 	r.placePods(jobs)
-	snapshot := &apportionv1.Snapshot{AsOf: r.asOf, Cluster: r.label, Nodes: r.nodes, Queues: r.queues}
+	r.miss(jobs)
+	snapshot := &apportionv1.Snapshot{AsOf: r.asOf, Cluster: r.label}
 	var present []*job
 	for i := range r.jobs {
 		if j := &r.jobs[i]; jobs[j.identity()] == j {
 			present = append(present, j)
 		}
 	}
+	if r.lenient {
+		present = r.roomForJobs(present)
+	}
+	r.tell(jobs)
 	r.restrict(snapshot, usedPlacements(present))
 	origins, started := make([]origin, 0, len(present)), make([]int64, 0, len(present))
 	placed := make([][][]placed, 0, len(present))
@@ -30,23 +39,43 @@ func (r *reader) cluster() (*Cluster, error) {
 		j.ending.set(j.message)
 		started = append(started, j.ending.started)
 		r.shareRequests(j)
+		j.message.MinResources = r.dimensions.message(j.minResources)
 		j.restrictTasks()
 		snapshot.Jobs = append(snapshot.Jobs, j.message)
 		origins, placed = append(origins, j.written), append(placed, j.placed)
 	}
 	snapshot.LeftOut = r.leftOut
+	cluster := &Cluster{
+		Snapshot: snapshot, Faulty: r.faulty, Warnings: r.warnings.all(), Empty: r.empty, Started: started, Unread: r.unread,
+		jobs: origins, placed: placed,
+	}
+	for i := range r.queues {
+		q := &r.queues[i]
+		q.add(snapshot, &r.dimensions)
+		cluster.queues = append(cluster.queues, q.written)
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		n.add(snapshot, &r.dimensions)
+		cluster.nodes, cluster.candidates = append(cluster.nodes, n.written), append(cluster.candidates, n.candidate)
+	}
+	r.useByOthers()
 	snapshot.Dimensions = r.dimensions.finish()
-	return &Cluster{
-		Snapshot: snapshot, Warnings: r.warnings.all(), Empty: r.empty, Started: started, Unread: r.unread,
-		queues: r.queueOrigins, jobs: origins, nodes: r.nodeOrigins, placed: placed, candidates: r.candidates,
-	}, nil
+	return cluster, nil
 }
 
 // keptJobs gives priorities to the jobs whose queue exists, by namespace and name, and warns of the others.
 func (r *reader) keptJobs() map[identity]*job {
 	queues := make(map[string]bool, len(r.queues))
-	for _, queue := range r.queues {
-		queues[queue.Name] = true
+	for i := range r.queues {
+		queues[r.queues[i].message.GetName()] = true
+	}
+	priorities, global := make(map[string]int32, len(r.classes)), int32(0)
+	for _, class := range r.classes {
+		priorities[class.name] = class.value
+		if class.global {
+			global = class.value
+		}
 	}
 	kept := make(map[identity]*job, len(r.jobs))
 	for i := range r.jobs {
@@ -60,9 +89,9 @@ func (r *reader) keptJobs() map[identity]*job {
 			})
 			continue
 		}
-		priority, ok := r.priorities[j.priorityClass]
+		priority, ok := priorities[j.priorityClass]
 		if !ok {
-			priority = r.globalPriority
+			priority = global
 		}
 		j.message.Priority = priority
 		kept[j.identity()] = j
@@ -73,14 +102,14 @@ func (r *reader) keptJobs() map[identity]*job {
 // placePods makes each pod a task of its job, or usage of its node if it has no job in the snapshot.
 func (r *reader) placePods(jobs map[identity]*job) {
 	nodes := make(map[string]uint32, len(r.nodes))
-	for i, node := range r.nodes {
-		nodes[node.Name] = uint32(i)
+	for i := range r.nodes {
+		nodes[r.nodes[i].message.GetName()] = uint32(i)
 	}
-	others := make([]*amounts, len(r.nodes))
 	groups := make(map[identity]bool, len(r.jobs))
 	for i := range r.jobs {
 		groups[r.jobs[i].identity()] = true
 	}
+	uids := make(map[string]bool, len(r.pods))
 	var orphans []*pod
 	for i := range r.pods {
 		p := &r.pods[i]
@@ -90,24 +119,23 @@ func (r *reader) placePods(jobs map[identity]*job) {
 			continue
 		}
 		if j := jobs[group]; j != nil && p.group != "" {
-			if placed {
-				p.task.Node = &node
+			if uid := p.task.GetUid(); r.lenient && uids[uid] {
+				r.leave(podKind, p.namespace, p.task.GetName(), p.written, "the uid %q is that of another pod", uid).missing = p
+			} else {
+				if placed {
+					p.task.Node = &node
+				}
+				uids[uid] = uid != ""
+				j.add(p)
+				continue
 			}
-			j.add(p)
-			continue
 		}
 		if p.group != "" && !groups[group] {
 			orphans = append(orphans, p)
 		}
 		if placed && !p.terminated {
-			if others[node] == nil {
-				others[node] = &amounts{}
-			}
-			others[node].plus(p.request)
+			r.nodes[node].use(p.request)
 		}
-	}
-	for i, used := range others {
-		r.nodes[i].UsedByOthers = r.dimensions.message(used)
 	}
 	r.warnOrphans(orphans)
 }

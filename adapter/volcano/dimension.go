@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -62,35 +63,34 @@ func overflows(q *resource.Quantity, u unit) bool {
 	return q.CmpInt64(math.MaxInt64/1000) > 0
 }
 
-// dimension is the number and the unit of a resource name.
+// resourceName is the name of a resource, held once for all objects and only as long as one of them has it.
+type resourceName = unique.Handle[string]
+
+// dimension is the name of a resource and its unit.
 type dimension struct {
-	unit  unit
-	index int32
+	unit unit
+	name resourceName
 }
 
-// dimensions numbers the resource names of a cluster in the order of their first appearance. The final order is only known at the end.
+// units has the unit of each resource name that was read. It may forget them at any time.
+type units map[string]dimension
+
+// of returns the dimension of a name; fresh says that the name is new.
+func (u units) of(name string) (dim dimension, fresh bool) {
+	if dim, ok := u[name]; ok {
+		return dim, false
+	}
+	dim = dimension{unit: unitOf(name), name: unique.Make(name)}
+	u[name] = dim
+	return dim, true
+}
+
+// dimensions numbers the resource names of a snapshot in the order of their first appearance. The final order is only known at the end.
 type dimensions struct {
-	byName map[string]dimension
+	byName map[resourceName]uint32
 	names  []string
 	// written are the messages that hold provisional numbers until finish.
 	written []*apportionv1.Resource
-}
-
-// of returns the dimension of a name; fresh says that the name is new.
-func (d *dimensions) of(name string) (dim dimension, fresh bool) {
-	if dim, ok := d.byName[name]; ok {
-		return dim, false
-	}
-	dim = dimension{unit: unitOf(name)}
-	if dim.unit != dropped {
-		dim.index = int32(len(d.names))
-		d.names = append(d.names, name)
-	}
-	if d.byName == nil {
-		d.byName = make(map[string]dimension)
-	}
-	d.byName[name] = dim
-	return dim, true
 }
 
 // message converts amounts; nil stays nil.
@@ -100,31 +100,30 @@ func (d *dimensions) message(a *amounts) *apportionv1.Resource {
 	}
 	r := &apportionv1.Resource{}
 	for _, entry := range a.entries {
-		r.Dimension = append(r.Dimension, uint32(entry.dimension))
-		r.Amount = append(r.Amount, entry.amount)
+		index, ok := d.byName[entry.name]
+		if !ok {
+			if d.byName == nil {
+				d.byName = make(map[resourceName]uint32)
+			}
+			index = uint32(len(d.names))
+			d.byName[entry.name], d.names = index, append(d.names, entry.name.Value())
+		}
+		r.Dimension, r.Amount = append(r.Dimension, index), append(r.Amount, entry.amount)
 	}
 	d.written = append(d.written, r)
 	return r
 }
 
-// finish names the dimensions that are used, cpu and memory first, the others in the order of their names, and renumbers every message.
+// finish returns the names, cpu and memory first and the others in their order, and renumbers every message.
 func (d *dimensions) finish() []string {
-	used := make([]bool, len(d.names))
-	for _, r := range d.written {
-		for _, index := range r.Dimension {
-			used[index] = true
-		}
-	}
-	var order []int
-	for index := range d.names {
-		if used[index] {
-			order = append(order, index)
-		}
+	order := make([]int, len(d.names))
+	for index := range order {
+		order[index] = index
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(rank(d.names[a]), rank(d.names[b])), cmp.Compare(d.names[a], d.names[b]))
 	})
-	final := make([]uint32, len(d.names))
+	final := make([]uint32, len(order))
 	names := make([]string, 0, len(order))
 	for position, index := range order {
 		final[index] = uint32(position)
@@ -149,12 +148,16 @@ func rank(name string) int {
 
 // renumber gives r its final dimensions, in ascending order.
 func renumber(r *apportionv1.Resource, final []uint32) {
+	type entry struct {
+		dimension uint32
+		amount    float64
+	}
 	entries := make([]entry, len(r.Dimension))
 	for i, index := range r.Dimension {
-		entries[i] = entry{dimension: int32(final[index]), amount: r.Amount[i]}
+		entries[i] = entry{final[index], r.Amount[i]}
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.dimension, b.dimension) })
 	for i, e := range entries {
-		r.Dimension[i], r.Amount[i] = uint32(e.dimension), e.amount
+		r.Dimension[i], r.Amount[i] = e.dimension, e.amount
 	}
 }

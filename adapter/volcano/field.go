@@ -12,9 +12,6 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// maxDimensions bounds the number of resource names, at what a policy supports.
-const maxDimensions = 1024
-
 // Each method below reads a value of one type. An absent value gives the zero value; a wrong one adds a problem and gives the zero value.
 
 // textAt reads a text.
@@ -105,15 +102,11 @@ func (r *reader) resourcesAt(v *value) *amounts {
 		if !ok {
 			continue
 		}
-		dim, fresh := r.dimensions.of(item.key)
+		dim, fresh := r.units.of(item.key)
 		if dim.unit == dropped {
 			if fresh {
 				r.warnDropped(item, "%q is not a resource that Volcano accounts for", item.key)
 			}
-			continue
-		}
-		if dim.index >= maxDimensions {
-			r.found.add(r.doc, item, "more than %d resource names", maxDimensions)
 			continue
 		}
 		amount := amountOf(&quantity, dim.unit)
@@ -125,7 +118,7 @@ func (r *reader) resourcesAt(v *value) *amounts {
 			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, item,
 				"exceeds Volcano's range; it reads %q as %g", item.text, amount)
 		}
-		place, _ := list.at(dim.index)
+		place, _ := list.at(dim.name)
 		place.amount = amount
 	}
 	return list

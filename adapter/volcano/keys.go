@@ -36,8 +36,11 @@ const (
 
 // Kinds of objects.
 const (
-	nodeKind  = "Node"
-	queueKind = "Queue"
+	nodeKind     = "Node"
+	queueKind    = "Queue"
+	podGroupKind = "PodGroup"
+	podKind      = "Pod"
+	classKind    = "PriorityClass"
 )
 
 // specField is the part of an object that says what is wanted.

@@ -9,6 +9,16 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
+// node is a Node on its way into the snapshot.
+type node struct {
+	message     *apportionv1.Node
+	allocatable *amounts
+	// others is the usage of tasks that are not in the snapshot; nil: none.
+	others    *amounts
+	candidate nodeCandidate
+	written   origin
+}
+
 // node reads a Node. Volcano's total includes every node, ready or not, cordoned or not. The snapshot says which ones accept no new tasks.
 func (r *reader) node(m metadata, root *value) {
 	allocatable := r.resourcesAt(root.field("status").field("allocatable"))
@@ -18,15 +28,19 @@ func (r *reader) node(m metadata, root *value) {
 	r.oversubscribe(allocatable, corev1.ResourceCPU, m.annotations.field(oversubscribedCPUAnnotation))
 	r.oversubscribe(allocatable, corev1.ResourceMemory, m.annotations.field(oversubscribedMemoryAnnotation))
 	spec := root.field("spec")
-	n := &apportionv1.Node{
-		Name: m.name, Allocatable: r.dimensions.message(allocatable), Unschedulable: r.unschedulable(spec, root.field("status")),
-	}
+	n := node{allocatable: allocatable, candidate: r.candidate(m, spec), written: origin{doc: r.doc, at: root.at}}
+	n.message = &apportionv1.Node{Name: m.name, Unschedulable: r.unschedulable(spec, root.field("status"))}
 	if label := m.labels.field(nodeGroupLabel); label != nil {
 		group := r.textAt(label)
-		n.Group = &group
+		n.message.Group = &group
 	}
-	r.nodes, r.nodeOrigins = append(r.nodes, n), append(r.nodeOrigins, origin{doc: r.doc, at: root.at})
-	r.candidates = append(r.candidates, r.candidate(m, spec))
+	r.nodes = append(r.nodes, n)
+}
+
+// add adds a node to a snapshot, without its usage by others.
+func (n *node) add(to *apportionv1.Snapshot, d *dimensions) {
+	n.message.Allocatable = d.message(n.allocatable)
+	to.Nodes = append(to.Nodes, n.message)
 }
 
 // oversubscribe adds the oversubscribed amount of a node's annotation: a plain number of milli-cores or bytes, not a quantity. It needs no
@@ -41,10 +55,11 @@ func (r *reader) oversubscribe(allocatable *amounts, name corev1.ResourceName, v
 		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, "not a number: %q", written)
 		return
 	}
-	if math.IsNaN(extra) || math.IsInf(extra, 0) || extra < 0 {
+	if math.IsNaN(extra) || extra > math.MaxInt64 || extra < 0 {
+		// The sum over all nodes would not be finite.
 		r.found.add(r.doc, v, "neither 0 nor a positive finite number: %q", written)
 		return
 	}
-	dim, _ := r.dimensions.of(string(name))
-	allocatable.add(dim.index, extra)
+	dim, _ := r.units.of(string(name))
+	allocatable.add(dim.name, extra)
 }

@@ -36,29 +36,24 @@ type content struct {
 	// sum is a hash of the fields that are read.
 	sum uint64
 
-	queue     *apportionv1.Queue
-	node      *apportionv1.Node
-	candidate nodeCandidate
-	job       *job
-	pod       *pod
-	class     *priorityClass
-	written   origin
-	warnings  []*apportionv1.Warning
-	// fault is the reason why the object is left out; nil if it is not.
-	fault error
+	queue    *queue
+	node     *node
+	job      *job
+	pod      *pod
+	class    *priorityClass
+	warnings []*apportionv1.Warning
+	// fault says that the object is left out; nil if it is not.
+	fault *Faulty
 }
 
-// priorityClass holds the fields of a PriorityClass.
-type priorityClass struct {
-	value  int32
-	global bool
-}
-
-// Objects holds the objects of a cluster, and returns a snapshot of them at any time, equal to that of ReadManifests for the same objects.
+// Objects holds the objects of a cluster, and returns a snapshot of them at any time, equal to that of ReadManifests for the same objects
+// with LeaveOutFaulty.
 // It is safe for concurrent use.
 type Objects struct {
 	mutex sync.Mutex
 	seed  maphash.Seed
+	// options are those of all readers.
+	options []Option
 	// shared reads each object, and holds what several objects share.
 	shared *reader
 	kinds  map[string]*objectList
@@ -69,9 +64,11 @@ type Objects struct {
 	buffer []byte
 }
 
-// NewObjects returns an empty Objects.
-func NewObjects() *Objects {
-	return &Objects{seed: maphash.MakeSeed(), shared: newReader(nil), kinds: map[string]*objectList{}, generation: 1}
+// NewObjects returns an empty Objects. The options apply to all of its snapshots.
+func NewObjects(opts ...Option) *Objects {
+	o := &Objects{seed: maphash.MakeSeed(), options: append(opts, LeaveOutFaulty()), kinds: map[string]*objectList{}, generation: 1}
+	o.shared = newReader(o.options)
+	return o
 }
 
 // Read reads one object in JSON.
@@ -167,22 +164,21 @@ func trimmed(namespace string) string {
 func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *content {
 	r, doc := o.shared, &document{name: kind.Name + " " + key}
 	r.object(doc, root)
-	c := &content{kind: kind, key: key, sum: sum, written: origin{doc: doc, at: root.at}, warnings: r.warnings.listed, fault: r.found.err()}
+	c := &content{kind: kind, key: key, sum: sum, warnings: r.warnings.listed}
 	switch {
-	case c.fault != nil:
+	case len(r.faulty) > 0:
+		c.fault = r.faulty[0]
 	case len(r.queues) > 0:
-		c.queue = r.queues[0]
+		c.queue = &r.queues[0]
 	case len(r.nodes) > 0:
-		c.node, c.candidate = r.nodes[0], r.candidates[0]
+		c.node = &r.nodes[0]
 	case len(r.jobs) > 0:
 		c.job = &r.jobs[0]
 		c.job.message.Queue, c.job.priorityClass = once(c.job.message.GetQueue()), once(c.job.priorityClass)
 	case len(r.pods) > 0:
 		c.pod = r.pods[0].compact(key)
-	default:
-		for _, value := range r.priorities {
-			c.class = &priorityClass{value: value, global: r.globalDefault}
-		}
+	case len(r.classes) > 0:
+		c.class = &r.classes[0]
 	}
 	r.forget()
 	return c
@@ -191,8 +187,8 @@ func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *conte
 // forget prepares the reader for the next object. Shared values stay.
 func (r *reader) forget() {
 	again := newReader(nil)
-	again.dimensions, again.requests, again.placements = r.dimensions, r.requests, r.placements
-	again.dimensions.written = nil
+	again.units, again.requests, again.placements, again.decoder = r.units, r.requests, r.placements, r.decoder
+	again.limits, again.lenient = r.limits, r.lenient
 	*r = *again
 }
 
@@ -296,38 +292,19 @@ func (o *Objects) Count(kind Kind) int {
 	return len(o.kind(kind).byKey)
 }
 
-// Faults says which objects are left out because they cannot be read, at most 10 of them.
-func (o *Objects) Faults() []error {
-	const shown = 10
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	var faults []error
-	for _, list := range o.kinds {
-		for _, c := range list.inOrder() {
-			if c.fault != nil && len(faults) < shown {
-				faults = append(faults, c.fault)
-			}
-		}
-	}
-	return faults
-}
-
-// Cluster makes a snapshot of all objects. Those that cannot be read are left out. An error is an *Error.
+// Cluster makes a snapshot of all objects. Those that are faulty are left out. An error is an *Error.
 func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	r := newReader(opts)
+	r := newReader(slices.Concat(o.options, opts))
 	r.generation = o.generation
-	r.dimensions = dimensions{byName: o.shared.dimensions.byName, names: o.shared.dimensions.names}
-	for _, kind := range []string{"PriorityClass", queueKind, nodeKind, "PodGroup", "Pod"} {
+	for _, kind := range []string{classKind, queueKind, nodeKind, podGroupKind, podKind} {
 		list := o.kinds[kind]
 		if list == nil {
 			continue
 		}
 		for _, c := range list.inOrder() {
-			if c.fault == nil {
-				r.take(c)
-			}
+			r.take(c)
 		}
 	}
 	cluster, err := r.cluster()
@@ -344,38 +321,27 @@ func (r *reader) take(c *content) {
 		}
 	}
 	switch {
+	case c.fault != nil:
+		r.faulty = append(r.faulty, c.fault)
 	case c.class != nil:
-		r.priorities[c.key] = c.class.value
-		if c.class.global {
-			r.globalPriority = c.class.value
-		}
+		r.classes = append(r.classes, *c.class)
 	case c.queue != nil:
-		q := proto.CloneOf(c.queue)
-		r.dimensions.provisional(q.GetCapability(), q.GetGuarantee(), q.GetDeserved())
-		r.queues, r.queueOrigins = append(r.queues, q), append(r.queueOrigins, c.written)
+		q := *c.queue
+		q.message = proto.CloneOf(q.message)
+		r.queues = append(r.queues, q)
 	case c.node != nil:
-		n := proto.CloneOf(c.node)
-		r.dimensions.provisional(n.GetAllocatable())
-		r.nodes, r.nodeOrigins, r.candidates = append(r.nodes, n), append(r.nodeOrigins, c.written), append(r.candidates, c.candidate)
+		n := *c.node
+		n.message = proto.CloneOf(n.message)
+		r.nodes = append(r.nodes, n)
 	case c.job != nil:
 		j := *c.job
 		j.message, j.groups = proto.CloneOf(c.job.message), maps.Clone(c.job.groups)
 		j.requests, j.placed = make([][]*amounts, len(c.job.requests)), make([][]placed, len(c.job.placed))
-		r.dimensions.provisional(j.message.GetMinResources())
 		r.jobs = append(r.jobs, j)
 	case c.pod != nil:
 		p := *c.pod
 		p.task = copyTask(c.pod.task)
 		r.pods = append(r.pods, p)
-	}
-}
-
-// provisional notes messages that hold provisional numbers.
-func (d *dimensions) provisional(list ...*apportionv1.Resource) {
-	for _, r := range list {
-		if r != nil {
-			d.written = append(d.written, r)
-		}
 	}
 }
 
@@ -397,11 +363,14 @@ func copyTask(t *apportionv1.Task) *apportionv1.Task {
 func (o *Objects) sweep() {
 	const few = 1000
 	r := o.shared
+	if len(r.units) > few {
+		clear(r.units)
+	}
 	if len(r.requests.byKey)+len(r.placements) <= 2*o.swept+few {
 		return
 	}
 	kept, placements := requests{}, placements{}
-	if pods := o.kinds["Pod"]; pods != nil {
+	if pods := o.kinds[podKind]; pods != nil {
 		for _, c := range pods.byKey {
 			if c.pod != nil {
 				kept.share(c.pod.request)

@@ -220,9 +220,12 @@ func TestAnObjectThatCannotBeReadIsLeftOutAndNamed(t *testing.T) {
 	o, kind := volcano.NewObjects(), kindOf["queues.yaml"]
 	require.True(t, o.Put(readObject(t, o, kind, []byte(`{"metadata": {"name": "good"}}`))))
 	require.True(t, o.Put(readObject(t, o, kind, []byte(`{"metadata": {"name": "bad"}, "spec": {"capability": {"cpu": "many"}}}`))))
-	require.Len(t, ofObjects(t, o).GetQueues(), 1)
-	require.Len(t, o.Faults(), 1)
-	require.ErrorContains(t, o.Faults()[0], "Queue bad:1: spec.capability.cpu")
+	cluster, err := o.Cluster()
+	require.NoError(t, err)
+	require.Len(t, cluster.Snapshot.GetQueues(), 1)
+	require.Len(t, cluster.Faulty, 1)
+	require.Equal(t, `Queue bad: spec.capability.cpu: not a quantity: "many"`, cluster.Faulty[0].String())
+	require.Equal(t, "bad", cluster.Snapshot.GetLeftOut()[0].GetName())
 	for _, text := range []string{"", "[", "7", "null"} {
 		_, err := o.Read(kind, []byte(text))
 		require.Error(t, err, text)

@@ -45,7 +45,7 @@ func (r *reader) placement(spec *value) *placement {
 	if known, ok := r.placements[string(key)]; ok {
 		return known
 	}
-	p := &placement{key: string(key)}
+	p, before := &placement{key: string(key)}, r.found.total
 	decode(r, selector, &p.pod.Spec.NodeSelector)
 	decode(r, tolerations, &p.pod.Spec.Tolerations)
 	if required != nil {
@@ -56,7 +56,9 @@ func (r *reader) placement(spec *value) *placement {
 			r.found.add(r.doc, required, "not a node affinity: %v", err)
 		}
 	}
-	r.placements[p.key] = p
+	if r.found.total == before {
+		r.placements[p.key] = p
+	}
 	return p
 }
 
@@ -89,7 +91,7 @@ func (r *reader) unschedulable(spec, status *value) *apportionv1.NodeUnschedulab
 		return nil
 	}
 	return &apportionv1.NodeUnschedulable{
-		Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_NOT_READY, Detail: reported(ready),
+		Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_NOT_READY, Detail: r.reported(ready),
 	}
 }
 
@@ -146,13 +148,14 @@ func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
 	required := nodeaffinity.GetRequiredNodeAffinity(&p.pod)
 	unmatched := false
 	var taints []string
-	for i, n := range r.candidates {
+	for i := range r.nodes {
+		n := r.nodes[i].candidate
 		match, err := required.Match(n)
 		if err != nil || !match {
 			unmatched = true
 			continue
 		}
-		looked := func(t *corev1.Taint) bool { return keepsOff(t, r.nodes[i].Unschedulable != nil) }
+		looked := func(t *corev1.Taint) bool { return keepsOff(t, r.nodes[i].message.Unschedulable != nil) }
 		tolerated := p.pod.Spec.Tolerations
 		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, tolerated, looked, false)
 		if untolerated {
@@ -168,7 +171,7 @@ func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
 	if len(taints) > 0 {
 		parts = append(parts, "no toleration of taint "+few(taints, " or "))
 	}
-	return nodes, shortened(strings.Join(parts, "; "))
+	return nodes, r.shortened(strings.Join(parts, "; "))
 }
 
 // appendNew appends a text unless the list contains it.
@@ -188,15 +191,19 @@ func few(list []string, with string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), len(list)-shown)
 }
 
-// longestText bounds quotations from a cluster, in bytes.
-const longestText = 1000
+// longestText bounds quotations from a cluster, in bytes, and numberBytes what is added to one to make it unique.
+const longestText, numberBytes = 1000, 12
 
-// shortened returns a text, cut to at most longestText bytes.
-func shortened(text string) string {
-	if len(text) <= longestText {
+// shortened returns a text, cut so that it is a short text within the limits.
+func (r *reader) shortened(text string) string {
+	longest := longestText
+	if most := r.limits.TextBytes; most > 0 {
+		longest = int(min(longestText, most-numberBytes))
+	}
+	if len(text) <= longest {
 		return text
 	}
-	end := longestText - len("…")
+	end := longest - len("…")
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

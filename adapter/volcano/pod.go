@@ -138,7 +138,7 @@ func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) 
 	if class := r.textAt(spec.field("priorityClassName")); class != "" {
 		some, d.PriorityClass = true, class
 	}
-	if condition := refusal(status, string(corev1.PodScheduled), string(corev1.ConditionFalse)); condition != "" {
+	if condition := r.refusal(status, string(corev1.PodScheduled), string(corev1.ConditionFalse)); condition != "" {
 		some, d.Condition = true, condition
 	}
 	if cooldown, ok := r.cooldown(m); ok {

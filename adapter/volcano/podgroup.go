@@ -15,7 +15,9 @@ var (
 
 // job is a PodGroup on its way into the snapshot.
 type job struct {
-	message       *apportionv1.Job
+	message *apportionv1.Job
+	// minResources is nil where it is absent.
+	minResources  *amounts
 	priorityClass string
 	// written is its position in the input.
 	written origin
@@ -50,10 +52,10 @@ func (r *reader) podGroup(m metadata, root *value) {
 			Queue:        queue,
 			Phase:        r.jobPhase(root.field("status").field("phase")),
 			MinAvailable: r.countAt(spec.field("minMember")),
-			MinResources: r.resourceMessage(spec.field("minResources")),
 			CreateTime:   m.created,
-			Condition:    refusal(root.field("status"), "Unschedulable", string(corev1.ConditionTrue)),
+			Condition:    r.refusal(root.field("status"), "Unschedulable", string(corev1.ConditionTrue)),
 		},
+		minResources:  r.resourcesAt(spec.field("minResources")),
 		topology:      spec.field("networkTopology") != nil && spec.field("networkTopology").textOf("mode") != "soft",
 		priorityClass: r.textAt(spec.field("priorityClassName")),
 		written:       origin{doc: r.doc, at: root.at},
@@ -126,11 +128,18 @@ func jobPhase(name string) apportionv1.JobPhase {
 	return apportionv1.JobPhase_JOB_PHASE_UNKNOWN
 }
 
+// priorityClass holds the fields of a PriorityClass.
+type priorityClass struct {
+	name   string
+	value  int32
+	global bool
+}
+
 // priorityClass reads a PriorityClass. Of several global defaults the last one counts, as for Volcano.
 func (r *reader) priorityClass(m metadata, root *value) {
-	priority := r.wholeAt(root.field("value"))
-	r.priorities[m.name] = priority
-	if global := r.flagAt(root.field("globalDefault")); global != nil && *global {
-		r.globalPriority, r.globalDefault = priority, true
+	class := priorityClass{name: m.name, value: r.wholeAt(root.field("value"))}
+	if global := r.flagAt(root.field("globalDefault")); global != nil {
+		class.global = *global
 	}
+	r.classes = append(r.classes, class)
 }

@@ -48,32 +48,43 @@ func (r *reader) warnUnknown(item *value) {
 	}, "Volcano v1.15.1 has no such field, so it has no effect here")
 }
 
+// queue is a Queue on its way into the snapshot.
+type queue struct {
+	message *apportionv1.Queue
+	// capability, guarantee and deserved are nil where they are absent.
+	capability, guarantee, deserved *amounts
+	written                         origin
+}
+
 // queue reads a Queue. An absent weight is 0, and with an absent state the queue admits no job, as for a queue without an API server's
 // defaults in Volcano.
 func (r *reader) queue(m metadata, root *value) {
 	spec := r.known(root.field("spec"), queueSpecNames)
 	weight := r.countAt(spec.field("weight"))
 	guarantee := r.known(spec.field("guarantee"), guaranteeNames)
-	r.queueOrigins = append(r.queueOrigins, origin{doc: r.doc, at: root.at})
-	r.queues = append(r.queues, &apportionv1.Queue{
+	q := queue{written: origin{doc: r.doc, at: root.at}}
+	q.message = &apportionv1.Queue{
 		Name:               m.name,
 		Parent:             r.textAt(spec.field("parent")),
 		Weight:             &weight,
 		Priority:           r.wholeAt(spec.field("priority")),
 		State:              r.queueState(root.field("status").field("state")),
 		Reclaimable:        r.flagAt(spec.field("reclaimable")),
-		Capability:         r.resourceMessage(spec.field("capability")),
-		Guarantee:          r.resourceMessage(guarantee.field("resource")),
-		Deserved:           r.resourceMessage(spec.field("deserved")),
 		NodeGroupAffinity:  r.affinity(spec.field("affinity")),
 		FairShareHierarchy: r.hierarchy(m),
 		CreateTime:         m.created,
-	})
+	}
+	q.capability = r.resourcesAt(spec.field("capability"))
+	q.guarantee = r.resourcesAt(guarantee.field("resource"))
+	q.deserved = r.resourcesAt(spec.field("deserved"))
+	r.queues = append(r.queues, q)
 }
 
-// resourceMessage reads quantities into a message.
-func (r *reader) resourceMessage(v *value) *apportionv1.Resource {
-	return r.dimensions.message(r.resourcesAt(v))
+// add adds a queue to a snapshot.
+func (q *queue) add(to *apportionv1.Snapshot, d *dimensions) {
+	m := q.message
+	m.Capability, m.Guarantee, m.Deserved = d.message(q.capability), d.message(q.guarantee), d.message(q.deserved)
+	to.Queues = append(to.Queues, m)
 }
 
 // queueState reads the state of a queue, and warns of one that Volcano does not have.

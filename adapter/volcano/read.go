@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // Cluster is the snapshot of a cluster's objects, with warnings and positions.
@@ -20,6 +21,8 @@ type Cluster struct {
 	Warnings []*apportionv1.Warning
 	// Empty names the sources without objects.
 	Empty []string
+	// Faulty lists the objects that are left out because they are invalid, or because the snapshot has no room for them.
+	Faulty []*Faulty
 	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.
 	Unread map[string]int
 	// Started says for each job of the snapshot when the first of its pods started that hold resources, in Unix nanoseconds; 0: not known.
@@ -30,6 +33,18 @@ type Cluster struct {
 	// placed has the placements of the tasks of each job of the snapshot, by group; candidates are its nodes.
 	placed     [][][]placed
 	candidates []nodeCandidate
+}
+
+// Fault returns an error that lists the problems of the objects that are left out, of one file or of all; nil if there are none.
+func (c *Cluster) Fault(file string) error {
+	var all problems
+	for _, f := range c.Faulty {
+		if file != "" && f.at.doc.name != file {
+			continue
+		}
+		all.append(&problems{f.Problems.Problems, f.Problems.Total})
+	}
+	return all.err()
 }
 
 // Place returns where a queue, a job or a node of the snapshot was written, as `file:line`, given a path of a warning or of a violation
@@ -77,6 +92,12 @@ func WithClusterLabel(label string) Option {
 func WithProgress(progress func(read int)) Option {
 	return func(r *reader) { r.progress = progress }
 }
+
+// LeaveOutFaulty leaves out the objects that are invalid, and those for which the snapshot has no room. Without it they are an error.
+func LeaveOutFaulty() Option { return func(r *reader) { r.lenient = true } }
+
+// WithLimits sets the limits of the server that the snapshot is for. Default: those that every server has.
+func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits = limits } }
 
 // defaultScheduler is the name of Volcano's scheduler unless its configuration gives another.
 const defaultScheduler = "volcano"
@@ -138,8 +159,16 @@ type reader struct {
 
 	found      problems
 	warnings   warnings
+	units      units
 	dimensions dimensions
 	requests   requests
+	// limits are those of the snapshot. A lenient reader leaves out faulty objects; any other fails for them.
+	limits  wire.Limits
+	lenient bool
+	faulty  []*Faulty
+	// clashes are objects of one name in two files, for which a lenient reader fails too.
+	clashes problems
+	decoder *wire.Decoder
 
 	// doc is the document of the object being read.
 	doc *document
@@ -150,19 +179,8 @@ type reader struct {
 	progress     func(read int)
 	sources, cut int
 
-	queues []*apportionv1.Queue
-	nodes  []*apportionv1.Node
-	// queueOrigins and nodeOrigins are their positions in the input, by index.
-	queueOrigins, nodeOrigins []origin
-	// candidates are the nodes, by index, for Kubernetes' own code.
-	candidates []*corev1.Node
+	entities
 	placements placements
-	jobs       []job
-	pods       []pod
-	priorities map[string]int32
-	// globalPriority is the priority of the last class marked as global default; globalDefault says that there is one.
-	globalPriority int32
-	globalDefault  bool
 	// generation is Objects.generation; 0 if the objects are read only once.
 	generation uint64
 	// schedulers are the names of the schedulers whose pods are considered.
@@ -191,8 +209,8 @@ func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.
 
 func newReader(opts []Option) *reader {
 	r := &reader{
-		placements: make(placements), priorities: make(map[string]int32), seen: make(map[identity]origin), unread: make(map[string]int),
-		given: make(map[string]bool), schedulers: []string{defaultScheduler},
+		placements: make(placements), seen: make(map[identity]origin), unread: make(map[string]int),
+		given: make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
 	}
 	for _, opt := range opts {
 		opt(r)
@@ -200,30 +218,28 @@ func newReader(opts []Option) *reader {
 	return r
 }
 
-// object reads one object.
-func (r *reader) object(doc *document, root *value) {
-	r.advance(doc, root)
-	r.doc = doc
-	r.objects++
+// read reads one object, and returns its kind and its metadata as far as it has them.
+func (r *reader) read(root *value) (kindName string, m metadata) {
 	if root.kind != object {
-		r.found.add(doc, root, "not an object of Kubernetes")
-		return
+		r.found.add(r.doc, root, "not an object of Kubernetes")
+		return "", m
 	}
-	kindName := r.textAt(root.field(kindField))
+	kindName = r.textAt(root.field(kindField))
 	if kindName == "" {
-		r.found.add(doc, root, "not an object of Kubernetes: no kind")
-		return
+		r.found.add(r.doc, root, "not an object of Kubernetes: no kind")
+		return "", m
 	}
 	version := r.textAt(root.field(versionField))
 	read := r.readerOf(version, kindName)
 	if read == nil {
 		r.ignore(version, kindName, root)
-		return
+		return kindName, m
 	}
 	m, ok := r.metadata(kindName, root)
 	if ok {
 		read(m, root)
 	}
+	return kindName, m
 }
 
 // hidden reports whether an object of a background source does not count.
@@ -265,11 +281,11 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 	}
 	switch {
 	case version == "":
-	case kindName == queueKind || kindName == "PodGroup":
+	case kindName == queueKind || kindName == podGroupKind:
 		if group != volcanoGroup {
 			return nil
 		}
-	case kindName == "PriorityClass":
+	case kindName == classKind:
 		if group != priorityGroup {
 			return nil
 		}
@@ -279,13 +295,13 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 	switch kindName {
 	case queueKind:
 		return r.queue
-	case "PodGroup":
+	case podGroupKind:
 		return r.podGroup
-	case "Pod":
+	case podKind:
 		return r.pod
 	case nodeKind:
 		return r.node
-	case "PriorityClass":
+	case classKind:
 		return r.priorityClass
 	}
 	return nil
@@ -323,12 +339,22 @@ func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 		r.found.add(r.doc, root, "%s without metadata.name", kindName)
 		return m, false
 	}
+	for _, name := range []string{m.name, m.namespace} {
+		for _, why := range path.IsValidPathSegmentName(name) {
+			r.found.add(r.doc, root, "no name of Kubernetes: %q %s", r.shortened(name), why)
+		}
+	}
 	key := identity{kind: kindName, namespace: m.namespace, name: m.name}
 	if r.hidden(key) {
 		return m, false
 	}
 	if first, ok := r.seen[key]; ok {
-		r.found.add(r.doc, root, "%s %s is already at %s", kindName, m.full(), first)
+		found := &r.found
+		if r.lenient && first.doc.name != r.doc.name {
+			// Which of two files is meant is not known.
+			found = &r.clashes
+		}
+		found.add(r.doc, root, "%s %s is already at %s", kindName, m.full(), first)
 		return m, false
 	}
 	r.seen[key] = origin{doc: r.doc, at: root.at}

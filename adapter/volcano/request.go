@@ -54,8 +54,8 @@ func (r *reader) podRequest(spec, status *value) *amounts {
 		peak.raise(step)
 	}
 	total.raise(peak)
-	pods, _ := r.dimensions.of(string(corev1.ResourcePods))
-	total.add(pods.index, 1)
+	pods, _ := r.units.of(string(corev1.ResourcePods))
+	total.add(pods.name, 1)
 	r.overridePod(total, spec.field("resources").field("requests"))
 	total.plus(r.resourcesAt(spec.field("overhead")))
 	return total
@@ -124,10 +124,10 @@ func (r *reader) overridePod(total *amounts, v *value) {
 	}
 	written := r.resourcesAt(v)
 	for _, e := range written.entries {
-		name := r.dimensions.names[e.dimension]
+		name := e.name.Value()
 		if name == string(corev1.ResourceCPU) || name == string(corev1.ResourceMemory) ||
 			strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) {
-			place, _ := total.at(e.dimension)
+			place, _ := total.at(e.name)
 			place.amount = e.amount
 		}
 	}

@@ -95,22 +95,22 @@ func conditionOf(status *value, kind string) *value {
 }
 
 // reported returns the reason and the message of a condition.
-func reported(condition *value) string {
+func (r *reader) reported(condition *value) string {
 	if condition == nil {
 		return ""
 	}
 	reason, message := condition.textOf("reason"), condition.textOf("message")
 	if reason != "" && message != "" {
-		return shortened(reason + ": " + message)
+		return r.shortened(reason + ": " + message)
 	}
-	return shortened(reason + message)
+	return r.shortened(reason + message)
 }
 
 // refusal returns the report of the condition of this type if it has this status.
-func refusal(status *value, kind, is string) string {
+func (r *reader) refusal(status *value, kind, is string) string {
 	condition := conditionOf(status, kind)
 	if condition == nil || condition.textOf("status") != is {
 		return ""
 	}
-	return reported(condition)
+	return r.reported(condition)
 }

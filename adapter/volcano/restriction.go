@@ -16,6 +16,7 @@ const (
 	constraintTopologySpread  = apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_TOPOLOGY_SPREAD
 	constraintResourceClaims  = apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS
 	constraintNetworkTopology = apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY
+	constraintLeftOut         = apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_LEFT_OUT
 )
 
 // placed is a pod's placement and the constraints that node sets do not express.
@@ -47,6 +48,9 @@ func (j *job) restrictTasks() {
 		tasks := j.placed[i]
 		group.NodeSet = sharedSet(tasks)
 		group.Unjudged = sharedConstraints(tasks)
+		if group.Role == leftOutRole {
+			group.Unjudged = append(group.Unjudged, constraintLeftOut)
+		}
 		if j.topology {
 			group.Unjudged = append(group.Unjudged, constraintNetworkTopology)
 		}

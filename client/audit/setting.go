@@ -248,6 +248,9 @@ func (c *checker) reclaimable(q *apportionv1.Queue) {
 func (c *checker) jobs() {
 	others := map[string]int{}
 	for _, l := range c.snapshot.GetLeftOut() {
+		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID {
+			continue
+		}
 		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER && l.GetJob() == "" {
 			others[l.GetScheduler()]++
 			continue

@@ -20,8 +20,8 @@ import (
 // auditing are the flags of `apportion audit`.
 type auditing struct {
 	asking
-	severity          string
-	inputOnly, strict bool
+	severity  string
+	inputOnly bool
 }
 
 // newAudit is `apportion audit`.
@@ -63,7 +63,7 @@ because the input has no nodes or holds the objects of another system.`,
 	severities := []string{string(audit.Error), string(audit.Warning), string(audit.Note), "never"}
 	choose(command, &a.severity, "fail-on", "", "lowest severity for which the exit code is 2", severities...)
 	command.Flags().BoolVar(&a.inputOnly, "input-only", false, "check only that the input can be read and has an effect")
-	command.Flags().BoolVar(&a.strict, "strict", false, "treat warnings about the input as errors")
+	command.Flags().Lookup("strict").Usage = "treat warnings about the input as errors"
 	return command
 }
 
@@ -81,12 +81,19 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		c.warnings = warnings
 		return err
 	}
-	loaded, err := a.input.load(ctx, a.streams)
+	read := a.input
+	read.strict = a.input.strict || a.inputOnly
+	loaded, err := read.load(ctx, a.streams)
 	if err != nil {
 		return err
 	}
 	c.count(loaded)
-	return a.about(ctx, loaded, func(ctx context.Context, q *question) error {
+	var invalid error
+	if loaded.cluster != nil {
+		invalid = loaded.cluster.Fault("")
+		c.warnings = c.warnings[len(leftOut(loaded.cluster)):]
+	}
+	err = a.about(ctx, loaded, func(ctx context.Context, q *question) error {
 		session, err := q.decider.OpenSession(ctx, q.Input)
 		if err != nil {
 			return err
@@ -105,6 +112,7 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		c.Findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Resource != "" && !shown(f.Resource) })
 		return nil
 	})
+	return cmp.Or(err, invalid)
 }
 
 // checkPolicy finds the faults of a policy.
@@ -117,13 +125,13 @@ func checkPolicy(policy *apportionv1.Policy) error {
 
 // finish writes what was found in the format that is asked for.
 func (a *auditing) finish(c *checked, err error) error {
-	if a.strict && err == nil && len(c.warnings) > 0 {
+	if a.input.strict && err == nil && len(c.warnings) > 0 {
 		err = fmt.Errorf("%s, which --strict takes for errors", plural(len(c.warnings), "warning"))
 	}
 	c.complete(err)
 	if a.format != formatJSON && a.format != formatYAML {
 		render.Warnings(a.err, c.warnings)
-		if err != nil {
+		if err != nil && !c.audited {
 			return err
 		}
 	}

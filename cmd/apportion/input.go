@@ -21,6 +21,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -66,7 +67,10 @@ type inputFlags struct {
 	policyName string
 	asOf       string
 	schedulers []string
-	live       cluster.Flags
+	// strict makes objects that are left out an error. own is the file in which they always are.
+	strict bool
+	own    string
+	live   cluster.Flags
 	// unread lists the objects of the live cluster that could not be read.
 	unread []*apportionv1.Warning
 	// snapshotName names a snapshot that the server maintains.
@@ -84,6 +88,7 @@ func (f *inputFlags) registerCluster(command *cobra.Command) {
 		"`TIME` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy uses it, else none")
 	flags.StringSliceVar(&f.schedulers, "scheduler", nil,
 		"consider the waiting pods of the scheduler with this `NAME` (repeatable); default: volcano")
+	flags.BoolVar(&f.strict, "strict", false, "treat objects that are left out because they are invalid as errors")
 	f.live.Register(flags)
 	must(command, command.MarkFlagFilename("file", formatYAML, "yml", formatJSON))
 }
@@ -140,6 +145,11 @@ func (f *inputFlags) kept(ctx context.Context) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, l := range view.GetLeftOut() {
+		if f.strict {
+			return nil, errors.New(text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}))
+		}
+	}
 	loaded := &input{
 		Input:    client.Input{Upload: upload, Snapshot: upload.Snapshot(), Policy: policy, PolicyName: f.policyName},
 		snapshot: lookup.Of(upload.Snapshot()), warnings: slices.Concat(staleness(view), warnings),
@@ -166,6 +176,12 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 		case kind.GetFault() != "":
 			warn("the server receives no changes of %s: %s", kind.GetResource(), kind.GetFault())
 		}
+		if n := kind.GetLeftOut(); n > 0 {
+			warn("%d of %d %s are left out", n, kind.GetCount(), kind.GetResource())
+		}
+	}
+	for _, l := range view.GetLeftOut() {
+		warn("%s", text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}))
 	}
 	return warnings
 }
@@ -201,16 +217,42 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 		if err != nil {
 			return nil, err
 		}
+		of := cluster.Snapshot
+		if nothing := len(of.GetQueues())+len(of.GetNodes())+len(of.GetJobs()) == 0; nothing || f.own != "" {
+			if err := cluster.Fault(f.own); err != nil {
+				return nil, perhapsSnapshot(err, sources)
+			}
+		}
 		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
-		loaded.warnings = slices.Concat(f.unread, cluster.Warnings, missing, warnings)
+		loaded.warnings = slices.Concat(leftOut(cluster), f.unread, cluster.Warnings, missing, warnings)
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, nil
 }
 
+// leftOut returns warnings that name the first objects that are left out, and count the others.
+func leftOut(c *volcano.Cluster) []*apportionv1.Warning {
+	const named = 10
+	var warnings []*apportionv1.Warning
+	for _, faulty := range c.Faulty[:min(named, len(c.Faulty))] {
+		warnings = append(warnings, &apportionv1.Warning{
+			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Path: faulty.Place(), Message: "left out: " + faulty.String(),
+		})
+	}
+	if more := len(c.Faulty) - named; more > 0 {
+		warnings = append(warnings, &apportionv1.Warning{
+			Code: apportionv1.WarningCode_WARNING_CODE_TRUNCATED, Message: fmt.Sprintf("%d more objects are left out", more),
+		})
+	}
+	return warnings
+}
+
 // options returns the options for reading manifests.
 func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
 	var options []volcano.Option
+	if !f.strict {
+		options = append(options, volcano.LeaveOutFaulty())
+	}
 	if given {
 		options = append(options, volcano.WithAsOf(moment))
 	}
@@ -328,7 +370,7 @@ func readSource(name string) (volcano.Source, error) {
 // instead reads the manifests of a file and, unless alone, the rest of the cluster: the queues of the file replace those of the cluster.
 func (f *inputFlags) instead(ctx context.Context, s streams, file string, alone bool) (*input, error) {
 	own := *f
-	own.files, own.live.On = []string{file}, false
+	own.files, own.own, own.live.On = []string{file}, file, false
 	sources, err := own.sources(ctx, s.in)
 	if err == nil && !alone {
 		var rest []volcano.Source

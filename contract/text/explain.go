@@ -403,6 +403,7 @@ var constraintNames = map[apportionv1.PlacementConstraint]string{
 	apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS:  "resource claims",
 	apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY: "network topology",
 	apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_OTHER:            "other constraints",
+	apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_LEFT_OUT:         "tasks that were left out because they are invalid",
 }
 
 // Amounts lists what a resource has that is not zero, `4 cpu, 64Gi memory`; pods only if there is nothing else.

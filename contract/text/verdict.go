@@ -277,6 +277,8 @@ func LeftOut(e *apportionv1.LeftOutExplanation) string {
 		return fmt.Sprintf("The pod %s waits because its PodGroup %s does not exist.", name, l.GetJob())
 	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER:
 		return fmt.Sprintf("The pod %s is left to another scheduler: its schedulerName is %s.", name, l.GetScheduler())
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID:
+		return fmt.Sprintf("The %s %s is left out and is not judged: %s.", l.GetKind(), name, strings.TrimSuffix(l.GetDetail(), "."))
 	default:
 		return name + " is not considered."
 	}
@@ -306,11 +308,14 @@ func Pending(a *apportionv1.ExplainAnswer) string {
 
 // notConsidered counts what the scheduler does not consider: pods by the schedulers that they are left to, and the rest.
 func notConsidered(list []*apportionv1.LeftOutExplanation) string {
-	pods, rest := map[string]int{}, 0
+	pods, rest, invalid := map[string]int{}, 0, 0
 	for _, l := range list {
-		if l.GetLeftOut().GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER {
+		switch l.GetLeftOut().GetCause() {
+		case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER:
 			pods[l.GetLeftOut().GetScheduler()]++
-		} else {
+		case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID:
+			invalid++
+		default:
 			rest++
 		}
 	}
@@ -322,6 +327,9 @@ func notConsidered(list []*apportionv1.LeftOutExplanation) string {
 		parts = append(parts, "1 job or pod")
 	} else if rest > 1 {
 		parts = append(parts, fmt.Sprintf("%d jobs and pods", rest))
+	}
+	if invalid > 0 {
+		parts = append(parts, Count(invalid, "invalid object"))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -213,23 +213,26 @@ type Node struct {
 // LeftOutCause is the reason why a job or a pod is not considered. The values are those of the contract's LeftOutCause.
 type LeftOutCause uint8
 
-// LeftOut is a job or a waiting pod of the cluster that its scheduler does not consider. It does not affect decisions.
+// LeftOut is a job or a waiting pod of the cluster that its scheduler does not consider, or an object that the snapshot cannot hold. It does
+// not affect decisions.
 type LeftOut struct {
 	Cause           LeftOutCause
 	Namespace, Name string
 	// Queue, Job and Scheduler are the names that it refers to; the cause determines which of them is set.
 	Queue, Job, Scheduler string
+	// Kind and Detail are those of an invalid object.
+	Kind, Detail string
 }
 
-// maxLeftOut bounds the number of jobs and pods that are listed as left out.
-const maxLeftOut = 100_000
+// MaxLeftOut bounds the number of jobs, pods and objects that are listed as left out.
+const MaxLeftOut = 100_000
 
 // LeftOut adds a job or a pod that is not considered. The builder keeps its strings.
 func (b *Builder) LeftOut(l LeftOut) {
 	switch n := len(b.m.LeftOut); {
-	case n > maxLeftOut:
-	case n == maxLeftOut:
-		b.faults.Add("left_out", "more than %d jobs and pods are left out", maxLeftOut)
+	case n > MaxLeftOut:
+	case n == MaxLeftOut:
+		b.faults.Add("left_out", "more than %d jobs and pods are left out", MaxLeftOut)
 		fallthrough
 	default:
 		b.m.LeftOut = append(b.m.LeftOut, l)

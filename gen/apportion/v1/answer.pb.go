@@ -362,10 +362,13 @@ type SnapshotView struct {
 	AsOf int64 `protobuf:"varint,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	// Time since `as_of` when this message was written, in nanoseconds.
 	Age int64 `protobuf:"varint,4,opt,name=age,proto3" json:"age,omitempty"`
-	// All kinds were read, and their watches are established.
+	// All kinds were read, their watches are established, and the last attempt to make a version succeeded.
 	Complete bool `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
 	// The kinds of objects in the snapshot. A kind that could not be read is missing in all answers.
-	Kinds         []*ViewedKind `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	Kinds []*ViewedKind `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	// The first objects that the version lacks because they are invalid, at most 10. `kinds` has their numbers, and the version's `left_out`
+	// lists all of them.
+	LeftOut       []*LeftOut `protobuf:"bytes,7,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,6 +445,13 @@ func (x *SnapshotView) GetKinds() []*ViewedKind {
 	return nil
 }
 
+func (x *SnapshotView) GetLeftOut() []*LeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
 // ViewedKind is a kind of objects in a snapshot.
 type ViewedKind struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -449,12 +459,14 @@ type ViewedKind struct {
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The objects are part of the version.
 	Read bool `protobuf:"varint,2,opt,name=read,proto3" json:"read,omitempty"`
-	// Number of objects in the version.
+	// Number of objects in the version, those left out included.
 	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	// The API server's resource version up to which changes are part of the version. Empty: not read yet.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// Why the kind cannot be read, or why its watch is not established. Empty: no error.
-	Fault         string `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`
+	Fault string `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`
+	// Number of its objects that the version lacks because they are invalid, or because it has no room for them.
+	LeftOut       uint32 `protobuf:"varint,6,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,6 +534,13 @@ func (x *ViewedKind) GetFault() string {
 		return x.Fault
 	}
 	return ""
+}
+
+func (x *ViewedKind) GetLeftOut() uint32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
 }
 
 // Answer belongs to the step at the same position.
@@ -4251,21 +4270,23 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04view\x18\x06 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x12\x1e\n" +
 	"\n" +
 	"restricted\x18\a \x01(\bR\n" +
-	"restricted\"\xad\x01\n" +
+	"restricted\"\xdf\x01\n" +
 	"\fSnapshotView\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x13\n" +
 	"\x05as_of\x18\x03 \x01(\x03R\x04asOf\x12\x10\n" +
 	"\x03age\x18\x04 \x01(\x03R\x03age\x12\x1a\n" +
 	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x12.\n" +
-	"\x05kinds\x18\x06 \x03(\v2\x18.apportion.v1.ViewedKindR\x05kinds\"\x93\x01\n" +
+	"\x05kinds\x18\x06 \x03(\v2\x18.apportion.v1.ViewedKindR\x05kinds\x120\n" +
+	"\bleft_out\x18\a \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\"\xae\x01\n" +
 	"\n" +
 	"ViewedKind\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x12\n" +
 	"\x04read\x18\x02 \x01(\bR\x04read\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x14\n" +
-	"\x05fault\x18\x05 \x01(\tR\x05fault\"\xe7\a\n" +
+	"\x05fault\x18\x05 \x01(\tR\x05fault\x12\x19\n" +
+	"\bleft_out\x18\x06 \x01(\rR\aleftOut\"\xe7\a\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -4668,136 +4689,138 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*AddJobAnswer)(nil),         // 46: apportion.v1.AddJobAnswer
 	(*MarkAnswer)(nil),           // 47: apportion.v1.MarkAnswer
 	(*Warning)(nil),              // 48: apportion.v1.Warning
-	(*status.Status)(nil),        // 49: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 50: apportion.v1.ExplainAnswer
-	(*PlanAnswer)(nil),           // 51: apportion.v1.PlanAnswer
-	(*RemediesAnswer)(nil),       // 52: apportion.v1.RemediesAnswer
-	(*Reason)(nil),               // 53: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 54: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 55: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 56: apportion.v1.Resource
-	(*Fraction)(nil),             // 57: apportion.v1.Fraction
-	(*Verdict)(nil),              // 58: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 59: apportion.v1.VictimCheck
-	(Vote)(0),                    // 60: apportion.v1.Vote
-	(*Policy)(nil),               // 61: apportion.v1.Policy
-	(*Queue)(nil),                // 62: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 63: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 64: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 65: apportion.v1.TaskStatus
+	(*LeftOut)(nil),              // 49: apportion.v1.LeftOut
+	(*status.Status)(nil),        // 50: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 51: apportion.v1.ExplainAnswer
+	(*PlanAnswer)(nil),           // 52: apportion.v1.PlanAnswer
+	(*RemediesAnswer)(nil),       // 53: apportion.v1.RemediesAnswer
+	(*Reason)(nil),               // 54: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 55: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 56: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 57: apportion.v1.Resource
+	(*Fraction)(nil),             // 58: apportion.v1.Fraction
+	(*Verdict)(nil),              // 59: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 60: apportion.v1.VictimCheck
+	(Vote)(0),                    // 61: apportion.v1.Vote
+	(*Policy)(nil),               // 62: apportion.v1.Policy
+	(*Queue)(nil),                // 63: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 64: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 65: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 66: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	48,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
 	5,   // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
 	6,   // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
-	49,  // 3: apportion.v1.Answer.error:type_name -> google.rpc.Status
-	8,   // 4: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
-	19,  // 5: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
-	21,  // 6: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	23,  // 7: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	24,  // 8: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	27,  // 9: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
-	27,  // 10: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	32,  // 11: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	34,  // 12: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	39,  // 13: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	44,  // 14: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	46,  // 15: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	47,  // 16: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	45,  // 17: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
-	50,  // 18: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	51,  // 19: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
-	52,  // 20: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
-	9,   // 21: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	16,  // 22: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	53,  // 23: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	15,  // 24: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	17,  // 25: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	18,  // 26: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	54,  // 27: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	55,  // 28: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	11,  // 29: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	10,  // 30: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	56,  // 31: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	56,  // 32: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	56,  // 33: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	56,  // 34: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	12,  // 35: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	12,  // 36: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	14,  // 37: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	56,  // 38: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	0,   // 39: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	57,  // 40: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	13,  // 41: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	13,  // 42: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 43: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	56,  // 44: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	56,  // 45: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	56,  // 46: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	56,  // 47: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	56,  // 48: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	56,  // 49: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	56,  // 50: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	56,  // 51: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	56,  // 52: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	56,  // 53: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	53,  // 54: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	56,  // 55: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	56,  // 56: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	56,  // 57: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	20,  // 58: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	58,  // 59: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	58,  // 60: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	58,  // 61: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	58,  // 62: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	22,  // 63: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	58,  // 64: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	25,  // 65: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	25,  // 66: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	58,  // 67: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	26,  // 68: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	53,  // 69: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	29,  // 70: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	30,  // 71: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	31,  // 72: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	59,  // 73: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	28,  // 74: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	53,  // 75: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 76: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	57,  // 77: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	57,  // 78: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	60,  // 79: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	53,  // 80: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	33,  // 81: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	36,  // 82: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	35,  // 83: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 84: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	37,  // 85: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	38,  // 86: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	53,  // 87: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	56,  // 88: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	41,  // 89: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	42,  // 90: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	43,  // 91: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	61,  // 92: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	40,  // 93: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	62,  // 94: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	56,  // 95: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	56,  // 96: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	56,  // 97: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	63,  // 98: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	64,  // 99: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	56,  // 100: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	56,  // 101: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	56,  // 102: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	56,  // 103: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	65,  // 104: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	56,  // 105: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	106, // [106:106] is the sub-list for method output_type
-	106, // [106:106] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	49,  // 3: apportion.v1.SnapshotView.left_out:type_name -> apportion.v1.LeftOut
+	50,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	8,   // 5: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
+	19,  // 6: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
+	21,  // 7: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	23,  // 8: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	24,  // 9: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	27,  // 10: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
+	27,  // 11: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
+	32,  // 12: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	34,  // 13: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	39,  // 14: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	44,  // 15: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
+	46,  // 16: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	47,  // 17: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	45,  // 18: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
+	51,  // 19: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	52,  // 20: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
+	53,  // 21: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
+	9,   // 22: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	16,  // 23: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	54,  // 24: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	15,  // 25: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	17,  // 26: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	18,  // 27: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	55,  // 28: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	56,  // 29: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	11,  // 30: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	10,  // 31: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
+	57,  // 32: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	57,  // 33: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	57,  // 34: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	57,  // 35: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	12,  // 36: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	12,  // 37: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	14,  // 38: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	57,  // 39: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	0,   // 40: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	58,  // 41: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	13,  // 42: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	13,  // 43: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 44: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	57,  // 45: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	57,  // 46: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	57,  // 47: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	57,  // 48: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	57,  // 49: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	57,  // 50: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	57,  // 51: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	57,  // 52: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	57,  // 53: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	57,  // 54: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	54,  // 55: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	57,  // 56: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	57,  // 57: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	57,  // 58: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	20,  // 59: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	59,  // 60: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	59,  // 61: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	59,  // 62: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	59,  // 63: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	22,  // 64: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	59,  // 65: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	25,  // 66: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	25,  // 67: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	59,  // 68: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	26,  // 69: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	54,  // 70: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	29,  // 71: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	30,  // 72: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	31,  // 73: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	60,  // 74: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	28,  // 75: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	54,  // 76: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 77: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	58,  // 78: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	58,  // 79: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	61,  // 80: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	54,  // 81: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	33,  // 82: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	36,  // 83: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	35,  // 84: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 85: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	37,  // 86: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	38,  // 87: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	54,  // 88: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	57,  // 89: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	41,  // 90: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	42,  // 91: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	43,  // 92: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	62,  // 93: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	40,  // 94: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	63,  // 95: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	57,  // 96: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	57,  // 97: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	57,  // 98: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	64,  // 99: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	65,  // 100: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	57,  // 101: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	57,  // 102: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	57,  // 103: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	57,  // 104: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	66,  // 105: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	57,  // 106: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	107, // [107:107] is the sub-list for method output_type
+	107, // [107:107] is the sub-list for method input_type
+	107, // [107:107] is the sub-list for extension type_name
+	107, // [107:107] is the sub-list for extension extendee
+	0,   // [0:107] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }

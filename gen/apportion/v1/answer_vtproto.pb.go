@@ -144,6 +144,18 @@ func (m *SnapshotView) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.LeftOut) > 0 {
+		for iNdEx := len(m.LeftOut) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.LeftOut[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x3a
+		}
+	}
 	if len(m.Kinds) > 0 {
 		for iNdEx := len(m.Kinds) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Kinds[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -222,6 +234,11 @@ func (m *ViewedKind) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.LeftOut != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LeftOut))
+		i--
+		dAtA[i] = 0x30
 	}
 	if len(m.Fault) > 0 {
 		i -= len(m.Fault)
@@ -3958,6 +3975,12 @@ func (m *SnapshotView) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if len(m.LeftOut) > 0 {
+		for _, e := range m.LeftOut {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -3985,6 +4008,9 @@ func (m *ViewedKind) SizeVT() (n int) {
 	l = len(m.Fault)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.LeftOut != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LeftOut))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -34,6 +34,8 @@ const (
 	LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB LeftOutCause = 3
 	// A pod is placed by another scheduler.
 	LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER LeftOutCause = 4
+	// An object of any kind is invalid, or the snapshot has no room for it. Answers lack it.
+	LeftOutCause_LEFT_OUT_CAUSE_INVALID LeftOutCause = 5
 )
 
 // Enum value maps for LeftOutCause.
@@ -44,6 +46,7 @@ var (
 		2: "LEFT_OUT_CAUSE_NO_JOB",
 		3: "LEFT_OUT_CAUSE_MISSING_JOB",
 		4: "LEFT_OUT_CAUSE_OTHER_SCHEDULER",
+		5: "LEFT_OUT_CAUSE_INVALID",
 	}
 	LeftOutCause_value = map[string]int32{
 		"LEFT_OUT_CAUSE_UNSPECIFIED":     0,
@@ -51,6 +54,7 @@ var (
 		"LEFT_OUT_CAUSE_NO_JOB":          2,
 		"LEFT_OUT_CAUSE_MISSING_JOB":     3,
 		"LEFT_OUT_CAUSE_OTHER_SCHEDULER": 4,
+		"LEFT_OUT_CAUSE_INVALID":         5,
 	}
 )
 
@@ -273,6 +277,8 @@ const (
 	PlacementConstraint_PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY PlacementConstraint = 6
 	// Another constraint.
 	PlacementConstraint_PLACEMENT_CONSTRAINT_OTHER PlacementConstraint = 7
+	// The tasks were left out because they are invalid, so that neither their request nor their placement is known.
+	PlacementConstraint_PLACEMENT_CONSTRAINT_LEFT_OUT PlacementConstraint = 8
 )
 
 // Enum value maps for PlacementConstraint.
@@ -286,6 +292,7 @@ var (
 		5: "PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS",
 		6: "PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY",
 		7: "PLACEMENT_CONSTRAINT_OTHER",
+		8: "PLACEMENT_CONSTRAINT_LEFT_OUT",
 	}
 	PlacementConstraint_value = map[string]int32{
 		"PLACEMENT_CONSTRAINT_UNSPECIFIED":      0,
@@ -296,6 +303,7 @@ var (
 		"PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS":  5,
 		"PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY": 6,
 		"PLACEMENT_CONSTRAINT_OTHER":            7,
+		"PLACEMENT_CONSTRAINT_LEFT_OUT":         8,
 	}
 )
 
@@ -577,21 +585,25 @@ func (x *Snapshot) GetLeftOut() []*LeftOut {
 	return nil
 }
 
-// LeftOut is a job or a waiting pod that the scheduler does not consider.
+// LeftOut is a job or a waiting pod that the scheduler does not consider, or an object of the cluster that this snapshot cannot hold.
 type LeftOut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why.
 	Cause LeftOutCause `protobuf:"varint,1,opt,name=cause,proto3,enum=apportion.v1.LeftOutCause" json:"cause,omitempty"`
 	// May be empty.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Of the job or the pod. Not empty.
+	// Of the job or the pod, or of the object. Not empty.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The queue that the job names, for UNKNOWN_QUEUE.
+	// The queue that the job names, for UNKNOWN_QUEUE. For INVALID the queue of a job, or of a pod's job, if it is known.
 	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
-	// The job that the pod names, for MISSING_JOB and, if it names one, for OTHER_SCHEDULER.
+	// The job that the pod names, for MISSING_JOB and, if it names one, for OTHER_SCHEDULER and INVALID.
 	Job string `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`
 	// The scheduler that the pod names, for OTHER_SCHEDULER.
-	Scheduler     string `protobuf:"bytes,6,opt,name=scheduler,proto3" json:"scheduler,omitempty"`
+	Scheduler string `protobuf:"bytes,6,opt,name=scheduler,proto3" json:"scheduler,omitempty"`
+	// The kind of the object, such as `Pod`, for INVALID.
+	Kind string `protobuf:"bytes,7,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What is wrong with the object, for INVALID.
+	Detail        string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -664,6 +676,20 @@ func (x *LeftOut) GetJob() string {
 func (x *LeftOut) GetScheduler() string {
 	if x != nil {
 		return x.Scheduler
+	}
+	return ""
+}
+
+func (x *LeftOut) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *LeftOut) GetDetail() string {
+	if x != nil {
+		return x.Detail
 	}
 	return ""
 }
@@ -1745,14 +1771,16 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x04jobs\x18\x06 \x03(\v2\x11.apportion.v1.JobR\x04jobs\x12,\n" +
 	"\x05total\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05total\x122\n" +
 	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x120\n" +
-	"\bleft_out\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\"\xb3\x01\n" +
+	"\bleft_out\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\"\xdf\x01\n" +
 	"\aLeftOut\x120\n" +
 	"\x05cause\x18\x01 \x01(\x0e2\x1a.apportion.v1.LeftOutCauseR\x05cause\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x10\n" +
 	"\x03job\x18\x05 \x01(\tR\x03job\x12\x1c\n" +
-	"\tscheduler\x18\x06 \x01(\tR\tscheduler\"G\n" +
+	"\tscheduler\x18\x06 \x01(\tR\tscheduler\x12\x12\n" +
+	"\x04kind\x18\a \x01(\tR\x04kind\x12\x16\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\"G\n" +
 	"\aNodeSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
@@ -1850,13 +1878,14 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tcondition\x18\t \x01(\tR\tconditionB\x0e\n" +
 	"\f_preemptableB\x10\n" +
 	"\x0e_schedule_timeB\v\n" +
-	"\t_cooldown*\xaf\x01\n" +
+	"\t_cooldown*\xcb\x01\n" +
 	"\fLeftOutCause\x12\x1e\n" +
 	"\x1aLEFT_OUT_CAUSE_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cLEFT_OUT_CAUSE_UNKNOWN_QUEUE\x10\x01\x12\x19\n" +
 	"\x15LEFT_OUT_CAUSE_NO_JOB\x10\x02\x12\x1e\n" +
 	"\x1aLEFT_OUT_CAUSE_MISSING_JOB\x10\x03\x12\"\n" +
-	"\x1eLEFT_OUT_CAUSE_OTHER_SCHEDULER\x10\x04*~\n" +
+	"\x1eLEFT_OUT_CAUSE_OTHER_SCHEDULER\x10\x04\x12\x1a\n" +
+	"\x16LEFT_OUT_CAUSE_INVALID\x10\x05*~\n" +
 	"\x12UnschedulableCause\x12#\n" +
 	"\x1fUNSCHEDULABLE_CAUSE_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cUNSCHEDULABLE_CAUSE_CORDONED\x10\x01\x12!\n" +
@@ -1874,7 +1903,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x11JOB_PHASE_INQUEUE\x10\x02\x12\x15\n" +
 	"\x11JOB_PHASE_RUNNING\x10\x03\x12\x15\n" +
 	"\x11JOB_PHASE_UNKNOWN\x10\x04\x12\x17\n" +
-	"\x13JOB_PHASE_COMPLETED\x10\x05*\xc8\x02\n" +
+	"\x13JOB_PHASE_COMPLETED\x10\x05*\xeb\x02\n" +
 	"\x13PlacementConstraint\x12$\n" +
 	" PLACEMENT_CONSTRAINT_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cPLACEMENT_CONSTRAINT_VOLUMES\x10\x01\x12#\n" +
@@ -1883,7 +1912,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"$PLACEMENT_CONSTRAINT_TOPOLOGY_SPREAD\x10\x04\x12(\n" +
 	"$PLACEMENT_CONSTRAINT_RESOURCE_CLAIMS\x10\x05\x12)\n" +
 	"%PLACEMENT_CONSTRAINT_NETWORK_TOPOLOGY\x10\x06\x12\x1e\n" +
-	"\x1aPLACEMENT_CONSTRAINT_OTHER\x10\a*\xa8\x02\n" +
+	"\x1aPLACEMENT_CONSTRAINT_OTHER\x10\a\x12!\n" +
+	"\x1dPLACEMENT_CONSTRAINT_LEFT_OUT\x10\b*\xa8\x02\n" +
 	"\n" +
 	"TaskStatus\x12\x1b\n" +
 	"\x17TASK_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +

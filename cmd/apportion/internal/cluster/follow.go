@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -16,6 +18,7 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/wire"
 )
 
 // FollowOptions of a Follower.
@@ -30,7 +33,9 @@ type FollowOptions struct {
 	Schedulers []string
 	// Interval is the shortest time from one version of the snapshot to the next.
 	Interval time.Duration
-	Logger   *slog.Logger
+	// Limits are those of the server. What exceeds them is left out.
+	Limits wire.Limits
+	Logger *slog.Logger
 }
 
 // Follower keeps a snapshot of a cluster up to date by watches. client-go's reflectors list, watch, resume and list again.
@@ -46,6 +51,8 @@ type Follower struct {
 	mutex sync.Mutex
 	// faults contains the last logged reasons why objects were left out or no version could be built.
 	faults string
+	// stuck is true if the newest state could not be made a version.
+	stuck atomic.Bool
 }
 
 // refresh is the interval of versions without changes, whose clock determines when cooldowns end.
@@ -66,7 +73,8 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	}
 	// The states of the kinds report the errors that client-go would log.
 	klog.SetLogger(klog.Logger{})
-	f := &Follower{options: o, client: client, objects: volcano.NewObjects(), pace: newPace(o.Interval)}
+	objects := volcano.NewObjects(volcano.WithLimits(o.Limits), volcano.WithClusterLabel(o.Label))
+	f := &Follower{options: o, client: client, objects: objects, pace: newPace(o.Interval)}
 	f.metrics = newMetrics(f)
 	for name, r := range resources {
 		f.states = append(f.states, &kindState{
@@ -132,6 +140,7 @@ func (f *Follower) put(ctx context.Context) bool {
 	}
 	err := f.make(ctx, view)
 	f.metrics.making.Observe(time.Since(began).Seconds())
+	f.stuck.Store(err != nil)
 	if err != nil && ctx.Err() == nil {
 		f.metrics.refused.Inc()
 		f.tellFaults(ctx, "version", err.Error())
@@ -148,7 +157,7 @@ func oneIf(is bool) float64 {
 
 // make builds the snapshot of the objects, and gives it to the server.
 func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) error {
-	options := []volcano.Option{volcano.WithAsOf(time.Now()), volcano.WithClusterLabel(f.options.Label)}
+	options := []volcano.Option{volcano.WithAsOf(time.Now())}
 	if len(f.options.Schedulers) > 0 {
 		options = append(options, volcano.WithSchedulers(f.options.Schedulers...))
 	}
@@ -156,6 +165,7 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	if err != nil {
 		return err
 	}
+	f.leftOut(cluster, view)
 	data, err := proto.Marshal(cluster.Snapshot)
 	if err != nil {
 		return err
@@ -163,12 +173,30 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	if err := f.kept.Put(ctx, data, view); err != nil {
 		return err
 	}
-	if faults := f.objects.Faults(); len(faults) > 0 {
-		f.tellFaults(ctx, "object", faults[0].Error())
-	} else {
-		f.tellFaults(ctx, "object", "")
+	fault := ""
+	if n := len(cluster.Faulty); n > 0 {
+		fault = fmt.Sprintf("%d objects are left out, such as the %s", n, cluster.Faulty[0])
 	}
+	f.tellFaults(ctx, "object", fault)
 	return nil
+}
+
+// leftOut counts the objects that a version lacks, and names the first of them.
+func (f *Follower) leftOut(c *volcano.Cluster, view *apportionv1.SnapshotView) {
+	const named = 10
+	counts := map[string]uint32{}
+	for _, faulty := range c.Faulty {
+		counts[faulty.Kind]++
+	}
+	for _, kind := range view.GetKinds() {
+		kind.LeftOut = counts[resources[kind.GetResource()].kind.Name]
+		f.metrics.leftOut.WithLabelValues(kind.GetResource()).Set(float64(kind.GetLeftOut()))
+	}
+	for _, l := range c.Snapshot.GetLeftOut() {
+		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID && len(view.GetLeftOut()) < named {
+			view.LeftOut = append(view.LeftOut, l)
+		}
+	}
 }
 
 // tellFaults logs once why an object is left out, or why no version can be built.
@@ -199,7 +227,7 @@ func (f *Follower) view(view *apportionv1.SnapshotView) {
 		until = since
 	}
 	faults := map[string]string{}
-	view.Complete = true
+	view.Complete = !f.stuck.Load()
 	for _, state := range f.states {
 		_, read := state.answered()
 		at, standing, fault := state.current(now)

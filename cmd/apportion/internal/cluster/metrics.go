@@ -12,7 +12,7 @@ type metrics struct {
 	lag, making           prometheus.Histogram
 	age, complete, memory prometheus.GaugeFunc
 	objects               *prometheus.GaugeVec
-	read                  *prometheus.GaugeVec
+	read, leftOut         *prometheus.GaugeVec
 }
 
 func newMetrics(f *Follower) *metrics {
@@ -55,6 +55,7 @@ func newMetrics(f *Follower) *metrics {
 			return float64(f.kept.Bytes())
 		}),
 		objects: gauges("apportion_follow_objects", "Objects in the snapshot, by kind."),
+		leftOut: gauges("apportion_follow_left_out", "Objects that the snapshot lacks because they are invalid, by kind."),
 		read:    gauges("apportion_follow_read", "1 if the kind of objects is part of the snapshot, else 0."),
 	}
 	for resource := range resources {
@@ -62,6 +63,7 @@ func newMetrics(f *Follower) *metrics {
 		m.errors.WithLabelValues(resource)
 		m.objects.WithLabelValues(resource)
 		m.read.WithLabelValues(resource)
+		m.leftOut.WithLabelValues(resource)
 	}
 	return m
 }
@@ -70,6 +72,6 @@ func newMetrics(f *Follower) *metrics {
 func (f *Follower) Collectors() []prometheus.Collector {
 	m := f.metrics
 	return []prometheus.Collector{
-		m.events, m.lists, m.errors, m.changes, m.refused, m.lag, m.making, m.age, m.complete, m.memory, m.objects, m.read,
+		m.events, m.lists, m.errors, m.changes, m.refused, m.lag, m.making, m.age, m.complete, m.memory, m.objects, m.read, m.leftOut,
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/telemetry"
+	"github.com/apportion/apportion/wire"
 )
 
 // connectionIdle is the time without a call after which a new connection may replace a connection.
@@ -247,7 +248,7 @@ func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	}
 	f, err := cluster.NewFollower(d.server, cluster.FollowOptions{
 		Name: c.Name, Label: c.Cluster, Kubeconfig: c.Kubeconfig, Context: c.Context, Schedulers: c.Schedulers, Interval: c.Interval,
-		Logger: d.log,
+		Limits: wire.LimitsOf(&d.settings.Limit), Logger: d.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("follow: %w", err)

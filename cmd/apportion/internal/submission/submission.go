@@ -155,6 +155,11 @@ func among(file string, job, cluster []volcano.Source, options []volcano.Option)
 	if err != nil {
 		return nil, err
 	}
+	for _, source := range job {
+		if err := together.Fault(source.Name); err != nil {
+			return nil, err
+		}
+	}
 	known := make(map[string]bool, len(before.Snapshot.GetJobs()))
 	for _, j := range before.Snapshot.GetJobs() {
 		known[lookup.JobName(j)] = true

@@ -1,0 +1,191 @@
+package volcano
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// Faulty is an object that is left out of a cluster, because it is invalid or because the snapshot has no room for it.
+type Faulty struct {
+	// Kind, Namespace and Name are empty where they cannot be read.
+	Kind, Namespace, Name string
+	Problems              *Error
+
+	queue string
+	at    origin
+	// missing is the pod, if it is one and the name of its job could be read.
+	missing *pod
+}
+
+// String names the object and its first problem.
+func (f *Faulty) String() string {
+	name := cmp.Or(f.Name, "at "+f.at.String())
+	if f.Namespace != "" {
+		name = f.Namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %s: %s", cmp.Or(f.Kind, "object"), name, f.detail())
+}
+
+// Place is where the object was written, as `file:line`.
+func (f *Faulty) Place() string { return f.at.String() }
+
+// detail returns the first problem, and the number of the others.
+func (f *Faulty) detail() string {
+	first := f.Problems.Problems[0]
+	text := first.Message
+	if first.Path != "" {
+		text = first.Path + ": " + text
+	}
+	if more := f.Problems.Total - 1; more > 0 {
+		text = fmt.Sprintf("%s, and %d more", text, more)
+	}
+	return text
+}
+
+// entities are the objects that were read, in their order.
+type entities struct {
+	queues  []queue
+	nodes   []node
+	jobs    []job
+	pods    []pod
+	classes []priorityClass
+}
+
+// object reads one object. It adds nothing for an object that is faulty.
+func (r *reader) object(doc *document, root *value) {
+	r.advance(doc, root)
+	r.doc = doc
+	r.objects++
+	before, warned, found := r.entities, r.warnings, r.found
+	r.found = problems{}
+	kindName, m := r.read(root)
+	if r.found.total == 0 {
+		r.refuse(&before, root)
+	}
+	own := r.found
+	if r.found = found; own.total == 0 {
+		return
+	}
+	if !r.lenient {
+		r.found.append(&own)
+		return
+	}
+	f := &Faulty{Kind: kindName, Namespace: m.namespace, Name: m.name, Problems: &Error{own.listed, own.total}, at: origin{doc, root.at}}
+	if len(r.pods) > len(before.pods) {
+		p := r.pods[len(before.pods)]
+		f.missing = &p
+	}
+	r.entities, r.warnings = before, warned
+	r.faulty = append(r.faulty, f)
+}
+
+// refuse adds the problems for which every server would refuse a snapshot of what was read since before, within the limits of the reader.
+func (r *reader) refuse(before *entities, root *value) {
+	data, err := proto.Marshal(r.alone(before))
+	if err == nil {
+		_, err = r.decoder.CompileWithin(data, wire.Guard{Limits: r.limits})
+	}
+	if err == nil {
+		return
+	}
+	fault, ok := errors.AsType[*wire.Fault](err)
+	if !ok || fault.Violations == nil {
+		r.found.addText(r.doc, root.at, "%s", err)
+		return
+	}
+	for _, v := range fault.Violations.Violations {
+		r.found.addText(r.doc, root.at, "%s: %s", v.Path[strings.LastIndex(v.Path, "]")+1:], v.Detail)
+	}
+}
+
+// alone returns the snapshot of what was read since before, with all that is quoted of it.
+func (r *reader) alone(before *entities) *apportionv1.Snapshot {
+	const queueName = "q"
+	s, d := &apportionv1.Snapshot{}, &dimensions{}
+	for _, q := range r.queues[len(before.queues):] {
+		q.message = proto.CloneOf(q.message)
+		q.add(s, d)
+	}
+	for _, n := range r.nodes[len(before.nodes):] {
+		n.message = proto.CloneOf(n.message)
+		n.add(s, d)
+	}
+	for _, j := range r.jobs[len(before.jobs):] {
+		m := proto.CloneOf(j.message)
+		m.MinResources = d.message(j.minResources)
+		s.Queues, s.Jobs = append(s.Queues, &apportionv1.Queue{Name: m.GetQueue()}), append(s.Jobs, m)
+	}
+	for _, p := range r.pods[len(before.pods):] {
+		group := &apportionv1.TaskGroup{Role: p.role, Request: d.message(p.request), Tasks: []*apportionv1.Task{p.task}}
+		s.Queues = append(s.Queues, &apportionv1.Queue{Name: queueName})
+		s.Jobs = append(s.Jobs, &apportionv1.Job{
+			Name: cmp.Or(p.group, queueName), Namespace: p.namespace, Queue: queueName, Groups: []*apportionv1.TaskGroup{group},
+		})
+		s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{Name: p.task.GetName(), Scheduler: p.scheduler})
+	}
+	s.Dimensions = d.finish()
+	return s
+}
+
+// leave leaves out an object that was read without a problem.
+func (r *reader) leave(kindName, namespace, name string, at origin, format string, args ...any) *Faulty {
+	var p problems
+	p.addText(at.doc, at.at, format, args...)
+	f := &Faulty{Kind: kindName, Namespace: namespace, Name: name, Problems: &Error{p.listed, p.total}, at: at}
+	r.faulty = append(r.faulty, f)
+	return f
+}
+
+// tell adds what is left out to the snapshot.
+func (r *reader) tell(jobs map[identity]*job) {
+	for _, f := range r.faulty {
+		if f.Name == "" {
+			continue
+		}
+		l := &apportionv1.LeftOut{
+			Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, Kind: r.shortened(f.Kind), Namespace: r.shortened(f.Namespace),
+			Name: r.shortened(f.Name), Queue: r.shortened(f.queue), Detail: r.shortened(f.detail()),
+		}
+		if p := f.missing; p != nil {
+			l.Job = r.shortened(p.group)
+			if j := jobs[identity{namespace: p.namespace, name: p.group}]; j != nil {
+				l.Queue = j.message.GetQueue()
+			}
+		}
+		r.leftOut = append(r.leftOut, l)
+	}
+	if more := len(r.leftOut) - model.MaxLeftOut; more > 0 {
+		r.leftOut = r.leftOut[:model.MaxLeftOut]
+		r.warnings.add(apportionv1.WarningCode_WARNING_CODE_TRUNCATED, func() string { return "" },
+			"%d more jobs, pods and invalid objects are left out", more)
+	}
+}
+
+// leftOutRole is the role of the tasks of a job whose pods are left out.
+const leftOutRole = "(left out)"
+
+// miss adds the pods that are left out to their jobs, as tasks of which nothing but the status is known.
+func (r *reader) miss(jobs map[identity]*job) {
+	for _, f := range r.faulty {
+		if f.missing == nil || f.missing.group == "" {
+			continue
+		}
+		j := jobs[identity{namespace: f.missing.namespace, name: f.missing.group}]
+		if j == nil {
+			continue
+		}
+		group, status := j.group(leftOutRole), f.missing.task.GetStatus()
+		if n := len(group.Counts); n == 0 || group.Counts[n-1].GetStatus() != status {
+			group.Counts = append(group.Counts, &apportionv1.TaskCount{Status: status})
+		}
+		group.Counts[len(group.Counts)-1].Count++
+	}
+}

@@ -1,0 +1,326 @@
+package volcano
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/apportion/apportion/engine/hierarchy"
+	"github.com/apportion/apportion/engine/resource"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// Each function below leaves out objects that a snapshot has no room for. Nodes and queues come before jobs, and each namespace gets about
+// as much of a limit as any other, so that objects of one tenant displace none of others.
+
+// maxNames returns how many resource names a snapshot may have, cpu and memory included.
+func (r *reader) maxNames() int {
+	if most := r.limits.Dimensions; most > 0 {
+		return int(min(most, resource.MaxDimensions))
+	}
+	return resource.MaxDimensions
+}
+
+// roomForPlaces leaves out queues and nodes.
+func (r *reader) roomForPlaces() {
+	r.queues = kept(r.queues, r.limits.Queues, func(q *queue, format string, args ...any) {
+		r.leave(queueKind, "", q.message.GetName(), q.written, format, args...)
+	}, "more than %d queues")
+	r.nodes = kept(r.nodes, r.limits.Nodes, func(n *node, format string, args ...any) {
+		r.leave(nodeKind, "", n.message.GetName(), n.written, format, args...)
+	}, "more than %d nodes")
+	r.roomForDepth()
+	names := r.placeNames()
+	if len(names) <= r.maxNames() {
+		return
+	}
+	// Those with few names come first: the others are left out.
+	names = baseNames()
+	fits := func(of ...*amounts) bool {
+		with := maps.Clone(names)
+		addNames(with, of...)
+		if len(with) > r.maxNames() {
+			return false
+		}
+		names = with
+		return true
+	}
+	order := func(n int, size func(i int) int) []int {
+		list := make([]int, n)
+		for i := range list {
+			list[i] = i
+		}
+		slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(size(a), size(b)) })
+		return list
+	}
+	out := map[string]bool{}
+	for _, i := range order(len(r.queues), func(i int) int { return r.queues[i].names() }) {
+		if q := &r.queues[i]; !fits(q.capability, q.guarantee, q.deserved) {
+			out[q.message.GetName()] = true
+			r.leave(queueKind, "", q.message.GetName(), q.written, tooManyNames, r.maxNames())
+		}
+	}
+	r.queues = slices.DeleteFunc(slices.Clone(r.queues), func(q queue) bool { return out[q.message.GetName()] })
+	clear(out)
+	for _, i := range order(len(r.nodes), func(i int) int { return len(r.nodes[i].allocatable.entries) }) {
+		if n := &r.nodes[i]; !fits(n.allocatable) {
+			out[n.message.GetName()] = true
+			r.leave(nodeKind, "", n.message.GetName(), n.written, tooManyNames, r.maxNames())
+		}
+	}
+	r.nodes = slices.DeleteFunc(slices.Clone(r.nodes), func(n node) bool { return out[n.message.GetName()] })
+}
+
+const tooManyNames = "with its resource names the snapshot would have more than %d"
+
+func (q *queue) names() int {
+	names := map[any]bool{}
+	addNames(names, q.capability, q.guarantee, q.deserved)
+	return len(names)
+}
+
+// kept returns the first of a list, as many as are allowed.
+func kept[T any](list []T, most int64, leave func(of *T, format string, args ...any), format string) []T {
+	if most <= 0 || int64(len(list)) <= most {
+		return list
+	}
+	for i := range list[most:] {
+		leave(&list[int(most)+i], format, most)
+	}
+	return list[:most]
+}
+
+// roomForDepth leaves out queues that are nested too deeply. A queue that is its own ancestor has no depth.
+func (r *reader) roomForDepth() {
+	most := int(r.limits.QueueDepth)
+	if most == 0 || len(r.queues) <= most {
+		return
+	}
+	at := make(map[string]int, len(r.queues))
+	for i := range r.queues {
+		at[r.queues[i].message.GetName()] = i
+	}
+	levels := wire.Levels(len(r.queues), func(i int) (int, bool) {
+		q := r.queues[i].message
+		parent, ok := at[q.GetParent()]
+		return parent, ok && q.GetName() != hierarchy.Root
+	})
+	fit := make([]queue, 0, len(r.queues))
+	for i := range r.queues {
+		if q := &r.queues[i]; levels[i] <= most {
+			fit = append(fit, *q)
+		} else {
+			r.leave(queueKind, "", q.message.GetName(), q.written, "nested more than %d deep", most)
+		}
+	}
+	r.queues = fit
+}
+
+// baseNames are those that every snapshot has.
+func baseNames() map[any]bool {
+	return map[any]bool{unique.Make(string(corev1.ResourceCPU)): true, unique.Make(string(corev1.ResourceMemory)): true}
+}
+
+// placeNames returns the resource names that nodes offer or queues name.
+func (r *reader) placeNames() map[any]bool {
+	names := baseNames()
+	for i := range r.queues {
+		addNames(names, r.queues[i].capability, r.queues[i].guarantee, r.queues[i].deserved)
+	}
+	for i := range r.nodes {
+		addNames(names, r.nodes[i].allocatable)
+	}
+	return names
+}
+
+func addNames(to map[any]bool, of ...*amounts) {
+	for _, a := range of {
+		if a == nil {
+			continue
+		}
+		for _, e := range a.entries {
+			to[e.name] = true
+		}
+	}
+}
+
+// limit bounds what all jobs use together.
+type limit struct {
+	what string
+	most int64
+	// given is used without any job.
+	given map[any]bool
+	// uses returns how many a job uses by itself, and calls share for each that it may share with others.
+	uses func(j *job, share func(any)) int64
+}
+
+// limited are the limits of the jobs of a snapshot.
+func (r *reader) limited() []limit {
+	l := &r.limits
+	return []limit{
+		{"jobs", l.Jobs, nil, func(*job, func(any)) int64 { return 1 }},
+		{"groups", l.Groups, nil, func(j *job, _ func(any)) int64 { return int64(len(j.message.GetGroups())) }},
+		{"tasks", l.Tasks, nil, func(j *job, _ func(any)) (n int64) {
+			for _, group := range j.message.GetGroups() {
+				n += int64(len(group.GetTasks()))
+			}
+			return n
+		}},
+		{"rules of placement", l.NodeSets, nil, func(j *job, share func(any)) int64 {
+			for _, group := range j.placed {
+				for i := range group {
+					if i == 0 || group[i].placement != group[i-1].placement {
+						share(group[i].placement)
+					}
+				}
+			}
+			return 0
+		}},
+		{"resource names", int64(r.maxNames()), r.placeNames(), func(j *job, share func(any)) int64 {
+			each := func(a *amounts) {
+				for _, e := range a.entries {
+					share(e.name)
+				}
+			}
+			if j.minResources != nil {
+				each(j.minResources)
+			}
+			for _, group := range j.requests {
+				for i, request := range group {
+					if i == 0 || request != group[i-1] {
+						each(request)
+					}
+				}
+			}
+			return 0
+		}},
+	}
+}
+
+// roomForJobs returns the jobs for which a snapshot has room.
+func (r *reader) roomForJobs(jobs []*job) []*job {
+	for _, l := range r.limited() {
+		if l.most > 0 && !l.holds(jobs) {
+			jobs = r.fair(jobs, &l)
+		}
+	}
+	return jobs
+}
+
+// holds reports whether there is room for all jobs.
+func (l *limit) holds(jobs []*job) bool {
+	used, total := maps.Clone(l.given), int64(0)
+	if used == nil {
+		used = map[any]bool{}
+	}
+	for _, j := range jobs {
+		total += l.uses(j, func(one any) { used[one] = true })
+	}
+	return total+int64(len(used)) <= l.most
+}
+
+// fair keeps the jobs that fit, in the order of what the older jobs of their namespace and they use.
+func (r *reader) fair(jobs []*job, l *limit) []*job {
+	type ranked struct {
+		*job
+		at        int
+		rank, own int64
+		shared    map[any]bool
+	}
+	list, sums := make([]ranked, len(jobs)), map[string]int64{}
+	for i, j := range jobs {
+		one := ranked{job: j, at: i, shared: map[any]bool{}}
+		one.own = l.uses(j, func(s any) {
+			if !l.given[s] {
+				one.shared[s] = true
+			}
+		})
+		list[i] = one
+	}
+	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(a.message.GetCreateTime(), b.message.GetCreateTime()) })
+	for i := range list {
+		if cost := list[i].own + int64(len(list[i].shared)); cost > 0 {
+			sums[list[i].message.GetNamespace()] += cost
+			list[i].rank = sums[list[i].message.GetNamespace()]
+		}
+	}
+	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	used, total := maps.Clone(l.given), int64(0)
+	if used == nil {
+		used = map[any]bool{}
+	}
+	fits := make([]bool, len(jobs))
+	for _, one := range list {
+		more := int64(0)
+		for s := range one.shared {
+			if !used[s] {
+				more++
+			}
+		}
+		if total+one.own+int64(len(used))+more > l.most {
+			continue
+		}
+		total += one.own
+		maps.Copy(used, one.shared)
+		fits[one.at] = true
+	}
+	var out []*job
+	for i, j := range jobs {
+		if fits[i] {
+			out = append(out, j)
+			continue
+		}
+		r.leaveJob(j, l)
+	}
+	return out
+}
+
+// leaveJob leaves out a job. What its tasks use on nodes is used by others.
+func (r *reader) leaveJob(j *job, l *limit) {
+	f := r.leave(podGroupKind, j.message.GetNamespace(), j.message.GetName(), j.written,
+		"with it the snapshot would have more than %d %s", l.most, l.what)
+	f.queue = j.message.GetQueue()
+	for i, group := range j.message.GetGroups() {
+		for k, task := range group.GetTasks() {
+			ended := task.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED ||
+				task.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_FAILED
+			if task.Node != nil && !ended {
+				r.nodes[task.GetNode()].use(j.requests[i][k])
+			}
+		}
+	}
+}
+
+// use adds what a task uses that is not in the snapshot.
+func (n *node) use(request *amounts) {
+	if n.others == nil {
+		n.others = &amounts{}
+	}
+	n.others.plus(request)
+}
+
+// useByOthers sets what tasks outside of the snapshot use on the nodes. Names that only they use are left out if there are too many names,
+// because these have no effect.
+func (r *reader) useByOthers() {
+	used := baseNames()
+	for name := range r.dimensions.byName {
+		used[name] = true
+	}
+	for i := range r.nodes {
+		addNames(used, r.nodes[i].others)
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.others != nil && len(used) > r.maxNames() {
+			n.others.entries = slices.DeleteFunc(n.others.entries, func(e entry) bool {
+				_, named := r.dimensions.byName[e.name]
+				return !named
+			})
+		}
+		n.message.UsedByOthers = r.dimensions.message(n.others)
+	}
+}
