@@ -88,7 +88,7 @@ func BenchmarkFairDivision(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used of all processors.
+// processorTime returns the processor time of this process.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

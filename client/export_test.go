@@ -11,10 +11,10 @@ func Answer[Q method.Request, A any](ctx context.Context, c *Client, m *method.M
 	return answered(ctx, c.engine, m, request)
 }
 
-// Encode is what is sent of a State that is sent whole, and where its entities lie then.
+// Encode returns the bytes of a State that is sent whole, and the positions of its entities.
 func (s *State) Encode() ([]byte, *layout) { return s.encode() }
 
-// Change is what is sent of a State that is sent as a change of another one.
+// Change returns the bytes of a State that is sent as a change of another one.
 func (s *State) Change(base *State, at *layout) []byte {
 	data, _, _ := s.change(base, at)
 	return data

@@ -80,7 +80,7 @@ type mirroredNode struct {
 // mirroredQueue counts the jobs of a queue.
 type mirroredQueue struct{ slot, jobs int }
 
-// taskPlace is where a task is: the slot of its job, and its position there.
+// taskPlace is the place of a task: the slot of its job, and its position there.
 type taskPlace struct{ job, index int32 }
 
 type nodeEntry struct {

@@ -33,7 +33,7 @@ func (e *jobEntry) key() string { return e.id }
 // size is about what the encoded job takes.
 func (e *jobEntry) size() int { return len(e.spec.data) + 8*len(e.places) }
 
-// taskState is what often changes of a task.
+// taskState holds the fields of a task that change often.
 type taskState struct {
 	// node is nil for a task that names none.
 	node   *mirroredNode
@@ -207,7 +207,7 @@ func (m *Mirror) checkJob(job *apportionv1.Job) error {
 	return nil
 }
 
-// taskName is how an error names a task.
+// taskName returns the name of a task for errors.
 func taskName(task *apportionv1.Task) string {
 	if task.GetUid() != "" {
 		return task.GetUid()

@@ -22,7 +22,7 @@ var whole = flag.Bool("whole", false, "compare remote with local on every record
 
 const (
 	sample = 12
-	// batch is how many steps of a session go into one message.
+	// batch is the number of steps of a session in one message.
 	batch = 16
 )
 

@@ -111,7 +111,7 @@ func house(t *testing.T, policy *apportionv1.Policy) service.Options {
 	return service.Options{Policies: map[string]*apportionv1.Policy{"house": policy}}
 }
 
-// addresses are what a client finds its replicas by.
+// addresses are the addresses by which a client finds its replicas.
 func addresses(replicas ...*replica) resolver.State {
 	state := resolver.State{}
 	for _, r := range replicas {

@@ -221,7 +221,7 @@ func (c *checker) each(path string, texts []string, check func(string) error) {
 	}
 }
 
-// PolicyKind is how the source of a policy is read.
+// PolicyKind is the form of a policy's source.
 type PolicyKind int
 
 // The kinds of sources.

@@ -38,7 +38,7 @@ type tour struct {
 	snapshot *apportionv1.Snapshot
 	digest   string
 	policy   *apportionv1.Policy
-	// answer is what the next block shows; nil: the block is not an answer.
+	// answer is the expected content of the next block; nil: the block is not an answer.
 	answer proto.Message
 }
 

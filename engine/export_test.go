@@ -2,7 +2,7 @@ package engine
 
 import "github.com/apportion/apportion/engine/model"
 
-// MaxWarnings is how many warnings are listed at most.
+// MaxWarnings is the largest number of listed warnings.
 const MaxWarnings = maxWarnings
 
 // Runs reports whether a job could start at once, whatever other jobs wait.

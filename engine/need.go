@@ -7,7 +7,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// waiting is what a job waits with, and what its gang needs of that.
+// waiting lists the waiting tasks of a job, and the number of them that its gang needs.
 type waiting struct {
 	// tasks are pending and not held back by a gate.
 	tasks []model.TaskID
@@ -62,7 +62,7 @@ func (s *Session) waiting(j model.JobID) *waiting {
 	return w
 }
 
-// waitingWith is what a job waits with where all of some tasks are to be placed.
+// waitingWith returns the waiting tasks of a job all of whose given tasks are to be placed.
 func (s *Session) waitingWith(j model.JobID, tasks []model.TaskID) *waiting {
 	job := s.view.Jobs.At(j)
 	w := &waiting{tasks: tasks, needed: tasks, lacks: make([]int, job.EndGroup-job.FirstGroup)}
@@ -152,7 +152,7 @@ func (s *Session) inService(tasks []model.TaskID) []model.TaskID {
 type alike struct {
 	role  int
 	tasks []model.TaskID
-	// most is how many of them may be chosen.
+	// most is the number of them that may be chosen.
 	most int
 }
 

@@ -27,7 +27,7 @@ const (
 	// placementTrials bounds the search for a placement, in comparisons with one node. It is enough to try everything for six tasks on
 	// seven nodes; tasks and nodes that are alike are tried once, so that it is often enough for many more.
 	placementTrials = 1 << 20
-	// PlacementWork is what the search for a placement costs at most.
+	// PlacementWork bounds the cost of the search for a placement.
 	PlacementWork = 1 << 21
 	// placementCells bounds the amounts of all nodes and of all tasks, and the pairs of a kind of task and a node.
 	placementCells = 1 << 22
@@ -93,11 +93,11 @@ type placer struct {
 	room func(model.NodeID, *resource.Row)
 	// kinds of tasks that all rules treat alike, the largest first.
 	kinds []taskKind
-	// idle is what is left of each node.
+	// idle is the free room of each node.
 	idle []resource.Row
 	// at has the node of each task as a position in nodes, -1 for none.
 	at []int32
-	// trials is how many more tests the search may make; below 0 it was ended.
+	// trials counts the tests that the search may still make; below 0 it was ended.
 	trials  int
 	stopped bool
 	saved   []resource.Row

@@ -11,13 +11,13 @@ type Session struct {
 	policy Policy
 	*state
 	marks []mark
-	// kept is what Restore returns to.
+	// kept is the state to which Restore returns.
 	kept mark
-	// spared is where the grounds of one question about victims are put together.
+	// spared collects the grounds of one question about victims.
 	spared []policy.Check
 }
 
-// state is what a what-if about whole jobs replaces as one. Marks refer to it, so that a mark takes a few bytes.
+// state is replaced as a whole by a what-if about jobs. Marks refer to it, so that a mark takes a few bytes.
 type state struct {
 	view    *policy.View
 	plugins []opened

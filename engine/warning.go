@@ -8,7 +8,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// maxWarnings is how many warnings are listed at most.
+// maxWarnings is the largest number of listed warnings.
 const maxWarnings = 100
 
 // Warnings reports input that is valid but probably unintended: first findings for every policy, then those of each plugin, in order of the

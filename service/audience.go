@@ -135,7 +135,7 @@ func (a *audience) list(m protoreflect.Message, f protoreflect.FieldDescriptor, 
 	}
 }
 
-// subject is what a number in an answer is the position of.
+// subject is the kind of entity to which a position in an answer refers.
 type subject int
 
 const (

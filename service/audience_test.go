@@ -387,7 +387,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		SnapshotView.digest SnapshotView.name ViewedKind.fault ViewedKind.resource ViewedKind.resource_version`), list)
 }
 
-// filling is what fill writes into texts, and the name of a queue of the caller.
+// filling is the text that fill writes, and the name of a queue of the caller.
 const filling = "text"
 
 // fill sets every field of a message, messages below it included.

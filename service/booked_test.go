@@ -21,7 +21,7 @@ import (
 // bookedShape is a kind of snapshot, or of change, of which a cache may hold many.
 type bookedShape struct {
 	name string
-	// count is how many are held, and make returns the i-th; each is another.
+	// count is the number of those held, and make returns the i-th; each is another.
 	count int
 	make  func(i int) *apportionv1.Snapshot
 	// change returns the i-th change; it is made of the state before in a chain, and otherwise of the snapshot 0.

@@ -96,7 +96,7 @@ type inline interface {
 	GetInput() *apportionv1.Input
 }
 
-// shape is where a request names a policy and where it lists steps, as paths of field numbers.
+// shape holds the paths of field numbers at which a request names a policy and lists steps.
 type shape struct {
 	policy []protowire.Number
 	steps  []protowire.Number
@@ -121,7 +121,7 @@ func shapeOf(request any) (shape, bool) {
 	return shape{}, false
 }
 
-// chunk is how many bytes of a message are part of a snapshot, which stay as they are.
+// chunk is the number of bytes of a message that are part of a snapshot, which stay as they are.
 func (z shape) chunk(data []byte) int {
 	chunk := 0
 	if len(z.steps) > 1 {
@@ -130,7 +130,7 @@ func (z shape) chunk(data []byte) int {
 	return chunk
 }
 
-// chunkField is where a message of a session has a piece of its snapshot.
+// chunkField is the field of a session's message that holds a piece of its snapshot.
 const chunkField protowire.Number = 2
 
 // checkQuestion holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
@@ -188,7 +188,7 @@ func eachAt(data []byte, path []protowire.Number, do func([]byte)) {
 // tagOf returns the tag of a length-delimited field.
 func tagOf(number protowire.Number) uint32 { return uint32(number)<<3 | field.Delimited }
 
-// taken is what was taken out of a request: a snapshot, or the change of one.
+// taken is the part that was cut out of a request: a snapshot, or the change of one.
 type taken struct {
 	data   []byte
 	change bool
@@ -252,7 +252,7 @@ func replaced(data []byte, number protowire.Number, at span, field []byte) []byt
 	return append(out, data[at.to:]...)
 }
 
-// span is where a field lies, its tag included.
+// span is the position of a field, its tag included.
 type span struct{ from, to int }
 
 // onlyField returns the bytes of a length-delimited field that occurs exactly once.

@@ -17,7 +17,7 @@ import (
 // what the protobuf library takes.
 
 const (
-	// mostPolicies is how many policies are remembered, and longestShared the bytes up to which one is.
+	// mostPolicies is the number of policies that are remembered, and longestShared the bytes up to which one is.
 	mostPolicies  = 128
 	longestShared = 512
 )

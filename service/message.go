@@ -122,7 +122,7 @@ func (m *message) decoding(ctx context.Context, in *receiver, bytes int) (err er
 	return err
 }
 
-// next returns the next message, or io.EOF if there is none. patience is how long it may wait for memory.
+// next returns the next message, or io.EOF if there is none. patience limits its wait for memory.
 func (in *receiver) next(ctx context.Context, patience time.Duration) (m message, err error) {
 	header := &in.header
 	if err := in.from.ReadMessageHeader(header[:]); err != nil {

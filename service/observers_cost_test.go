@@ -30,7 +30,7 @@ func batch(tb testing.TB, observers ...Observer) (*record, *wire.Session, []*app
 	}}}}
 }
 
-// note is what a batch costs beside its answers.
+// note is the cost of a batch beside its answers.
 func note(ctx context.Context, r *record, session *wire.Session, steps []*apportionv1.Step, answers []*apportionv1.Answer) {
 	r.nextBatch(ctx, time.Now())
 	r.askedAll(session, steps, answers, nil)

@@ -14,7 +14,7 @@ import (
 const (
 	// forgiveAfter is the time after which a closing of a connection no longer counts.
 	forgiveAfter = 30 * time.Second
-	// leastCredit is what any connection begins with.
+	// leastCredit is the initial credit of every connection.
 	leastCredit = 16
 	// mostClosings is from where on closings change nothing, mostOffenders how many offenders are remembered.
 	mostClosings, mostOffenders = 16, 4096

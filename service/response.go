@@ -236,7 +236,7 @@ func giveRoom(room *wire.Room) {
 // lent is memory that a response is encoded in, and that gRPC holds until the response is written to the connection.
 type lent struct {
 	memory []byte
-	// out is what gRPC holds: the end of memory.
+	// out is the part that gRPC holds, at the end of memory.
 	out []byte
 	// reply is the response that is in it.
 	reply *reply

@@ -28,7 +28,7 @@ type replica struct {
 
 	server *service.Server
 	conn   *grpc.ClientConn
-	// end begins the drain; served is what Serve returned.
+	// end begins the drain; served receives the result of Serve.
 	end    context.CancelFunc
 	served chan error
 }

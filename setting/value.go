@@ -45,7 +45,7 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + "B"
 }
 
-// Form is how the values of a type are written.
+// Form describes the notation of a type's values.
 type Form struct {
 	// Placeholder stands for the value in the help of flags, Description describes it in the reference.
 	Placeholder, Description string

@@ -9,7 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// titles are what people call the presets.
+// titles are the names of the presets for people.
 var titles = map[string]string{
 	"proportion":            "Volcano: proportion",
 	"capacity":              "Volcano: capacity",

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Path is where the page is served.
+// Path is the URL path of the page.
 const Path = "/ui/"
 
 //go:embed dist

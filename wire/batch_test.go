@@ -13,7 +13,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// agreeOnBatch requires that a request that is decoded directly is what the library decodes, and that no other is touched.
+// agreeOnBatch requires that direct decoding of a request equals the library's, and that other requests stay untouched.
 func agreeOnBatch(t require.TestingT, data []byte) (direct bool) {
 	var got, want apportionv1.RunSessionRequest
 	err := proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, &want)

@@ -196,7 +196,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	return nil
 }
 
-// head is what must be known of a snapshot or a change before the rest is read.
+// head holds the parts of a snapshot or a change that must be known before the rest is read.
 type head struct {
 	data []byte
 	size *Size

@@ -50,7 +50,7 @@ func spendOnTasks[Q tasksStep](s *Session, q Q) error {
 	return s.work.Spend(selected(q.GetTasks(), 0), s.engine.View().Dims.Len()*s.plugins)
 }
 
-// memoryOfTasks is what changing tasks takes: their list, and the pages of the model that they are on.
+// memoryOfTasks returns the memory of a change of tasks: their list, and the pages of the model that hold them.
 func memoryOfTasks[Q tasksStep](a *asking, q Q) (answer, work int64) {
 	n := int64(selected(q.GetTasks(), 0))
 	a.undo += changeBytes + n*(64+2*rowBytes(int(a.Dimensions)))

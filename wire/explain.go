@@ -19,7 +19,7 @@ const (
 // evictedTasks is the maximum number of tasks that an explanation removes to find out whether the others leave room.
 const evictedTasks = 10_000
 
-// explainedJob is what the explanation of a job takes, and what finding it out does; each task costs explainedTask beside that.
+// explainedJob is the memory of the explanation of a job, and of the search for it; each task takes explainedTask in addition.
 const explainedJob, explainedTask = 4 << 10, 96
 
 var explainQuestion = question[*apportionv1.ExplainStep]{

@@ -13,7 +13,7 @@ type memo struct {
 	known [512]known
 }
 
-// known is where bytes were kept, and the position that belongs to them.
+// known is the place where bytes were kept, and their position.
 type known struct{ from, to, id int32 }
 
 func (m *memo) reset() {

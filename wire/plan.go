@@ -159,8 +159,8 @@ func (s *Session) nodeName(n model.NodeID, omit bool) string {
 	return name
 }
 
-// plan is what a plan takes: the candidates by node and one offer of each node, the choice among all candidates in other queues and in the
-// job's own, and what is moved to try the plan. The tasks of a job that is named are not known here, nor how many victims they need.
+// plan returns the memory of a plan: the candidates by node and one offer of each node, the choice among all candidates in other queues and
+// in the job's own, and what is moved to try the plan. The tasks of a job that is named are not known here, nor how many victims they need.
 func (a *asking) plan(q *apportionv1.PlanStep) (answer, work int64) {
 	tasks := a.Tasks
 	if n := int64(selected(q.GetTasks(), 0)); n > 0 {

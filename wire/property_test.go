@@ -17,7 +17,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// policies are what properties are tried with.
+// policies are the policies with which properties are tested.
 var policies = map[string]string{
 	"proportion":            `tiers { plugins { proportion {} } }`,
 	"capacity flat":         `tiers { plugins { capacity {} } }`,
@@ -236,7 +236,7 @@ func shuffled(snapshot *apportionv1.Snapshot, seed uint64) *apportionv1.Snapshot
 	return out
 }
 
-// told is what a session says, by names alone, so that two orders of one cluster can be compared.
+// told returns the answers of a session by names alone, so that two orders of one cluster can be compared.
 func told(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) map[string]any {
 	s := opened(t, snapshot, policy)
 	out := map[string]any{}

@@ -152,8 +152,8 @@ func (s *Session) remedyEdit(e *engine.Edit, omit bool) *apportionv1.RemedyEdit 
 	return out
 }
 
-// remedies is what the remedies of a job take. One changed cluster is open at a time beside the one asked about; each leaves a little
-// behind, and what is garbage of it waits to be collected.
+// remedies returns the memory that the remedies of a job take. One changed cluster is open at a time beside the one asked about; each
+// leaves a little behind, and what is garbage of it waits to be collected.
 func (a *asking) remedies(*apportionv1.RemediesStep) (answer, work int64) {
 	const most, open = 64, 3
 	row := rowBytes(int(a.Dimensions))

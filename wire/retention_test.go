@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// liveBytes is what is reachable now.
+// liveBytes returns the number of reachable bytes.
 func liveBytes() int64 {
 	runtime.GC()
 	runtime.GC()

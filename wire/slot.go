@@ -40,17 +40,17 @@ func (s *slot[M]) empty(of *table) {
 // record reads the fields of one message into its Go struct, and keeps the memory of what that refers to.
 type record struct {
 	of *table
-	// at is where the struct lies, and set has the bits of the fields that are set.
+	// at is the address of the struct, and set has the bits of the fields that are set.
 	at  unsafe.Pointer
 	set uint64
 	// rooms are, by column.room, the memory of optional fields, of lists, and of messages, and inner what reads these.
 	rooms []unsafe.Pointer
 	inner []*record
-	// runs are where the fields lie that are left to the caller.
+	// runs are the positions of the fields that are left to the caller.
 	runs []run
 }
 
-// run is where fields of one tag lie one after the other in the encoded message.
+// run is a range of the encoded message with consecutive fields of one tag.
 type run struct {
 	tag      uint32
 	from, to int
@@ -65,7 +65,7 @@ type table struct {
 	inner []*table
 }
 
-// column is how a field is set, and where it lies in the struct. An optional field has its value in its room.
+// column describes the setter of a field and its position in the struct. An optional field has its value in its room.
 type column struct {
 	set      setter
 	optional bool

@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/adapter/extender/extendertest"
 )
 
-// benchConf is what the benchmarks decide by.
+// benchConf is the configuration of the benchmarks.
 const benchConf = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]}, {plugins: [{name: drf}, {name: proportion}, {name: binpack}]}]"
 
 // listen serves a bridge on loopback and returns the URL of its scheduler and a client with Volcano's default timeout.

@@ -19,7 +19,7 @@ type Options struct {
 	Schedulers map[string]Scheduler
 	// Policy returns the policy of a name, or nil. It is called at every push, so that a policy may change from one session to the next.
 	Policy func(name string) *apportionv1.Policy
-	// Wait is how long a question waits for the snapshot of a push to be built. 0: 500 ms.
+	// Wait limits the time that a question waits for the snapshot of a push. 0: 500 ms.
 	Wait time.Duration
 	// PushBytes bounds the body of an onSessionOpen, and of every question that is decoded while it arrives. 0: 1 GiB.
 	PushBytes int64
@@ -66,7 +66,7 @@ const (
 	defaultKept        = 256 << 20
 	// answerBytes bounds the victims in an answer. Volcano reads 10 MiB; the difference is for the enclosing JSON.
 	answerBytes = 10<<20 - 1<<10
-	// bodiesAtOnce is how many bodies of VictimBytes may be in memory at once; smaller ones may be more.
+	// bodiesAtOnce is the number of bodies of VictimBytes that may be in memory together, or more smaller ones.
 	bodiesAtOnce = 4
 )
 

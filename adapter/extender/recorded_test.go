@@ -70,7 +70,7 @@ func policyOf(tb testing.TB, conf string) *apportionv1.Policy {
 	return policy
 }
 
-// asOf is when the recordings were made, to the pods that have a cooldown.
+// asOf is the time of the recordings, for the pods that have a cooldown.
 var asOf = time.Date(2026, time.January, 2, 3, 10, 0, 0, time.UTC)
 
 // volcanoPath is the path of the only scheduler of most tests.

@@ -15,9 +15,9 @@ type ServerOptions struct {
 	ReadTime time.Duration
 	// WriteTime bounds the time from then until the answer is sent. 0: 30 seconds.
 	WriteTime time.Duration
-	// DrainDelay is how long requests are still accepted after the server begins to stop. 0: not at all.
+	// DrainDelay is the time for which requests are still accepted after the server begins to stop. 0: none.
 	DrainDelay time.Duration
-	// DrainTime is how long the remaining requests may then take. 0: 25 seconds.
+	// DrainTime limits the time of the remaining requests after that. 0: 25 seconds.
 	DrainTime time.Duration
 	// ConnContext returns the context of the requests on a connection. nil: it is the server's.
 	ConnContext func(ctx context.Context, conn net.Conn) context.Context

@@ -154,7 +154,7 @@ func (c *cluster) hold(share float64) (release func()) {
 	})
 }
 
-// computed is how long processors have worked for the servers that are left.
+// computed returns the processor time of the servers that are left.
 func (c *cluster) computed(ctx context.Context) (time.Duration, error) {
 	total := time.Duration(0)
 	for i, r := range c.replicas {
@@ -170,7 +170,7 @@ func (c *cluster) computed(ctx context.Context) (time.Duration, error) {
 	return total, nil
 }
 
-// answered is how many calls each replica says that it has answered; -1 from one that has left.
+// answered returns the count of answered calls that each replica reports; -1 for one that has left.
 func (c *cluster) answered(ctx context.Context) ([]int, error) {
 	counts := make([]int, len(c.replicas))
 	for i, r := range c.replicas {

@@ -26,7 +26,7 @@ type changing struct {
 	times   uint64
 }
 
-// distinctChanges is how many changes of one size take turns.
+// distinctChanges is the number of changes of one size that take turns.
 const distinctChanges = 16
 
 // changesOf returns changes of that many jobs each, encoded.

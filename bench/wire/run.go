@@ -63,7 +63,7 @@ func (r *run) close() error {
 	return errors.Join(faults...)
 }
 
-// block is what happened in one block of time.
+// block holds the events in one block of time.
 type block struct {
 	latencies  sample.Durations
 	operations int
@@ -80,7 +80,7 @@ type variant struct {
 	do       func(context.Context, time.Duration) (block, error)
 }
 
-// result is what was measured of a variant.
+// result holds the measurements of a variant.
 type result struct {
 	variant
 
@@ -193,7 +193,7 @@ func table(title string, byRate bool, results []*result) error {
 	return nil
 }
 
-// pause is how long a client waits that was refused.
+// pause is the time that a refused client waits.
 const pause = 5 * time.Millisecond
 
 // sequential repeats an operation until time is up, three times at least. The latency of a call is that of the attempt that succeeded.

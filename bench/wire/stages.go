@@ -35,7 +35,7 @@ var names = [stages]string{
 	"decode and compile", "open: sums and division", "ask: shares of all queues", "encode the answer", "call over gRPC",
 }
 
-// point is what one size costs.
+// point is the cost of one size.
 type point struct {
 	tasks, bytes int
 	// ms are medians in milliseconds.

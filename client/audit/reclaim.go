@@ -304,7 +304,7 @@ type keeping struct {
 
 	held      map[string][]float64
 	dimension int
-	// above is what the tasks of each queue hold together.
+	// above is the sum over the tasks of each queue.
 	above  map[string]float64
 	byNode map[int][]uint32
 	why    string

@@ -135,7 +135,7 @@ func weight(q *apportionv1.Queue) uint32 {
 	return q.GetWeight()
 }
 
-// rounding is how much two sums of floating-point numbers may differ, as a part of them.
+// rounding is the relative difference that two sums of floating-point numbers may have.
 const rounding = 1e-9
 
 // unit is the least amount of a dimension that is worth a dispute: what a quantum of fair is by default.

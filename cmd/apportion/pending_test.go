@@ -93,7 +93,7 @@ func (c *cause) agrees(t *testing.T) {
 	require.True(t, refused(asked.Answers[len(asked.Answers)-1]), "the question by itself is answered with yes")
 }
 
-// jobOf is how the contract refers to a job, or to what is left out.
+// jobOf returns the contract's name of a job, or of an entity that is left out.
 func jobOf(in *input, name string) string {
 	if index, err := in.snapshot.Job(name); err == nil {
 		return idOf(in.snapshot.GetJobs()[index])

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// streams are what a command reads from and writes to.
+// streams are the input and outputs of a command.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer

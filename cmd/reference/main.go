@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/internal/test/reference"
 )
 
-// defaultPaths are where the project keeps its recorded answers.
+// defaultPaths are the folders of the project's recorded answers.
 var defaultPaths = []string{"testdata/reference", "testdata/fair"}
 
 func main() {

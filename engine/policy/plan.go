@@ -6,7 +6,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// Room is where a claimant is to be placed.
+// Room limits the nodes on which a claimant may be placed.
 type Room struct {
 	Kind RoomKind
 	// Node means something only with OneNode.

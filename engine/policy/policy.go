@@ -45,8 +45,8 @@ type QueueKeyer interface {
 	QueueKey(q model.QueueID) QueueKey
 }
 
-// QueueKey is what decides about the order of a queue: the smaller class is served first, and in a class the smaller share, which is not
-// NaN.
+// QueueKey determines the position of a queue in the order: the smaller class is served first, and in a class the smaller share, which is
+// not NaN.
 type QueueKey struct {
 	Class int64
 	Share float64
@@ -113,7 +113,7 @@ const (
 	InSimulation
 )
 
-// Request is what one task, or several together, ask for.
+// Request is the request of one task, or of several together.
 type Request struct {
 	Row resource.Row
 	// BestEffort: nothing but `pods`.
@@ -214,7 +214,7 @@ type Share struct {
 
 // Sharer divides among queues.
 type Sharer interface {
-	// Share returns a queue's account, and whether it takes part. Absent rows are what the plugin does not keep. The rows are the plugin's
+	// Share returns a queue's account, and whether it takes part. A row is absent if the plugin does not keep it. The rows are the plugin's
 	// own and change with its state.
 	Share(q model.QueueID) (Share, bool)
 }
@@ -261,7 +261,7 @@ type Warner interface {
 	Warnings(add func(Warning))
 }
 
-// WarningCode says what a warning is about. The values are those of the contract's WarningCode.
+// WarningCode is the kind of a warning. The values are those of the contract's WarningCode.
 type WarningCode int32
 
 // The codes, explained in the contract (reason.proto).

@@ -85,15 +85,15 @@ type Reason struct {
 	// Plugin is Volcano's name of the plugin, empty for a rule of the frame.
 	Plugin string
 	Code   Code
-	// Queue is where the numbers were compared, or model.None.
+	// Queue is the queue whose numbers were compared, or model.None.
 	Queue model.QueueID
 	// Dimension of the numbers, or -1.
 	Dimension int
-	// Have, Need and Limit are what was compared; Code says how.
+	// Have, Need and Limit are the compared amounts; Code defines the comparison.
 	Have, Need, Limit float64
 	// Role of the job that is meant, or empty.
 	Role string
-	// Fault is what is wrong with the queue tree, if that is the reason; the values are those of the contract's HierarchyFault.
+	// Fault is the fault of the queue tree, if that is the reason; the values are those of the contract's HierarchyFault.
 	Fault uint8
 	// Detail are words of the snapshot that the rule rests on, or empty.
 	Detail string
@@ -153,7 +153,7 @@ func (c *Checks) Add(task model.TaskID, passed bool, reason Reason) {
 	}
 }
 
-// Grounds is what an answer to a question about victims collects.
+// Grounds collects the reasons of an answer about victims.
 type Grounds struct {
 	// Spared holds one failed check for each candidate that a plugin protects: the first that failed.
 	Spared Checks
@@ -161,7 +161,7 @@ type Grounds struct {
 	Checks *Checks
 }
 
-// Extent is how much has been recorded.
+// Extent is the amount that has been recorded.
 type Extent struct{ spared, checked int }
 
 // Extent returns how much has been recorded.

@@ -8,11 +8,11 @@ import (
 // DefaultWork is the work that a question may take where nothing else is said. It is a few seconds of one processor.
 const DefaultWork = 1_000_000_000
 
-// Work is what a question may still cost. A unit is about one amount of one resource that is compared or added, or one task, job, queue or
-// node that is looked at: a few nanoseconds. Costs are spent before the work is done.
+// Work is the budget that a question has left. A unit is about one amount of one resource that is compared or added, or one task, job,
+// queue or node that is looked at: a few nanoseconds. Costs are spent before the work is done.
 type Work struct {
 	spent, maximum int64
-	// exceeded is what could not be used since Exceeded was asked last.
+	// exceeded is the work that was refused since the last call of Exceeded.
 	exceeded *WorkError
 }
 

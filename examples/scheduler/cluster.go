@@ -14,7 +14,7 @@ import (
 // gpu is the dimension that the cluster is about.
 const gpu = "nvidia.com/gpu"
 
-// Room is what a node has, or a task asks for, in whole units: a placement must fit, and that arithmetic is the scheduler's own.
+// Room is the capacity of a node, or the request of a task, in whole units. The scheduler itself checks that a placement fits.
 type Room struct {
 	CPU       int64 `yaml:"cpu"`
 	MemoryGiB int64 `yaml:"memoryGiB"`

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the figures and the plot of the built-in day into the tree")
 
-// output is what the command prints.
+// output returns the output of the command.
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// Figures are what is to be said about one queue, or about all of them, under one policy.
+// Figures summarize one queue, or all of them, under one policy.
 type Figures struct {
 	// GPUHours that were used, and that were missing from the queue's entitlement while it wanted more than it had.
 	GPUHours, ShortHours float64
@@ -44,7 +44,7 @@ func (r *Result) figures(c *Cluster) []Figures {
 	return all
 }
 
-// wasted is how many GPU hours were idle although a job waited that would have fit.
+// wasted returns the GPU hours that were idle while a waiting job would have fit.
 func (r *Result) wasted() float64 {
 	hours := 0.0
 	for i := range r.Samples {
@@ -53,7 +53,7 @@ func (r *Result) wasted() float64 {
 	return hours
 }
 
-// until is when the sample at a position ends.
+// until returns the end of the sample at a position.
 func (r *Result) until(i int) int64 {
 	if i+1 < len(r.Samples) {
 		return r.Samples[i+1].At
@@ -61,7 +61,7 @@ func (r *Result) until(i int) int64 {
 	return r.Samples[i].At
 }
 
-// end is when the last job was done.
+// end returns the time when the last job was done.
 func (r *Result) end() int64 { return r.Samples[len(r.Samples)-1].At }
 
 // utilisation is the part of the cluster's GPUs that were in use between two moments.

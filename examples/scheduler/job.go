@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// checkpoint is how often a task saves what it has done. What it did since is done again after an eviction.
+// checkpoint is the interval at which a task saves its work. Work after the last checkpoint is repeated after an eviction.
 const checkpoint = 10 * minute
 
 // never is a moment that has not come.
@@ -24,7 +24,7 @@ type Job struct {
 	Admitted bool
 	// Remaining work, in seconds of one task.
 	Remaining int64
-	// Began is when its minimum first ran, Ended when all was done.
+	// Began is the time when its minimum first ran, Ended the time when all its work was done.
 	Began, Ended int64
 }
 
@@ -63,7 +63,7 @@ func (j *Job) pending() int {
 	return slices.IndexFunc(j.Tasks, func(t Task) bool { return t.Node == idle })
 }
 
-// end is when the job will be done if nothing changes.
+// end returns the time when the job will be done if nothing changes.
 func (j *Job) end(now int64) int64 {
 	running := j.running()
 	if running == 0 {
@@ -107,7 +107,7 @@ func (s *State) remove(job *Job, task int) {
 	job.Tasks[task] = Task{Node: idle}
 }
 
-// midnight is when the day of a trace begins; any date serves.
+// midnight is the beginning of a trace's day; any date serves.
 var midnight = time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 
 // snapshot describes the moment to Apportion: nodes, queues and jobs in the order in which this state lists them.

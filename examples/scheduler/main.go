@@ -1,5 +1,6 @@
-// Command scheduler simulates a small GPU cluster under several policies. It is a whole scheduler without the decisions: who enters, who
-// comes next, who may use more, who must give way is asked of Apportion, in process or of a server. See README.md.
+// Command scheduler simulates a small GPU cluster under several policies. It is a complete scheduler without the decisions: it asks
+// Apportion, in process or on a server, which jobs enter and come next, which queue may use more, and which tasks are evicted. See
+// README.md.
 package main
 
 import (
@@ -33,7 +34,7 @@ func main() {
 	}
 }
 
-// settings are what the command line says.
+// settings are the flags of the command line.
 type settings struct {
 	cluster, trace, policies, svg, server string
 	tls                                   bool

@@ -16,8 +16,9 @@ type Policy struct {
 	Plans bool
 }
 
-// dividers are what the policies differ in. Beside it each has priority and gang for jobs, and binpack to fill node after node, all in
-// one tier: a victim is who every plugin with an opinion gives up. (In two tiers, as in Volcano's default, gang would decide alone.)
+// dividers are the plugins in which the policies differ. In addition, each has priority and gang for jobs, and binpack to fill node after
+// node, all in one tier: a task is a victim if every plugin that votes selects it. (In two tiers, as in Volcano's default, gang would
+// decide alone.)
 var dividers = []struct{ name, plugin string }{
 	{"proportion", "proportion"},
 	{"capacity", "capacity"},

@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Result is how a day went under one policy.
+// Result is the course of a day under one policy.
 type Result struct {
 	Policy string
 	// Jobs in order of arrival.
@@ -22,7 +22,7 @@ type Result struct {
 	Cycles, Repeats int
 }
 
-// Sample is what each queue has at a moment, in GPUs.
+// Sample is the use of each queue at a moment, in GPUs.
 type Sample struct {
 	At     int64
 	Queues []Holding
@@ -33,7 +33,7 @@ type Sample struct {
 // Holding is one queue's part of a sample.
 type Holding struct {
 	Used, Wanted int64
-	// Entitled is what a division by weight would give the queue, of what it wants.
+	// Entitled is the queue's part in a division by weight, at most what it wants.
 	Entitled float64
 }
 

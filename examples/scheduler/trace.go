@@ -19,9 +19,9 @@ type Submission struct {
 	Priority int32
 	// Tasks may run at once; Min of them must, or none does.
 	Tasks, Min int
-	// Each is what one task asks for.
+	// Each is the request of one task.
 	Each Room
-	// Seconds is how long the job takes with all its tasks. With half of them it takes twice as long.
+	// Seconds is the running time of the job with all its tasks. With half of them it takes twice as long.
 	Seconds int64
 }
 

@@ -129,7 +129,7 @@ func (r *reference) claim(full string) error {
 // short is a name without the package.
 func (r *reference) short(full string) string { return strings.TrimPrefix(full, r.pkg+".") }
 
-// anchorOf is how a heading is linked to: letters, digits and dashes alone, in lower case.
+// anchorOf returns the anchor of a heading: letters, digits and dashes alone, in lower case.
 func anchorOf(heading string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '.' {

@@ -42,9 +42,9 @@ func (c *cluster) sizes() []int {
 type writer struct {
 	*cluster
 	jobs, tasks, uids *source
-	// unit is what a task of size 1 asks for.
+	// unit is the request of a task of size 1.
 	unit vector
-	// pool and onNode are where tasks and their nodes are stored.
+	// pool and onNode store tasks and their nodes.
 	pool   []apportionv1.Task
 	onNode []uint32
 }

@@ -109,7 +109,7 @@ func decorate(q *apportionv1.Queue, r *source) {
 	}
 }
 
-// promise is what a queue is promised; it is empty where nothing is.
+// promise contains the amounts that a queue is promised; it is empty without a promise.
 type promise struct{ guarantee, deserved, capability vector }
 
 // plan divides the cluster among the leaves, and gives their parents the sums. A guarantee is less than half, and a capability at least
@@ -160,7 +160,7 @@ func (c *cluster) promise(p *promise, millionths int64, r *source) {
 	}
 }
 
-// shown is how often in a thousand times a scalar is promised at all.
+// shown returns the number of times in a thousand that a scalar is promised.
 func shown(d int) int {
 	switch d {
 	case pods:

@@ -27,7 +27,7 @@ func dimensions(n int) []string {
 	return names
 }
 
-// grain is what amounts of a dimension are multiples of.
+// grain returns the unit of the amounts of a dimension: they are its multiples.
 func grain(d int) int64 {
 	switch d {
 	case cpu:

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// added is how many processors Spare has added.
+// added is the number of processors that Spare has added.
 var added atomic.Int32
 
 // variable sets GOMAXPROCS for any Go program.

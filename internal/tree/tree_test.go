@@ -9,7 +9,7 @@ import (
 	"github.com/apportion/apportion/internal/tree"
 )
 
-// job is what the tests read.
+// job is the type that the tests read.
 type job struct {
 	name     string
 	queues   []string

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// settle is how long files must be unchanged before they are read: a certificate and its key are seldom written in one step.
+	// settle is the time for which files must be unchanged before they are read: a certificate and its key are seldom written in one step.
 	settle = 100 * time.Millisecond
 	// longest bounds how long changes that go on may put that off.
 	longest = 2 * time.Second
@@ -29,7 +29,7 @@ const (
 type Options struct {
 	// Interval at which files are checked without a notification.
 	Interval time.Duration
-	// Seen is what the files held before they were read first. nil: what they hold now.
+	// Seen is the content of the files before the first read. nil: their present content.
 	Seen Contents
 	// Logger of faults that prevent notifications.
 	Logger *slog.Logger

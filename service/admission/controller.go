@@ -66,7 +66,7 @@ type Controller struct {
 	// service is how long work takes from its turn to its end, arrival how long a message takes to come: means in which what is newer
 	// weighs more.
 	service, arrival time.Duration
-	// clock is what the tenant served last had been given.
+	// clock is the service that the tenant served last had received.
 	clock time.Duration
 }
 

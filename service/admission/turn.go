@@ -12,8 +12,8 @@ const (
 	// slice is how long work runs before it makes way for others that had less. Small work may run for longer at first: most of it ends
 	// within that, even if the system gives its processor to another process meanwhile.
 	slice, smallSlice = 2 * time.Millisecond, 5 * time.Millisecond
-	// breath is how often work of one tenant lets go of its processor while other tenants call. Without a spare processor it pauses: the
-	// runtime looks at the network only when no goroutine is ready to run.
+	// breath is the interval at which work of one tenant yields its processor while other tenants call. Without a spare processor it
+	// pauses: the runtime looks at the network only when no goroutine is ready to run.
 	breath = time.Millisecond
 	pause  = 20 * time.Microsecond
 	// mixedFor is how long after calls of two tenants followed each other both count as calling.
@@ -30,7 +30,7 @@ type Turn struct {
 	w *waiter
 	// resumed is when the work last got a slot, breathed when it last let go of its processor.
 	resumed, breathed time.Time
-	// slice is how long it may run from then.
+	// slice is the time that it may run from then on.
 	slice time.Duration
 	left  bool
 }

@@ -108,7 +108,7 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// BenchmarkGate is what a call pays at the gate.
+// BenchmarkGate measures the cost of the gate for a call.
 func BenchmarkGate(b *testing.B) {
 	token := NewToken()
 	g := NewGate(nil)

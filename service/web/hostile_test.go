@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // Bounds of the server that runs as a process of its own.
 const (
 	boundedMessage, boundedMemory, boundedReceiving = 4 << 20, 512 << 20, 64 << 20
-	// emptyServer is what the process takes without calls: program, runtime, connections.
+	// emptyServer is the memory of the process without calls: program, runtime, connections.
 	emptyServer = 64 << 20
 )
 

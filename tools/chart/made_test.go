@@ -160,7 +160,7 @@ func TestTheAuditRunsWithTheRightsOfItsAccountAndIsNoPodOfTheServer(t *testing.T
 	require.ErrorContains(t, err, `audit.policy: "other.conf" is not a file of policies`)
 }
 
-// mount is where a volume of the pod is mounted, nil if nowhere.
+// mount returns the mount of a volume of the pod, nil if there is none.
 func mount(pod corev1.PodSpec, path string) *corev1.VolumeMount {
 	for i := range pod.Containers[0].VolumeMounts {
 		if m := &pod.Containers[0].VolumeMounts[i]; m.MountPath == path {

@@ -81,7 +81,7 @@ var kinds = map[string]func() any{
 	"monitoring.coreos.com/v1/PodMonitor":             func() any { return &podMonitor{} },
 }
 
-// podMonitor is what is used of the type of the Prometheus operator.
+// podMonitor has the fields of the Prometheus operator's type that are used.
 type podMonitor struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

@@ -47,7 +47,7 @@ func (r *Release) compile(ctx context.Context, platform, binary string) error {
 	return command.Run()
 }
 
-// enclosed is what an archive holds beside the program.
+// enclosed are the files of an archive beside the program.
 var enclosed = []string{"CHANGELOG.md", "LICENSE", "README.md"}
 
 // entry is a file of an archive.

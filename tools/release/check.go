@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// check tells whether what lies in out is what make would say of it: by reading it, and by running what this machine can run.
+// check verifies the files in out against the output of make, and runs the programs that this machine can run.
 func (r *Release) check(ctx context.Context, out io.Writer) error {
 	expected, err := r.sums()
 	if err != nil {

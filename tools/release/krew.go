@@ -14,7 +14,7 @@ import (
 // krewFile is the manifest of kubectl's plugin for krew, kubectl's own installer of plugins.
 const krewFile = "krew.yaml"
 
-// project is where releases are published.
+// project is the URL at which releases are published.
 const project = "https://github.com/apportion/apportion"
 
 var krewTemplate = template.Must(template.New(krewFile).Parse(`apiVersion: krew.googlecontainertools.github.com/v1alpha2

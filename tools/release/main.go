@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// Release is what is made, and where.
+// Release describes the files of a release and their place.
 type Release struct {
 	// Root of the sources, Out for what is made.
 	Root, Out string
@@ -132,7 +132,7 @@ func (r *Release) name(platform string) string {
 	return fmt.Sprintf("apportion_%s_%s_%s", strings.TrimPrefix(r.Version, "v"), system, arch)
 }
 
-// binary is where the program for a platform is.
+// binary returns the path of the program for a platform.
 func (r *Release) binary(platform string) string {
 	file := "apportion"
 	if strings.HasPrefix(platform, "windows/") {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// manualDirectory is where the manual pages are, below Out. Those of all platforms are the same.
+// manualDirectory is the directory of the manual pages, below Out. All platforms have the same ones.
 func (r *Release) manualDirectory() string { return filepath.Join(r.Out, "manual") }
 
 // manual writes the manual pages, with a program for this machine.

@@ -30,7 +30,7 @@ type Usage struct {
 
 // Peer is a process that serves.
 type Peer struct {
-	// Address is where it listens.
+	// Address is the address on which it listens.
 	Address string
 
 	process *exec.Cmd

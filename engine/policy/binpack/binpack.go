@@ -26,7 +26,7 @@ type Plugin struct {
 	Resources []Weight
 }
 
-// Weight is how much a dimension counts.
+// Weight is the weight of a dimension in the score.
 type Weight struct {
 	Name   string
 	Weight float64

@@ -87,7 +87,7 @@ func (c cluster) model(t require.TestingT) *model.Model {
 	return m
 }
 
-// decider is what both states of the plugin offer.
+// decider is implemented by both states of the plugin.
 type decider interface {
 	policy.QueueOrderer
 	policy.Allocater
@@ -139,7 +139,7 @@ func (s session) share(queue string) policy.Share {
 	return share
 }
 
-// row is what a queue's row names, unlimited as +Inf.
+// row returns the amounts that a queue's row names, unlimited as +Inf.
 func (s session) row(r resource.Row) amounts {
 	a := amounts{}
 	for d := range s.v.Dims.Len() {

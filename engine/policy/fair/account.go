@@ -9,7 +9,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// accounts are what all tasks add up to, in raw amounts.
+// accounts are the sums over all tasks, in raw amounts.
 type accounts struct {
 	// held is a row for each place: what the tasks of its leaves hold.
 	held []int64
@@ -38,7 +38,7 @@ func demanded(status model.Status, gate model.Gate, counts bool) bool {
 	return status == model.Releasing && counts
 }
 
-// total is what there is of a dimension to divide.
+// total returns the amount of a dimension that is divided.
 func (s *State) total(d int) int64 {
 	a := &s.accounts
 	return max(0, a.total[d]-a.others[d]-a.aside[d])

@@ -199,7 +199,7 @@ func (t *trial) short(n model.NodeID, amount []int64, positive resource.Mask) re
 	return short
 }
 
-// left and leftOn are what the cluster and a node will have, less what the claimant has taken.
+// left and leftOn return the future room of the cluster and of a node, less the amounts that the claimant has taken.
 func (t *trial) left(d int) int64 { return t.s.future(d) + t.released[d] - t.placed[d] }
 
 func (t *trial) leftOn(n model.NodeID, d int) int64 {

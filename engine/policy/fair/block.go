@@ -8,7 +8,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// wait is what one job waits for: the rest of its gang, whose tasks can only be placed together, and then single tasks.
+// wait lists the waiting tasks of one job: the rest of its gang, whose tasks can only be placed together, and then single tasks.
 type wait struct {
 	job model.JobID
 	// tasks are those that count and that no gate of others holds, as they are served; only pending ones wait.
@@ -33,7 +33,7 @@ type kind struct {
 	pending, ganged int32
 }
 
-// blocks are what all jobs wait for, by leaf; filled in when they are first needed.
+// blocks are the waiting tasks of all jobs, by leaf; filled in when they are first needed.
 type blocks struct {
 	known bool
 	// waits are those of a leaf, as its jobs are served.
@@ -193,7 +193,7 @@ func (s *State) first(w *wait, n int32) func(yield func(model.TaskID) bool) {
 	}
 }
 
-// Block is what one job of a queue waits for: the rest of its gang, and then single tasks.
+// Block lists the waiting tasks of one job of a queue: the rest of its gang, and then single tasks.
 type Block struct{ Gang, Loose []model.TaskID }
 
 // Blocks returns what the jobs of a queue wait for, in the order in which they are served.

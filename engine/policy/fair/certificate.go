@@ -15,7 +15,7 @@ const (
 	AtUpper Bound = iota + 1
 	// AtLower: the share is at its start.
 	AtLower
-	// AtLevel: the share is what the level gives.
+	// AtLevel: the share follows from the level.
 	AtLevel
 )
 
@@ -40,7 +40,7 @@ type Portion struct {
 	Guaranteed, Begin, Useful int64
 	// Weight is the one that counts in the division's stage.
 	Weight int64
-	// Start and Ceiling bound the share, Base is what it is counted from.
+	// Start and Ceiling bound the share; weights count from Base.
 	Start, Ceiling, Base int64
 	Share                int64
 	// Bound is 0 for the root, to which nothing divides.

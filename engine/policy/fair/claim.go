@@ -14,7 +14,7 @@ type claims struct {
 	formed
 	// kept are those of two versions; the ones above are one of them.
 	kept [2]formed
-	// cluster and nodes are what earlier claims leave free.
+	// cluster and nodes are the amounts that earlier claims leave free.
 	cluster []int64
 	nodes   shelf
 	// from says for each request that no node before this one has room for it; -1: none has. Those of tasks that are restricted to a set

@@ -19,7 +19,7 @@ const (
 type bounds struct {
 	// lo is guaranteed, m is where weights begin, hi is what there is a use for.
 	lo, m, hi []int64
-	// share is what the place is given.
+	// share is the amount that the place receives.
 	share []int64
 }
 
@@ -50,7 +50,7 @@ func (d *division) open(width int) {
 	d.stale = ^resource.Mask(0) >> (64 - width)
 }
 
-// placeWork is what dividing costs for each place and dimension: its settings and bounds, and the steps of the search for the level.
+// placeWork is the cost of a division for each place and dimension: its settings and bounds, and the steps of the search for the level.
 const placeWork = 16
 
 // settle divides what changed.
@@ -174,7 +174,7 @@ func (s *State) share(c *column) {
 	}
 }
 
-// problem is what a place divides among its children.
+// problem is the division of a place's share among its children.
 func (s *State) problem(c *column, p place) problem {
 	b := &c.bounds
 	from, to := s.tree.first[p], s.tree.end[p]

@@ -5,7 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// inqueue is what admitted jobs still lack of their minimum; filled in when it is first needed.
+// inqueue sums the amounts that admitted jobs still lack of their minimum; filled in when it is first needed.
 type inqueue struct {
 	// lacked is a row for each place.
 	lacked []int64

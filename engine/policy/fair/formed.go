@@ -11,7 +11,7 @@ type formed struct {
 	unused int
 }
 
-// patience is how many times claims are formed in place of newer ones before those of the older version are given up.
+// patience limits how often claims replace newer ones before those of the older version are given up.
 const patience = 8
 
 // recall reports whether claims of a version are kept, and makes them the present ones.

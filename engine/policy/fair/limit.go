@@ -2,7 +2,7 @@ package fair
 
 import "github.com/apportion/apportion/engine/resource"
 
-// limit is what a queue's settings say of one place, per dimension.
+// limit holds the settings of a queue for one place, per dimension.
 type limit struct {
 	// capability is raw; unlimited where none is stated.
 	capability []int64

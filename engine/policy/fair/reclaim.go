@@ -66,7 +66,7 @@ type trial struct {
 	claim *policy.Claim
 	queue place
 	line  int
-	// need is what the claimant's tasks ask for together.
+	// need is the sum of the requests of the claimant's tasks.
 	need     []int64
 	positive resource.Mask
 	// fall is by how much the claimant lowers the potential, rise by how much the victims raise it.
@@ -89,7 +89,7 @@ type trial struct {
 	stopped bool
 }
 
-// candidate is what is known of one candidate.
+// candidate is the state of one candidate.
 type candidate struct {
 	// taken is a victim, spared one that never can be.
 	taken, spared bool

@@ -5,7 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// request is what one task asks for, in whole amounts.
+// request is the request of one task, in whole amounts.
 type request struct {
 	amount []int64
 	// positive are the dimensions with an amount above 0.

@@ -17,11 +17,11 @@ type shelf struct {
 	// slots are those of a node set that take new tasks; slot is that of a node.
 	slots map[model.NodeSetID][]int32
 	slot  []int32
-	// taken is what was taken since the shelf was last full.
+	// taken lists the placements since the shelf was last full.
 	taken []placement
 }
 
-// placement is how many tasks of a request took room in a slot.
+// placement counts the tasks of a request that took room in a slot.
 type placement struct {
 	slot    int
 	request *request

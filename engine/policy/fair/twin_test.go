@@ -4,7 +4,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// plainRoom is what is left free of the cluster and of each node.
+// plainRoom is the free room of the cluster and of each node.
 type plainRoom struct {
 	cluster []int64
 	nodes   map[model.NodeID][]int64

@@ -45,7 +45,7 @@ type State struct {
 	*dominant.Jobs
 	view *policy.View
 	tree *tree
-	// used is what all jobs hold together.
+	// used is the sum of all jobs' accounts.
 	used resource.Row
 	// now is the tree as it is; trial, made when first needed, is the tree while victims are chosen.
 	now, trial *values

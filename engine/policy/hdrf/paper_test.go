@@ -15,7 +15,7 @@ import (
 type example struct {
 	total policytest.Amounts
 	users map[string]user
-	// paper is how many tasks each has in the end by the paper's rules.
+	// paper is the number of tasks of each at the end, by the paper's rules.
 	paper map[string]int
 	// volcano is the same by Volcano's, if that differs.
 	volcano map[string]int

@@ -6,8 +6,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// width is how many children are summed as one block. The sum of an inner node is the sum of its blocks' sums, so that a change of one
-// child of many costs one block and one sum over the blocks, and gives to the last bit what a sum of everything would give.
+// width is the number of children that are summed as one block. The sum of an inner node is the sum of its blocks' sums, so that a change
+// of one child of many costs one block and one sum over the blocks, and gives to the last bit what a sum of everything would give.
 const width = 32
 
 // values is what the tree is worth when its leaves hold given accounts: a pure function of the accounts and of the dimensions that are
@@ -34,7 +34,7 @@ type values struct {
 	isStale   []bool
 }
 
-// block is what up to width neighbouring children add up to.
+// block is the sum of up to width neighbouring children.
 type block struct {
 	sum resource.Row
 	// least is the least share among the children that are neither saturated nor empty, 1 if none is below 1.

@@ -44,7 +44,7 @@ type rule struct {
 	terms []term
 }
 
-// term is what an affinity says of one group.
+// term is the statement of an affinity about one group.
 type term struct {
 	group  groupID
 	admits bool

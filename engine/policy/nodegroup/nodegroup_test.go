@@ -54,7 +54,7 @@ func open(t require.TestingT, p nodegroup.Plugin, m *model.Model) state {
 	return s.(state)
 }
 
-// answer is what is said of a task and a node; code is 0 if the node fits.
+// answer is the verdict about a task and a node; code is 0 if the node fits.
 type answer struct {
 	code  policy.Code
 	score float64

@@ -54,7 +54,7 @@ type state struct {
 	summed bool
 	// idle is total * factor - used as the session opened; in a dimension of which too much is used it is negative.
 	idle resource.Row
-	// inqueue is what admitted jobs still have to get.
+	// inqueue is the sum of the amounts that admitted jobs still lack.
 	inqueue resource.Row
 	scratch resource.Row
 }

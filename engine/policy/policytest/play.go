@@ -10,14 +10,14 @@ import (
 )
 
 // Game gives resources away task by task: the next one goes to the job that the order puts first among those whose next task fits into
-// what is left; equal jobs go by uid. It is how the papers on fair sharing play their examples.
+// what is left; equal jobs go by uid. The papers on fair sharing use this procedure for their examples.
 type Game struct {
 	View *policy.View
 	// Compare is the order of jobs.
 	Compare func(l, r model.JobID) int
 	// Events are called for every task.
 	Events policy.EventHandler
-	// Left is what is left.
+	// Left is the free amount.
 	Left Amounts
 }
 

@@ -32,11 +32,11 @@ const (
 type Recorder interface {
 	// Round begins a pass over the queues that are not met: what there is to divide, and the sum of their weights.
 	Round(remaining resource.Row, totalWeight int64) error
-	// Step is what the round does for one queue.
+	// Step receives the effect of the round on one queue.
 	Step(*Step) error
 }
 
-// Step is what a round did for one queue: its deserved after each of the four operations.
+// Step records a round for one queue: its deserved amount after each of the four operations.
 type Step struct {
 	Queue                                 model.QueueID
 	Weight                                int32
@@ -44,7 +44,7 @@ type Step struct {
 	Met                                   bool
 }
 
-// Derivation is what a division begins with, and why it ends.
+// Derivation records the input of a division and the reason for its end.
 type Derivation struct {
 	End                   End
 	Total, TotalGuarantee resource.Row

@@ -28,7 +28,7 @@ type waiting struct {
 	weight int32
 	// end is where the dimensions of the queue end in the list of all; they begin where those of the queue before it end.
 	end int
-	// found is what is known of the queue before a round.
+	// found is the state of the queue before a round.
 	found uint
 }
 
@@ -189,10 +189,10 @@ func (f *filling) run() error {
 	}
 }
 
-// stopEach is how many queues are raised before the division asks whether to stop.
+// stopEach is the number of queues that are raised between two checks whether to stop.
 const stopEach = 1024
 
-// extent is how much of the lists is kept, and how many dimensions were raised to find out.
+// extent is the length of the lists that is kept, and the number of dimensions that were raised to determine it.
 type extent struct{ waiting, rising, raised int }
 
 // round raises all queues that are not met, and drops those that are, and the dimensions that have risen as far as they may.

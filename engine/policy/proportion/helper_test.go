@@ -103,7 +103,7 @@ type derivation struct {
 	proportion.Derivation
 
 	rounds []round
-	// room, if it is not 0, is how many steps there may be.
+	// room, if it is not 0, limits the number of steps.
 	room int
 }
 

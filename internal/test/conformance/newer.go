@@ -55,7 +55,7 @@ func serveNewer(ctx context.Context, out io.Writer, address, folder string) erro
 // newer is that server: how many calls it got.
 type newer struct{ calls atomic.Int64 }
 
-// comeAgain is when a busy server wants to be asked again.
+// comeAgain is the delay after which a busy server asks for a retry.
 const comeAgain = 20 * time.Millisecond
 
 // busy is the refusal of every other call of the contract, beginning with the first one.

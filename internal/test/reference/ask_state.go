@@ -111,7 +111,7 @@ func (p *plan) overused(f *form, shares *apportionv1.SharesAnswer) object {
 	return verdicts
 }
 
-// sharesOf is what the plugins give, in the recorded form.
+// sharesOf returns the shares of the plugins in the recorded form.
 func sharesOf(f *form, shares *apportionv1.SharesAnswer, read func(f *form, plugin string, q *apportionv1.QueueShare) object) object {
 	queues, accounts := object{}, object{}
 	accounts[queuesKey] = queues

@@ -31,7 +31,7 @@ type Case struct {
 	Unstable []string `json:"unstable"`
 }
 
-// Script is what was asked beside the questions that are asked in every case.
+// Script contains the questions of a case in addition to those of every case.
 type Script struct {
 	Reclaims     []Eviction     `json:"reclaims"`
 	Preempts     []Eviction     `json:"preempts"`

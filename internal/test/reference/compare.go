@@ -168,7 +168,7 @@ func asAmounts(v any) any {
 	return a
 }
 
-// amountPointer is where in a recorded resource a dimension stands.
+// amountPointer returns the pointer to a dimension in a recorded resource.
 func amountPointer(want any, name string) string {
 	if recorded, ok := want.(amounts); ok && math.IsInf(recorded[name], 1) {
 		return "/unlimited/" + escape(name)
@@ -214,7 +214,7 @@ func longest(all []any) int {
 	return n
 }
 
-// member is what stands under a key, or at a position.
+// member returns the value under a key or at a position.
 func member(v any, key string) any {
 	switch v := v.(type) {
 	case amounts:

@@ -12,7 +12,7 @@ import (
 // refusedInput stands for a snapshot that is invalid as a plugin reads it.
 const refusedInput = "INVALID_ARGUMENT"
 
-// Result is what comparing a case led to.
+// Result is the result of the comparison of a case.
 type Result struct {
 	Case *Case
 	// Answers were compared; Equal of them are equal along all ways.
@@ -26,7 +26,7 @@ type Result struct {
 	Differences []Difference
 }
 
-// Question is what a case is about, and the steps that ask what was recorded, in their order.
+// Question is the input of a case, and the steps that ask for the recorded answers, in their order.
 func (c *Case) Question() (*apportionv1.Input, []*apportionv1.Step, error) {
 	s, err := c.subject()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// fairCluster is what a scheduler knows of a cluster: its tasks, and what is free.
+// fairCluster is a scheduler's view of a cluster: its tasks, and the free room.
 type fairCluster struct {
 	*fairAsked
 	tasks []fairTask
@@ -202,7 +202,7 @@ func take(room, request []float64, n float64) {
 	}
 }
 
-// usage is what is used of a room, being released, and promised.
+// usage is the used, the released and the promised part of a room.
 type usage struct{ idle, releasing, pipelined []float64 }
 
 func (c *fairCluster) newUsage(offered []float64) *usage {

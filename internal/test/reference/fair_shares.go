@@ -7,7 +7,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// rootName is what the root is called, whether or not it is a queue.
+// rootName is the name of the root, whether or not it is a queue.
 const rootName = "root"
 
 // divisions is the answer to `shares`.

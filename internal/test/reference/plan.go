@@ -18,7 +18,7 @@ type plan struct {
 	reads []func(f *form, a *apportionv1.Answer)
 	// blank makes what a form holds before any answer is read.
 	blank []func(f *form)
-	// status is what the steps so far have made of each task.
+	// status is the status of each task after the steps so far.
 	status []apportionv1.TaskStatus
 }
 

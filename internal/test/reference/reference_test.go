@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordings is where the project keeps its recorded answers.
+// recordings is the folder of the recorded answers.
 const recordings = "../../../testdata/reference"
 
 func TestOurAnswersAreThoseOfVolcano(t *testing.T) {

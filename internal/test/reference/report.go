@@ -36,7 +36,7 @@ func (t *Tally) Add(r *Result) {
 	}
 }
 
-// Different is how many answers are not the recorded ones.
+// Different is the number of answers that differ from the recorded ones.
 func (t *Tally) Different() int { return t.Answers - t.Equal }
 
 // AllUnheld is the number of answers that are not compared.
@@ -143,7 +143,7 @@ func gotText(d Difference, ways []Way) string {
 	return strings.Join(texts, ", ")
 }
 
-// longText is how much of a value is shown, in bytes.
+// longText is the largest number of bytes that is shown of a value.
 const longText = 300
 
 // textOf shows a value of the recorded form.

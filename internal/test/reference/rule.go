@@ -44,7 +44,7 @@ type judge struct {
 	unstable map[string]bool
 	// tree is the rule that the tree of queues falls under, if any.
 	tree Rule
-	// aliasing is what Volcano may confuse in a tree that is none of these, nil if nothing.
+	// aliasing lists the accounts that Volcano may confuse in any other tree, nil if there are none.
 	aliasing *aliasing
 	// alone says that no other plugin of the policy admits jobs or chooses victims beside capacity.
 	alone bool
@@ -221,7 +221,7 @@ func groupVerdict(want any) any {
 // admissions are the verdicts by which a refused tree stops everything.
 var admissions = []string{allocatableKey, "preemptive", "preemptiveAllPendingOfJob"}
 
-// refusal is what a refused tree answers in place of what is recorded.
+// refusal is the answer about a refused tree in place of the recorded one.
 func refusal(path []string, want any) any {
 	if path[0] == afterEvents && len(path) > 1 {
 		path = path[1:]

@@ -11,7 +11,7 @@ import (
 // asOf is the clock of the recording; the times that depend on it lie years away.
 var asOf = time.Date(2026, time.January, 2, 3, 10, 0, 0, time.UTC)
 
-// subject is what a case is about, as we read it: the input of the questions, and the names by which the recording refers to what is in it.
+// subject is the content of a case as we read it: the input of the questions, and the names by which the recording refers to what is in it.
 type subject struct {
 	input *apportionv1.Input
 

@@ -93,7 +93,7 @@ func Served() (way Way, stop func() error, err error) {
 // target stands for a service behind a buffer.
 const target = "passthrough:///reference"
 
-// connectionBuffer is how many bytes a connection holds, in each direction.
+// connectionBuffer is the size of a connection's buffer in each direction, in bytes.
 const connectionBuffer = 1 << 20
 
 // Ways returns the way of a name, or all where it is empty. stop ends what they need.

@@ -24,9 +24,9 @@ import (
 
 // Replica is one server on loopback.
 type Replica struct {
-	// Address is where it serves gRPC, Admin where operators look.
+	// Address is the address of gRPC, Admin that for operators.
 	Address, Admin string
-	// Processors is how many processors the server uses at most. New sets one.
+	// Processors is the largest number of processors that the server uses. New sets one.
 	Processors int
 
 	binary    string
@@ -85,10 +85,10 @@ func (r *Replica) Kill() {
 	_ = r.command.Wait()
 }
 
-// Process is what Start started.
+// Process is the process that Start started.
 func (r *Replica) Process() *os.Process { return r.command.Process }
 
-// Answered is how many calls of a method the server says that it has answered since it started.
+// Answered returns the server's count of answered calls of a method since it started.
 func (r *Replica) Answered(ctx context.Context, method string) (int, error) {
 	total, err := r.sum(ctx, func(name string) bool {
 		return strings.HasPrefix(name, "grpc_server_call_duration_seconds_count{") && strings.Contains(name, method)
@@ -96,7 +96,7 @@ func (r *Replica) Answered(ctx context.Context, method string) (int, error) {
 	return int(total), err
 }
 
-// Computed is how long processors have worked for the server since it started, as it says.
+// Computed returns the processor time that the server reports since it started.
 func (r *Replica) Computed(ctx context.Context) (time.Duration, error) {
 	seconds, err := r.sum(ctx, func(name string) bool { return name == "process_cpu_seconds_total" })
 	return time.Duration(seconds * float64(time.Second)), err

@@ -25,7 +25,7 @@ type cluster struct {
 	dice
 	*apportionv1.Snapshot
 
-	// cpu and gpu are what nodes have left.
+	// cpu and gpu are the free amounts of the nodes.
 	cpu, gpu []int
 	leaves   []string
 }

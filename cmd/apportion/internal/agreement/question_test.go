@@ -62,7 +62,7 @@ func change(c *apportionv1.Change) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: c}}}
 }
 
-// standing is what an explanation says of a job by itself, whatever jobs come first.
+// standing is the explanation's verdict about a job alone, without the jobs that come first.
 type standing string
 
 const (
@@ -126,7 +126,7 @@ func (a *asked) all(remedies bool) {
 	}
 }
 
-// job is what was answered about one job.
+// job holds the answers about one job.
 type job struct {
 	*asked
 

@@ -41,7 +41,7 @@ type apiServer struct {
 	arguments          []string
 	process            *exec.Cmd
 	client             *http.Client
-	// etcd is where etcd answers, etcdArguments are those of its process.
+	// etcd is the address of etcd, etcdArguments are the arguments of its process.
 	etcd          string
 	etcdArguments []string
 	etcdProcess   *exec.Cmd
@@ -329,7 +329,7 @@ func TestARealAPIServerIsReadInPagesAsInOnePiece(t *testing.T) {
 
 const podGroups = "/apis/scheduling.volcano.sh/v1beta1/namespaces"
 
-// output is what a program prints.
+// output is the output of a program.
 type output struct {
 	t     *testing.T
 	lines chan string

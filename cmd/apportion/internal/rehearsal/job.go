@@ -39,9 +39,9 @@ type job struct {
 	// done is the work that was done until since, of total, in seconds of one task.
 	done, total, since int64
 	working            bool
-	// began is when it first worked; waiting is since when it does not work, and waited how long it did not work before.
+	// began is the time when it first worked, waiting the time since which it does not work, and waited the sum of earlier waits.
 	began, waiting, waited int64
-	// end is when it will be done if nothing happens, or was.
+	// end is the time when it was done, or will be if nothing happens.
 	end int64
 }
 
@@ -147,7 +147,7 @@ func (j *job) stop(now int64) {
 	j.working, j.waiting = false, now
 }
 
-// ending is when the job will be done if nothing happens, never if it does not work.
+// ending returns the time when the job will be done if nothing happens, never if it does not work.
 func (j *job) ending(now int64) int64 {
 	if !j.working {
 		return never

@@ -21,7 +21,7 @@ type refusal struct {
 	means   engine.Means
 }
 
-// roomKey is what decides on which nodes a task fits.
+// roomKey determines the nodes on which a task fits.
 type roomKey struct {
 	request int32
 	set     model.NodeSetID

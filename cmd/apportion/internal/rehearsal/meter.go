@@ -25,14 +25,14 @@ type meter struct {
 	*run
 	// at is the moment up to which everything is summed; first and last are the first and the last arrival.
 	at, first, last int64
-	// unit is how much of the measured resource counts as one.
+	// unit is the amount of the measured resource that counts as one.
 	unit float64
-	// offered is what jobs may use of each resource.
+	// offered is the amount of each resource that jobs may use.
 	offered []float64
 	queues  []queueMeter
 	classes []classMeter
 	waits   []int64
-	// arriving and all are what was used between the first and the last arrival, and altogether, in seconds.
+	// arriving and all are the use between the first and the last arrival, and altogether, in seconds.
 	arriving, all []float64
 	// fair is the sum of the index over wanting seconds, in which some queue wanted something.
 	fair            float64
@@ -43,7 +43,7 @@ type meter struct {
 
 // queueMeter is one queue's part.
 type queueMeter struct {
-	// used is what the queue uses now of each resource; wanted and entitled are of the measured one.
+	// used is the queue's present use of each resource; wanted and entitled are of the measured one.
 	used             []float64
 	wanted, entitled float64
 	// spent is used over time, in seconds, and lost the part of it that was done in vain.
@@ -85,7 +85,7 @@ func newMeter(r *run) *meter {
 	return m
 }
 
-// unitOf is how much of a resource people count as one: a whole GPU or core, a gibibyte of memory.
+// unitOf returns the amount of a resource that people count as one: a whole GPU or core, a gibibyte of memory.
 func unitOf(name string) float64 {
 	switch name {
 	case "memory":

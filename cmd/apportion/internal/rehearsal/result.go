@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Result is how a trace went under a variant. Times are in seconds of the trace.
+// Result is the outcome of a trace under a variant. Times are in seconds of the trace.
 type Result struct {
 	Name string `json:"name"`
 	// Jobs is how many jobs the trace has; Finished how many are done, Unfinished how many never will be, since nothing more would
@@ -13,9 +13,9 @@ type Result struct {
 	Jobs       int `json:"jobs"`
 	Finished   int `json:"finished"`
 	Unfinished int `json:"unfinished"`
-	// Rounds is how often decisions were taken.
+	// Rounds is the number of rounds of decisions.
 	Rounds int `json:"rounds"`
-	// End is when the last job was done.
+	// End is the time when the last job was done.
 	End   int64 `json:"end"`
 	Waits Waits `json:"waits"`
 	// Use has an entry for each resource that jobs use.
@@ -32,7 +32,7 @@ type Result struct {
 	Series   Series  `json:"series"`
 }
 
-// Waits are how long jobs that are done did not work between their arrival and their end, in seconds.
+// Waits summarize the time in which finished jobs did not work between their arrival and their end, in seconds.
 type Waits struct {
 	Mean    float64 `json:"mean"`
 	Median  int64   `json:"median"`
@@ -40,7 +40,7 @@ type Waits struct {
 	Longest int64   `json:"longest"`
 }
 
-// Use is what was used of a resource.
+// Use is the use of a resource.
 type Use struct {
 	Resource string `json:"resource"`
 	// Arriving is the part of what the cluster offers that was used from the first arrival to the last, All until the last job was done.
@@ -93,7 +93,7 @@ type Series struct {
 	Queues   []QueueSeries `json:"queues"`
 }
 
-// QueueSeries is what a queue has and is entitled to, in whole units of the measured resource.
+// QueueSeries is the use and the entitlement of a queue over time, in whole units of the measured resource.
 type QueueSeries struct {
 	Name     string    `json:"name"`
 	Used     []float64 `json:"used"`

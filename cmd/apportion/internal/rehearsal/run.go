@@ -1,7 +1,7 @@
 // Package rehearsal runs a history of jobs on a cluster under a policy, in simulated time, and measures how it went.
 //
 // It is a scheduler without decisions of its own. Which jobs enter, which queue and job come next, whether a queue may use more, which
-// node is best, and which tasks are evicted for which job is what package engine answers; this package keeps time and carries out the
+// node is best, and which tasks are evicted for which job is decided by package engine; this package keeps time and carries out the
 // answers, as examples/scheduler does. The rules of the simulation are:
 //
 //   - A job has as much work as its tasks take with all of them running. It works while at least its minimum runs, at the rate of its
@@ -39,15 +39,15 @@ type Variant struct {
 	Actions []cycle.Action
 }
 
-// Options are what all variants have in common.
+// Options are common to all variants.
 type Options struct {
 	// Every is the least time between two rounds of decisions, in seconds.
 	Every int64
-	// Checkpoint is how often tasks save their work, in seconds; 0: never.
+	// Checkpoint is the interval at which tasks save their work, in seconds; 0: never.
 	Checkpoint int64
-	// Resource is what fairness, classes and losses are measured in.
+	// Resource is the resource in which fairness, classes and losses are measured.
 	Resource string
-	// Entitlement is the policy whose deserved shares are what queues are entitled to.
+	// Entitlement is the policy whose deserved shares define the entitlement of queues.
 	Entitlement *apportionv1.Policy
 	// Progress, if not nil, is called periodically with the part of the trace that has passed, from 0 to 1.
 	Progress func(part float64)
@@ -230,7 +230,7 @@ func (*run) Arrival(j *job) int64 { return j.Arrival }
 // Next returns when the next job ends or the next round is due.
 func (r *run) Next() int64 { return min(r.ends.next(), r.due()) }
 
-// due is when the next round of decisions is to be, never if there is no reason for one.
+// due returns the time of the next round of decisions, never if there is no reason for one.
 func (r *run) due() int64 {
 	switch {
 	case !r.eventful && !r.again:

@@ -61,10 +61,10 @@ func (p *Printer) QueueShares(answer *apportionv1.SharesAnswer) {
 	}
 }
 
-// lineWidth is where long sentences are broken, at most.
+// lineWidth is the largest width at which sentences are broken.
 const lineWidth = 100
 
-// textWidth is where sentences are broken.
+// textWidth returns the width at which sentences are broken.
 func (s Style) textWidth() int {
 	if s.Width > 0 {
 		return min(s.Width, lineWidth)
@@ -170,7 +170,7 @@ func (p *Printer) pendingTable(
 	return table, rows
 }
 
-// found is what the check that blocks found.
+// found returns the finding of the check that blocks.
 func found(e *apportionv1.Explanation) string {
 	if e.Blocking != nil && int(e.GetBlocking()) < len(e.GetFindings()) {
 		return e.GetFindings()[e.GetBlocking()].GetText()

@@ -10,7 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Side is what is known of a cluster before or after a change.
+// Side is the state of a cluster before or after a change.
 type Side struct {
 	Shares *apportionv1.SharesAnswer
 	// Waiting are all jobs that wait, Held some of those that something holds back, with who could be evicted for them.

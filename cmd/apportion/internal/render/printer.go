@@ -19,7 +19,7 @@ type Printer struct {
 	Names    text.Names
 	// Resources are the dimensions to show. Empty: all that matter.
 	Resources []string
-	// Program is how the user runs the program, and Input the flags that name the input, for commands that an answer shows.
+	// Program is the command by which the user runs the program, and Input the flags that name the input, for commands in answers.
 	Program string
 	Input   []string
 }

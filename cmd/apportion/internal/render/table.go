@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Style is how things are shown.
+// Style contains the settings of the display.
 type Style struct {
 	// ASCII does without block and line characters.
 	ASCII bool
 	// Color marks verdicts.
 	Color bool
-	// Width is that of the terminal; 0: there is none, and what is shown has a fixed width.
+	// Width is the width of the terminal; 0: there is none, and tables have a fixed width.
 	Width int
 }
 
@@ -38,7 +38,7 @@ func (s Style) Paint(paint Paint, text string) string {
 	return "\x1b[" + string(paint) + "m" + text + "\x1b[0m"
 }
 
-// width is how many columns a text takes: its characters, without colours.
+// width returns the number of columns that a text takes: its characters, without colours.
 func width(text string) int {
 	if !strings.Contains(text, "\x1b[") {
 		return utf8.RuneCountInString(text)
@@ -63,7 +63,7 @@ type Table struct {
 	headings []string
 	right    []bool
 	rows     []row
-	// wrap is where the last column is broken; 0: where the width ends.
+	// wrap is the column at which the last column is broken; 0: at the table's width.
 	wrap int
 	// bars is the column of bars, -1 if there is none.
 	bars int
@@ -78,13 +78,13 @@ type row struct {
 }
 
 const (
-	// fixedWidth is how wide tables are where no terminal says it.
+	// fixedWidth is the width of tables without a terminal.
 	fixedWidth = 120
-	// standardBar, leastBar and mostBar are how many columns a bar takes, beside the text that follows it.
+	// standardBar, leastBar and mostBar are widths of a bar, without the text that follows it.
 	standardBar, leastBar, mostBar = 24, 8, 48
-	// barText is how many columns the text behind a bar may take.
+	// barText is the largest width of the text behind a bar.
 	barText = 6
-	// leastText is how narrow the last column may become.
+	// leastText is the smallest width of the last column.
 	leastText = 24
 	// gap stands between two columns.
 	gap = 2
@@ -148,7 +148,7 @@ func (t *Table) Write(out io.Writer) {
 	write(out, text.String())
 }
 
-// widths are how wide the columns are, bars that are not drawn yet left out.
+// widths returns the widths of the columns, without bars that are not drawn yet.
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.headings))
 	for i, heading := range t.headings {
@@ -162,7 +162,7 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// total is how wide a table of such columns is.
+// total returns the width of a table of such columns.
 func total(widths []int) int {
 	sum := gap * (len(widths) - 1)
 	for _, w := range widths {
@@ -205,7 +205,7 @@ func (t *Table) fit() (dropped []string) {
 	return dropped
 }
 
-// minWidth is how wide the table is at least.
+// minWidth returns the smallest width of the table.
 func (t *Table) minWidth() int {
 	widths := t.widths()
 	last := len(widths) - 1

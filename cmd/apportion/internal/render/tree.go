@@ -113,7 +113,7 @@ type branch struct {
 	inner bool
 }
 
-// label is what stands before the queue, and what stands below it in rows that continue it.
+// label is the prefix of the queue's row, and of the rows that continue it.
 func (b branch) label(ascii bool) (first, rest string) {
 	pass, blank, fork, last := "│  ", "   ", "├─ ", "└─ "
 	if ascii {

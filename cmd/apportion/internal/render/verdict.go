@@ -195,7 +195,7 @@ func (p *Printer) votes(answer *apportionv1.VictimsAnswer) {
 	}
 }
 
-// fewSpared is how many tasks are named for each reason unless all are wanted.
+// fewSpared is the number of tasks that are named for each reason unless all are requested.
 const fewSpared = 3
 
 // spared groups those left alone by the words of their reason.

@@ -19,7 +19,7 @@ func node(t *testing.T, text string) *yaml.Node {
 	return root.Content[0]
 }
 
-// answer is what a question about shares and one about victims could be answered.
+// answer is an example of the answers to a question about shares and one about victims.
 func answer() *suite.Fact {
 	leaf := func(key string, value any) *suite.Fact { return &suite.Fact{Key: key, Value: value} }
 	group := func(key string, below ...*suite.Fact) *suite.Fact { return &suite.Fact{Key: key, Below: below} }
