@@ -127,6 +127,7 @@ func clientOf(config *rest.Config) (*rest.RESTClient, error) {
 	config.NegotiatedSerializer = serializer.NewCodecFactory(known).WithoutConversion()
 	config.QPS, config.Burst = -1, 0 // The API server's own priority and fairness bounds the requests.
 	config.UserAgent = "apportion"
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounding{next} })
 	return rest.RESTClientFor(config)
 }
 
@@ -182,6 +183,9 @@ func reason(err error) string {
 	if said, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return said.ErrStatus.Message
 	}
+	if large, ok := errors.AsType[*tooLarge](err); ok {
+		return large.Error()
+	}
 	return err.Error()
 }
 
@@ -201,6 +205,10 @@ func (r *reader) list(ctx context.Context, name, path string) error {
 		data, err := result.Raw()
 		if err != nil {
 			err = result.Error() // What the API server says, decoded.
+		}
+		if less, again := fewer(err, int64(size)); again {
+			size = int(less)
+			continue
 		}
 		if expired(err) && next != "" {
 			pages, size, next = nil, 0, ""

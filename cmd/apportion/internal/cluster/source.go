@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -98,6 +97,10 @@ func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.
 	data, err := result.Raw()
 	if err != nil {
 		err = result.Error() // What the API server says, decoded.
+		if less, again := fewer(err, options.Limit); again {
+			options.Limit = less
+			return s.List(ctx, options)
+		}
 		s.state.failed(err)
 		return nil, err
 	}
@@ -123,7 +126,8 @@ func (s *source) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		return nil, err
 	}
 	s.state.opened()
-	decoder := &decoder{json: json.NewDecoder(stream), stream: stream, source: s}
+	body := &bounded{stream, maxEvent, &tooLarge{"one event of " + s.path, maxEvent}}
+	decoder := &decoder{json: json.NewDecoder(body), stream: body, source: s}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
 	w := &watched{Interface: watch.NewStreamWatcher(decoder, reporter)}
 	w.end = sync.OnceFunc(func() {
@@ -149,7 +153,7 @@ func (w *watched) Stop() {
 // decoder reads the events of a watch.
 type decoder struct {
 	json   *json.Decoder
-	stream io.Closer
+	stream *bounded
 	source *source
 }
 
@@ -159,6 +163,7 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 		Type   watch.EventType `json:"type"`
 		Object json.RawMessage `json:"object"`
 	}
+	d.stream.left = maxEvent
 	if err := d.json.Decode(&event); err != nil {
 		return "", nil, err
 	}
