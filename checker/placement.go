@@ -29,6 +29,9 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 	} {
 		c.omit(path+"."+field, planOnly)
 	}
+	for _, field := range []string{"freed", "fall", "rise"} {
+		c.omit(path+"."+field, "it is what the placements and victims come to, and whether these are all is not checked")
+	}
 	p := &planned{
 		check: c, job: int(got.GetJob()), unnamed: step.GetOmitNames(), room: copyRooms(c.future),
 		slack: map[int]int64{}, seen: map[uint32]bool{},
