@@ -13,89 +13,142 @@ import (
 	"github.com/apportion/apportion/internal/test/replica"
 )
 
-// attack is one way to harm a server.
+// attack is one way to harm a server, or those who depend on it.
 type attack struct {
 	name string
-	// play attacks a server and returns when the attack is complete. Its connections stay open until ctx ends.
-	play func(ctx context.Context, server string, scale float64) (outcome, error)
+	// does says what attackers do, and bound what must hold meanwhile.
+	does, bound string
+	measure     func(ctx context.Context, t target) (finding, error)
 }
 
-// outcome is the result of an attack.
+// target is what is attacked, and how much.
+type target struct {
+	binary string
+	// scale is the part of the calls, streams, connections and rounds of an attack that are made.
+	scale    float64
+	raceTime time.Duration
+}
+
+// finding is what an attack led to.
+type finding struct {
+	measured string
+	held     bool
+}
+
+// attacks are all rows of the table.
+var attacks = []attack{
+	{"overload", "large calls come at ten times the rate that one processor can answer",
+		"goodput at least 90 % of the peak, memory within its bound", overloaded},
+	{"explain", "200 callers of the Go client ask why 2,000 jobs wait",
+		"at least 90 % of the answers of 8 callers, no connection closed; a small caller p50 at most 1.5, p99 at most 3 times idle",
+		explaining},
+	{"tokenless", "calls without a token from the address of good callers", "0 failed calls of those during and after", tokenless},
+	{"unread", "answers of 32 MB are never read", "0 failed calls of another caller, at most 2,560 MiB", besides(unreadAnswers, 2560)},
+	{"watches", "40,000 health watches", "0 failed calls of another caller, at most 256 MiB", besides(watches, 256)},
+	{"resets", "200,000 calls are reset at once", "0 failed calls of another caller, at most 256 MiB", besides(resets, 256)},
+	{"connections", "10,000 connections without a call", "0 failed calls of another caller, at most 512 MiB", besides(idleConnections, 512)},
+	{"freeze", "one of three replicas is stopped by SIGSTOP", "0 failed calls within 3 s, throughput at least 60 % after 5 s", frozen},
+	{"objects", "hostile objects of tenants in the objects of a cluster", "the others are read, and what is left out is named",
+		tested("Hostile|Faulty|LeftOut|Displace", "./adapter/volcano", "./cmd/apportion/internal/cluster")},
+	{"pins", "empty changes of kept versions, to hold them", "each is booked to those who hold it",
+		tested("KeptSnapshotIsBooked", "./service")},
+	{"shapes", "thousands of snapshots and changes of 12 shapes", "booked and taken memory differ by at most a factor of 1.5",
+		tested("WhatIsBookedForASnapshotIsWhatItTakes", "./service")},
+	{"bodies", "compressed and large documents over HTTP", "no more memory than is booked",
+		tested("NoMoreThanIsBooked|TakesTooMuch|StayWithinWhatIsBooked", "./service/web")},
+	{"slow", "messages that do not come, and handshakes that do not end", "they hold no place, and end in time",
+		tested("DoesNotCome|HoldNoPlace|HoldsNoPlace|HungUpOn", "./service", "./service/web", "./cmd/apportion/internal/daemon")},
+	{"rebinding", "web pages ask under names that resolve to the server", "421 from each listener",
+		tested("PagesOfOtherSites|RequestsForOtherNames", "./cmd/apportion/internal/daemon", "./internal/hostname")},
+	{"race", "all kinds of questions at a time to a server built with the race detector", "0 data races", raced},
+}
+
+var errBroke = errors.New("an attack broke its bound")
+
+// runAttacks plays the attacks whose names match and prints one table. It returns an error if a bound did not hold.
+func runAttacks(ctx context.Context, t target, wanted *regexp.Regexp) error {
+	table, broke := sample.NewTable("attack", "what it does", "bound", "measured", "seconds", "result"), false
+	for _, a := range attacks {
+		if !wanted.MatchString(a.name) {
+			continue
+		}
+		began := time.Now()
+		fmt.Fprintln(os.Stderr, "attack:", a.name)
+		found, err := a.measure(ctx, t)
+		result := "held"
+		if err != nil {
+			found.held, found.measured = false, err.Error()
+		}
+		if !found.held {
+			result, broke = "BROKE", true
+		}
+		table.Add(a.name, a.does, a.bound, found.measured, time.Since(began).Seconds(), result)
+	}
+	if _, err := table.WriteTo(os.Stdout); err != nil {
+		return err
+	}
+	if broke {
+		return errBroke
+	}
+	return nil
+}
+
+// serve starts a server on one processor, which end ends.
+func (t target) serve(ctx context.Context, arguments ...string) (server *replica.Replica, end func(), err error) {
+	if server, err = replica.New(ctx, t.binary, arguments...); err != nil {
+		return nil, nil, err
+	}
+	if err := server.Start(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := server.Ready(ctx); err != nil {
+		server.Kill()
+		return nil, nil, err
+	}
+	return server, server.Kill, nil
+}
+
+// outcome is the result of an attack that a caller at another address stands beside.
 type outcome struct {
 	tried int
-	// let is the number that the server accepted, with its unit; refused describes the others.
+	// let is the number that the server accepted; refused describes the others.
 	let     int
 	refused string
-}
-
-var attacks = []attack{
-	{"answers that are not read", unreadAnswers},
-	{"health watches", watches},
-	{"calls that are reset", resets},
-	{"idle connections", idleConnections},
 }
 
 // settle is the time for which the good caller continues after an attack, while its connections are still open.
 const settle = 3 * time.Second
 
-// runAttacks plays attacks against servers with default settings, each a process of its own, and prints what they refuse, how much memory
-// they take at most, and how long the calls of a good caller take meanwhile. scale is the part of the calls, streams and connections of
-// each attack that are made.
-func runAttacks(ctx context.Context, binary string, scale float64, wanted *regexp.Regexp) error {
-	table := sample.NewTable("attack", "tried", "let in", "refused", "seconds", "peak MiB before", "peak MiB",
-		"good caller alone, p50 / p99 ms", "meanwhile, p50 / p99 ms", "most ms", "failed", "on a new connection, most ms", "failed")
-	for _, a := range attacks {
-		if !wanted.MatchString(a.name) {
-			continue
-		}
-		if err := a.row(ctx, table, binary, scale); err != nil {
-			return fmt.Errorf("%s: %w", a.name, err)
-		}
-	}
-	_, err := table.WriteTo(os.Stdout)
-	return err
-}
+// play plays an attack on the server of an address.
+type play func(ctx context.Context, server string, scale float64) (outcome, error)
 
-// row plays an attack against a new server and adds its result to a table.
-func (a attack) row(ctx context.Context, table *sample.Table, binary string, scale float64) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	server, err := replica.New(ctx, binary)
-	if err != nil {
-		return err
-	}
-	if err := server.Start(ctx); err != nil {
-		return err
-	}
-	defer server.Kill()
-	if err := server.Ready(ctx); err != nil {
-		return err
-	}
-	alone, err := beside(ctx, server.Address, func() error { time.Sleep(settle); return nil })
-	if err != nil {
-		return err
-	}
-	before := peer.Peak(server.Process().Pid)
-	began := time.Now()
-	var out outcome
-	var seconds float64
-	meanwhile, err := beside(ctx, server.Address, func() error {
-		attacking, end := context.WithCancel(ctx)
+// besides lets a caller at another address ask small questions while an attack is played. The server may take so many MiB.
+func besides(attack play, most int64) func(context.Context, target) (finding, error) {
+	return func(ctx context.Context, t target) (f finding, err error) {
+		ctx, done := context.WithCancel(ctx)
+		defer done()
+		server, end, err := t.serve(ctx)
+		if err != nil {
+			return f, err
+		}
 		defer end()
-		var err error
-		out, err = a.play(attacking, server.Address, scale)
-		seconds = time.Since(began).Seconds()
-		time.Sleep(settle)
-		return err
-	})
-	if err != nil {
-		return err
+		var out outcome
+		good, err := beside(ctx, server.Address, goodHost, func() error {
+			attacking, stop := context.WithCancel(ctx)
+			defer stop()
+			var err error
+			out, err = attack(attacking, server.Address, t.scale)
+			time.Sleep(settle)
+			return err
+		})
+		if err != nil {
+			return f, err
+		}
+		peak := peer.Peak(server.Process().Pid) >> 20
+		failed := good.calls.failed + good.fresh.failed
+		f.measured = fmt.Sprintf("%d of %d let in, refused: %s; %d of %d calls failed, %d MiB",
+			out.let, out.tried, out.refused, failed, good.made(), peak)
+		f.held = failed == 0 && 0 < peak && peak <= most
+		return f, nil
 	}
-	after := peer.Peak(server.Process().Pid)
-	if after == 0 && before != 0 {
-		return errors.New("the server has ended")
-	}
-	table.Add(a.name, out.tried, out.let, out.refused, seconds, before>>20, after>>20, alone.calls.both(), meanwhile.calls.both(),
-		meanwhile.calls.percentile(1), meanwhile.calls.failed, meanwhile.fresh.percentile(1), meanwhile.fresh.failed)
-	return nil
 }

@@ -14,13 +14,18 @@ const goodHost = 250
 // bystander is the good caller: its calls on a connection that it keeps, and those that begin with a new connection.
 type bystander struct{ calls, fresh latencies }
 
-// beside makes small calls, and some on new connections, until do returns.
-func beside(ctx context.Context, server string, do func() error) (*bystander, error) {
+// made is the number of all calls.
+func (b *bystander) made() int {
+	return len(b.calls.times) + len(b.fresh.times) + b.calls.failed + b.fresh.failed
+}
+
+// beside makes small calls from an address of the loopback network, and some on new connections, until do returns.
+func beside(ctx context.Context, server string, host int, do func() error) (*bystander, error) {
 	small, err := smallQuestion()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dial(server, goodHost)
+	conn, err := dial(server, host)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +53,7 @@ func beside(ctx context.Context, server string, do func() error) (*bystander, er
 	}
 	repeat(10*time.Millisecond, &b.calls, func() error { return ask(conn) })
 	repeat(200*time.Millisecond, &b.fresh, func() error {
-		conn, err := dial(server, goodHost)
+		conn, err := dial(server, host)
 		if err != nil {
 			return err
 		}

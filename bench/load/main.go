@@ -3,7 +3,7 @@
 //	load cases     makes the calls of cases.json by ghz and compares latencies with thresholds (make bench-load)
 //	load overload  offers up to ten times what a server can do, and shows its goodput (make show-overload)
 //	load fairness  asks small questions beside hostile callers (make show-fairness)
-//	load attacks   plays attacks against a server with default settings (make show-attacks)
+//	load attacks   plays attacks and shows which bounds held (make show-attacks)
 //	load extender  sends pushes as stock Volcano does, beside other work (make bench-extender)
 package main
 
@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apportion/apportion/bench/internal/peer"
@@ -89,7 +90,18 @@ func cases(ctx context.Context, flags *flag.FlagSet, args []string) error {
 }
 
 func overload(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	var p pressure
+	p := pressure{factors: []float64{0.5, 0.8, 1, 2, 5, 10}}
+	flags.Func("rates", "`MULTIPLES` of the sustainable rate, separated by commas; the last is held to the bound", func(list string) error {
+		p.factors = nil
+		for text := range strings.SplitSeq(list, ",") {
+			factor, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return err
+			}
+			p.factors = append(p.factors, factor)
+		}
+		return nil
+	})
 	flags.IntVar(&p.jobs, "jobs", 5000, "jobs of 20 tasks in the snapshot of each call")
 	flags.DurationVar(&p.duration, "duration", time.Second, "how long a rate is measured at a time")
 	flags.IntVar(&p.rounds, "rounds", 12, "how often all rates are gone through")
@@ -116,13 +128,15 @@ func fairness(ctx context.Context, flags *flag.FlagSet, args []string) error {
 }
 
 func attacksOn(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	binary := flags.String("server", "bin/apportion", "`FILE` of the server as make build leaves it")
-	scale := flags.Float64("scale", 1, "part of the calls, streams and connections of each attack that are made")
+	var t target
+	flags.StringVar(&t.binary, "server", "bin/apportion", "`FILE` of the server as make build leaves it")
+	flags.Float64Var(&t.scale, "scale", 1, "part of the calls, streams, connections and rounds of each attack that are made")
+	flags.DurationVar(&t.raceTime, "race-time", 20*time.Second, "how long the server runs under the race detector")
 	only := pattern(flags, "the attacks whose names match this `REGEXP`")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	return runAttacks(ctx, *binary, *scale, only)
+	return runAttacks(ctx, t, only)
 }
 
 func pushes(ctx context.Context, flags *flag.FlagSet, args []string) error {

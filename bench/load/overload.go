@@ -25,6 +25,8 @@ import (
 type pressure struct {
 	jobs, rounds       int
 	duration, deadline time.Duration
+	// factors of the sustainable rate, the last of which is what counts.
+	factors []float64
 	// conns are used in turn; payload is the request, encoded once: the generator must not be what is overloaded.
 	conns   []*grpc.ClientConn
 	payload floor.Bytes
@@ -43,9 +45,6 @@ const (
 	enough         = 0.9
 	warming        = 400 * time.Millisecond
 )
-
-// factors of the sustainable rate, the last of which is what counts.
-var factors = []float64{0.5, 0.8, 1, 2, 5, 10}
 
 // question is about a snapshot in the request itself, which costs most to take in.
 func (p *pressure) question() *apportionv1.EvaluateSharesRequest {
@@ -99,11 +98,12 @@ func (p *pressure) run(ctx context.Context) (err error) {
 	}
 	fmt.Printf("%s/%s, a server on one processor, apart from the generator: %t; %d bytes a call; %d rounds of %v for each rate\n\n",
 		runtime.GOOS, runtime.GOARCH, pinned(), len(p.payload), p.rounds, p.duration)
-	loads, sustainable := make([]load, len(factors)), 0.0
+	loads, sustainable := make([]load, len(p.factors)), 0.0
 	for range p.rounds {
 		now := p.closedLoop(ctx)
 		sustainable += now / float64(p.rounds)
-		for i, factor := range factors {
+		for i, factor := range p.factors {
+			loads[i].factor = factor
 			loads[i].add(p.openLoop(ctx, server, now*factor))
 		}
 	}
