@@ -104,19 +104,21 @@ func WithLogger(logger *slog.Logger) Option {
 const (
 	// maxMessage is the size of requests and answers that a client allows; the service has limits of its own.
 	maxMessage = 1 << 30
-	// A connection without data for the time ping is pinged, and closed if no answer arrives within pong.
-	ping = 30 * time.Second
-	pong = 10 * time.Second
+	// A connection without data for the time ping is pinged, and closed if no answer arrives within pong. Servers before this version accept a
+	// ping every 10 seconds.
+	ping = 11 * time.Second
+	pong = 5 * time.Second
 	// The client connects to a lost replica again after reconnect, and then at growing intervals up to reconnectMost.
 	reconnect     = 100 * time.Millisecond
 	reconnectMost = 5 * time.Second
 	// connectTime bounds one attempt to connect, TLS included.
-	connectTime = 5 * time.Second
+	connectTime = 2 * time.Second
 )
 
 // Dial returns a client of the service at a target such as "dns:///apportion:7171", over TLS with the system's roots unless an option
 // changes this. It connects with the first call. Calls are balanced (round robin) over all healthy addresses of the target; calls about a
-// Mirror stay with one of them, over a separate connection, as long as it serves.
+// Mirror stay with one of them, over a separate connection, as long as it serves. A replica that sends nothing for a second or two while calls
+// wait, not even about its health, is treated as lost if the target has others.
 func Dial(target string, opts ...Option) (*Client, error) {
 	c := &Client{settings: newSettings(opts), budget: budget{tokens: budgetMost}}
 	for _, kind := range Kinds() {
@@ -124,8 +126,9 @@ func Dial(target string, opts ...Option) (*Client, error) {
 			return nil, err
 		}
 	}
+	watch := newSilentWatch(c.logger)
 	for _, config := range []string{serviceConfig, mirrorServiceConfig} {
-		connection, err := grpc.NewClient(target, c.dialOptions(config)...)
+		connection, err := grpc.NewClient(target, c.dialOptions(watchedConfig(config), watch)...)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
@@ -138,9 +141,9 @@ func Dial(target string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-func (s *settings) dialOptions(config string) []grpc.DialOption {
+func (s *settings) dialOptions(config string, watch *silentWatch) []grpc.DialOption {
 	options := append(s.tokenOptions(),
-		grpc.WithTransportCredentials(s.credentials),
+		grpc.WithTransportCredentials(watchedCredentials{s.credentials, watch}),
 		grpc.WithDefaultCallOptions(
 			grpc.ForceCodecV2(Codec()), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithDefaultServiceConfig(config),

@@ -31,6 +31,7 @@ import (
 type memory struct {
 	client    *client.Client
 	listeners []*bufconn.Listener
+	links     []*freezing
 	stops     []func()
 }
 
@@ -48,6 +49,7 @@ func startMemory(t *testing.T, n int, options service.Options, more ...client.Op
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(ctx, listener) }()
 		r.listeners = append(r.listeners, listener)
+		r.links = append(r.links, &freezing{})
 		r.stops = append(r.stops, sync.OnceFunc(func() {
 			end()
 			require.NoError(t, <-served)
@@ -60,7 +62,11 @@ func startMemory(t *testing.T, n int, options service.Options, more ...client.Op
 		if _, err := fmt.Sscan(address, &i); err != nil {
 			return nil, err
 		}
-		return r.listeners[i].DialContext(ctx)
+		conn, err := r.listeners[i].DialContext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &freezable{Conn: conn, link: r.links[i], closed: make(chan struct{})}, nil
 	}
 	var err error
 	r.client, err = client.Dial("memory:///", append([]client.Option{

@@ -147,8 +147,8 @@ func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
 // processor, so that few of them are idle. Each further call that is open has a goroutine of its own.
 func workers() uint32 { return uint32(2 * processor.Count()) }
 
-// clientPings is the minimum time between two pings of a client.
-const clientPings = 10 * time.Second
+// clientPings is the minimum time between two pings of a client, so that clients may ping every second to find a replica that is stopped.
+const clientPings = 500 * time.Millisecond
 
 func (s *Server) grpcOptions() []grpc.ServerOption {
 	o := &s.options

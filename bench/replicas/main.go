@@ -3,6 +3,7 @@
 //	replicas balance  shows how a proxy and a balancing client divide calls between them (make show-replicas)
 //	replicas mirrors  shows how many states of a mirror are sent whole (the last table of balance alone)
 //	replicas drain    shows that no call fails when they are restarted or killed (make show-drain)
+//	replicas freeze   shows that no call fails when one of them is stopped by SIGSTOP
 package main
 
 import (
@@ -35,7 +36,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("one of balance, mirrors and drain is expected")
+		return errors.New("one of balance, mirrors, drain and freeze is expected")
 	}
 	var s setting
 	var show func(context.Context, *setting) error
@@ -55,8 +56,11 @@ func run(args []string) error {
 		flags.DurationVar(&s.span, "time", 20*time.Second, "how long ghz loads the replicas while they are restarted")
 		flags.StringVar(&s.ghz, "ghz", ".bin/ghz", "`FILE` of ghz as tools/ghz builds it")
 		flags.IntVar(&s.kills, "kills", 3, "how often a replica is killed")
+	case "freeze":
+		show = freeze
+		flags.IntVar(&s.workers, "workers", 16, "calls under way at a time")
 	default:
-		return fmt.Errorf("%q is neither balance, mirrors nor drain", args[0])
+		return fmt.Errorf("%q is none of balance, mirrors, drain and freeze", args[0])
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
