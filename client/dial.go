@@ -104,8 +104,8 @@ func WithLogger(logger *slog.Logger) Option {
 const (
 	// maxMessage is the size of requests and answers that a client allows; the service has limits of its own.
 	maxMessage = 1 << 30
-	// A connection without data for the time ping is pinged, and closed if no answer arrives within pong. Servers before this version accept a
-	// ping every 10 seconds.
+	// A connection without data for the time ping is pinged, and closed if no answer arrives within pong. Earlier servers accept a ping
+	// every 10 seconds.
 	ping = 11 * time.Second
 	pong = 5 * time.Second
 	// The client connects to a lost replica again after reconnect, and then at growing intervals up to reconnectMost.
@@ -117,8 +117,8 @@ const (
 
 // Dial returns a client of the service at a target such as "dns:///apportion:7171", over TLS with the system's roots unless an option
 // changes this. It connects with the first call. Calls are balanced (round robin) over all healthy addresses of the target; calls about a
-// Mirror stay with one of them, over a separate connection, as long as it serves. A replica that sends nothing for a second or two while calls
-// wait, not even about its health, is treated as lost if the target has others.
+// Mirror stay with one of them, over a separate connection, as long as it serves. A replica that sends nothing for a second or two while
+// calls wait, not even about its health, is treated as lost if the target has others.
 func Dial(target string, opts ...Option) (*Client, error) {
 	c := &Client{settings: newSettings(opts), budget: budget{tokens: budgetMost}}
 	for _, kind := range Kinds() {

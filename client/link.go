@@ -29,6 +29,7 @@ func init() { //nolint:gochecknoinits // gRPC knows balancers by registration al
 // watchedBuilder builds a balancer of gRPC whose connections are watched.
 type watchedBuilder struct{ balancer.Builder }
 
+// Name returns the name in the service config.
 func (b watchedBuilder) Name() string { return watchedPrefix + b.Builder.Name() }
 
 // Build returns the balancer of gRPC alone if the connection has other credentials than those of the client.
@@ -56,11 +57,13 @@ type watchedBalancer struct {
 	channel *watchedChannel
 }
 
+// UpdateClientConnState counts the replicas.
 func (b *watchedBalancer) UpdateClientConnState(state balancer.ClientConnState) error {
 	b.channel.replicas.Store(int64(len(state.ResolverState.Endpoints)))
 	return b.Balancer.UpdateClientConnState(state)
 }
 
+// Close ends the watches.
 func (b *watchedBalancer) Close() {
 	b.channel.end()
 	b.Balancer.Close()
@@ -83,7 +86,7 @@ type link struct {
 
 	silent  *silentWatch
 	address string
-	// others reports whether there are other replicas. Calls to the only one are left to it, because a connection made anew reaches the same.
+	// others reports whether there are other replicas. Calls to the only one are left to it: a new connection would reach the same.
 	others func() bool
 	conn   atomic.Pointer[watchedConn]
 	// calls is the number of calls under way; began has an element if one has begun since the watch looked.
@@ -92,6 +95,7 @@ type link struct {
 	ended func(balancer.DoneInfo)
 }
 
+// NewSubConn makes a link, which is watched while it is ready.
 func (c *watchedChannel) NewSubConn(addresses []resolver.Address, options balancer.NewSubConnOptions) (balancer.SubConn, error) {
 	l := &link{silent: c.silent, others: func() bool { return c.replicas.Load() > 1 }, began: make(chan struct{}, 1)}
 	l.ended = func(balancer.DoneInfo) { l.calls.Add(-1) }
@@ -111,6 +115,7 @@ func (c *watchedChannel) NewSubConn(addresses []resolver.Address, options balanc
 		listener(state)
 	}
 	var err error
+	//nolint:staticcheck // SA1019: its deprecation is about several addresses of one SubConn.
 	l.SubConn, err = c.ClientConn.NewSubConn(addresses, options)
 	return l, err
 }
@@ -118,8 +123,10 @@ func (c *watchedChannel) NewSubConn(addresses []resolver.Address, options balanc
 // watched starts a watch.
 func (l *link) watched(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	replica, release := l.GetOrBuildProducer(callsOn{})
-	go l.watch(ctx, healthv1.NewHealthClient(replica.(grpc.ClientConnInterface))) //nolint:forcetypeassert // callsOn built it.
+	built, release := l.GetOrBuildProducer(callsOn{})
+	if replica, ok := built.(grpc.ClientConnInterface); ok {
+		go l.watch(ctx, healthv1.NewHealthClient(replica))
+	}
 	return func() {
 		cancel()
 		release()
@@ -132,6 +139,7 @@ type linkKey struct{}
 // callsOn builds the interface for calls on a link, whatever the balancer would choose.
 type callsOn struct{}
 
+// Build returns the interface as gRPC gives it.
 func (callsOn) Build(replica any) (balancer.Producer, func()) { return replica, func() {} }
 
 // UpdateState counts the calls of the links that a picker chooses.
@@ -142,6 +150,7 @@ func (c *watchedChannel) UpdateState(state balancer.State) {
 
 type watchedPicker struct{ balancer.Picker }
 
+// Pick counts the call until it ends.
 func (p watchedPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	result, err := p.Picker.Pick(info)
 	l, ok := result.SubConn.(*link)

@@ -18,14 +18,14 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// A process that is stopped and a link that is cut keep their connections open, and calls wait there. The pings of gRPC find that after more
-// than ten seconds, the least that grpc-go allows. A Client of several replicas therefore asks a replica that sends nothing while calls wait
-// for its health, and closes the connection if nothing comes. gRPC then ends its calls with UNAVAILABLE and sends later ones to the other
-// replicas, and the client repeats calls and moves sessions as after the loss of a replica. A replica that is merely slow answers about its
-// health, so that no question is asked twice because its answer takes long.
+// A process that is stopped and a link that is cut keep their connections open, and calls wait there. The pings of gRPC find that after
+// more than ten seconds, the least that grpc-go allows. A Client of several replicas asks one that sends nothing while calls wait for its
+// health, and closes the connection if nothing comes. gRPC then ends its calls with UNAVAILABLE and sends later ones to the other replicas,
+// and the client repeats calls and moves sessions as after the loss of a replica. A replica that is merely slow answers about its health, so
+// that no question is asked twice because its answer takes long.
 const (
-	// silence is the time without data while calls wait after which a replica is asked for its health, and proof the time that it has to send
-	// anything.
+	// silence is the time without data while calls wait after which a replica is asked for its health, and proof the time that it has to
+	// send anything.
 	silence = 500 * time.Millisecond
 	proof   = 750 * time.Millisecond
 	// avoidance is the time for which no connection to a silent replica is made, so that calls do not wait for it.

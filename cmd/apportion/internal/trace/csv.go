@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // The columns of a CSV trace; all others are resources.
@@ -43,16 +45,21 @@ var (
 // Every other column is a resource that each task asks for, such as cpu, memory or gpu, as Kubernetes writes quantities. Lines that begin
 // with # are comments. The error is an *Error if lines are wrong.
 func ReadCSV(source string, r io.Reader) (*Trace, error) {
+	bounded := &boundedReader{from: r, line: 1}
 	in := &csvReader{
-		lines: csv.NewReader(r), faults: Error{Source: source}, names: map[string]int{}, trace: &Trace{},
+		source: bounded, lines: csv.NewReader(bounded), faults: Error{Source: source}, names: map[string]int{}, trace: &Trace{},
 	}
 	in.lines.Comment, in.lines.ReuseRecord, in.lines.TrimLeadingSpace = '#', true, true
 	if err := in.header(); err != nil {
 		return nil, err
 	}
 	for in.faults.Total < 10*mostFaults {
-		fields, err := in.lines.Read()
+		fields, err := in.read()
 		if errors.Is(err, io.EOF) {
+			break
+		}
+		if errors.Is(err, errLongLine) {
+			in.broken(err)
 			break
 		}
 		if err != nil {
@@ -74,7 +81,34 @@ func ReadCSV(source string, r io.Reader) (*Trace, error) {
 	return in.trace, nil
 }
 
+const (
+	// maxLine is the largest number of bytes of a line.
+	maxLine = 1 << 16
+	maxResources = resource.MaxDimensions
+)
+
+var errLongLine = errors.New("the line is too long")
+
+// boundedReader returns errLongLine after maxLine bytes since taken was set to zero. A reader of CSV keeps a line until its end, and fields in
+// quotes may have many lines.
+type boundedReader struct {
+	from io.Reader
+	// taken counts bytes; line is the number of the line in which reading is.
+	taken, line int
+}
+
+func (r *boundedReader) Read(to []byte) (int, error) {
+	if r.taken > maxLine {
+		return 0, errLongLine
+	}
+	n, err := r.from.Read(to)
+	r.taken += n
+	r.line += bytes.Count(to[:n], []byte{'\n'})
+	return n, err
+}
+
 type csvReader struct {
+	source *boundedReader
 	lines     *csv.Reader
 	faults    Error
 	at        map[string]int
@@ -98,8 +132,18 @@ func (c *csvReader) line() int {
 	return line
 }
 
-// broken records a syntax error of the CSV and reports whether reading continues.
+// read returns the next line.
+func (c *csvReader) read() ([]string, error) {
+	c.source.taken = 0
+	return c.lines.Read()
+}
+
+// broken records a syntax error of the CSV, or a line that is too long, and reports whether it was one.
 func (c *csvReader) broken(err error) bool {
+	if errors.Is(err, errLongLine) {
+		c.faults.add(c.source.line, "", "the line, or a field in quotes that goes on here, is longer than %d bytes", maxLine)
+		return true
+	}
 	parse, ok := errors.AsType[*csv.ParseError](err)
 	if !ok {
 		return false
@@ -113,7 +157,7 @@ func (c *csvReader) broken(err error) bool {
 }
 
 func (c *csvReader) header() error {
-	header, err := c.lines.Read()
+	header, err := c.read()
 	if errors.Is(err, io.EOF) {
 		c.faults.add(1, "", "the first line must name the columns")
 		return &c.faults
@@ -148,6 +192,9 @@ func (c *csvReader) header() error {
 		if _, ok := c.at[name]; !ok {
 			c.faults.add(c.line(), name, "the column is missing")
 		}
+	}
+	if len(c.resources) > maxResources {
+		c.faults.add(c.line(), "", "%d columns of resources are more than %d", len(c.resources), maxResources)
 	}
 	if len(c.resources) == 0 {
 		c.faults.add(c.line(), "", "a column of a resource is missing, such as cpu or gpu")

@@ -50,7 +50,6 @@ func (s *SWF) Read(source string, r io.Reader) (*Trace, error) {
 		return nil, fmt.Errorf("no column %q contains the queue; choose one of %s", s.QueueOf, strings.Join(QueueColumns, ", "))
 	}
 	lines := bufio.NewScanner(r)
-	const maxLine = 1 << 16
 	lines.Buffer(make([]byte, 0, 1<<12), maxLine)
 	number := 0
 	for lines.Scan() && in.faults.Total < 10*mostFaults {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,10 @@ func TestColumnsThatAreAbsentHaveDefaults(t *testing.T) {
 }
 
 func TestFaultsOfACSVAreNamedByLineAndColumn(t *testing.T) {
+	manyResources := ""
+	for i := range 65 {
+		manyResources += ",r" + strconv.Itoa(i)
+	}
 	for story, test := range map[string]struct{ file, want string }{
 		"empty":             {"", "f:1: the first line must name the columns"},
 		"missing columns":   {"arrival,cpu\n", "f:1: queue: the column is missing\nf:1: seconds: the column is missing"},
@@ -66,6 +71,10 @@ func TestFaultsOfACSVAreNamedByLineAndColumn(t *testing.T) {
 		"twice":             {header + "0,j,a,0,1,1,1,1,60\n1,j,a,0,1,1,1,1,60\n", `f:3: job: job "j" is in line 2 already`},
 		"moments and times": {header + "0,j,a,0,1,1,1,1,60\n2026-03-02T00:00:00Z,k,a,0,1,1,1,1,60\n", "f:3: arrival: some arrivals are times"},
 		"neither":           {"arrival,queue,seconds,cpu,preemptable\n0,a,1,1,maybe\n", `f:2: preemptable: "maybe" is neither true nor false`},
+		"a long line":       {header + "0,j,a,0,1,1,1,1,60\n" + strings.Repeat(",", 4<<20), "f:3: the line, or a field in quotes"},
+		"a long header":     {strings.Repeat(",", 4<<20), "f:1: the line, or a field in quotes that goes on here, is longer than 65536 bytes"},
+		"quotes of lines":   {header + "0,\"" + strings.Repeat("j\n", 1<<20), "is longer than 65536 bytes"},
+		"many resources":    {"arrival,queue,seconds" + manyResources + "\n", "f:1: 65 columns of resources are more than 64"},
 		"no queue":          {header + "0,j, ,0,1,1,1,1,60\n", "f:2: queue: a name of 1 to 1000 bytes is needed"},
 	} {
 		_, err := ReadCSV("f", strings.NewReader(test.file))
