@@ -38,12 +38,25 @@ func TokenFile(name string) TokenSource {
 		if err != nil {
 			return "", err
 		}
-		if token = strings.TrimSpace(string(data)); token == "" {
+		token = ""
+		found := strings.TrimSpace(string(data))
+		if found == "" {
 			return "", errors.New(name + ": the file contains no token")
 		}
-		read = time.Now()
+		if err := checkToken(found); err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		token, read = found, time.Now()
 		return token, nil
 	}
+}
+
+// checkToken returns an error if a header cannot carry a token. gRPC would end the connection and make it again until the deadline.
+func checkToken(token string) error {
+	if i := strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
+		return fmt.Errorf("a token is one line of letters, digits and signs without spaces, and character %d is none of these", i+1)
+	}
+	return nil
 }
 
 // WithToken sends a bearer token with each call. With WithPlaintext it is readable on the network.

@@ -61,7 +61,10 @@ identities:
 	ask(exitService, "the bearer token is not known (Unauthenticated)", append(trusting, "--token-file", wrong)...)
 	ask(exitService, `identity "dashboard" may not call EvaluateShares (PermissionDenied)`, append(trusting, "--token-file", token)...)
 	ask(exitUsage, "--tls-certificate, --tls-key", append(trusting, "--tls-certificate", certificate)...)
-	ask(exitService, "Unavailable", "--timeout", "2s")
+	ask(exitService, "if it uses TLS, set --tls or --tls-ca (Unavailable)", "--timeout", "2s")
+	ask(exitUsage, "--server: write localhost:7171, without http://", "--server", "http://localhost:7171/")
+	ask(exitUsage, "--server: write localhost:7171 and --tls, without https://", "--server", "https://localhost:7171")
+	ask(exitUsage, "--token-file: "+file("lines", "one\ntwo\n")+": a token is one line", append(trusting, "--token-file", filepath.Join(dir, "lines"))...)
 	var answer bytes.Buffer
 	args := append([]string{"decide", "enqueue", "-f", filepath.Join("testdata", "cluster.yaml"), "--server", address, "--token-file", token}, trusting...)
 	require.NotEqual(t, exitService, run(t.Context(), args, nil, &answer, &problems), problems.String())

@@ -99,8 +99,14 @@ func withoutCall(err error) string {
 	return text
 }
 
-// unquoted removes the text that gRPC adds around the reason of a failed connection.
+// unquoted removes the text that gRPC adds around the reason of a failed connection, and names the flag if only one of the two uses TLS.
 func unquoted(text string) string {
+	if strings.Contains(text, "first record does not look like a TLS handshake") {
+		return "the server does not use TLS: leave out --tls and the other flags of TLS"
+	}
+	if strings.Contains(text, "error reading server preface: ") {
+		return "the server ended the connection at once: if it uses TLS, set --tls or --tls-ca"
+	}
 	inner, ok := strings.CutPrefix(text, `connection error: desc = "transport: Error while dialing: `)
 	if !ok {
 		return text

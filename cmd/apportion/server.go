@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,15 +48,33 @@ func (f *serverFlags) options() ([]client.Option, error) {
 		options = []client.Option{client.WithTLS(config)}
 	}
 	if f.token != "" {
-		options = append(options, client.WithToken(client.TokenFile(f.token)))
+		source := client.TokenFile(f.token)
+		if _, err := source(context.Background()); err != nil {
+			return nil, fmt.Errorf("--token-file: %w", err)
+		}
+		options = append(options, client.WithToken(source))
 	}
 	return options, nil
+}
+
+// checkAddress returns an error for an address that is written as a URL, which gRPC would take for a name without end.
+func checkAddress(address string) error {
+	if name, ok := strings.CutPrefix(address, "http://"); ok {
+		return fmt.Errorf("--server: write %s, without http://", strings.TrimSuffix(name, "/"))
+	}
+	if name, ok := strings.CutPrefix(address, "https://"); ok {
+		return fmt.Errorf("--server: write %s and --tls, without https://", strings.TrimSuffix(name, "/"))
+	}
+	return nil
 }
 
 // decider returns a client of the server, or of this process. With a server, the context ends after the timeout.
 func (f *serverFlags) decider(ctx context.Context) (*client.Client, context.Context, func(), error) {
 	if f.address == "" {
 		return client.InProcess(), ctx, func() {}, nil
+	}
+	if err := checkAddress(f.address); err != nil {
+		return nil, nil, nil, err
 	}
 	options, err := f.options()
 	if err != nil {

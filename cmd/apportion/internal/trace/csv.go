@@ -83,7 +83,7 @@ func ReadCSV(source string, r io.Reader) (*Trace, error) {
 
 const (
 	// maxLine is the largest number of bytes of a line.
-	maxLine = 1 << 16
+	maxLine      = 1 << 16
 	maxResources = resource.MaxDimensions
 )
 
@@ -108,7 +108,7 @@ func (r *boundedReader) Read(to []byte) (int, error) {
 }
 
 type csvReader struct {
-	source *boundedReader
+	source    *boundedReader
 	lines     *csv.Reader
 	faults    Error
 	at        map[string]int
