@@ -286,7 +286,7 @@ func (s *state) who(block []uint32) string {
 	if len(block) == 1 {
 		return fmt.Sprintf("%s of queue %s", task.Name(), task.Job.GetQueue())
 	}
-	return fmt.Sprintf("a gang of %d tasks of %s of queue %s", len(block), lookup.JobName(task.Job), task.Job.GetQueue())
+	return fmt.Sprintf("a gang of %s of %s of queue %s", text.Count(len(block), "task"), lookup.JobName(task.Job), task.Job.GetQueue())
 }
 
 func (s *state) asks(block []uint32) string {

@@ -313,8 +313,9 @@ func (c *checker) sizes(job *apportionv1.Job, waits bool) {
 			c.say(neverFitsQueue, at, "job %s asks for %s of %s, queue %s could have %s at most",
 				name, c.short(d, asked[d]), dimension, job.GetQueue(), c.short(d, limit[d]))
 		case dimension != pods && singleRole(job) && minimum[d] > asked[d]:
-			c.say(minResourcesTooSmall, at, "%d tasks of job %s request %s of %s, its minResources are %s",
-				job.GetMinAvailable(), name, c.short(d, minimum[d]), dimension, c.short(d, asked[d]))
+			c.say(minResourcesTooSmall, at, "%s of job %s %s %s of %s, its minResources are %s",
+				text.Count(int(job.GetMinAvailable()), "task"), name,
+				text.Verb(int(job.GetMinAvailable()), "requests", "request"), c.short(d, minimum[d]), dimension, c.short(d, asked[d]))
 		}
 	}
 }

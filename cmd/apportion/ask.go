@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // asking is a command that asks about a cluster.
@@ -159,7 +160,7 @@ func (a *asking) repeat(ctx context.Context, ask func(context.Context) error) er
 		var answer, told bytes.Buffer
 		a.out, a.err = &answer, &told
 		if err := ask(ctx); err != nil && !errors.Is(err, errDecidedNo) && ctx.Err() == nil {
-			fmt.Fprintln(&told, "apportion: "+describe(err))
+			fmt.Fprintln(&told, "apportion: "+visible.Lines(describe(err)))
 		}
 		if text := told.String(); text != lastError {
 			lastError = text

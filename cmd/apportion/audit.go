@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -138,7 +140,7 @@ func (a *auditing) finish(c *checked, err error) error {
 	var failed error
 	switch a.format {
 	case formatMarkdown:
-		_, failed = a.out.Write([]byte(c.markdown()))
+		_, failed = io.WriteString(a.out, visible.Lines(c.markdown()))
 	case formatSARIF:
 		failed = writeSARIF(a.out, c.Findings, firstFile(a.input.files))
 	default:

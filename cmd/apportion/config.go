@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/internal/visible"
 	"github.com/apportion/apportion/service/identity"
 )
 
@@ -41,7 +42,7 @@ and certificates. All errors are reported, each with its file and line, variable
 	}, func(settings *config.Effective) error {
 		warnings, err := daemon.Check(settings)
 		for _, warning := range warnings {
-			fmt.Fprintln(s.err, "warning: "+warning)
+			fmt.Fprintln(s.err, "warning: "+visible.Text(warning))
 		}
 		if err != nil {
 			return err

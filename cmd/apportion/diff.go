@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // differing contains the flags of `apportion diff`.
@@ -224,7 +226,7 @@ func (d *differing) show(a, b *side, found *differences) error {
 	render.Warnings(d.err, unprinted(b.warnings, a.warnings))
 	var err error
 	if d.format == formatMarkdown {
-		_, err = d.out.Write([]byte(found.markdown()))
+		_, err = io.WriteString(d.out, visible.Lines(found.markdown()))
 	} else {
 		err = d.write(found, func(p *render.Printer) {
 			p.Snapshot, p.Names = b.snapshot, b.snapshot.Names(b.basis)

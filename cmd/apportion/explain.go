@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // explaining are the flags of `apportion explain`.
@@ -263,7 +264,7 @@ func (e *explaining) sortPending(q *question, answer *apportionv1.ExplainAnswer)
 // list writes names, one a line.
 func (q *question) list(names []string) error {
 	for _, name := range names {
-		fmt.Fprintln(q.out, name)
+		fmt.Fprintln(q.out, visible.Text(name))
 	}
 	return nil
 }

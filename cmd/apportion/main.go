@@ -18,6 +18,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // version is set by the linker.
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if n := faultsOf(err); n > 1 {
 		text = fmt.Sprintf("the input has %d faults\n%s", n, text)
 	}
-	fmt.Fprintln(errOut, "apportion: "+text)
+	fmt.Fprintln(errOut, "apportion: "+visible.Lines(text))
 	return exitCode(err)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // statusLine is a line on a terminal that is updated until it is removed. If out is not a terminal, it shows nothing.
@@ -32,7 +33,7 @@ func (l *statusLine) show(format string, args ...any) {
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	if text := fmt.Sprintf(format, args...); text != l.text {
+	if text := visible.Text(fmt.Sprintf(format, args...)); text != l.text {
 		l.text = text
 		fmt.Fprint(l.out, "\r\x1b[K"+text)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // rehearsing are the flags of `apportion rehearse`.
@@ -312,7 +313,7 @@ func (r *rehearsing) runAll(
 
 func (r *rehearsing) write(found *report.Report) error {
 	for _, note := range found.Trace.Notes {
-		fmt.Fprintln(r.err, "note: "+note)
+		fmt.Fprintln(r.err, "note: "+visible.Text(note))
 	}
 	if r.report != "" {
 		if err := writeFile(r.report, found.WriteHTML); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/tree"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // newSimulate is `apportion simulate`.
@@ -194,7 +195,7 @@ func converse(ctx context.Context, q *question, in io.Reader) error {
 			step, err = translator.Step(node)
 		}
 		if err != nil {
-			fmt.Fprintln(q.err, describe(err))
+			fmt.Fprintln(q.err, visible.Lines(describe(err)))
 			failed++
 			continue
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/suite"
 	"github.com/apportion/apportion/internal/tree"
+	"github.com/apportion/apportion/internal/visible"
 	"github.com/apportion/apportion/internal/watch"
 )
 
@@ -99,7 +100,7 @@ func (t *checking) start(ctx context.Context, paths []string) error {
 // say writes the error of a run that is followed by another run.
 func (t *checking) say(err error) {
 	if err != nil && !errors.Is(err, errDecidedNo) {
-		fmt.Fprintln(t.err, "apportion: "+describe(err))
+		fmt.Fprintln(t.err, "apportion: "+visible.Lines(describe(err)))
 	}
 }
 

@@ -66,6 +66,9 @@ Fields for --set:
   selectors and affinities leave them
   node/NAME.allocatable.RESOURCE
 
+A name may be in quotation marks, such as queue/"a.weight=b".weight=5. Without them, the longest name
+that exists is meant.
+
 The exit code is 2 if the submitted job would have to wait.`,
 		Example: `  apportion whatif --job train.yaml -f cluster.yaml
   apportion whatif --set queue/vision.weight=5 --set queue/vision.capability.gpu=64 -f cluster.yaml

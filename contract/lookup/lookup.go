@@ -143,6 +143,12 @@ func (s *Snapshot) Queue(name string) (uint32, error) { return find("queue", s.q
 // Node finds a node.
 func (s *Snapshot) Node(name string) (uint32, error) { return find("node", s.nodes, name) }
 
+// Has reports whether a thing of a kind, queue, job or node, is found by a name.
+func (s *Snapshot) Has(kind, name string) bool {
+	number, known := map[string]map[string]int{"queue": s.queues, "job": s.jobs, "node": s.nodes}[kind][name]
+	return known && number >= 0
+}
+
 // Job finds a job by uid, namespace/name, or name alone if no other job has it.
 func (s *Snapshot) Job(name string) (uint32, error) { return find("job", s.jobs, name) }
 

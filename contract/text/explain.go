@@ -7,12 +7,18 @@ import (
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Finding is a check of a job as a sentence without its period.
 func Finding(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) string {
 	c := checked{names: names, job: e, finding: f}
-	switch f.GetCheck() {
+	return visible.Text(c.found())
+}
+
+// found says what the check found.
+func (c *checked) found() string {
+	switch c.finding.GetCheck() {
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
 		return c.admission()
 	case apportionv1.CheckKind_CHECK_KIND_TASKS:
@@ -26,7 +32,7 @@ func Finding(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) st
 	case apportionv1.CheckKind_CHECK_KIND_ORDER:
 		return c.order()
 	case apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS:
-		return "placement also depends on " + Constraints(e.GetUnjudged()) + ", which are not judged here"
+		return "placement also depends on " + Constraints(c.job.GetUnjudged()) + ", which are not judged here"
 	case apportionv1.CheckKind_CHECK_KIND_EVICTION:
 		return c.eviction()
 	default:
@@ -421,11 +427,14 @@ func Amounts(names Names, resource *apportionv1.Resource) string {
 	if len(parts) == 0 {
 		return "no resources"
 	}
-	return strings.Join(parts, ", ")
+	return visible.Text(strings.Join(parts, ", "))
 }
 
 // Are is a number of things and the verb: `1 pod is`, `3 pods are`.
 func Are(n int, noun string) string { return Count(n, noun) + " " + plural2(n, "is", "are") }
+
+// Verb is the form of a verb for a number of things.
+func Verb(n int, one, several string) string { return plural2(n, one, several) }
 
 // Count is a number with a noun: `1 task`, `2 tasks`.
 func Count(n int, noun string) string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Forecast returns when a job could start, what this depends on, and what is unknown, in a few sentences.
@@ -23,7 +24,7 @@ func Forecast(names Names, e *apportionv1.Explanation) string {
 	if f.GetCutShort() {
 		sentences = append(sentences, "The search ended at a bound on its work.")
 	}
-	return strings.Join(sentences, " ")
+	return visible.Text(strings.Join(sentences, " "))
 }
 
 // foreseen is a forecast that is put into words.

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Plan summarises a plan in a few sentences.
 func Plan(names Names, a *apportionv1.PlanAnswer) string {
 	p := planned{names, a}
 	if a.GetMiss() != nil {
-		return p.none()
+		return visible.Text(p.none())
 	}
 	sentences := []string{p.placement()}
 	if a.GetEnters() {
@@ -28,7 +29,7 @@ func Plan(names Names, a *apportionv1.PlanAnswer) string {
 		sentences = append(sentences, "The search ended at a bound on its work.")
 	}
 	sentences = append(sentences, p.returns()...)
-	return strings.Join(sentences, " ")
+	return visible.Text(strings.Join(sentences, " "))
 }
 
 // planned is a plan that is put into words.

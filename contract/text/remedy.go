@@ -7,11 +7,12 @@ import (
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Remedies summarises the remedies of a job in a few sentences. The texts of the remedies are set.
 func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
-	job := names.job(a.GetJob())
+	job := visible.Text(names.job(a.GetJob()))
 	var head string
 	switch a.GetOutcome() {
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_WAITS_FOR_NOTHING:
@@ -69,7 +70,7 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 	if losses := w.losses(); losses != "" {
 		sentence += " " + losses + "."
 	}
-	return sentence
+	return visible.Text(sentence)
 }
 
 // remedied is a remedy that is put into words.
@@ -244,7 +245,7 @@ func cutShort(u *apportionv1.UntriedRemedy) string {
 	case apportionv1.UntriedBound_UNTRIED_BOUND_SHAPES:
 		return of("shapes of nodes")
 	case apportionv1.UntriedBound_UNTRIED_BOUND_ADDED_NODES:
-		return fmt.Sprintf("%d nodes of a shape were, and not more", u.GetTried())
+		return Count(int(u.GetTried()), "node") + " of a shape " + plural2(int(u.GetTried()), "was", "were") + ", and not more"
 	case apportionv1.UntriedBound_UNTRIED_BOUND_NODES:
 		return of("nodes")
 	case apportionv1.UntriedBound_UNTRIED_BOUND_ROLES:

@@ -1,5 +1,5 @@
 // Package text puts reasons and verdicts into words. The words are for people alone: nothing is to be parsed back, programs look at codes
-// and numbers.
+// and numbers. Names of a cluster are as package visible shows them, so that no name can control a terminal.
 package text
 
 import (
@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Names gives names to the indices in answers.
@@ -101,9 +102,9 @@ func Reason(names Names, reason *apportionv1.Reason) string {
 	f := facts{names: names, reason: reason}
 	clause := f.clause()
 	if plugin := reason.GetPlugin(); plugin != "" {
-		return clause + " (" + plugin + ")"
+		clause += " (" + plugin + ")"
 	}
-	return clause
+	return visible.Text(clause)
 }
 
 // facts writes the parts of a reason.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Explanation is the verdict on a job, its grounds, what would help, and what its own scheduler says. The texts of its findings are set.
@@ -35,7 +36,7 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 			sentences = append(sentences, part)
 		}
 	}
-	return strings.Join(sentences, " ")
+	return visible.Text(strings.Join(sentences, " "))
 }
 
 func verdict(names Names, e *apportionv1.Explanation) string {
@@ -258,7 +259,9 @@ func Named(a *apportionv1.ExplainAnswer) string {
 }
 
 // LeftOut says why the scheduler does not consider a job or a pod.
-func LeftOut(e *apportionv1.LeftOutExplanation) string {
+func LeftOut(e *apportionv1.LeftOutExplanation) string { return visible.Text(leftOut(e)) }
+
+func leftOut(e *apportionv1.LeftOutExplanation) string {
 	l := e.GetLeftOut()
 	name := l.GetName()
 	if l.GetNamespace() != "" {
@@ -321,7 +324,7 @@ func notConsidered(list []*apportionv1.LeftOutExplanation) string {
 	}
 	var parts []string
 	for _, scheduler := range slices.Sorted(maps.Keys(pods)) {
-		parts = append(parts, Count(pods[scheduler], "waiting pod")+" of scheduler "+scheduler)
+		parts = append(parts, Count(pods[scheduler], "waiting pod")+" of scheduler "+visible.Text(scheduler))
 	}
 	if rest == 1 {
 		parts = append(parts, "1 job or pod")
@@ -339,6 +342,10 @@ func notConsidered(list []*apportionv1.LeftOutExplanation) string {
 
 // Group is the cause that several jobs wait for, as the end of a sentence that begins with their number.
 func Group(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.PlacementConstraint) string {
+	return visible.Text(cause(names, g, unjudged))
+}
+
+func cause(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.PlacementConstraint) string {
 	switch g.GetVerdict() {
 	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
 		return "for their turn"

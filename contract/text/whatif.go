@@ -1,7 +1,9 @@
 package text
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -11,31 +13,32 @@ import (
 func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
 	var list []string
 	set := func(target, value string) { list = append(list, "--set", target+"="+value) }
-	of := "job/" + names.job(job)
+	of := "job/" + quoted(names.job(job))
 	for _, e := range r.GetEdits() {
-		queue := "queue/" + names.Queue(e.GetQueue())
+		queue := "queue/" + quoted(names.Queue(e.GetQueue()))
 		dimension := names.Dimension(e.GetDimension())
+		resource, role := quoted(dimension), quoted(e.GetRole())
 		value := strconv.FormatFloat(e.GetAfter(), 'f', -1, 64)
 		amount := quantity.Format(dimension, e.GetAfter())
 		switch e.GetField() {
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_CAPABILITY:
-			set(queue+".capability."+dimension, amount)
+			set(queue+".capability."+resource, amount)
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_GUARANTEE:
-			set(queue+".guarantee."+dimension, amount)
+			set(queue+".guarantee."+resource, amount)
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_DESERVED:
-			set(queue+".deserved."+dimension, amount)
+			set(queue+".deserved."+resource, amount)
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_WEIGHT:
 			set(queue+".weight", value)
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
 			set(queue+".state", "open")
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_QUEUE:
-			set(of+".queue", names.Queue(e.GetQueue()))
+			set(of+".queue", quoted(names.Queue(e.GetQueue())))
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
 			if e.Role != nil {
-				set(of+".role."+e.GetRole()+".minAvailable", value)
+				set(of+".role."+role+".minAvailable", value)
 			}
 		case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
-			set(of+".role."+e.GetRole()+".request."+dimension, amount)
+			set(of+".role."+role+".request."+resource, amount)
 		case apportionv1.RemedyField_REMEDY_FIELD_NODES_LIKE:
 			list = append(list, "--add-nodes", value, "--like", names.node(e.GetNode()))
 		case apportionv1.RemedyField_REMEDY_FIELD_NODE_UNCORDONED:
@@ -43,7 +46,7 @@ func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
 			list = append(list, "--finish", names.job(e.GetJob()))
 		case apportionv1.RemedyField_REMEDY_FIELD_TASK_NODE:
-			set(of+".otherNode", names.node(e.GetNode()))
+			set(of+".otherNode", quoted(names.node(e.GetNode())))
 		case apportionv1.RemedyField_REMEDY_FIELD_UNSPECIFIED:
 		}
 	}
@@ -52,7 +55,22 @@ func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
 	}
 	for i, dimension := range r.GetMinResources().GetDimension() {
 		name := names.Dimension(dimension)
-		set(of+".minResources."+name, quantity.Format(name, r.GetMinResources().GetAmount()[i]))
+		set(of+".minResources."+quoted(name), quantity.Format(name, r.GetMinResources().GetAmount()[i]))
 	}
 	return list
+}
+
+// settings are the words of `apportion whatif --set` behind a name.
+var settings = []string{
+	"allocatable", "capability", "deserved", "guarantee", "minAvailable", "minResources", "otherNode", "priority", "queue", "reclaimable",
+	"request", "role", "state", "weight",
+}
+
+// quoted returns a name as `--set` reads it: in quotation marks if it could be taken for another name with a setting behind it.
+func quoted(name string) string {
+	isSetting := func(word string) bool { return slices.Contains(settings, word) }
+	if strings.HasPrefix(name, `"`) || strings.Contains(name, "=") || slices.ContainsFunc(strings.Split(name, "."), isSetting) {
+		return strconv.Quote(name)
+	}
+	return name
 }

@@ -42,7 +42,7 @@ func Amounts(names text.Names, resource *apportionv1.Resource) string {
 		switch {
 		case !present:
 		case name == "pods":
-			pods = quantity.Short(name, amount) + " pods"
+			pods = quantity.Short(name, amount) + " " + text.Verb(int(amount), "pod", "pods")
 		case amount != 0:
 			parts = append(parts, quantity.Short(name, amount)+" "+name)
 		}

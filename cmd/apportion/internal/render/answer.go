@@ -43,10 +43,11 @@ var views = map[protoreflect.Name]view{
 	"plan":     shown((*apportionv1.Answer).GetPlan, (*Printer).Plan),
 	"remedies": shown((*apportionv1.Answer).GetRemedies, (*Printer).Remedies),
 	"change": shown((*apportionv1.Answer).GetChange, func(p *Printer, a *apportionv1.ChangeAnswer) {
-		p.Line("changed: %d nodes, %d queues and %d jobs set", len(a.GetNodes()), len(a.GetQueues()), len(a.GetJobs()))
+		p.Line("changed: %s, %s and %s set", text.Count(len(a.GetNodes()), "node"), text.Count(len(a.GetQueues()), "queue"),
+			text.Count(len(a.GetJobs()), "job"))
 	}),
 	"add_job": shown((*apportionv1.Answer).GetAddJob, func(p *Printer, a *apportionv1.AddJobAnswer) {
-		p.Line("added as job %d with %d tasks", a.GetJob(), a.GetTaskCount())
+		p.Line("added as job %d with %s", a.GetJob(), text.Count(int(a.GetTaskCount()), "task"))
 	}),
 	"mark": func(p *Printer, _ *apportionv1.Step, _ *apportionv1.Answer) { p.Line("marked") },
 	"done": func(p *Printer, _ *apportionv1.Step, _ *apportionv1.Answer) { p.Line("done") },
@@ -193,7 +194,8 @@ func scoreAt(scores []float64, i int) string {
 
 // inspect shows what was understood.
 func (p *Printer) inspect(a *apportionv1.InspectAnswer) {
-	p.Line("%d queues, %d jobs, %d tasks, %d nodes", a.GetQueueCount(), a.GetJobCount(), a.GetTaskCount(), a.GetNodeCount())
+	p.Line("%s, %s, %s, %s", text.Count(int(a.GetQueueCount()), "queue"), text.Count(int(a.GetJobCount()), "job"),
+		text.Count(int(a.GetTaskCount()), "task"), text.Count(int(a.GetNodeCount()), "node"))
 	p.Line("total: %s", Amounts(p.Names, a.GetTotal()))
 	if len(a.GetNodes()) > 0 {
 		table := p.NewTable("NODE", "ALLOCATABLE", "USED", "IDLE")

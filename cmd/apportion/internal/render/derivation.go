@@ -48,7 +48,7 @@ func (p *Printer) rounds(d *apportionv1.ProportionDerivation) {
 		}
 		p.table(table)
 	}
-	p.Line("\nit ends after %d rounds: %s", len(d.GetRounds()), end(d.GetEnd()))
+	p.Line("\nit ends after %s: %s", text.Count(len(d.GetRounds()), "round"), end(d.GetEnd()))
 }
 
 // end says why the rounds ended.

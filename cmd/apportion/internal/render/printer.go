@@ -9,6 +9,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Printer shows answers about one snapshot.
@@ -24,14 +25,19 @@ type Printer struct {
 	Input   []string
 }
 
-// Line writes a line.
+// Line writes a line. The ends of lines are those of the format, not of what it is filled with.
 func (p *Printer) Line(format string, args ...any) {
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			args[i] = visible.Except(s, colour)
+		}
+	}
 	write(p.Out, fmt.Sprintf(format, args...)+"\n")
 }
 
 // Wrapped writes a line that is broken between words where a terminal is narrower.
 func (p *Printer) Wrapped(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
+	line := visible.Except(fmt.Sprintf(format, args...), colour)
 	if p.Width == 0 {
 		p.Line("%s", line)
 		return
@@ -109,6 +115,6 @@ func Warnings(out io.Writer, warnings []*apportionv1.Warning) {
 		if message == "" {
 			message = text.Enum(w.GetCode(), "WARNING_CODE_")
 		}
-		write(out, "warning: "+place+message+"\n")
+		write(out, "warning: "+visible.Text(place+message)+"\n")
 	}
 }

@@ -2,12 +2,14 @@ package render
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Remedies shows what would make a job run, with the command that tries each, and what was not tried.
@@ -17,7 +19,7 @@ func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) { p.RemediesWith(a, ni
 // tried. With parts it shows the parts of the objects that change.
 func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]volcano.Patch, parts bool) {
 	if reasons := text.Reasons(p.Names, a.GetReasons()); reasons != "" && len(a.GetRemedies()) > 0 {
-		p.Text("", p.Snapshot.JobName(a.GetJob())+" waits: "+reasons+".")
+		p.Text("", visible.Text(p.Snapshot.JobName(a.GetJob()))+" waits: "+reasons+".")
 		p.Line("")
 	}
 	p.remedyList(a, true, changes, parts)
@@ -79,11 +81,17 @@ func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool, chang
 
 // Trial is the command that tries a remedy.
 func (p *Printer) Trial(job uint32, remedy *apportionv1.Remedy) string {
-	words := append([]string{"whatif"}, remedy.GetWhatif()...)
-	if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
-		words = []string{"plan", p.Snapshot.JobName(job)}
+	words := strings.Fields(cmp.Or(p.Program, "apportion"))
+	name := p.Snapshot.JobName(job)
+	switch plan := remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION; {
+	case plan && strings.HasPrefix(name, "-"):
+		words = append(append(append(words, "plan"), p.Input...), "--", name)
+	case plan:
+		words = append(append(words, "plan", name), p.Input...)
+	default:
+		words = append(append(append(words, "whatif"), remedy.GetWhatif()...), p.Input...)
 	}
-	return cmp.Or(p.Program, "apportion") + " " + Quoted(append(words, p.Input...))
+	return Quoted(words)
 }
 
 // patches shows changes of objects: why, the command that makes each, and the part that changes if wanted or if there is no command.
@@ -105,7 +113,8 @@ func (p *Printer) patches(list []volcano.Patch, indent string, parts bool) {
 	}
 }
 
-// Quoted joins arguments as a shell reads them.
+// Quoted joins the words of a command as a shell reads them. A command with characters that are not shown is written with escapes, which
+// the shell reads first.
 func Quoted(arguments []string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:@+,"
 	words := make([]string, len(arguments))
@@ -115,5 +124,24 @@ func Quoted(arguments []string) string {
 			words[i] = "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 		}
 	}
-	return strings.Join(words, " ")
+	line := strings.Join(words, " ")
+	if visible.Text(line) == line {
+		return line
+	}
+	var format strings.Builder
+	for _, r := range line {
+		switch c := string(r); {
+		case c == `\` || c == "%":
+			format.WriteString(c + c)
+		case c == "'":
+			format.WriteString(`'\''`)
+		case visible.Text(c) != c:
+			for _, b := range []byte(c) {
+				fmt.Fprintf(&format, `\%03o`, b)
+			}
+		default:
+			format.WriteString(c)
+		}
+	}
+	return `eval "$(printf '` + format.String() + `')"`
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Style contains the settings of the display.
@@ -35,18 +37,21 @@ func (s Style) Paint(paint Paint, text string) string {
 	if !s.Color || text == "" {
 		return text
 	}
-	return "\x1b[" + string(paint) + "m" + text + "\x1b[0m"
+	return colour + string(paint) + "m" + text + colour + "0m"
 }
+
+// colour begins a change of colour until it is written. The byte is in no text of UTF-8, so that no name of a cluster can contain it.
+const colour = "\xff"
 
 // width returns the number of columns that a text takes: its characters, without colours.
 func width(text string) int {
-	if !strings.Contains(text, "\x1b[") {
+	if !strings.Contains(text, colour) {
 		return utf8.RuneCountInString(text)
 	}
 	columns, escaped := 0, false
-	for _, r := range text {
+	for i, r := range text {
 		switch {
-		case r == '\x1b':
+		case text[i] == colour[0]:
 			escaped = true
 		case escaped:
 			escaped = r != 'm'
@@ -115,13 +120,13 @@ func (t *Table) Optional(headings ...string) *Table {
 
 // Row adds a row; cells that are missing at its end are empty.
 func (t *Table) Row(cells ...string) {
-	t.rows = append(t.rows, row{cells: cells})
+	t.rows = append(t.rows, row{cells: seen(cells)})
 }
 
 // BarRow adds a row with a bar in one column, whose cell is empty. The bar is as wide as the terminal allows.
 func (t *Table) BarRow(column int, bar func(columns int) string, cells ...string) {
 	t.bars = column
-	t.rows = append(t.rows, row{cells: cells, bar: bar})
+	t.rows = append(t.rows, row{cells: seen(cells), bar: bar})
 }
 
 // Empty says whether the table has no rows.
@@ -290,8 +295,18 @@ func (t *Table) line(text *strings.Builder, widths []int, cells []string) {
 	text.WriteByte('\n')
 }
 
-// write passes a text on. Whether the reader is gone shows when the output is closed.
+// seen returns cells as they are shown, each on one line.
+func seen(cells []string) []string {
+	for i, cell := range cells {
+		cells[i] = visible.Except(cell, colour)
+	}
+	return cells
+}
+
+// write passes a text on, with its colours and the ends of its lines but nothing else that controls a terminal. Whether the reader is gone
+// shows when the output is closed.
 func write(out io.Writer, text string) {
+	text = strings.ReplaceAll(visible.Except(text, "\n"+colour), colour, "\x1b[")
 	if _, err := io.WriteString(out, text); err != nil {
 		return
 	}

@@ -53,9 +53,8 @@ var kinds = map[string]fields{
 
 // set reads one --set.
 func (e *edit) set(flag, text string) {
-	target, value, assigned := strings.Cut(text, "=")
-	kind, rest, named := strings.Cut(target, "/")
-	if !assigned || !named {
+	kind, rest, named := strings.Cut(text, "/")
+	if !named || strings.Contains(kind, "=") || !strings.Contains(rest, "=") {
 		e.fault(flag, "KIND/NAME.FIELD=VALUE is expected, such as queue/research.weight=5")
 		return
 	}
@@ -64,13 +63,14 @@ func (e *edit) set(flag, text string) {
 		e.fault(flag, "no kind %q%s; there are %s", kind, spelling.Suggestion(kind, maps.Keys(kinds)), list(maps.Keys(kinds)))
 		return
 	}
-	s := &setting{edit: e, value: value}
-	field, apply := s.split(known, rest)
-	if apply == nil {
-		e.fault(flag, "a %s has no such field%s; there are %s", kind, meantField(rest, known), described(known))
+	s := &setting{edit: e}
+	field := s.read(kind, known, rest)
+	if field == "" {
+		target, _, _ := strings.Cut(rest, "=")
+		e.fault(flag, "a %s has no such field%s; there are %s", kind, meantField(target, known), described(known))
 		return
 	}
-	if err := apply(s); err != nil {
+	if err := known[field](s); err != nil {
 		e.fault(flag, "%w", err)
 		return
 	}
@@ -80,28 +80,69 @@ func (e *edit) set(flag, text string) {
 	e.line("set %s of %s %s to %s (now %s)", field, kind, s.subject, s.after, s.before)
 }
 
-// split finds the field in NAME.FIELD: names may hold periods, and so may resources.
-func (s *setting) split(known fields, rest string) (string, func(*setting) error) {
-	best, name := -1, ""
+// read reads NAME.FIELD=VALUE and returns the field, "" if there is none. A name in quotation marks is read as in Go. Any other name may
+// contain periods, equals signs and words that are fields, so the longest name that exists and has a field behind it is meant.
+func (s *setting) read(kind string, known fields, rest string) string {
+	if name, after, quoted := cutQuoted(rest); quoted && strings.HasPrefix(after, ".") {
+		s.name = name
+		return s.field(known, after[1:])
+	}
+	for at := strings.LastIndexByte(rest, '.'); at > 0; at = strings.LastIndexByte(rest[:at], '.') {
+		if s.edit.snapshot.Has(kind, rest[:at]) {
+			if field := s.field(known, rest[at+1:]); field != "" {
+				s.name = rest[:at]
+				return field
+			}
+		}
+	}
+	// No such name exists. The first field ends the name that is meant.
+	for at := range len(rest) {
+		if rest[at] == '.' && at > 0 {
+			if field := s.field(known, rest[at+1:]); field != "" {
+				s.name = rest[:at]
+				return field
+			}
+		}
+	}
+	return ""
+}
+
+// field reads FIELD=VALUE or FIELD.RESOURCE=VALUE and returns the field, "" if there is none.
+func (s *setting) field(known fields, text string) string {
 	for field := range known {
-		at := -1
-		if strings.HasSuffix(field, ".") {
-			at = strings.Index(rest, "."+field)
-		} else if strings.HasSuffix(rest, "."+field) {
-			at = len(rest) - len(field) - 1
+		after, found := strings.CutPrefix(text, field)
+		if !found {
+			continue
 		}
-		if at > 0 && (best < 0 || at < best) {
-			best, name = at, field
+		if value, plain := strings.CutPrefix(after, "="); plain && !strings.HasSuffix(field, ".") {
+			s.resource, s.value = "", value
+			return field
+		}
+		// The values of resources have no equals sign, names may have one.
+		if at := strings.LastIndexByte(after, '='); at >= 0 && strings.HasSuffix(field, ".") {
+			s.resource, s.value = after[:at], after[at+1:]
+			return field
 		}
 	}
-	if best < 0 {
-		return "", nil
+	return ""
+}
+
+// cutQuoted returns the name in quotation marks at the beginning of a text, and what is behind it.
+func cutQuoted(text string) (name, after string, quoted bool) {
+	prefix, err := strconv.QuotedPrefix(text)
+	if err != nil || prefix[0] != '"' {
+		return "", text, false
 	}
-	s.name = rest[:best]
-	if strings.HasSuffix(name, ".") {
-		s.resource = rest[best+1+len(name):]
+	name, err = strconv.Unquote(prefix)
+	return name, text[len(prefix):], err == nil
+}
+
+// valueName returns a value that is a name of a thing of a kind, which may be in quotation marks.
+func (s *setting) valueName(kind string) string {
+	if name, after, quoted := cutQuoted(s.value); quoted && after == "" && !s.edit.snapshot.Has(kind, s.value) {
+		s.value = name
 	}
-	return name, known[name]
+	return s.value
 }
 
 func queueField(apply func(*setting, *apportionv1.Queue) error) func(*setting) error {
@@ -199,13 +240,10 @@ func (s *setting) minimum(j *apportionv1.Job) error {
 
 // role sets the minimum of a role, or the maximum request of its waiting tasks: ROLE.minAvailable or ROLE.request.RESOURCE.
 func (s *setting) role(j *apportionv1.Job) error {
-	field := s.resource
-	name, resource, isRequest := strings.Cut(field, ".request.")
-	if !isRequest {
-		var isMinimum bool
-		if name, isMinimum = strings.CutSuffix(field, ".minAvailable"); !isMinimum {
-			return errors.New("after the period, role needs NAME.minAvailable or NAME.request.RESOURCE")
-		}
+	name, field := cutRole(j, s.resource)
+	resource, isRequest := strings.CutPrefix(field, request)
+	if !isRequest && field != minimum {
+		return errors.New("after the period, role needs NAME.minAvailable or NAME.request.RESOURCE")
 	}
 	at := slices.IndexFunc(j.GetGroups(), func(g *apportionv1.TaskGroup) bool { return g.GetRole() == name })
 	if at < 0 {
@@ -230,6 +268,32 @@ func (s *setting) role(j *apportionv1.Job) error {
 	err := s.minimum(minimum)
 	s.before, group.MinAvailable = before, new(minimum.GetMinAvailable())
 	return err
+}
+
+// What may follow a role.
+const request, minimum = ".request.", ".minAvailable"
+
+// cutRole cuts ROLE.minAvailable or ROLE.request.RESOURCE behind the role: that in quotation marks, the longest of the job that fits, or
+// what is before the first field.
+func cutRole(j *apportionv1.Job, text string) (role, field string) {
+	if name, after, quoted := cutQuoted(text); quoted {
+		return name, after
+	}
+	best := -1
+	for _, group := range j.GetGroups() {
+		name := group.GetRole()
+		after, found := strings.CutPrefix(text, name)
+		if found && len(name) > best && (after == minimum || strings.HasPrefix(after, request)) {
+			best = len(name)
+		}
+	}
+	if best < 0 {
+		best = strings.Index(text, request)
+	}
+	if best < 0 {
+		best = len(strings.TrimSuffix(text, minimum))
+	}
+	return text[:best], text[best:]
 }
 
 // request limits the request of each waiting task of a group. Running tasks keep theirs.
@@ -277,7 +341,7 @@ func (s *setting) request(group *apportionv1.TaskGroup) error {
 
 // otherNode lets the waiting tasks of a job use a node in addition to those of their node sets.
 func (s *setting) otherNode(j *apportionv1.Job) error {
-	node, err := s.edit.snapshot.Node(s.value)
+	node, err := s.edit.snapshot.Node(s.valueName("node"))
 	if err != nil {
 		return s.edit.missing(err, "nodes")
 	}
@@ -334,7 +398,7 @@ func (e *edit) widened(name, job string, node uint32) string {
 }
 
 func (s *setting) moveTo(j *apportionv1.Job) error {
-	if _, err := s.edit.snapshot.Queue(s.value); err != nil {
+	if _, err := s.edit.snapshot.Queue(s.valueName("queue")); err != nil {
 		return s.edit.missing(err, "queues")
 	}
 	s.before, s.after = j.GetQueue(), s.value
@@ -417,6 +481,9 @@ func (s *setting) amount(of **apportionv1.Resource) error {
 // dimension finds a resource by its name, or by the part after the slash.
 func (s *setting) dimension() (uint32, error) {
 	e := s.edit
+	if name, after, quoted := cutQuoted(s.resource); quoted && after == "" {
+		s.resource = name
+	}
 	if s.resource == "" {
 		return 0, errors.New("the field needs a resource, such as capability.cpu")
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -114,7 +115,7 @@ func (v *Variation) added(e *edit) {
 			e.change.Nodes = append(e.change.Nodes, copied)
 		}
 		e.join(like, positions)
-		e.line("add %d nodes like %s", count, v.Like[i])
+		e.line("add %s like %s", text.Count(count, "node"), v.Like[i])
 	}
 }
 

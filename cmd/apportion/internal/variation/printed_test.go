@@ -1,0 +1,171 @@
+package variation
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/prototext"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// named is a cluster with two queues, two jobs and two roles of each, which all have names.
+type named struct{ queues, jobs, roles, nodes, dimensions [2]string }
+
+func (n *named) cluster() *lookup.Snapshot {
+	s := &apportionv1.Snapshot{Dimensions: []string{"cpu", "memory", n.dimensions[0], n.dimensions[1]}}
+	for i := range 2 {
+		amounts := &apportionv1.Resource{Dimension: []uint32{0, 2, 3}, Amount: []float64{8000, 8000, 8000}}
+		s.Nodes = append(s.Nodes, &apportionv1.Node{Name: n.nodes[i], Allocatable: amounts, Unschedulable: &apportionv1.NodeUnschedulable{}})
+		s.Queues = append(s.Queues, &apportionv1.Queue{Name: n.queues[i]})
+		job := &apportionv1.Job{Uid: "uid-of-" + string(rune('a'+i)), Namespace: "ns", Name: n.jobs[i], Queue: n.queues[i], MinAvailable: 2}
+		for k := range 2 {
+			job.Groups = append(job.Groups, &apportionv1.TaskGroup{
+				Role: n.roles[k], Request: amounts, Tasks: []*apportionv1.Task{{}}, NodeSet: "set",
+			})
+		}
+		s.Jobs = append(s.Jobs, job)
+	}
+	s.NodeSets = []*apportionv1.NodeSet{{Name: "set", Nodes: []uint32{0}}}
+	return lookup.Of(s)
+}
+
+// whatIf returns the arguments that are printed for a change of a field of the second job, queue, role and so on.
+func whatIf(s *lookup.Snapshot, roles [2]string, field apportionv1.RemedyField) []string {
+	names := s.Names(&apportionv1.Basis{Dimensions: s.GetDimensions()})
+	names.Job, names.Node = s.JobName, s.NodeName
+	remedy := &apportionv1.Remedy{
+		Edits: []*apportionv1.RemedyEdit{{
+			Field: field, Queue: new(uint32(1)), Job: new(uint32(1)), Node: new(uint32(1)), Dimension: new(uint32(3)), Role: &roles[1],
+			After: new(1.0),
+		}},
+	}
+	if field != apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED {
+		remedy.MinAvailable = new(uint32(1))
+		remedy.MinResources = &apportionv1.Resource{Dimension: []uint32{3}, Amount: []float64{1000}}
+	}
+	return text.WhatIf(names, 1, remedy)
+}
+
+// of reads arguments of whatif.
+func of(arguments []string) *Variation {
+	v := &Variation{}
+	for i := 0; i+1 < len(arguments); i += 2 {
+		switch value := arguments[i+1]; arguments[i] {
+		case "--set":
+			v.Set = append(v.Set, value)
+		case "--add-nodes":
+			v.Add = append(v.Add, len(value))
+		case "--like":
+			v.Like = append(v.Like, value)
+		case "--uncordon":
+			v.Uncordon = append(v.Uncordon, value)
+		case "--finish":
+			v.Finish = append(v.Finish, value)
+		}
+	}
+	return v
+}
+
+// TestAPrintedChangeIsReadBackWhateverTheNamesAre compares the change that each remedy's arguments make in a cluster with hostile names
+// with that in the same cluster with plain names.
+func TestAPrintedChangeIsReadBackWhateverTheNamesAre(t *testing.T) {
+	words := []string{"a", "b", "=", `"`, "'", "$(x)", "`", " ", "\n", "\x1b[31m", `\`, ",", "--", "\u202e", "é", "1"}
+	for _, known := range kinds {
+		for field := range known {
+			words = append(words, "."+strings.TrimSuffix(field, ".")+".", "."+strings.TrimSuffix(field, "."), strings.TrimSuffix(field, ".")+"=")
+		}
+	}
+	words = append(words, ".request.", ".role.", ".", ".a.", "queue/")
+	slices.Sort(words)
+	name := rapid.Map(rapid.SliceOfN(rapid.SampledFrom(words), 1, 5), func(parts []string) string { return strings.Join(parts, "") })
+	two := rapid.Custom(func(t *rapid.T) [2]string {
+		first, second := name.Draw(t, "first"), name.Draw(t, "second")
+		if rapid.Bool().Draw(t, "begins with it") {
+			first = second + first
+		} else if rapid.Bool().Draw(t, "continues it") {
+			second = first + second
+		}
+		if first == second {
+			second += "-"
+		}
+		return [2]string{first, second}
+	})
+	plain := &named{
+		queues: [2]string{"queue-1", "queue-2"}, jobs: [2]string{"job-1", "job-2"}, roles: [2]string{"role-1", "role-2"},
+		nodes: [2]string{"node-1", "node-2"}, dimensions: [2]string{"example.com/a", "example.com/b"},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		drawn := &named{
+			two.Draw(t, "queues"), two.Draw(t, "jobs"), two.Draw(t, "roles"), two.Draw(t, "nodes"), [2]string{"example.com/a", "example.com/b"},
+		}
+		if rapid.Bool().Draw(t, "dimensions") {
+			drawn.dimensions = [2]string{"x/" + drawn.roles[0], "x/" + drawn.roles[1]}
+		}
+		for number := range slices.Sorted(maps.Keys(apportionv1.RemedyField_name)) {
+			field := apportionv1.RemedyField(number)
+			if field == apportionv1.RemedyField_REMEDY_FIELD_UNSPECIFIED {
+				continue
+			}
+			want, err := of(whatIf(plain.cluster(), plain.roles, field)).Of(plain.cluster(), nil)
+			require.NoError(t, err, field)
+			printed := whatIf(drawn.cluster(), drawn.roles, field)
+			got, err := of(printed).Of(drawn.cluster(), nil)
+			require.NoError(t, err, "%q", printed)
+			require.Equal(t, shape(want.Change, plain), shape(got.Change, drawn), "%q", printed)
+		}
+	})
+}
+
+// shape writes a change with numbers in place of names.
+func shape(change *apportionv1.Change, n *named) string {
+	at := func(names [2]string, name string) string {
+		if i := slices.Index(names[:], name); i >= 0 {
+			return string(rune('1' + i))
+		}
+		return ""
+	}
+	for _, q := range change.GetQueues() {
+		q.Name = at(n.queues, q.GetName())
+	}
+	for _, j := range change.GetJobs() {
+		j.Name, j.Queue = at(n.jobs, j.GetName()), at(n.queues, j.GetQueue())
+		for _, g := range j.GetGroups() {
+			g.Role = at(n.roles, g.GetRole())
+			for _, task := range g.GetTasks() {
+				if task.GetDetail().GetNodeSet() != "" {
+					task.Detail.NodeSet = "wider"
+				}
+			}
+		}
+	}
+	for _, node := range change.GetNodes() {
+		name, added := strings.CutSuffix(node.GetName(), "-new-1")
+		if node.Name = at(n.nodes, name); added {
+			node.Name += "-new-1"
+		}
+	}
+	for _, set := range change.GetNodeSets() {
+		set.Name = "wider"
+	}
+	return prototext.MarshalOptions{Multiline: true}.Format(change)
+}
+
+func TestANameWithAnyFieldInItIsPrintedInQuotationMarks(t *testing.T) {
+	for _, known := range kinds {
+		for field := range known {
+			name := "a." + strings.TrimSuffix(field, ".") + ".b"
+			names := text.Names{Queues: []string{name}}
+			printed := text.WhatIf(names, 0, &apportionv1.Remedy{
+				Edits: []*apportionv1.RemedyEdit{{Field: apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN, Queue: new(uint32(0))}},
+			})
+			require.Equal(t, `queue/"`+name+`".state=open`, printed[1])
+		}
+	}
+}
