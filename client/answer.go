@@ -303,7 +303,7 @@ type Remedies struct {
 	Fallback Fallback
 }
 
-// Found reports whether there is a remedy, or none is needed.
+// Found reports whether there is a remedy, or none is needed; see Judged.
 func (r *Remedies) Found() bool {
 	switch r.Answer.GetOutcome() {
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND, apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW,
@@ -314,7 +314,13 @@ func (r *Remedies) Found() bool {
 	}
 }
 
-// Made reports whether there is a plan.
+// Judged reports whether all is evaluated on which the placement of the job depends.
+func (r *Remedies) Judged() bool { return len(r.Answer.GetUnjudged()) == 0 }
+
+// Judged reports whether all is evaluated on which the placement of the job depends.
+func (p *Plan) Judged() bool { return len(p.Answer.GetUnjudged()) == 0 }
+
+// Made reports whether there is a plan; see Judged.
 func (p *Plan) Made() bool { return p.Answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }
 
 // Simulation contains the answers to steps.

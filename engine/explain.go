@@ -226,13 +226,13 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 	}
 	e := &Explanation{Judgement: *judged, Rank: x.rank[x.view.Jobs.At(j).Queue]}
 	waits := x.waits(j)
-	if waits && e.failed() == nil {
+	if waits && e.failed() == nil && !e.blind {
 		if err := x.order(e, w); err != nil {
 			return nil, err
 		}
 	}
 	e.conclude(waits)
-	if eviction && (e.Verdict == Blocked || e.Verdict == Undetermined) {
+	if eviction && !e.blind && (e.Verdict == Blocked || e.Verdict == Undetermined) {
 		return e, x.helps(e, w)
 	}
 	return e, nil

@@ -54,7 +54,8 @@ const (
 )
 
 // Forecast says when a job could start at the earliest if nothing else changes: jobs end when they are expected to, all others run on, no
-// other waiting job is placed before, and no task is evicted. It is nil if the end of no running job is known.
+// other waiting job is placed before, and no task is evicted. It is nil if the end of no running job is known, or if no node states what it
+// offers.
 //
 // Whether the job could start is asked each time of a session on the cluster without the jobs that have ended: it may enter its queue, the
 // queue is served and may use what the tasks need that the gang lacks, and these have room. A job whose tasks do not exist yet starts when
@@ -66,7 +67,7 @@ const (
 func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
 	f := forecaster{Session: s, job: j, left: forecastQuestions}
 	f.findEnds()
-	if len(f.ends)+len(f.forecast.Overdue) == 0 {
+	if len(f.ends)+len(f.forecast.Overdue) == 0 || s.nothingOffered() != nil {
 		return nil, nil //nolint:nilnil // No forecast, no error.
 	}
 	f.findAhead()
@@ -105,7 +106,7 @@ func (f *forecaster) findEnds() {
 	for _, j := range v.Present() {
 		job := v.Jobs.At(j)
 		switch {
-		case j == f.job || v.Account(j).Holding() == 0:
+		case j == f.job || !f.occupies(j):
 		case job.ExpectedEnd == 0:
 			f.forecast.Unknown = append(f.forecast.Unknown, j)
 		case job.ExpectedEnd <= v.AsOf:

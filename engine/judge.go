@@ -24,8 +24,9 @@ type Judgement struct {
 	Tasks []model.TaskID
 	// Nodes are where Tasks have room, if the judge was to choose nodes and every check is passed.
 	Nodes []model.NodeID
-	// enters: the job must be admitted first. lacking: only tasks that are counted, not listed, can be those that the gang lacks.
-	enters, lacking bool
+	// enters: the job must be admitted first. lacking: only tasks that are counted, not listed, can be those that the gang lacks. blind: no
+	// node states what it offers, so that nothing is judged that depends on it.
+	enters, lacking, blind bool
 }
 
 func (d *Judgement) add(f Finding) *Finding {
@@ -106,6 +107,11 @@ func (g *judge) judge(j model.JobID, w *waiting) (*Judgement, error) {
 	creates := g.createsTasks(j)
 	if !d.enters {
 		d.find(CheckAdmission, Passed)
+	}
+	switch nothing := g.nothingOffered(); {
+	case nothing != nil && g.view.Total.Positive() == 0 && g.waits(j):
+		return d, g.blindly(d, w, creates, *nothing)
+	case !d.enters:
 		return d, g.after(d, w, creates)
 	}
 	admitted := false
@@ -126,6 +132,36 @@ func (g *judge) judge(j model.JobID, w *waiting) (*Judgement, error) {
 		return d, err
 	}
 	return d, g.after(d, w, creates)
+}
+
+// nothingOffered says that no node states what it offers; nil if some does.
+func (s *Session) nothingOffered() *policy.Reason {
+	for _, n := range s.view.NodeOrder {
+		if s.view.Nodes[n].Allocatable.Positive() != 0 {
+			return nil
+		}
+	}
+	nothing := policy.Because("", policy.NothingOffered, model.None)
+	nothing.Limit = float64(len(s.view.NodeOrder))
+	return &nothing
+}
+
+// blindly makes the check that needs no cluster, where nothing is known of what there is to divide.
+func (g *judge) blindly(d *Judgement, w *waiting, creates bool, nothing policy.Reason) error {
+	if err := g.tasks(d, w, creates); err != nil || d.failed() != nil {
+		return err
+	}
+	g.blind(d, nothing)
+	if w.unjudged != 0 {
+		d.find(CheckConstraints, NotKnown)
+	}
+	return nil
+}
+
+// blind notes that no node states what it offers.
+func (g *judge) blind(d *Judgement, nothing policy.Reason) {
+	d.blind = true
+	d.find(CheckNodes, NotKnown, nothing)
 }
 
 // after makes the checks after that of admission.

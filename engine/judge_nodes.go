@@ -25,6 +25,10 @@ func (g *judge) nodesFor(d *Judgement, w *waiting, o *options) error {
 	allowed := share.Outcome == Passed
 	g.borrows = allowed && g.booked == nil &&
 		slices.ContainsFunc(share.Reasons, func(r policy.Reason) bool { return r.Code == policy.Borrowed })
+	if nothing := g.nothingOffered(); nothing != nil {
+		g.blind(d, *nothing)
+		return nil
+	}
 	if done, err := g.quickly(d, w, o); done || err != nil {
 		return err
 	}

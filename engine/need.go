@@ -66,6 +66,9 @@ func (s *Session) waiting(j model.JobID) *waiting {
 func (s *Session) waitingWith(j model.JobID, tasks []model.TaskID) *waiting {
 	job := s.view.Jobs.At(j)
 	w := &waiting{tasks: tasks, needed: tasks, lacks: make([]int, job.EndGroup-job.FirstGroup)}
+	for _, t := range tasks {
+		w.unjudged |= s.view.Unjudged(t)
+	}
 	s.findKinds(w)
 	return w
 }

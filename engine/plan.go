@@ -73,6 +73,8 @@ type Plan struct {
 	// Fall and Rise are the amounts by which a plan of a policy with a potential lowers and raises it; nil for other policies, and if no
 	// task of other queues is evicted.
 	Fall, Rise *[3]*big.Rat
+	// Unjudged are the placement constraints of the waiting tasks that the snapshot does not express.
+	Unjudged model.Constraints
 	// Miss describes the nearest miss; nil with a plan.
 	Miss *Miss
 	// Looked counts the nodes and sets of victims for which the search evaluated the policy.
@@ -152,7 +154,7 @@ func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
 	}
 	p := &planner{judge: newJudge(s), question: q, queue: s.view.Jobs.At(q.Job).Queue}
 	p.seats, p.once, p.brief = true, true, q.Means == PlaceOnly
-	p.plan = Plan{Job: q.Job, Enters: s.view.Phase(q.Job) == model.PhasePending}
+	p.plan = Plan{Job: q.Job, Enters: s.view.Phase(q.Job) == model.PhasePending, Unjudged: w.unjudged}
 	p.about(w.needed)
 	miss, err := p.find(w)
 	if err != nil {
@@ -204,6 +206,8 @@ func (p *planner) find(w *waiting) (*Miss, error) {
 		return p.refuse(against.Check, against.Reasons)
 	case len(w.tasks) == 0 && w.counted == 0:
 		return p.refuse(CheckTasks, nil)
+	case d.blind && (against.Outcome != Failed || p.question.Means != PlaceOnly):
+		return &Miss{Check: CheckNodes, Reasons: []policy.Reason{*p.nothingOffered()}, Task: model.None, Node: model.None}, nil
 	case len(w.tasks) == 0 || d.lacking && (against.Outcome != Failed || p.question.Means != PlaceOnly):
 		return &Miss{Check: CheckTasks, Task: model.None, Node: model.None}, nil
 	}

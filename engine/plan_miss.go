@@ -129,7 +129,8 @@ func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) (
 	return held.most()
 }
 
-// protections counts reasons; their numbers do not tell them apart.
+// protections counts reasons; their numbers, queues and dimensions do not tell them apart. Those of the first stand for all that are of one
+// queue and dimension.
 type protections struct {
 	frequency
 
@@ -138,12 +139,15 @@ type protections struct {
 
 func (p *protections) add(reason policy.Reason) {
 	kind := reason
-	kind.Have, kind.Need, kind.Limit = 0, 0, 0
+	kind.Have, kind.Need, kind.Limit, kind.Queue, kind.Dimension = 0, 0, 0, model.None, -1
 	if p.first == nil {
 		p.first = make(map[policy.Reason]policy.Reason)
 	}
-	if _, known := p.first[kind]; !known {
+	switch first, known := p.first[kind]; {
+	case !known:
 		p.first[kind] = reason
+	case first.Queue != reason.Queue || first.Dimension != reason.Dimension:
+		p.first[kind] = kind
 	}
 	p.frequency.add([]policy.Reason{kind}, 1)
 }

@@ -86,12 +86,20 @@ func (p *planner) least(first, best *attempt, every, proven bool) (*Miss, error)
 
 // choices lists choices of the tasks that a gang needs, the one that the judge chose first, and reports whether these are all.
 func (p *planner) choices(w *waiting) (list [][]model.TaskID, all bool) {
-	list, all = [][]model.TaskID{p.tasks}, true
 	o := p.options(w)
 	if o == nil {
-		return list, true
+		return [][]model.TaskID{p.tasks}, true
 	}
-	all = !o.bounded
+	list, all = p.firstChoices(o)
+	if !all && !o.bounded && p.onlyPlaceable(o) {
+		return p.firstChoices(o)
+	}
+	return list, all
+}
+
+// firstChoices lists the first choices, the one that the judge chose first, and reports whether these are all.
+func (p *planner) firstChoices(o *options) (list [][]model.TaskID, all bool) {
+	list, all = [][]model.TaskID{p.tasks}, !o.bounded
 	o.each(func(tasks []model.TaskID) bool {
 		switch {
 		case slices.Equal(tasks, p.tasks):
@@ -130,6 +138,12 @@ func (p *planner) attempt(tasks []model.TaskID, proven bool) (*attempt, error) {
 	var err error
 	if a.best, err = a.drafts(); err != nil || p.question.Quick {
 		return a, err
+	}
+	if a.best == nil {
+		if a.every, err = a.roomless(); err != nil || a.every {
+			a.bounded = a.every
+			return a, err
+		}
 	}
 	if a.every, err = a.smaller(&a.best, proven); err != nil {
 		return nil, err

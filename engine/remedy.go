@@ -136,7 +136,8 @@ const (
 	RunsNow RemedyOutcome = 3
 	// WaitsForNothing: the job has all that it asks for.
 	WaitsForNothing RemedyOutcome = 4
-	// NotJudged: nothing can be tried, because the job has no task that may be placed; Check and Reasons say why.
+	// NotJudged: nothing was tried; Check and Reasons say why. The job has no task that may be placed, or no node states what it offers, or
+	// nothing that is judged holds the job back, but its placement also depends on Unjudged.
 	NotJudged RemedyOutcome = 5
 )
 
@@ -186,6 +187,8 @@ type Untried struct {
 type Remedies struct {
 	Job     model.JobID
 	Outcome RemedyOutcome
+	// Unjudged are the placement constraints of the waiting tasks that the snapshot does not express.
+	Unjudged model.Constraints
 	// Check and Reasons say what holds the job back first.
 	Check   CheckKind
 	Reasons []policy.Reason
@@ -265,16 +268,21 @@ type remedier struct {
 // find finds all remedies.
 func (r *remedier) find(kinds []RemedyKind) error {
 	now, err := r.standing(nil)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	w := r.waiting(r.job)
+	r.out.Check, r.out.Reasons, r.out.Unjudged = now.check, now.reasons, w.unjudged
+	switch {
+	case now.runs && w.unjudged != 0:
+		r.out.Outcome, r.out.Check = NotJudged, CheckConstraints
+		return nil
 	case now.runs:
 		r.out.Outcome = RunsNow
 		return nil
 	}
-	r.out.Check, r.out.Reasons = now.check, now.reasons
-	r.prepare()
-	if len(r.gang) == 0 && r.view.Account(r.job).AllTasks() > 0 {
+	r.prepare(w)
+	if now.blind || len(r.gang) == 0 && r.view.Account(r.job).AllTasks() > 0 {
 		r.out.Outcome = NotJudged
 		return nil
 	}
@@ -296,9 +304,8 @@ func (r *remedier) find(kinds []RemedyKind) error {
 }
 
 // prepare finds out what the job asks for, and remembers what others have.
-func (r *remedier) prepare() {
+func (r *remedier) prepare(w *waiting) {
 	v := r.view
-	w := r.waiting(r.job)
 	r.gang = w.needed
 	seen := map[kindKey]bool{}
 	for _, t := range w.tasks {

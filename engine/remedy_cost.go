@@ -37,12 +37,12 @@ func (r *remedier) add(found Remedy) (bool, error) {
 	found.MinAvailable, found.MinResources = changed.minimum(), changed.minResources()
 	for i := range found.Edits {
 		if edit := &found.Edits[i]; edit.Field == JobEnded {
-			account := r.base.Accounts.At(edit.Job)
-			found.Ended += int(account.Holding())
+			account := r.view.Account(edit.Job)
+			found.Ended += int(account.Holding() + account.Tasks[model.Releasing])
 			if found.Freed.Absent() {
 				found.Freed = resource.NewRow(r.base.Dims.Len())
 			}
-			found.Freed.Add(account.Allocated)
+			found.Freed.Add(r.occupied(edit.Job))
 			if found.Kind == Wait {
 				found.At = max(found.At, r.base.Jobs.At(edit.Job).ExpectedEnd)
 			}

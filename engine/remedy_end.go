@@ -85,7 +85,7 @@ type ender struct {
 func (e *ender) find() {
 	v := e.view
 	for _, j := range v.Present() {
-		if j != e.job && v.Account(j).Holding() > 0 {
+		if j != e.job && e.occupies(j) {
 			e.jobs = append(e.jobs, j)
 		}
 	}
@@ -93,6 +93,35 @@ func (e *ender) find() {
 		l, r := v.Jobs.At(a), v.Jobs.At(b)
 		return cmp.Or(cmp.Compare(l.Priority, r.Priority), cmp.Compare(r.CreateTime, l.CreateTime))
 	})
+}
+
+// occupied sums what a job holds, and what is being released of it, which some policies count until it is gone.
+func (s *Session) occupied(j model.JobID) resource.Row {
+	v := s.view
+	account := v.Account(j)
+	if account.Tasks[model.Releasing] == 0 {
+		return account.Allocated
+	}
+	sum, job := account.Allocated.Clone(), v.Jobs.At(j)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		if v.Status(t) == model.Releasing {
+			sum.Add(v.Request(t))
+		}
+	}
+	for g := job.FirstGroup; g < job.EndGroup; g++ {
+		for c := range v.CountsOf(g) {
+			if c.Status == model.Releasing {
+				sum.AddTimes(v.Requests[v.Groups.At(g).Request], float64(c.N))
+			}
+		}
+	}
+	return sum
+}
+
+// occupies reports whether a job holds resources, or resources of it are being released.
+func (s *Session) occupies(j model.JobID) bool {
+	account := s.view.Account(j)
+	return account.Holding()+account.Tasks[model.Releasing] > 0
 }
 
 // end chooses a job, and frees what it holds.
@@ -137,7 +166,7 @@ func (e *ender) forLimits(reasons []policy.Reason) {
 		for short > 0 && len(e.dials) < maxRemedyJobs {
 			best, most := model.JobID(model.None), 0.0
 			for _, j := range e.jobs {
-				held := min(v.Account(j).Allocated.V[reason.Dimension], short)
+				held := min(e.occupied(j).V[reason.Dimension], short)
 				if held > most && !e.ended[j] && within(v.Jobs.At(j).Queue) {
 					best, most = j, held
 				}

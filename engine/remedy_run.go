@@ -13,6 +13,8 @@ type standing struct {
 	runs    bool
 	check   CheckKind
 	reasons []policy.Reason
+	// blind: no node states what it offers.
+	blind bool
 }
 
 // runs reports whether a job could start at once, whatever other jobs wait, and which check holds it back if not: it is admitted or may
@@ -31,6 +33,8 @@ func (s *Session) runs(j model.JobID) (standing, error) {
 	switch {
 	case against == nil:
 		return standing{runs: true}, nil
+	case d.blind && against.Outcome != Failed:
+		return standing{check: CheckNodes, reasons: against.Reasons, blind: true}, nil
 	case against.Check == CheckNodes:
 		return standing{check: CheckNodes}, nil
 	}

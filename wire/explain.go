@@ -161,6 +161,11 @@ func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
 		Job: uint32(e.Job), Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: wireConstraints(e.Unjudged),
 	}
 	if e.Blocking < 0 {
+		for i := range e.Findings {
+			if f := &e.Findings[i]; f.Outcome == engine.NotKnown {
+				out.Findings = append(out.Findings, &apportionv1.Finding{Check: apportionv1.CheckKind(f.Check), Reasons: s.out.reasonList(f.Reasons)})
+			}
+		}
 		return out
 	}
 	f := &e.Findings[e.Blocking]
@@ -312,6 +317,9 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 		for _, c := range e.GetUnjudged() {
 			key.constraints |= 1 << c
 		}
+		if f := blindFinding(e.GetFindings()); f != nil {
+			key.check, key.code, reason = f.GetCheck(), f.GetReasons()[0].GetCode(), f.GetReasons()[0]
+		}
 	}
 	group := g.at[key]
 	if group == nil {
@@ -324,6 +332,17 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 		g.list = append(g.list, group)
 	}
 	group.Jobs = append(group.Jobs, e.GetJob())
+}
+
+// blindFinding returns the finding that nothing is judged, because no node states what it offers; nil if there is none.
+func blindFinding(findings []*apportionv1.Finding) *apportionv1.Finding {
+	i := slices.IndexFunc(findings, func(f *apportionv1.Finding) bool {
+		return len(f.GetReasons()) > 0 && f.GetReasons()[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED
+	})
+	if i < 0 {
+		return nil
+	}
+	return findings[i]
 }
 
 // sorted returns the groups, the largest first; among equals the one whose first job comes first.

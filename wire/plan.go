@@ -78,7 +78,7 @@ func (s *Session) planAnswer(p *engine.Plan, omit bool) (*apportionv1.PlanAnswer
 	job := s.engine.View().Jobs.At(p.Job)
 	answer := &apportionv1.PlanAnswer{
 		Job: uint32(p.Job), Outcome: apportionv1.PlanOutcome(p.Outcome), Least: p.Least, CutShort: p.CutShort, Enters: p.Enters,
-		Ready: p.Ready, Looked: uint32(p.Looked), Miss: s.planMiss(p),
+		Ready: p.Ready, Looked: uint32(p.Looked), Miss: s.planMiss(p), Unjudged: wireConstraints(p.Unjudged),
 	}
 	if !omit {
 		answer.Uid = job.UID

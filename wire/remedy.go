@@ -60,7 +60,7 @@ func (s *Session) remediesAnswer(found *engine.Remedies, omit bool) (*apportionv
 	v, names := s.engine.View(), s.names()
 	answer := &apportionv1.RemediesAnswer{
 		Job: uint32(found.Job), Outcome: apportionv1.RemedyOutcome(found.Outcome), Check: apportionv1.CheckKind(found.Check),
-		Reasons: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries),
+		Reasons: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries), Unjudged: wireConstraints(found.Unjudged),
 	}
 	if !omit {
 		answer.Uid = v.Jobs.At(found.Job).UID

@@ -35,10 +35,8 @@ func TestAnswersStayAsTheyAreWhenADecoderIsUsedAgain(t *testing.T) {
 		return data
 	}
 
-	rule, err := os.ReadFile("../testdata/conformance/fair.json")
+	fair, err := recordedPolicy()
 	require.NoError(t, err)
-	var fair apportionv1.Policy
-	require.NoError(t, protojson.Unmarshal(rule, &fair))
 
 	d := new(wire.Decoder)
 	lists := [][]*apportionv1.Step{request.GetSteps()}
@@ -48,7 +46,7 @@ func TestAnswersStayAsTheyAreWhenADecoderIsUsedAgain(t *testing.T) {
 	for _, steps := range lists {
 		m, err := d.Compile(encoded(first))
 		require.NoError(t, err)
-		s, err := wire.Open(m, &fair, wire.Options{})
+		s, err := wire.Open(m, fair, wire.Options{})
 		require.NoError(t, err)
 		answers, err := s.DoAll(steps)
 		require.NoError(t, err)
@@ -62,4 +60,52 @@ func TestAnswersStayAsTheyAreWhenADecoderIsUsedAgain(t *testing.T) {
 			require.True(t, proto.Equal(want[i], answer), "%s", steps[i])
 		}
 	}
+}
+
+// TestAModelKeepsNoTextOfItsRequest overwrites the bytes of the request before it asks.
+func TestAModelKeepsNoTextOfItsRequest(t *testing.T) {
+	left := func(text string) *apportionv1.Snapshot {
+		s := generate.Snapshot(generate.Shape{Queues: 4, Jobs: 20, Tasks: 100, Nodes: 5, Seed: 1})
+		for i := range 6 {
+			s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{
+				Cause: apportionv1.LeftOutCause(1 + i%4), Namespace: text + "-namespace", Name: text + strconv.Itoa(i), Queue: text + "-queue",
+				Job: text + "-job", Scheduler: text + "-scheduler",
+			})
+		}
+		for _, job := range s.GetJobs() {
+			job.Condition = text + " was not scheduled"
+		}
+		return s
+	}
+	asked := func(d *wire.Decoder, meanwhile func(data []byte)) *apportionv1.Answer {
+		data, err := proto.Marshal(left("first"))
+		require.NoError(t, err)
+		m, err := d.Compile(data)
+		require.NoError(t, err)
+		meanwhile(data)
+		policy, err := recordedPolicy()
+		require.NoError(t, err)
+		s, err := wire.Open(m, policy, wire.Options{})
+		require.NoError(t, err)
+		answers, err := s.DoAll([]*apportionv1.Step{{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{}}}})
+		require.NoError(t, err)
+		return answers[0]
+	}
+	want := asked(new(wire.Decoder), func([]byte) {})
+	require.Len(t, want.GetExplain().GetLeftOut(), 6)
+	got := asked(new(wire.Decoder), func(data []byte) {
+		for i := range data {
+			data[i] = 'x'
+		}
+	})
+	require.True(t, proto.Equal(want, got), "%v", got.GetExplain().GetLeftOut())
+}
+
+func recordedPolicy() (*apportionv1.Policy, error) {
+	rule, err := os.ReadFile("../testdata/conformance/fair.json")
+	if err != nil {
+		return nil, err
+	}
+	var policy apportionv1.Policy
+	return &policy, protojson.Unmarshal(rule, &policy)
 }

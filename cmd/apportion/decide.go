@@ -212,7 +212,7 @@ for them: fewer tasks first, then lower priorities, then younger tasks. The plan
 none. Before it is shown, it is executed by the policy's own rules and undone.
 
 If there is no plan, the last lines show what is missing on the nearest node, and what protects the
-tasks there. The exit code is then 2.
+tasks there. The exit code is then 2, and also if the plan depends on constraints that are not judged.
 
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
 		Example: `  apportion plan ml/train -f cluster.yaml --config volcano-scheduler.conf
@@ -229,7 +229,7 @@ JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
 		}
 		response := &apportionv1.PlanResponse{Basis: made.Basis, Plan: made.Answer}
 		err = q.answer(made.Basis, response, func(p *render.Printer) { p.Plan(made.Answer) })
-		return cmp.Or(err, verdict(made.Made()))
+		return cmp.Or(err, verdict(made.Made() && made.Judged()))
 	})
 	a.completeArgs(command, 1, waitingJobNames)
 	choose(command, &by, "by", "", "how to make room; place evicts no task, reclaim tasks of other queues, preempt of its own",

@@ -55,7 +55,8 @@ running jobs that end, tasks that are evicted, or waiting for running jobs whose
 change was tried on the cluster: with it the job runs, and with one step less of it the job does not. A
 remedy says which queues would deserve less. The command below it shows the effect in full, and those of
 kubectl make the change; -o wide also shows the parts of the objects that change. The end says what was
-not tried. Jobs that come first are not looked at. The exit code is 2 if nothing that was tried lets the job run.
+not tried. Jobs that come first are not looked at. The exit code is 2 if nothing that was tried lets the job
+run, or if its placement also depends on constraints that are not judged.
 
 If it is known when running jobs end, a forecast says when the job could start at the earliest if
 nothing else changes, and which ends this depends on. Ends come from --ends, from the annotations
@@ -108,7 +109,7 @@ func (e *explaining) explain(ctx context.Context, q *question, names []string) e
 		if err != nil {
 			return err
 		}
-		return cmp.Or(q.showRemedies(found, e.format == formatWide), verdict(found.Found()))
+		return cmp.Or(q.showRemedies(found, e.format == formatWide), verdict(found.Found() && found.Judged()))
 	}
 	return e.one(ctx, q, index, job)
 }
@@ -175,8 +176,10 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 			job.GetQueue(), job.GetPriority(), asks)
 		p.Line("")
 		p.Findings(explained)
-		p.Line("")
-		p.QueueShares(simulation.Answers[1].GetShares())
+		if q.whyUnknown() == "" {
+			p.Line("")
+			p.QueueShares(simulation.Answers[1].GetShares())
+		}
 		p.Verdict(explained)
 		if found != nil && len(found.Answer.GetRemedies()) > 0 {
 			p.RemedyList(found.Answer)

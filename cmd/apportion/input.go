@@ -310,7 +310,7 @@ func emptiness(sources []volcano.Source, cluster *volcano.Cluster) ([]*apportion
 		words string
 	}{
 		{len(snapshot.GetQueues()), "no Queue is in the input: no job has a queue to be in"},
-		{len(snapshot.GetNodes()), "no Node is in the input: no task has room anywhere"},
+		{len(snapshot.GetNodes()), "no Node is in the input: nothing is judged that depends on nodes"},
 	} {
 		if kind.count == 0 {
 			warnings = append(warnings, &apportionv1.Warning{Message: kind.words})

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,8 +38,10 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 			return nil
 		},
 	}, func(ctx context.Context, q *question, queues []string) error {
-		if len(q.snapshot.GetQueues()) > 0 && len(q.snapshot.GetNodes()) == 0 && q.snapshot.GetTotal() == nil {
-			return errors.New("what there is to divide is not known, and so no share: the input has no nodes" + q.whyNoNodes())
+		if incomplete := q.incomplete(); incomplete != nil {
+			// Faults of the input come first.
+			_, err := q.decider.Shares(ctx, q.Input, ask)
+			return cmp.Or(err, incomplete)
 		}
 		if tree {
 			return q.tree(ctx)
@@ -65,6 +70,39 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 		command.MarkFlagsMutuallyExclusive("tree", other)
 	}
 	return command
+}
+
+// incomplete returns an error if the input lacks what is divided, or those among which it is divided. An empty input lacks nothing.
+func (q *question) incomplete() error {
+	why, of := q.whyUnknown(), q.snapshot
+	queues, nodes := len(of.GetQueues()), len(of.GetNodes())
+	switch {
+	case queues+nodes+len(of.GetJobs())+len(of.GetLeftOut()) == 0:
+		fmt.Fprintln(q.err, "The input holds no queues and no nodes: there is nothing to divide.")
+		return nil
+	case queues+nodes == 0:
+		return errors.New("no share is known: the input has no queues and no nodes" + q.whyNoNodes())
+	case queues == 0:
+		return errors.New("there are no shares: the input has no queues")
+	case why != "":
+		return errors.New("what there is to divide is not known, and so no share: " + why)
+	}
+	return nil
+}
+
+// whyUnknown says why it is not known what there is to divide; "" if it is known.
+func (q *question) whyUnknown() string {
+	offers := func(n *apportionv1.Node) bool {
+		return slices.ContainsFunc(n.GetAllocatable().GetAmount(), func(x float64) bool { return x > 0 })
+	}
+	switch nodes := q.snapshot.GetNodes(); {
+	case q.snapshot.GetTotal() != nil || slices.ContainsFunc(nodes, offers):
+		return ""
+	case len(nodes) == 0:
+		return "the input has no nodes" + q.whyNoNodes()
+	default:
+		return "no node states what it offers (allocatable)"
+	}
 }
 
 // whyNoNodes says that the nodes of the cluster may not be read, if that is so.

@@ -121,6 +121,12 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_BEING_RELEASED: func(f facts) string {
 		return f.with(f.reason.GetHave()) + " are being released on " + f.nodes()
 	},
+	apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED: func(f facts) string {
+		if f.reason.GetLimit() == 0 {
+			return "there are no nodes to judge by"
+		}
+		return "no node states what it offers (allocatable)"
+	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
 		return joined("the node takes no new tasks", f.reason.GetDetail())
 	},

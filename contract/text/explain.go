@@ -32,12 +32,22 @@ func (c *checked) found() string {
 	case apportionv1.CheckKind_CHECK_KIND_ORDER:
 		return c.order()
 	case apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS:
-		return "placement also depends on " + Constraints(c.job.GetUnjudged()) + ", which are not judged here"
+		return alsoDepends(c.job.GetUnjudged())
 	case apportionv1.CheckKind_CHECK_KIND_EVICTION:
 		return c.eviction()
 	default:
 		return c.reasons()
 	}
+}
+
+// alsoDepends says on what placement depends that is not evaluated.
+func alsoDepends(unjudged []apportionv1.PlacementConstraint) string {
+	return "placement also depends on " + Constraints(unjudged) + ", which are not judged here"
+}
+
+// nothingOffered reports whether nothing is judged, because no node states what it offers.
+func nothingOffered(reasons []*apportionv1.Reason) bool {
+	return len(reasons) > 0 && reasons[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED
 }
 
 // checked is a check that is put into words.

@@ -28,6 +28,9 @@ func Plan(names Names, a *apportionv1.PlanAnswer) string {
 	if a.GetCutShort() {
 		sentences = append(sentences, "The search ended at a bound on its work.")
 	}
+	if len(a.GetUnjudged()) > 0 {
+		sentences = append(sentences, capital(alsoDepends(a.GetUnjudged())) + ".")
+	}
 	sentences = append(sentences, p.returns()...)
 	return visible.Text(strings.Join(sentences, " "))
 }
@@ -128,6 +131,8 @@ func (p planned) none() string {
 		head += " before the search ended at a bound on its work"
 	}
 	switch {
+	case nothingOffered(miss.GetReasons()):
+		return head + ": " + Reasons(p.names, miss.GetReasons()) + "."
 	case miss.GetVictims() > 0:
 		return head + fmt.Sprintf(" with so few victims: the best one found evicts %s.", Count(int(miss.GetVictims()), "task"))
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES:

@@ -20,15 +20,25 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW:
 		return job + " can run as soon as its scheduler serves it: nothing but jobs that come first can hold it back."
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED:
+		switch {
+		case nothingOffered(a.GetReasons()):
+			return "No change was tried, and " + job + " is not judged: " + Reasons(names, a.GetReasons()) + "."
+		case a.GetCheck() == apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS:
+			return job + " passes every check that is made here, so that no change was tried; " + alsoDepends(a.GetUnjudged()) + "."
+		}
 		head = "No change was tried: " + job + " has no task that may be placed"
 		if reasons := Reasons(names, a.GetReasons()); reasons != "" {
 			head += ": " + reasons
 		}
 		return head + "."
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND:
-		head = fmt.Sprintf("%d changes were found, each of which lets %s run.", len(a.GetRemedies()), job)
+		head = fmt.Sprintf("%d changes were found, each of which lets %s run unless jobs that come first take the room.",
+			len(a.GetRemedies()), job)
 		if len(a.GetRemedies()) == 1 {
-			head = "1 change was found that lets " + job + " run."
+			head = "1 change was found that lets " + job + " run unless jobs that come first take the room."
+		}
+		if len(a.GetUnjudged()) > 0 {
+			head += " " + capital(alsoDepends(a.GetUnjudged())) + "."
 		}
 	default:
 		head = "No change that was tried lets " + job + " run."

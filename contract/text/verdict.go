@@ -74,13 +74,13 @@ func headline(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) s
 	switch f.GetCheck() {
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
 		return fmt.Sprintf("%s waits outside queue %s, because %s.%s",
-			e.GetName(), names.Queue(e.GetQueue()), why, advice(names, f.GetReasons()))
+			e.GetName(), names.Queue(e.GetQueue()), why, advice(names, e, f))
 	case apportionv1.CheckKind_CHECK_KIND_TASKS:
 		return fmt.Sprintf("%s waits because its tasks cannot be scheduled: %s.", e.GetName(), why)
 	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
 		return fmt.Sprintf("%s waits because its queue is not served: %s.", e.GetName(), why)
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
-		return fmt.Sprintf("%s waits because its queue may not use more: %s.%s", e.GetName(), why, advice(names, f.GetReasons()))
+		return fmt.Sprintf("%s waits because its queue may not use more: %s.%s", e.GetName(), why, advice(names, e, f))
 	case apportionv1.CheckKind_CHECK_KIND_NODES:
 		return fmt.Sprintf("%s waits for room: %s.", e.GetName(), why)
 	case apportionv1.CheckKind_CHECK_KIND_ORDER:
@@ -96,6 +96,9 @@ func undetermined(e *apportionv1.Explanation) string {
 	for _, f := range e.GetFindings() {
 		if f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_NOT_KNOWN {
 			open = append(open, bare(f))
+		}
+		if nothingOffered(f.GetReasons()) {
+			return fmt.Sprintf("%s is not judged: %s.", e.GetName(), bare(f))
 		}
 	}
 	return fmt.Sprintf("%s passes every check that is made here, but not everything is known: %s.", e.GetName(), strings.Join(open, "; "))
@@ -117,7 +120,7 @@ func further(e *apportionv1.Explanation) string {
 		}
 	}
 	if len(e.GetUnjudged()) > 0 {
-		also = append(also, "placement also depends on "+Constraints(e.GetUnjudged())+", which are not judged here")
+		also = append(also, alsoDepends(e.GetUnjudged()))
 	}
 	if len(also) == 0 {
 		return ""
@@ -143,11 +146,11 @@ func evictionHelps(e *apportionv1.Explanation) string {
 
 // advice says what would have to change for every bound that is exceeded: what others must give back, and what the job may ask for instead,
 // where either is possible.
-func advice(names Names, reasons []*apportionv1.Reason) string {
+func advice(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) string {
 	var give, less []string
 	giving, leaves, some := true, true, false
 	overcommit := false
-	for _, e := range exceeded(reasons) {
+	for _, e := range exceeded(f.GetReasons()) {
 		name := names.Dimension(e.dimension)
 		give = append(give, rounded(name, e.over, math.Ceil)+" "+name)
 		left := rounded(name, e.left, math.Floor)
@@ -162,7 +165,12 @@ func advice(names Names, reasons []*apportionv1.Reason) string {
 	if overcommit {
 		first = "at least " + and(give) + " must become free first"
 	}
-	instead := "the job must ask for no more than " + and(less)
+	asks := "the job"
+	if f.Task != nil && e.GetNeededTasks() > 1 {
+		// The numbers are those of one task, and the others need more.
+		first, asks = first+" for one task alone", "each task"
+	}
+	instead := asks + " must ask for no more than " + and(less)
 	switch {
 	case giving && leaves:
 		return " Either " + first + ", or " + instead + "."
@@ -350,6 +358,9 @@ func cause(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.Plac
 	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
 		return "for their turn"
 	case apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED:
+		if g.GetReason() != nil {
+			return "for what is not judged: " + Reason(names, g.GetReason())
+		}
 		if len(unjudged) > 0 {
 			return "perhaps because of " + Constraints(unjudged) + ", which are not judged here"
 		}

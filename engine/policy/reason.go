@@ -67,6 +67,7 @@ const (
 	NoJointPlacement          Code = 79
 	JointPlacementNotFound    Code = 80
 	BeingReleased             Code = 81
+	NothingOffered            Code = 82
 	Entitled                  Code = 100
 	Borrowed                  Code = 101
 	AboveLimit                Code = 102

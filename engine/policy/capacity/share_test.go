@@ -245,3 +245,14 @@ func TestFlatWarnings(t *testing.T) {
 		policy.GuaranteeAboveCapability: "queues[0].guarantee", policy.ZeroCapabilityIsUnlimited: "queues[0].capability",
 	}, got)
 }
+
+func TestEveryZeroCapabilityIsWarnedOf(t *testing.T) {
+	s := cluster{
+		total:  amounts{"cpu": 10_000, "memory": 10},
+		queues: []queue{{name: "a", capability: amounts{"cpu": 0, "memory": 0}}},
+		jobs:   []job{jobOf("a")},
+	}.flat(t)
+	var texts []string
+	s.Warnings(func(w policy.Warning) { texts = append(texts, w.Text) })
+	require.Equal(t, []string{"a capability of 0 cpu counts as unlimited", "a capability of 0 memory counts as unlimited"}, texts)
+}

@@ -40,7 +40,7 @@ func (s *State) Warnings(add func(policy.Warning)) {
 			continue
 		}
 		s.warnOfCapability(add, q)
-		if zero := zeroCapability(queue); zero != 0 {
+		for zero := zeroCapability(queue); zero != 0; zero = zero.Rest() {
 			s.warn(add, policy.ZeroCapabilityIsUnlimited, q, "capability",
 				fmt.Sprintf("a capability of 0 %s counts as unlimited", s.v.Dims.Name(zero.First())))
 		}

@@ -186,3 +186,12 @@ func TestWarningsNameSurprises(t *testing.T) {
 		policy.AllWeightsZero, policy.GuaranteesExceedTotal, policy.ScalarGuaranteedAway, policy.GuaranteeAboveCapability, policy.IdleGuarantee,
 	}, codes)
 }
+
+func TestEveryZeroCapabilityIsWarnedOf(t *testing.T) {
+	m := build(t, amounts{"cpu": 10_000, "memory": 100}, []queue{{name: "a", weight: 1, capability: amounts{"cpu": 0, "memory": 0}}},
+		[]job{jobOf("a", pending(amounts{"cpu": 1}))})
+	_, s := open(t, m)
+	var texts []string
+	s.Warnings(func(w policy.Warning) { texts = append(texts, w.Text) })
+	require.Equal(t, []string{"a capability of 0 cpu counts as unlimited", "a capability of 0 memory counts as unlimited"}, texts)
+}

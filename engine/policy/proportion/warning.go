@@ -29,7 +29,7 @@ func (s *State) Warnings(add func(policy.Warning)) {
 				Text: "the queue has no jobs: its guarantee is taken off the others' real capability, but divided among them all the same",
 			})
 		}
-		if zero := zeroBase(queue.Capability); s.takesPart[q] && zero != 0 {
+		for zero := zeroBase(queue.Capability); s.takesPart[q] && zero != 0; zero = zero.Rest() {
 			add(policy.Warning{
 				Code: policy.ZeroCapabilityIsUnlimited, Path: fmt.Sprintf("queues[%d].capability", q), Queue: q,
 				Text: fmt.Sprintf("a capability of 0 %s counts as unlimited", s.v.Dims.Name(zero.First())),

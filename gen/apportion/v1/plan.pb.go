@@ -173,7 +173,9 @@ type PlanAnswer struct {
 	// The number of nodes and sets of victims for which the search evaluated the policy.
 	Looked uint32 `protobuf:"varint,14,opt,name=looked,proto3" json:"looked,omitempty"`
 	// The whole answer in a few sentences.
-	Text          string `protobuf:"bytes,15,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,15,opt,name=text,proto3" json:"text,omitempty"`
+	// Placement constraints of the waiting tasks that are not evaluated: whether the tasks can be placed also depends on them.
+	Unjudged      []PlacementConstraint `protobuf:"varint,16,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -311,6 +313,13 @@ func (x *PlanAnswer) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *PlanAnswer) GetUnjudged() []PlacementConstraint {
+	if x != nil {
+		return x.Unjudged
+	}
+	return nil
 }
 
 // PlannedPlacement is the place of one task.
@@ -544,7 +553,7 @@ var File_apportion_v1_plan_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/resource.proto\"\x9d\x04\n" +
+	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xdc\x04\n" +
 	"\n" +
 	"PlanAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
@@ -564,7 +573,8 @@ const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\x04rise\x18\f \x03(\v2\x16.apportion.v1.FractionR\x04rise\x12*\n" +
 	"\x04miss\x18\r \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x12\x16\n" +
 	"\x06looked\x18\x0e \x01(\rR\x06looked\x12\x12\n" +
-	"\x04text\x18\x0f \x01(\tR\x04text\"\x8e\x01\n" +
+	"\x04text\x18\x0f \x01(\tR\x04text\x12=\n" +
+	"\bunjudged\x18\x10 \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\"\x8e\x01\n" +
 	"\x10PlannedPlacement\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -621,22 +631,24 @@ var file_apportion_v1_plan_proto_goTypes = []any{
 	(*Resource)(nil),         // 5: apportion.v1.Resource
 	(*Fraction)(nil),         // 6: apportion.v1.Fraction
 	(*PlanMiss)(nil),         // 7: apportion.v1.PlanMiss
+	(PlacementConstraint)(0), // 8: apportion.v1.PlacementConstraint
 }
 var file_apportion_v1_plan_proto_depIdxs = []int32{
-	0, // 0: apportion.v1.PlanAnswer.outcome:type_name -> apportion.v1.PlanOutcome
-	3, // 1: apportion.v1.PlanAnswer.placements:type_name -> apportion.v1.PlannedPlacement
-	4, // 2: apportion.v1.PlanAnswer.victims:type_name -> apportion.v1.PlannedEviction
-	5, // 3: apportion.v1.PlanAnswer.freed:type_name -> apportion.v1.Resource
-	6, // 4: apportion.v1.PlanAnswer.fall:type_name -> apportion.v1.Fraction
-	6, // 5: apportion.v1.PlanAnswer.rise:type_name -> apportion.v1.Fraction
-	7, // 6: apportion.v1.PlanAnswer.miss:type_name -> apportion.v1.PlanMiss
-	5, // 7: apportion.v1.PlannedEviction.freed:type_name -> apportion.v1.Resource
-	1, // 8: apportion.v1.PlannedEviction.returns:type_name -> apportion.v1.VictimReturn
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	0,  // 0: apportion.v1.PlanAnswer.outcome:type_name -> apportion.v1.PlanOutcome
+	3,  // 1: apportion.v1.PlanAnswer.placements:type_name -> apportion.v1.PlannedPlacement
+	4,  // 2: apportion.v1.PlanAnswer.victims:type_name -> apportion.v1.PlannedEviction
+	5,  // 3: apportion.v1.PlanAnswer.freed:type_name -> apportion.v1.Resource
+	6,  // 4: apportion.v1.PlanAnswer.fall:type_name -> apportion.v1.Fraction
+	6,  // 5: apportion.v1.PlanAnswer.rise:type_name -> apportion.v1.Fraction
+	7,  // 6: apportion.v1.PlanAnswer.miss:type_name -> apportion.v1.PlanMiss
+	8,  // 7: apportion.v1.PlanAnswer.unjudged:type_name -> apportion.v1.PlacementConstraint
+	5,  // 8: apportion.v1.PlannedEviction.freed:type_name -> apportion.v1.Resource
+	1,  // 9: apportion.v1.PlannedEviction.returns:type_name -> apportion.v1.VictimReturn
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_plan_proto_init() }
@@ -646,6 +658,7 @@ func file_apportion_v1_plan_proto_init() {
 	}
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_resource_proto_init()
+	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_plan_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

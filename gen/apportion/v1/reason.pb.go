@@ -237,6 +237,8 @@ const (
 	ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND ReasonCode = 80
 	// There is no room now, but once `have` is free that is being released on `limit` nodes. `detail`: the node if it is one.
 	ReasonCode_REASON_CODE_BEING_RELEASED ReasonCode = 81
+	// None of limit nodes states what it offers, so that nothing is judged that depends on it.
+	ReasonCode_REASON_CODE_NOTHING_OFFERED ReasonCode = 82
 	// PERMIT: the queue stays within its entitlement.
 	ReasonCode_REASON_CODE_ENTITLED ReasonCode = 100
 	// PERMIT: have + need > limit, the queue's entitlement, but no entitled task can use the excess now.
@@ -316,6 +318,7 @@ var (
 		79:  "REASON_CODE_NO_JOINT_PLACEMENT",
 		80:  "REASON_CODE_JOINT_PLACEMENT_NOT_FOUND",
 		81:  "REASON_CODE_BEING_RELEASED",
+		82:  "REASON_CODE_NOTHING_OFFERED",
 		100: "REASON_CODE_ENTITLED",
 		101: "REASON_CODE_BORROWED",
 		102: "REASON_CODE_ABOVE_LIMIT",
@@ -380,6 +383,7 @@ var (
 		"REASON_CODE_NO_JOINT_PLACEMENT":           79,
 		"REASON_CODE_JOINT_PLACEMENT_NOT_FOUND":    80,
 		"REASON_CODE_BEING_RELEASED":               81,
+		"REASON_CODE_NOTHING_OFFERED":              82,
 		"REASON_CODE_ENTITLED":                     100,
 		"REASON_CODE_BORROWED":                     101,
 		"REASON_CODE_ABOVE_LIMIT":                  102,
@@ -1553,7 +1557,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x89\x10\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xaa\x10\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -1607,7 +1611,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1bREASON_CODE_NO_NODE_HAS_ALL\x10N\x12\"\n" +
 	"\x1eREASON_CODE_NO_JOINT_PLACEMENT\x10O\x12)\n" +
 	"%REASON_CODE_JOINT_PLACEMENT_NOT_FOUND\x10P\x12\x1e\n" +
-	"\x1aREASON_CODE_BEING_RELEASED\x10Q\x12\x18\n" +
+	"\x1aREASON_CODE_BEING_RELEASED\x10Q\x12\x1f\n" +
+	"\x1bREASON_CODE_NOTHING_OFFERED\x10R\x12\x18\n" +
 	"\x14REASON_CODE_ENTITLED\x10d\x12\x18\n" +
 	"\x14REASON_CODE_BORROWED\x10e\x12\x1b\n" +
 	"\x17REASON_CODE_ABOVE_LIMIT\x10f\x12\x18\n" +

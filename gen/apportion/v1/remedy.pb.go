@@ -30,11 +30,12 @@ const (
 	RemedyOutcome_REMEDY_OUTCOME_FOUND RemedyOutcome = 1
 	// No change that was tried makes the job run.
 	RemedyOutcome_REMEDY_OUTCOME_NONE RemedyOutcome = 2
-	// No remedy is needed: no check blocks the job.
+	// No remedy is needed: no check blocks the job, and none is left open.
 	RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW RemedyOutcome = 3
 	// No remedy is needed: the job waits for nothing.
 	RemedyOutcome_REMEDY_OUTCOME_WAITS_FOR_NOTHING RemedyOutcome = 4
-	// No change can be tried: the job has no task that may be placed.
+	// No change was tried. `check` says why: the job has no task that may be placed (TASKS), no node states what it offers (NODES), or nothing
+	// that is evaluated blocks the job, but placement also depends on `unjudged` (CONSTRAINTS).
 	RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED RemedyOutcome = 5
 )
 
@@ -432,7 +433,7 @@ type RemediesAnswer struct {
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Whether there are remedies.
 	Outcome RemedyOutcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=apportion.v1.RemedyOutcome" json:"outcome,omitempty"`
-	// The first check that blocks the job. Unspecified: no check blocks it.
+	// The first check that blocks the job, or leaves open whether it runs. Unspecified: there is none.
 	Check CheckKind `protobuf:"varint,4,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The reasons of that check, with the compared numbers. Empty for NODES.
 	Reasons []*Reason `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
@@ -444,7 +445,9 @@ type RemediesAnswer struct {
 	// Number of changed clusters that were tried.
 	Tries uint32 `protobuf:"varint,8,opt,name=tries,proto3" json:"tries,omitempty"`
 	// The whole answer in a few sentences.
-	Text          string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
+	// Placement constraints of the waiting tasks that are not evaluated: whether the job runs, now or with a remedy, also depends on them.
+	Unjudged      []PlacementConstraint `protobuf:"varint,10,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,6 +543,13 @@ func (x *RemediesAnswer) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *RemediesAnswer) GetUnjudged() []PlacementConstraint {
+	if x != nil {
+		return x.Unjudged
+	}
+	return nil
 }
 
 // Remedy is a smallest change that makes the job run: with all edits it runs, and with one step less of any edit it does not.
@@ -1001,7 +1011,7 @@ var File_apportion_v1_remedy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\"\xdd\x02\n" +
+	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x9c\x03\n" +
 	"\x0eRemediesAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x125\n" +
@@ -1011,7 +1021,9 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\bremedies\x18\x06 \x03(\v2\x14.apportion.v1.RemedyR\bremedies\x125\n" +
 	"\auntried\x18\a \x03(\v2\x1b.apportion.v1.UntriedRemedyR\auntried\x12\x14\n" +
 	"\x05tries\x18\b \x01(\rR\x05tries\x12\x12\n" +
-	"\x04text\x18\t \x01(\tR\x04text\"\xde\x03\n" +
+	"\x04text\x18\t \x01(\tR\x04text\x12=\n" +
+	"\bunjudged\x18\n" +
+	" \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\"\xde\x03\n" +
 	"\x06Remedy\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.apportion.v1.RemedyKindR\x04kind\x12.\n" +
 	"\x05edits\x18\x02 \x03(\v2\x18.apportion.v1.RemedyEditR\x05edits\x12;\n" +
@@ -1139,19 +1151,20 @@ func file_apportion_v1_remedy_proto_rawDescGZIP() []byte {
 var file_apportion_v1_remedy_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_apportion_v1_remedy_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_apportion_v1_remedy_proto_goTypes = []any{
-	(RemedyOutcome)(0),     // 0: apportion.v1.RemedyOutcome
-	(RemedyKind)(0),        // 1: apportion.v1.RemedyKind
-	(RemedyField)(0),       // 2: apportion.v1.RemedyField
-	(UntriedBound)(0),      // 3: apportion.v1.UntriedBound
-	(UntriedCause)(0),      // 4: apportion.v1.UntriedCause
-	(*RemediesAnswer)(nil), // 5: apportion.v1.RemediesAnswer
-	(*Remedy)(nil),         // 6: apportion.v1.Remedy
-	(*RemedyEdit)(nil),     // 7: apportion.v1.RemedyEdit
-	(*QueueLoss)(nil),      // 8: apportion.v1.QueueLoss
-	(*UntriedRemedy)(nil),  // 9: apportion.v1.UntriedRemedy
-	(CheckKind)(0),         // 10: apportion.v1.CheckKind
-	(*Reason)(nil),         // 11: apportion.v1.Reason
-	(*Resource)(nil),       // 12: apportion.v1.Resource
+	(RemedyOutcome)(0),       // 0: apportion.v1.RemedyOutcome
+	(RemedyKind)(0),          // 1: apportion.v1.RemedyKind
+	(RemedyField)(0),         // 2: apportion.v1.RemedyField
+	(UntriedBound)(0),        // 3: apportion.v1.UntriedBound
+	(UntriedCause)(0),        // 4: apportion.v1.UntriedCause
+	(*RemediesAnswer)(nil),   // 5: apportion.v1.RemediesAnswer
+	(*Remedy)(nil),           // 6: apportion.v1.Remedy
+	(*RemedyEdit)(nil),       // 7: apportion.v1.RemedyEdit
+	(*QueueLoss)(nil),        // 8: apportion.v1.QueueLoss
+	(*UntriedRemedy)(nil),    // 9: apportion.v1.UntriedRemedy
+	(CheckKind)(0),           // 10: apportion.v1.CheckKind
+	(*Reason)(nil),           // 11: apportion.v1.Reason
+	(PlacementConstraint)(0), // 12: apportion.v1.PlacementConstraint
+	(*Resource)(nil),         // 13: apportion.v1.Resource
 }
 var file_apportion_v1_remedy_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.RemediesAnswer.outcome:type_name -> apportion.v1.RemedyOutcome
@@ -1159,23 +1172,24 @@ var file_apportion_v1_remedy_proto_depIdxs = []int32{
 	11, // 2: apportion.v1.RemediesAnswer.reasons:type_name -> apportion.v1.Reason
 	6,  // 3: apportion.v1.RemediesAnswer.remedies:type_name -> apportion.v1.Remedy
 	9,  // 4: apportion.v1.RemediesAnswer.untried:type_name -> apportion.v1.UntriedRemedy
-	1,  // 5: apportion.v1.Remedy.kind:type_name -> apportion.v1.RemedyKind
-	7,  // 6: apportion.v1.Remedy.edits:type_name -> apportion.v1.RemedyEdit
-	12, // 7: apportion.v1.Remedy.min_resources:type_name -> apportion.v1.Resource
-	8,  // 8: apportion.v1.Remedy.losses:type_name -> apportion.v1.QueueLoss
-	12, // 9: apportion.v1.Remedy.freed:type_name -> apportion.v1.Resource
-	2,  // 10: apportion.v1.RemedyEdit.field:type_name -> apportion.v1.RemedyField
-	12, // 11: apportion.v1.QueueLoss.before:type_name -> apportion.v1.Resource
-	12, // 12: apportion.v1.QueueLoss.after:type_name -> apportion.v1.Resource
-	12, // 13: apportion.v1.QueueLoss.allocated:type_name -> apportion.v1.Resource
-	1,  // 14: apportion.v1.UntriedRemedy.kind:type_name -> apportion.v1.RemedyKind
-	4,  // 15: apportion.v1.UntriedRemedy.cause:type_name -> apportion.v1.UntriedCause
-	3,  // 16: apportion.v1.UntriedRemedy.bound:type_name -> apportion.v1.UntriedBound
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	12, // 5: apportion.v1.RemediesAnswer.unjudged:type_name -> apportion.v1.PlacementConstraint
+	1,  // 6: apportion.v1.Remedy.kind:type_name -> apportion.v1.RemedyKind
+	7,  // 7: apportion.v1.Remedy.edits:type_name -> apportion.v1.RemedyEdit
+	13, // 8: apportion.v1.Remedy.min_resources:type_name -> apportion.v1.Resource
+	8,  // 9: apportion.v1.Remedy.losses:type_name -> apportion.v1.QueueLoss
+	13, // 10: apportion.v1.Remedy.freed:type_name -> apportion.v1.Resource
+	2,  // 11: apportion.v1.RemedyEdit.field:type_name -> apportion.v1.RemedyField
+	13, // 12: apportion.v1.QueueLoss.before:type_name -> apportion.v1.Resource
+	13, // 13: apportion.v1.QueueLoss.after:type_name -> apportion.v1.Resource
+	13, // 14: apportion.v1.QueueLoss.allocated:type_name -> apportion.v1.Resource
+	1,  // 15: apportion.v1.UntriedRemedy.kind:type_name -> apportion.v1.RemedyKind
+	4,  // 16: apportion.v1.UntriedRemedy.cause:type_name -> apportion.v1.UntriedCause
+	3,  // 17: apportion.v1.UntriedRemedy.bound:type_name -> apportion.v1.UntriedBound
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_remedy_proto_init() }
@@ -1186,6 +1200,7 @@ func file_apportion_v1_remedy_proto_init() {
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
+	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_remedy_proto_msgTypes[1].OneofWrappers = []any{}
 	file_apportion_v1_remedy_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}

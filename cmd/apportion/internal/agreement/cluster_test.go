@@ -28,17 +28,30 @@ type cluster struct {
 	// cpu and gpu are the free amounts of the nodes.
 	cpu, gpu []int
 	leaves   []string
+	// ending: all tasks of the job that run are being released.
+	ending bool
 }
 
 // now is the time of every cluster.
 const now = 1_000_000
 
 // clusters draws small busy clusters: flat and nested queues, nodes of several shapes, gangs with roles of which some tasks are gated,
-// counted, restricted to nodes, or more than the minimum, tasks that are being released, and running tasks of which some are protected.
+// counted, restricted to nodes, placed by constraints that nothing judges, or more than the minimum, tasks and whole jobs that are being
+// released, and running tasks of which some are protected. Some clusters have no nodes, or none that states what it offers.
 var clusters = rapid.Custom(func(t *rapid.T) *apportionv1.Snapshot {
 	c := cluster{dice: dice{t}, Snapshot: &apportionv1.Snapshot{AsOf: now, Dimensions: []string{"cpu", "nvidia.com/gpu"}}}
-	for n := range c.between(1, 4) {
+	c.NodeSets = []*apportionv1.NodeSet{{Name: "some", Rule: "node selector zone=a"}}
+	for n := range c.between(1, 4) * min(c.between(0, 24), 1) {
 		c.node(n)
+	}
+	if c.chance(4) {
+		// The nodes do not state what they offer.
+		for _, node := range c.Nodes {
+			node.Allocatable = nil
+		}
+	}
+	if c.chance(4) {
+		c.Total = amounts(c.between(2, 20), c.between(0, 6))
 	}
 	c.queues()
 	for j := range c.between(2, 6) {
@@ -62,9 +75,6 @@ func (c *cluster) node(n int) {
 	}
 	c.cpu, c.gpu = append(c.cpu, cpu), append(c.gpu, gpu)
 	c.Nodes = append(c.Nodes, node)
-	if c.NodeSets == nil {
-		c.NodeSets = []*apportionv1.NodeSet{{Name: "some", Rule: "node selector zone=a"}}
-	}
 	if c.chance(50) {
 		c.NodeSets[0].Nodes = append(c.NodeSets[0].Nodes, uint32(n))
 	}
@@ -89,12 +99,14 @@ func (c *cluster) queues() {
 
 func (c *cluster) queue(name, parent, path string, leaf bool) {
 	queue := &apportionv1.Queue{Name: name, Parent: parent, Weight: new(uint32(c.between(1, 3))), CreateTime: int64(c.between(0, 2))}
-	most := 6 * len(c.Nodes)
+	most := 6 * max(len(c.Nodes), 1)
 	if c.chance(50) {
 		queue.Deserved = amounts(c.between(1, most), c.between(0, 2*len(c.Nodes)))
 	}
 	if c.chance(20) {
-		queue.Capability = amounts(c.between(2, most), c.between(1, 3*len(c.Nodes)))
+		queue.Capability = amounts(c.between(2, most), c.between(1, 3*max(len(c.Nodes), 1)))
+	} else if c.chance(8) {
+		queue.Capability = amounts(max(c.between(-most, most), 0), c.between(0, 1))
 	}
 	if leaf && c.chance(15) {
 		queue.Guarantee = amounts(c.between(1, 2), 0)
@@ -139,6 +151,7 @@ func (c *cluster) job(j int) {
 	if waits && c.chance(4) {
 		return
 	}
+	c.ending = !waits && c.chance(12)
 	for g := range c.between(1, 3) {
 		job.Groups = append(job.Groups, c.group(job, g, waits))
 	}
@@ -159,8 +172,8 @@ func (c *cluster) group(job *apportionv1.Job, g int, waits bool) *apportionv1.Ta
 	if waits && c.chance(3) {
 		group.Counts = []*apportionv1.TaskCount{{Count: uint32(c.between(1, 2))}}
 	}
-	if waits && c.chance(3) {
-		group.Unjudged = []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES}
+	if waits && c.chance(8) {
+		group.Unjudged = []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint(c.between(1, 6))}
 	}
 	for k := range c.between(1, 3) {
 		group.Tasks = append(group.Tasks, c.task(fmt.Sprintf("%s-%d-%d", job.GetUid(), g, k), cpu, gpu, waits))
@@ -182,13 +195,16 @@ func (c *cluster) task(uid string, cpu, gpu int, waits bool) *apportionv1.Task {
 	if c.chance(8) {
 		task.Detail.ScheduleTime, task.Detail.Cooldown = new(int64(now-1)), new(int64(c.between(0, 3)))
 	}
+	if len(c.cpu) == 0 {
+		return task
+	}
 	n := c.between(0, len(c.cpu)-1)
 	switch room := c.cpu[n] >= cpu && c.gpu[n] >= gpu; {
 	case room && (!waits || c.chance(8)):
 		c.cpu[n] -= cpu
 		c.gpu[n] -= gpu
 		task.Node, task.Status = new(uint32(n)), apportionv1.TaskStatus_TASK_STATUS_RUNNING
-		if c.chance(15) {
+		if c.ending || c.chance(15) {
 			task.Status = apportionv1.TaskStatus_TASK_STATUS_RELEASING
 		} else if c.chance(5) {
 			task.Status = apportionv1.TaskStatus_TASK_STATUS_BOUND

@@ -118,7 +118,9 @@ func (a *asked) all(remedies bool) {
 		j.compareText(e)
 		j.comparePlans()
 		j.compareChoices()
+		j.compareUnjudged()
 		j.apply()
+		j.advise()
 		j.count()
 		if remedies {
 			j.compareRemedies()
@@ -155,7 +157,7 @@ func (j *job) compareText(listed *apportionv1.Explanation) {
 func (j *job) comparePlans() {
 	now, by := stands(j.explained)
 	place := j.plans[0]
-	if j.explained.GetNeededTasks() == 0 && now == runsNow {
+	if j.explained.GetNeededTasks() == 0 && now != held {
 		// Nothing is to be placed: the job waits to be admitted.
 		return
 	}
@@ -183,6 +185,40 @@ func (j *job) comparePlans() {
 		j.contradicts("explain and forecast disagree", "%s | %s", j.explained.GetText(), f.GetText())
 	}
 }
+
+// compareUnjudged requires that every question names the constraints that none judges, and that none claims to know more.
+func (j *job) compareUnjudged() {
+	unjudged := j.explained.GetUnjudged()
+	now, _ := stands(j.explained)
+	if (len(unjudged) > 0 && now == runsNow) && j.explained.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN {
+		j.contradicts("explain: constraints count as judged", "%s", j.explained.GetText())
+	}
+	if f := j.explained.GetForecast(); f != nil && f.GetOutcome() != apportionv1.ForecastOutcome_FORECAST_OUTCOME_NOT_FORESEEN &&
+		strings.Contains(f.GetText(), notJudged) != (len(unjudged) > 0) {
+		j.contradicts("forecast: constraints count as judged", "%s", f.GetText())
+	}
+	for i, p := range j.plans {
+		if !slices.Equal(p.GetUnjudged(), unjudged) || p.GetMiss() == nil && strings.Contains(p.GetText(), notJudged) != (len(unjudged) > 0) {
+			j.contradicts("plan: constraints count as judged", "%s: %s", means[i], p.GetText())
+		}
+	}
+	if j.explained.GetNeededTasks() == 0 && now != held {
+		return
+	}
+	if offers := slices.ContainsFunc(j.snapshot.GetNodes(), func(n *apportionv1.Node) bool { return n.GetAllocatable() != nil }); offers {
+		return
+	}
+	if now == runsNow {
+		j.contradicts("explain: a job runs without nodes", "%s", j.explained.GetText())
+	}
+	for i, p := range j.plans {
+		if made := p.GetOutcome() == planned[runsNow]; made || i == 0 && (p.GetOutcome() == planned[held]) != (now == held) {
+			j.contradicts("plan and explain differ without nodes", "%s: %s | %s", means[i], p.GetText(), j.explained.GetText())
+		}
+	}
+}
+
+const notJudged = "which are not judged here"
 
 // compareChoices requires that no other choice of as many tasks can be placed where it is proven that there is no plan.
 func (j *job) compareChoices() {
@@ -300,6 +336,16 @@ func (j *job) compareRemedies() {
 	now, by := stands(j.explained)
 	if answer.GetOutcome() == apportionv1.RemedyOutcome_REMEDY_OUTCOME_WAITS_FOR_NOTHING {
 		j.contradicts("remedies: waits for nothing", "%s", j.explained.GetText())
+		return
+	}
+	unjudged := len(j.explained.GetUnjudged()) > 0
+	if !slices.Equal(answer.GetUnjudged(), j.explained.GetUnjudged()) {
+		j.contradicts("remedies: other constraints are not judged", "%v, not %v", answer.GetUnjudged(), j.explained.GetUnjudged())
+	}
+	if unjudged && now == runsNow {
+		if answer.GetCheck() != apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS || answer.GetOutcome() != apportionv1.RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED {
+			j.contradicts("remedies: constraints count as judged", "%s", answer.GetText())
+		}
 		return
 	}
 	if (answer.GetOutcome() == apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW) != (now == runsNow) {

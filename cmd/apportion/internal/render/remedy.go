@@ -34,7 +34,9 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]volcan
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE, apportionv1.RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED:
 		paint = Bad
 	}
-	short := &apportionv1.RemediesAnswer{Job: a.GetJob(), Outcome: a.GetOutcome(), Reasons: a.GetReasons()}
+	short := &apportionv1.RemediesAnswer{
+		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Reasons: a.GetReasons(), Unjudged: a.GetUnjudged(),
+	}
 	for range a.GetRemedies() {
 		short.Remedies = append(short.Remedies, &apportionv1.Remedy{})
 	}

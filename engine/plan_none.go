@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// roomless reports whether it is proven that the nodes have no room for the tasks even without all tasks that may be evicted. What the policy
+// says of evictions does not matter then, so that there is no plan for these tasks. It is what the judge proves with no eviction.
+func (p *planner) roomless() (bool, error) {
+	placement, err := p.placeIn(p.tasks, func(n model.NodeID, row *resource.Row) {
+		p.future(n, row)
+		for _, i := range p.pool.on[p.pool.first[n]:p.pool.first[n+1]] {
+			row.Add(p.view.Request(p.pool.tasks[i]))
+		}
+	})
+	return placement.Outcome == NoPlacement, err
+}
+
+// onlyPlaceable lets no more tasks of each class be chosen than have room on the nodes without all tasks that run there, and reports whether
+// that leaves fewer choices. Those that it takes away have no plan.
+func (p *planner) onlyPlaceable(o *options) bool {
+	v := p.view
+	running := make(map[model.NodeID]*resource.Row)
+	for _, j := range v.Present() {
+		job := v.Jobs.At(j)
+		if j == p.question.Job || v.Account(j).Tasks[model.Running] == 0 {
+			continue
+		}
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			if n := v.NodeOf(t); v.Status(t) == model.Running && n != model.None {
+				row := running[n]
+				if row == nil {
+					made := resource.NewRow(v.Dims.Len())
+					row, running[n] = &made, &made
+				}
+				row.Add(v.Request(t))
+			}
+		}
+	}
+	fewer := false
+	for i := range o.classes {
+		c := &o.classes[i]
+		placement, err := p.placeIn(c.tasks[:c.most], func(n model.NodeID, row *resource.Row) {
+			if p.future(n, row); running[n] != nil {
+				row.Add(*running[n])
+			}
+		})
+		if err == nil && placement.Outcome == NoPlacement {
+			c.most, fewer = placement.Most, true
+		}
+	}
+	return fewer
+}
+
+// placeIn places tasks where nodes have so much room.
+func (p *planner) placeIn(tasks []model.TaskID, room func(model.NodeID, *resource.Row)) (Placement, error) {
+	place := placer{session: p.Session, tasks: tasks, nodes: p.view.NodeOrder, room: room, trials: placementTrials}
+	return place.place()
+}
