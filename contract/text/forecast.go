@@ -25,7 +25,7 @@ func Forecast(names Names, e *apportionv1.Explanation) string {
 		sentences = append(sentences, "The search ended at a bound on its work.")
 	}
 	if len(e.GetUnjudged()) > 0 && f.GetOutcome() != apportionv1.ForecastOutcome_FORECAST_OUTCOME_NOT_FORESEEN {
-		sentences = append(sentences, capital(alsoDepends(e.GetUnjudged())) + ".")
+		sentences = append(sentences, capital(alsoDepends(e.GetUnjudged()))+".")
 	}
 	return visible.Text(strings.Join(sentences, " "))
 }

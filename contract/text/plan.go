@@ -29,7 +29,7 @@ func Plan(names Names, a *apportionv1.PlanAnswer) string {
 		sentences = append(sentences, "The search ended at a bound on its work.")
 	}
 	if len(a.GetUnjudged()) > 0 {
-		sentences = append(sentences, capital(alsoDepends(a.GetUnjudged())) + ".")
+		sentences = append(sentences, capital(alsoDepends(a.GetUnjudged()))+".")
 	}
 	sentences = append(sentences, p.returns()...)
 	return visible.Text(strings.Join(sentences, " "))
