@@ -23,15 +23,17 @@ func (d *Decoder) sumJob(data []byte) bool {
 			return false
 		}
 		i = to
+		// A text that is given twice is unusual: each would have to be UTF-8.
+		once := true
 		switch tag {
 		case tagJobUID:
-			uid = data[from:to]
+			uid, once = data[from:to], uid == nil
 		case tagJobName:
-			name = data[from:to]
+			name, once = data[from:to], name == nil
 		case tagJobNamespace:
-			namespace = data[from:to]
+			namespace, once = data[from:to], namespace == nil
 		case tagJobQueue:
-			queue = data[from:to]
+			queue, once = data[from:to], queue == nil
 		case tagJobPhase:
 			phase = apportionv1.JobPhase(int32(value))
 		case tagJobMinResources:
@@ -44,9 +46,12 @@ func (d *Decoder) sumJob(data []byte) bool {
 				return false
 			}
 		case tagJobCondition:
-			condition = data[from:to]
+			condition, once = data[from:to], condition == nil
 		default:
 			jobNumber(&spec, tag, value)
+		}
+		if !once {
+			return false
 		}
 	}
 	if !d.c.areTexts(uid, name, namespace, queue, condition) {
@@ -99,7 +104,7 @@ func (d *Decoder) sumGroup(data []byte) bool {
 			to = d.sumRun(data, from, to, request)
 			ok = to >= 0
 		case tagGroupRole:
-			role = data[from:to]
+			role, ok = data[from:to], role == nil
 		case tagGroupRequest:
 			// Tasks are booked as they come: their request comes before them.
 			request = d.requestOf(data[from:to])
@@ -110,7 +115,7 @@ func (d *Decoder) sumGroup(data []byte) bool {
 			begun = true
 			ok = d.sumCount(data[from:to], request)
 		case tagGroupNodeSet:
-			set = data[from:to]
+			set, ok = data[from:to], set == nil
 		case tagGroupUnjudged | field.Varint, tagGroupUnjudged | field.Delimited:
 			unjudged, ok = numbers(unjudged, tag, value, data[from:to])
 		}
