@@ -19,15 +19,34 @@ import (
 // Package wire refuses questions about anything else and makes answers without other names; what leaves it passes redact, which knows
 // each field that may be sent, and drops every other one. Snapshots that the caller sent are its own, and not restricted.
 
-// audience is a caller that owns some queues, as a reader of one model.
-type audience struct {
-	*wire.Audience
+// Audience is a caller that owns some queues, as a reader of one model.
+type Audience struct {
+	audience *wire.Audience
+	model    *model.Model
+	own      func(queue string) bool
+}
 
-	model *model.Model
+// NewAudience returns the caller that owns the queues with matching names, and all queues below them.
+func NewAudience(m *model.Model, own func(queue string) bool) *Audience {
+	return &Audience{wire.NewAudience(m, own), m, own}
+}
+
+// Restrict restricts the later answers of a session on the model. Redact completes what this begins.
+func (a *Audience) Restrict(session *wire.Session) { session.Restrict(a.audience) }
+
+// owned returns the names of the caller's queues. An audience of these names is the same.
+func (a *Audience) owned() []string {
+	var names []string
+	for q := range a.model.Queues {
+		if name := a.model.Queues[q].Name; a.model.HasQueue(model.QueueID(q)) && a.own(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // audienceOf returns the audience that the caller of a context is to a snapshot; nil: it may see everything.
-func (s *Server) audienceOf(ctx context.Context, e *entry) *audience {
+func (s *Server) audienceOf(ctx context.Context, e *entry) *Audience {
 	if s.options.Own == nil || !e.ofOthers() {
 		return nil
 	}
@@ -35,7 +54,7 @@ func (s *Server) audienceOf(ctx context.Context, e *entry) *audience {
 	if own == nil {
 		return nil
 	}
-	return &audience{wire.NewAudience(e.model, own), e.model}
+	return NewAudience(e.model, own)
 }
 
 // whole returns a PERMISSION_DENIED if the caller of a context may not do with a snapshot what shows all of it. field is the path of what
@@ -50,12 +69,11 @@ func (s *Server) whole(ctx context.Context, e *entry, field string) error {
 	}
 }
 
-// openFor returns a session on a snapshot that is held, as far as the caller may see it. A restricted session has no observers:
-// its answers cannot be decided again from what observers receive.
+// openFor returns a session on a snapshot that is held, as far as the caller may see it.
 func (s *Server) openFor(ctx context.Context, e *entry, r rule, stop func() bool, seen *record) (opened, error) {
 	a := s.audienceOf(ctx, e)
-	if a != nil {
-		seen.observers = nil
+	if a != nil && len(seen.observers) > 0 {
+		seen.Restricted, seen.Owned = true, a.owned()
 	}
 	seen.Snapshot = e.observed()
 	o, err := s.openCached(e, r, stop)
@@ -70,8 +88,8 @@ func (s *Server) openFor(ctx context.Context, e *entry, r rule, stop func() bool
 }
 
 // restrict makes a session answer for the audience.
-func (a *audience) restrict(o *opened) {
-	o.session.Restrict(a.Audience)
+func (a *Audience) restrict(o *opened) {
+	a.Restrict(o.session)
 	basis := proto.CloneOf(o.basis)
 	basis.Restricted = true
 	a.redact(basis)
@@ -82,18 +100,18 @@ func (a *audience) restrict(o *opened) {
 	}
 }
 
-// answers drops from answers what the audience may not see.
-func (a *audience) answers(answers []*apportionv1.Answer) {
+// Redact drops from answers what the audience may not see.
+func (a *Audience) Redact(answers []*apportionv1.Answer) {
 	for _, answer := range answers {
 		a.redact(answer)
 	}
 }
 
 // redact drops every field that is not in visible, entries about queues and jobs that the audience may not see, and positions of these.
-func (a *audience) redact(m proto.Message) { a.message(m.ProtoReflect()) }
+func (a *Audience) redact(m proto.Message) { a.message(m.ProtoReflect()) }
 
 // message redacts a message, and reports whether any of it may be sent.
-func (a *audience) message(m protoreflect.Message) bool {
+func (a *Audience) message(m protoreflect.Message) bool {
 	fields, known := visible[m.Descriptor().FullName()]
 	if !known || !a.seesEntry(m) {
 		return false
@@ -119,7 +137,7 @@ func (a *audience) message(m protoreflect.Message) bool {
 }
 
 // list keeps the elements of a list that may be sent.
-func (a *audience) list(m protoreflect.Message, f protoreflect.FieldDescriptor, about subject) {
+func (a *Audience) list(m protoreflect.Message, f protoreflect.FieldDescriptor, about subject) {
 	list, kept := m.Mutable(f).List(), 0
 	for i := range list.Len() {
 		element := list.Get(i)
@@ -151,30 +169,30 @@ const (
 )
 
 // sees reports whether a field of an answer may be sent.
-func (a *audience) sees(about subject, v protoreflect.Value) bool {
+func (a *Audience) sees(about subject, v protoreflect.Value) bool {
 	switch about {
 	case aQueue:
-		return a.Shows(model.QueueID(v.Uint()))
+		return a.audience.Shows(model.QueueID(v.Uint()))
 	case aJob:
 		j := v.Uint()
-		return j < uint64(a.model.Jobs.Len()) && a.Owns(a.model.Jobs.At(model.JobID(j)).Queue)
+		return j < uint64(a.model.Jobs.Len()) && a.audience.Owns(a.model.Jobs.At(model.JobID(j)).Queue)
 	case aTask:
 		t := v.Uint()
-		return t < uint64(a.model.Tasks.Len()) && a.model.HasTask(model.TaskID(t)) && a.Owns(a.model.QueueOf(model.TaskID(t)))
+		return t < uint64(a.model.Tasks.Len()) && a.model.HasTask(model.TaskID(t)) && a.audience.Owns(a.model.QueueOf(model.TaskID(t)))
 	case nothing, asItIs:
 	}
 	return true
 }
 
 // seesEntry reports whether a message is about what the audience may see: the queue or job that it is an entry of.
-func (a *audience) seesEntry(m protoreflect.Message) bool {
+func (a *Audience) seesEntry(m protoreflect.Message) bool {
 	switch e := m.Interface().(type) {
 	case *apportionv1.QueueShare:
-		return a.Shows(model.QueueID(e.GetQueue()))
+		return a.audience.Shows(model.QueueID(e.GetQueue()))
 	case *apportionv1.InspectedQueue:
-		return a.Shows(model.QueueID(e.GetQueue()))
+		return a.audience.Shows(model.QueueID(e.GetQueue()))
 	case *apportionv1.QueueStanding:
-		return a.Owns(model.QueueID(e.GetQueue()))
+		return a.audience.Owns(model.QueueID(e.GetQueue()))
 	case *apportionv1.JobShare:
 		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
 	case *apportionv1.Explanation:
@@ -187,7 +205,7 @@ func (a *audience) seesEntry(m protoreflect.Message) bool {
 		return slices.ContainsFunc(e.GetJobs(), func(j uint32) bool { return a.sees(aJob, protoreflect.ValueOfUint64(uint64(j))) })
 	case *apportionv1.LeftOutExplanation:
 		q, ok := a.model.Queue(e.GetLeftOut().GetQueue())
-		return ok && a.Owns(q)
+		return ok && a.audience.Owns(q)
 	}
 	return true
 }

@@ -6,13 +6,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/wire"
 )
 
 // Redact drops from a message what a caller may not see who owns the queues given.
 func Redact(m *model.Model, own func(string) bool, message proto.Message) {
-	a := audience{wire.NewAudience(m, own), m}
-	a.redact(message)
+	NewAudience(m, own).redact(message)
 }
 
 // MessageOf returns the type of a message.

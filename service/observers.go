@@ -69,6 +69,10 @@ type Decision struct {
 	Snapshot   Snapshot
 	// Texts is true if the reasons in the answers have texts.
 	Texts bool
+	// Restricted is true if the caller may see only its own queues, those named by Owned and what is below them, in a snapshot of others.
+	// The answers contain what it was sent.
+	Restricted bool
+	Owned      []string
 	// Basis is nil if the call failed before it was known.
 	Basis *apportionv1.Basis
 	// Answers are in the order of Steps; there are fewer if Err ended the call.

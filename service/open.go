@@ -22,7 +22,7 @@ type opened struct {
 	// release releases the booked memory, or the session.
 	release func()
 	// audience restricts the answers to the parts that the caller may see; nil: the caller may see everything.
-	audience *audience
+	audience *Audience
 }
 
 // memory estimates the memory for opening a session on an input and answering steps in it.

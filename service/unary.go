@@ -107,7 +107,7 @@ func (c *call) decide(
 		o.session.Use(nil)
 		seen.done()
 		if o.audience != nil {
-			o.audience.answers(answers)
+			o.audience.Redact(answers)
 		}
 		if err == nil {
 			err = r.grow(ctx, int64(bytes+o.basis.SizeVT()+fieldBytes), s.outbox.patience)

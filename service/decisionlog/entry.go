@@ -35,6 +35,9 @@ type Entry struct {
 	SnapshotDigest string `json:"snapshot_digest,omitempty"`
 	// Texts is true if the reasons in the answers have texts; for a session it is set in its opening.
 	Texts bool `json:"texts,omitempty"`
+	// Restricted is true if the caller may see only its own queues: Owned, and those below these. The answers contain what it was sent.
+	Restricted bool     `json:"restricted,omitempty"`
+	Owned      []string `json:"owned,omitempty"`
 	// Seconds is the duration of answering the steps.
 	Seconds float64 `json:"seconds"`
 	// Dimensions are the names of the dimension numbers in the answers.

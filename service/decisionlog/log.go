@@ -126,12 +126,16 @@ func (l *Log) Wants(context.Context, string, string) bool {
 // entryBytes is the approximate memory of an entry without its messages.
 const entryBytes = 1 << 10
 
+// nameBytes is the memory of a name without its text.
+const nameBytes = 16
+
 // Observe queues an entry. Expensive work is done later.
 func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	e := &Entry{
 		Time: d.Began, Method: d.Method, Identity: service.IdentityOf(ctx), Scheduler: d.Scheduler, Sent: d.Sent, Batch: d.Batch,
 		End: d.Last, EngineVersion: engine.Version, PolicyName: d.PolicyName, PolicyDigest: d.Basis.GetPolicyDigest(),
 		SnapshotDigest: d.Snapshot.Digest, Texts: d.Texts, Seconds: d.Took.Seconds(),
+		Restricted: d.Restricted, Owned: d.Owned,
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now()
@@ -148,6 +152,9 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	size := int64(entryBytes + d.AnswerBytes)
 	for _, step := range d.Steps {
 		size += int64(proto.Size(step))
+	}
+	for _, name := range d.Owned {
+		size += int64(len(name) + nameBytes)
 	}
 	release := func() {}
 	var data []byte
@@ -341,7 +348,7 @@ func (l *Log) messages(e *Entry, d *service.Decision) (err error) {
 	steps, answers := d.Steps, d.Answers
 	if len(l.mask) > 0 {
 		steps, answers = maskAll(steps, l.mask), maskAll(answers, l.mask)
-		e.Masked, e.Sent = true, nil
+		e.Masked, e.Sent, e.Owned = true, nil, nil
 	}
 	if l.options.Settings.Questions == setting.QuestionsDigest {
 		e.StepsDigest, err = digestOf(steps)

@@ -13,6 +13,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/difference"
+	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/wire"
 	"github.com/apportion/apportion/wire/method"
 )
@@ -171,11 +172,35 @@ func (r *Replayer) Entry(e *Entry) (Outcome, error) {
 	case isOutside(failure):
 		return r.give(e, skipMachine), nil
 	}
-	is, failed := []*apportionv1.Answer(nil), fault
-	if fault == nil {
-		is, failed = method.Ask(session, e.Method, steps)
+	var is []*apportionv1.Answer
+	failed := fault
+	switch {
+	case fault == nil:
+		is, failed = r.ask(session, e, steps)
+	case e.Restricted:
+		failed = wire.AsFault(fault).Silenced()
 	}
 	return Outcome{Differences: r.compare(answers, is, failure, failed)}, nil
+}
+
+// ask answers the steps of an entry as its caller may see them. The caller of a session may see everything.
+func (r *Replayer) ask(session *wire.Session, e *Entry, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	if !e.Restricted || e.Session != "" {
+		return method.Ask(session, e.Method, steps)
+	}
+	m, err := r.Model(e.SnapshotDigest)
+	if err != nil {
+		return nil, err
+	}
+	owned := make(map[string]bool, len(e.Owned))
+	for _, name := range e.Owned {
+		owned[name] = true
+	}
+	audience := service.NewAudience(m, func(queue string) bool { return owned[queue] })
+	audience.Restrict(session)
+	answers, err := method.Ask(session, e.Method, steps)
+	audience.Redact(answers)
+	return answers, err
 }
 
 // give gives up a session because of one of its entries.

@@ -139,9 +139,9 @@ func (s *Shadow) Wants(_ context.Context, _, policyName string) bool {
 	return of && rand.IntN(c.OneIn) == 0 //nolint:gosec // A caller that predicts it gains nothing.
 }
 
-// Observe queues a call.
+// Observe queues a call. Answers to a caller that may see only its own queues are not compared.
 func (s *Shadow) Observe(ctx context.Context, d *service.Decision) {
-	if d.Basis == nil {
+	if d.Basis == nil || d.Restricted {
 		return
 	}
 	j := &job{decision: *d, release: func() {}, identity: service.IdentityOf(ctx), span: trace.SpanContextFromContext(ctx)}

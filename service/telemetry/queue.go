@@ -60,8 +60,11 @@ func (q *Queues) Wants(_ context.Context, method, _ string) bool {
 	return method == "EvaluateShares" || method == "Simulate" || method == "RunSession"
 }
 
-// Observe stores an answer about shares, if it names queues.
+// Observe stores an answer about shares, if it names queues and contains all of them.
 func (q *Queues) Observe(ctx context.Context, d *service.Decision) {
+	if d.Restricted {
+		return
+	}
 	for _, answer := range d.Answers {
 		plugins := answer.GetShares().GetPlugins()
 		if !slices.ContainsFunc(plugins, named) {
