@@ -116,7 +116,7 @@ func (g *judge) judge(j model.JobID, w *waiting) (*Judgement, error) {
 	}
 	admitted := false
 	err := g.tried(func() error {
-		var why policy.Reasons
+		why := policy.Reasons{Every: true}
 		switch admitted = g.Job(j).Enqueue(&why); {
 		case !admitted:
 			d.find(CheckAdmission, Failed, why.List...)
@@ -253,7 +253,7 @@ func (g *judge) queue(d *Judgement) {
 
 // share asks whether the queue may use what the gang needs. The tasks are chosen so that it may, if that is possible.
 func (g *judge) share(d *Judgement, w *waiting, o *options) {
-	var why policy.Reasons
+	why := policy.Reasons{Every: true}
 	if g.Allocatable(w.needed, policy.InSession, &why, nil) {
 		d.find(CheckShare, Passed, why.List...).Amount = g.sum(w.needed)
 		return
@@ -282,7 +282,7 @@ func (g *judge) share(d *Judgement, w *waiting, o *options) {
 		outcome = NotKnown
 	}
 	for _, t := range w.kinds {
-		var alone policy.Reasons
+		alone := policy.Reasons{Every: true}
 		if !g.Allocatable([]model.TaskID{t}, policy.InSession, &alone, nil) {
 			f := d.find(CheckShare, outcome, alone.List...)
 			f.Task, f.Amount = t, g.view.Request(t)

@@ -29,6 +29,9 @@ func (c *cause) input() []string {
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
 		flags = append(flags, "--config", config)
 	}
+	if policy := c.headers["policy"]; policy != "" {
+		flags = append(flags, "--policy", policy)
+	}
 	if moment := c.headers["as-of"]; moment != "" {
 		flags = append(flags, "--as-of", moment)
 	}
@@ -71,6 +74,7 @@ func (c *cause) agrees(t *testing.T) {
 		flags.config = config
 	}
 	flags.asOf = c.headers["as-of"]
+	flags.policy = c.headers["policy"]
 	in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
 	require.NoError(t, err)
 	decider := client.InProcess()

@@ -150,13 +150,21 @@ func advice(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) str
 	var give, less []string
 	giving, leaves, some := true, true, false
 	overcommit := false
-	for _, e := range exceeded(f.GetReasons()) {
-		name := names.Dimension(e.dimension)
-		give = append(give, rounded(name, e.over, math.Ceil)+" "+name)
-		left := rounded(name, e.left, math.Floor)
-		less = append(less, left+" "+name)
-		giving, leaves, some = giving && e.giving, leaves && e.left > 0 && left != "0", some || e.limited
-		overcommit = e.overcommit
+	list := exceeded(f.GetReasons())
+	levels := slices.ContainsFunc(list, func(x excess) bool { return x.queue != list[0].queue })
+	for i, x := range list {
+		name := names.Dimension(x.dimension)
+		amount := rounded(name, x.over, math.Ceil) + " " + name
+		if levels && x.queue >= 0 {
+			amount += " in queue " + names.Queue(uint32(x.queue))
+		}
+		give = append(give, amount)
+		giving, some, overcommit = giving && x.giving, some || x.limited, x.overcommit
+		if bound, first := tightest(list, i); first {
+			left := rounded(name, bound, math.Floor)
+			less = append(less, left+" "+name)
+			leaves = leaves && bound > 0 && left != "0"
+		}
 	}
 	if len(give) == 0 {
 		return ""
@@ -184,16 +192,29 @@ func advice(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) str
 	return ""
 }
 
-// excess is by how much a bound of a dimension is exceeded.
+// tightest returns what the bounds of a dimension leave the job, and whether it is listed for the first time.
+func tightest(list []excess, i int) (left float64, first bool) {
+	left, first = list[i].left, true
+	for k, x := range list {
+		if x.dimension == list[i].dimension {
+			left, first = min(left, x.left), first && k >= i
+		}
+	}
+	return left, first
+}
+
+// excess is by how much a queue exceeds a bound of a dimension.
 type excess struct {
 	dimension uint32
+	// queue is that of the bound, -1 for one of the whole cluster.
+	queue int64
 	// over is what is too much, left what the job may ask for.
 	over, left float64
 	// giving says that the job could have what it asks for if others gave back, limited that the bound is above zero.
 	giving, limited, overcommit bool
 }
 
-// exceeded lists the dimensions whose bounds are exceeded, each with the tightest of its bounds.
+// exceeded lists the dimensions and queues whose bounds are exceeded, each with the tightest of its bounds.
 func exceeded(reasons []*apportionv1.Reason) []excess {
 	var list []excess
 	for _, r := range reasons {
@@ -202,10 +223,14 @@ func exceeded(reasons []*apportionv1.Reason) []excess {
 			continue
 		}
 		overcommit := r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT
-		e := excess{
-			r.GetDimension(), over, r.GetLimit() - r.GetHave(), overcommit || r.GetNeed() <= r.GetLimit(), r.GetLimit() > 0, overcommit,
+		queue := int64(-1)
+		if r.Queue != nil {
+			queue = int64(r.GetQueue())
 		}
-		at := slices.IndexFunc(list, func(known excess) bool { return known.dimension == e.dimension })
+		e := excess{
+			r.GetDimension(), queue, over, r.GetLimit() - r.GetHave(), overcommit || r.GetNeed() <= r.GetLimit(), r.GetLimit() > 0, overcommit,
+		}
+		at := slices.IndexFunc(list, func(known excess) bool { return known.dimension == e.dimension && known.queue == e.queue })
 		if at < 0 {
 			list = append(list, e)
 			continue

@@ -108,7 +108,12 @@ func Because(plugin string, code Code, queue model.QueueID) Reason {
 // Reasons collects reasons. A nil *Reasons collects nothing, at no cost.
 type Reasons struct {
 	List []Reason
+	// Every asks for what exceeds the limits of every queue on the way up, not only of the first that refuses.
+	Every bool
 }
+
+// All reports whether every queue that refuses is to be named.
+func (r *Reasons) All() bool { return r != nil && r.Every }
 
 // Add records a reason.
 func (r *Reasons) Add(reason Reason) {

@@ -10,7 +10,7 @@ import (
 
 // Allocatable reports whether a queue and all its ancestors stay within real capability in every dimension that is asked for, `pods` left
 // out. A session asks for an open queue (the states of ancestors do not count), a simulation only for the numbers. why receives the first
-// account that does not fit, checks all of them.
+// account that does not fit, or all of them if it asks for that; checks receives all.
 func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	if s.refused(why, checks) || !s.admits(q, mode, why, checks) {
 		return false
@@ -18,8 +18,11 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode,
 	fits := true
 	for at := q; at != model.None; at = s.above(at) {
 		if !s.within(at, r.Row, why, checks) {
-			fits, why = false, nil
-			if checks == nil {
+			fits = false
+			if !why.All() {
+				why = nil
+			}
+			if checks == nil && why == nil {
 				break
 			}
 		}
@@ -68,10 +71,14 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	if job.MinResources.Absent() {
 		return policy.Permit
 	}
-	for q := job.Queue; q != model.None; q = s.above(q) {
+	fits := true
+	for q := job.Queue; q != model.None && (fits || why.All()); q = s.above(q) {
 		if !account.Fits(name, q, job.MinResources, s.allocated[q], s.inqueue[q], s.elastic[q], s.realCapability[q], s.v.Dims.Pods(), why) {
-			return policy.Reject
+			fits = false
 		}
+	}
+	if !fits {
+		return policy.Reject
 	}
 	account.InqueueNeed(s.v, j, &s.need)
 	for q := job.Queue; q != model.None; q = s.above(q) {

@@ -35,9 +35,10 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 		if job.MinResources.Absent() {
 			return policy.Permit
 		}
-		if refusal, fits = s.admits(j, p); fits {
+		if s.admits(j, p, why) {
 			return policy.Permit
 		}
+		return policy.Reject
 	}
 	why.Add(refusal)
 	return policy.Reject
@@ -73,20 +74,21 @@ func (s *State) couldRun(j model.JobID) (policy.Reason, bool) {
 	return reason, false
 }
 
-// admits compares a job's minimum with the total and the limits.
-func (s *State) admits(j model.JobID, p place) (policy.Reason, bool) {
+// admits compares a job's minimum with the total and the limits. why gets the first limit that it exceeds, or all if it asks for that.
+func (s *State) admits(j model.JobID, p place, why *policy.Reasons) bool {
 	minimum := s.scratch.asked
 	s.minimumOf(j, minimum)
 	for _, d := range s.dims {
 		if minimum[d] > s.total(d) {
-			return policy.Reason{
+			why.Add(policy.Reason{
 				Plugin: name, Code: policy.AboveTotal, Queue: s.v.Jobs.At(j).Queue, Dimension: d,
 				Need: float64(minimum[d]), Limit: float64(s.total(d)),
-			}, false
+			})
+			return false
 		}
 	}
 	s.openInqueue()
-	own := s.inqueue.jobs[j]
+	own, fits := s.inqueue.jobs[j], true
 	for a := p; a != none; a = s.tree.parent[a] {
 		for _, d := range s.dims {
 			have := s.row(s.accounts.held, a)[d] + s.row(s.inqueue.lacked, a)[d]
@@ -94,14 +96,14 @@ func (s *State) admits(j model.JobID, p place) (policy.Reason, bool) {
 				have -= own.lack[d]
 			}
 			if limit := s.limits[a].capability[d]; minimum[d] > 0 && limit != unlimited && have+minimum[d] > limit {
-				return policy.Reason{
-					Plugin: name, Code: policy.AboveLimit, Queue: s.tree.queue[a], Dimension: d,
-					Have: float64(have), Need: float64(minimum[d]), Limit: float64(limit),
-				}, false
+				why.Add(s.aboveLimit(a, d, have, minimum[d]))
+				if fits = false; !why.All() {
+					return false
+				}
 			}
 		}
 	}
-	return policy.Reason{}, true
+	return fits
 }
 
 func (s *State) minimumOf(j model.JobID, minimum []int64) {

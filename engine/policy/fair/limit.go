@@ -1,6 +1,9 @@
 package fair
 
-import "github.com/apportion/apportion/engine/resource"
+import (
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
 
 // limit holds the settings of a queue for one place, per dimension.
 type limit struct {
@@ -51,4 +54,24 @@ func (s *State) exceeded(p place, amount []int64, positive resource.Mask) (place
 		}
 	}
 	return none, -1
+}
+
+// aboveLimits adds a reason for every capability on the way up that an amount would exceed.
+func (s *State) aboveLimits(p place, amount []int64, positive resource.Mask, why *policy.Reasons) {
+	for a := p; a != none; a = s.tree.parent[a] {
+		held, limited := s.row(s.accounts.held, a), s.limits[a].limited&positive
+		for _, d := range s.dims {
+			if limited.Has(d) && held[d]+amount[d] > s.limits[a].capability[d] {
+				why.Add(s.aboveLimit(a, d, held[d], amount[d]))
+			}
+		}
+	}
+}
+
+// aboveLimit compares what a queue has and what it is asked for with its capability.
+func (s *State) aboveLimit(a place, d int, have, need int64) policy.Reason {
+	return policy.Reason{
+		Plugin: name, Code: policy.AboveLimit, Queue: s.tree.queue[a], Dimension: d,
+		Have: float64(have), Need: float64(need), Limit: float64(s.limits[a].capability[d]),
+	}
 }

@@ -23,8 +23,13 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode,
 		return false
 	}
 	amount := s.scratch.asked
-	reason, permitted := s.permit(p, amount, s.sum(r.Tasks, amount))
-	why.Add(reason)
+	positive := s.sum(r.Tasks, amount)
+	reason, permitted := s.permit(p, amount, positive)
+	if reason.Code == policy.AboveLimit && why.All() {
+		s.aboveLimits(p, amount, positive, why)
+	} else {
+		why.Add(reason)
+	}
 	checks.Add(model.None, permitted, reason)
 	return permitted
 }
@@ -48,10 +53,7 @@ func (s *State) serving(q model.QueueID) (place, policy.Reason) {
 func (s *State) permit(p place, amount []int64, positive resource.Mask) (policy.Reason, bool) {
 	q := s.tree.queue[p]
 	if a, d := s.exceeded(p, amount, positive); a != none {
-		return policy.Reason{
-			Plugin: name, Code: policy.AboveLimit, Queue: s.tree.queue[a], Dimension: d,
-			Have: float64(s.row(s.accounts.held, a)[d]), Need: float64(amount[d]), Limit: float64(s.limits[a].capability[d]),
-		}, false
+		return s.aboveLimit(a, d, s.row(s.accounts.held, a)[d], amount[d]), false
 	}
 	s.settle()
 	beyond := s.unentitled(p, 2, amount, positive)
