@@ -70,6 +70,28 @@ var bookedShapes = []bookedShape{
 	{name: "many jobs", count: 20, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 10, 1000, 1) }},
 	{name: "many tasks", count: 20, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 1, 10, 1000) }},
 	{name: "standard", count: 40, make: func(i int) *apportionv1.Snapshot { return cluster(i, 2, 100, 20, 100, 10) }},
+	{name: "counts", count: 20, make: func(i int) *apportionv1.Snapshot {
+		s := cluster(i, 0, 1, 1, 1, 1)
+		for range 5000 {
+			s.Jobs[0].Groups[0].Counts = append(s.Jobs[0].Groups[0].Counts, &apportionv1.TaskCount{Count: 1})
+		}
+		return s
+	}},
+	{name: "node groups of queues", count: 20, make: func(i int) *apportionv1.Snapshot {
+		s, terms := cluster(i, 0, 1, 1, 1, 1), &apportionv1.NodeGroupTerms{}
+		for n := range 5000 {
+			terms.Required = append(terms.Required, fmt.Sprintf("group-%d", n))
+		}
+		s.Queues[0].NodeGroupAffinity = &apportionv1.NodeGroupAffinity{Affinity: terms}
+		return s
+	}},
+	{name: "left out", count: 20, make: func(i int) *apportionv1.Snapshot {
+		s := cluster(i, 0, 1, 1, 1, 1)
+		for n := range 2000 {
+			s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB, Name: fmt.Sprintf("pod-%d", n)})
+		}
+		return s
+	}},
 	{name: "long names", count: 100, make: func(i int) *apportionv1.Snapshot {
 		s := cluster(i, 0, 10, 10, 0, 0)
 		for _, n := range s.GetNodes() {

@@ -57,6 +57,8 @@ const (
 	tagSnapshotNodeSet   = 8<<3 | field.Delimited
 	tagSnapshotLeftOut   = 20<<3 | field.Delimited
 
+	tagQueueAffinity = 10<<3 | field.Delimited
+
 	tagJobUID           = 1<<3 | field.Delimited
 	tagJobName          = 2<<3 | field.Delimited
 	tagJobNamespace     = 3<<3 | field.Delimited

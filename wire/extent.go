@@ -55,15 +55,22 @@ func (e *Extent) ask(p *apportionv1.Policy) {
 func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	z := Size{
 		Bytes: bytes, Dimensions: int64(len(s.GetDimensions())), Nodes: int64(len(s.GetNodes())), NodeSets: int64(len(s.GetNodeSets())),
-		Queues: int64(len(s.GetQueues())), Jobs: int64(len(s.GetJobs())),
+		Queues: int64(len(s.GetQueues())), Jobs: int64(len(s.GetJobs())), LeftOut: int64(len(s.GetLeftOut())),
 	}
 	for _, set := range s.GetNodeSets() {
 		z.NodeSetBytes += 5 * int64(len(set.GetNodes()))
+	}
+	for _, queue := range s.GetQueues() {
+		a := queue.GetNodeGroupAffinity()
+		for _, terms := range []*apportionv1.NodeGroupTerms{a.GetAffinity(), a.GetAntiAffinity()} {
+			z.Terms += int64(len(terms.GetRequired()) + len(terms.GetPreferred()))
+		}
 	}
 	for _, job := range s.GetJobs() {
 		z.Groups += int64(len(job.GetGroups()))
 		for _, group := range job.GetGroups() {
 			z.Tasks += int64(len(group.GetTasks()))
+			z.Counts += int64(len(group.GetCounts()))
 		}
 	}
 	return z

@@ -58,6 +58,8 @@ type Size struct {
 	NodeSetBytes int64
 	// Updates counts the entities that a Change removes, and the tasks that it updates.
 	Updates int64
+	// Counts are the counts of tasks in groups, Terms the node groups that the affinities of queues list, and LeftOut what is left out.
+	Counts, Terms, LeftOut int64
 	// TaskBytes is the size of the tasks that are listed one by one.
 	TaskBytes int64
 
@@ -132,6 +134,9 @@ func (z *Size) add(s *Size, at int) {
 	z.Groups += s.Groups
 	z.Tasks += s.Tasks
 	z.Updates += s.Updates
+	z.Counts += s.Counts
+	z.Terms += s.Terms
+	z.LeftOut += s.LeftOut
 	z.TaskBytes += s.TaskBytes
 }
 
@@ -161,6 +166,9 @@ func measureAlone(data []byte, n int) Size {
 			size.Nodes++
 		case tagSnapshotQueue:
 			size.Queues++
+			size.queue(data[from:to])
+		case tagSnapshotLeftOut:
+			size.LeftOut++
 		case tagSnapshotNodeSet:
 			size.NodeSets++
 			size.NodeSetBytes += int64(to - from)
@@ -194,13 +202,32 @@ func (z *Size) job(b []byte) {
 	}
 }
 
+// queue counts the terms of a queue, which lie in two lists of its affinity and two of its anti-affinity.
+func (z *Size) queue(b []byte) {
+	const required, preferred = 1<<3 | field.Delimited, 2<<3 | field.Delimited
+	field.Each(b, tagQueueAffinity, func(affinity []byte) bool {
+		for _, sign := range [...]uint32{required, preferred} {
+			field.Each(affinity, sign, func(terms []byte) bool {
+				for _, list := range [...]uint32{required, preferred} {
+					field.Each(terms, list, func([]byte) bool { z.Terms++; return true })
+				}
+				return true
+			})
+		}
+		return true
+	})
+}
+
 func (z *Size) group(b []byte) {
 	for i := 0; i < len(b); {
 		tag, _, from, to := field.At(b, i)
 		if to < 0 {
 			return
 		}
-		if i = to; tag == tagGroupTask {
+		switch i = to; tag {
+		case tagGroupCount:
+			z.Counts++
+		case tagGroupTask:
 			end, more := afterShort(b, to, tagGroupTask)
 			i = end
 			z.Tasks += int64(1 + more)
@@ -240,11 +267,15 @@ func (z Size) Memory() int64 {
 	// A node has its amounts, what its tasks use, and what they leave.
 	rows := 4*z.Nodes + 40*z.Queues + 10*z.Jobs + z.Groups
 	const indexEntry = 32
+	// Lists that grow as they are read take several times what they hold at the end.
+	// A term is also kept in the tables of node_group.
+	const growing, termBytes = 6, 320
 	// A node of a set is written in a byte at least; it is kept in 4 bytes here and as many in the decoder.
 	return z.Bytes + rows*row + (sizeOf[model.NodeSet](1)+64)*z.NodeSets + 8*z.NodeSetBytes +
 		(sizeOf[model.Node](1)+indexEntry)*z.Nodes + (sizeOf[model.Queue](1)+indexEntry)*z.Queues +
 		(sizeOf[model.Job](1)+2*sizeOf[model.Account](1)+256)*z.Jobs + (sizeOf[model.Group](1)+128)*z.Groups +
-		(sizeOf[model.Task](1)+sizeOf[model.Detail](1)+40)*z.Tasks
+		(sizeOf[model.Task](1)+sizeOf[model.Detail](1)+40)*z.Tasks +
+		growing*(sizeOf[model.Count](1)*z.Counts+sizeOf[model.LeftOut](1)*z.LeftOut) + termBytes*z.Terms
 }
 
 // MeasureSteps counts the steps in the field with this number of an encoded message, and the contents of the jobs that they add, without

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -121,7 +122,17 @@ func hostile() map[string]*apportionv1.Snapshot {
 	for range 50_000 {
 		tasks.Jobs[0].Groups[0].Tasks = append(tasks.Jobs[0].Groups[0].Tasks, &apportionv1.Task{})
 	}
+	counts, terms, out := jobs(1, nil), queues(0, nil), queues(0, nil)
+	group, list := &apportionv1.TaskGroup{}, &apportionv1.NodeGroupTerms{}
+	for i := range 50_000 {
+		group.Counts = append(group.Counts, &apportionv1.TaskCount{Count: 1})
+		list.Required = append(list.Required, strconv.Itoa(i))
+		out.LeftOut = append(out.LeftOut, &apportionv1.LeftOut{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB})
+	}
+	counts.Jobs[0].Groups = []*apportionv1.TaskGroup{group}
+	terms.Queues[1].NodeGroupAffinity = &apportionv1.NodeGroupAffinity{AntiAffinity: list}
 	return map[string]*apportionv1.Snapshot{
+		"counts of tasks": counts, "node groups of a queue": terms, "left out": out,
 		"nodes of 64 dimensions": nodes(5000, dimensions), "nodes without more dimensions": nodes(20_000, nil),
 		"queues of 64 dimensions": queues(1000, dimensions), "queues without more dimensions": queues(10_000, nil),
 		"jobs of 64 dimensions": jobs(2000, dimensions), "jobs without more dimensions": jobs(20_000, nil),
@@ -151,6 +162,46 @@ func TestASnapshotTakesNoMoreThanIsBookedForIt(t *testing.T) {
 			t.Logf("%-31s %4d times its bytes, booked %4d times", name, took/int64(len(data)), size.Memory()/int64(len(data)))
 		}
 	}
+}
+
+// TestEveryListOfASnapshotIsBooked makes every list of messages and texts longer, and requires that more is booked than its bytes. Lists of
+// numbers are short, as no number may occur twice, but for those of node sets.
+func TestEveryListOfASnapshotIsBooked(t *testing.T) {
+	var walk func(m protoreflect.Message, path string, whole proto.Message)
+	booked := func(s proto.Message) int64 {
+		data, err := proto.Marshal(s)
+		require.NoError(t, err)
+		return wire.Measure(data).Memory() - int64(len(data))
+	}
+	lists := 0
+	walk = func(m protoreflect.Message, path string, whole proto.Message) {
+		fields := m.Descriptor().Fields()
+		for i := range fields.Len() {
+			f := fields.Get(i)
+			path := path + "." + string(f.Name())
+			switch {
+			case f.IsList() && (f.Message() != nil || f.Kind() == protoreflect.StringKind):
+				lists++
+				list, before := m.Mutable(f).List(), int64(0)
+				for n := range 101 {
+					if list.Append(list.NewElement()); n == 0 {
+						before = booked(whole)
+					}
+				}
+				require.GreaterOrEqual(t, booked(whole)-before, int64(100*16), path)
+				list.Truncate(1)
+				if f.Message() != nil {
+					walk(list.Get(0).Message(), path, whole)
+				}
+			case f.Message() != nil && !f.IsList():
+				walk(m.Mutable(f).Message(), path, whole)
+			}
+		}
+	}
+	// Dimensions make the rows of a node longer.
+	s := &apportionv1.Snapshot{Nodes: []*apportionv1.Node{{}, {}}}
+	walk(s.ProtoReflect(), "snapshot", s)
+	require.Greater(t, lists, 10)
 }
 
 func TestTheSizeOfADecodedSnapshotIsThatOfItsBytes(t *testing.T) {

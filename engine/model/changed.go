@@ -347,6 +347,18 @@ func (b *Builder) checkQueues(r *result) {
 	}
 }
 
+// ownTerms returns the memory of the lists of node groups that queues do not share with those of the base.
+func ownTerms(m, base *Model) int {
+	const term = 16
+	n := 0
+	for q := range m.Queues {
+		if a := m.Queues[q].Affinity; q >= len(base.Queues) || a != base.Queues[q].Affinity {
+			n += a.Len()
+		}
+	}
+	return n * term
+}
+
 // own counts the parts that the result does not share with the base.
 func (b *Builder) own(r *result) *Own {
 	m, base, c := r.Model, r.base, b.change
@@ -375,6 +387,7 @@ func (b *Builder) own(r *result) *Own {
 	}
 	if c.ownQueues {
 		o.Queues = len(m.Queues)
+		o.Bytes += ownTerms(m, base)
 	}
 	if len(r.fresh)+len(c.jobsGone) > 0 {
 		o.Order = len(m.JobOrder)

@@ -89,9 +89,25 @@ type Terms struct {
 	Required, Preferred []string
 }
 
+// Len returns the number of groups that are listed.
+func (t *Terms) Len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.Required) + len(t.Preferred)
+}
+
 // NodeAffinity binds a queue to groups of nodes; nil terms are absent.
 type NodeAffinity struct {
 	Affinity, AntiAffinity *Terms
+}
+
+// Len returns the number of terms.
+func (a *NodeAffinity) Len() int {
+	if a == nil {
+		return 0
+	}
+	return a.Affinity.Len() + a.AntiAffinity.Len()
 }
 
 // Hierarchy is a queue's place in the tree of hierarchical DRF.
