@@ -21,8 +21,8 @@ import (
 // A process that is stopped and a link that is cut keep their connections open, and calls wait there. The pings of gRPC find that after
 // more than ten seconds, the least that grpc-go allows. A Client of several replicas asks one that sends nothing while calls wait for its
 // health, and closes the connection if nothing comes. gRPC then ends its calls with UNAVAILABLE and sends later ones to the other replicas,
-// and the client repeats calls and moves sessions as after the loss of a replica. A replica that is merely slow answers about its health, so
-// that no question is asked twice because its answer takes long.
+// and the client repeats calls and moves sessions as after the loss of a replica. A replica that is merely slow answers about its health,
+// so that no question is asked twice because its answer takes long.
 const (
 	// silence is the time without data while calls wait after which a replica is asked for its health, and proof the time that it has to
 	// send anything.

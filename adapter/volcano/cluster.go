@@ -119,9 +119,8 @@ func (r *reader) placePods(jobs map[identity]*job) {
 			continue
 		}
 		if j := jobs[group]; j != nil && p.group != "" {
-			if uid := p.task.GetUid(); r.lenient && uids[uid] {
-				r.leave(podKind, p.namespace, p.task.GetName(), p.written, "the uid %q is that of another pod", uid).missing = p
-			} else {
+			uid := p.task.GetUid()
+			if !r.lenient || !uids[uid] {
 				if placed {
 					p.task.Node = &node
 				}
@@ -129,6 +128,7 @@ func (r *reader) placePods(jobs map[identity]*job) {
 				j.add(p)
 				continue
 			}
+			r.leave(podKind, p.namespace, p.task.GetName(), p.written, "the uid %q is that of another pod", uid).missing = p
 		}
 		if p.group != "" && !groups[group] {
 			orphans = append(orphans, p)

@@ -161,6 +161,7 @@ func TestHostileObjectsChangeNothingForTheOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := rapid.SampledFrom([]wire.Limits{limits(), short}).Draw(t, "limits")
 		o, replaced := all[l], map[string]func(){}
+		var restore []func()
 		for range rapid.IntRange(1, 12).Draw(t, "hostile") {
 			kind := rapid.SampledFrom(kinds).Draw(t, "kind")
 			key := rapid.SampledFrom(slices.Sorted(maps.Keys(sample[kind]))).Draw(t, "key")
@@ -168,8 +169,13 @@ func TestHostileObjectsChangeNothingForTheOthers(t *testing.T) {
 			o.Put(readObject(t, o, kind, with(t, sample[kind][key], how.field, how.value)))
 			original := readObject(t, o, kind, sample[kind][key])
 			replaced[kind.Name+key] = func() { o.Remove(original) }
-			defer o.Put(original)
+			restore = append(restore, func() { o.Put(original) })
 		}
+		defer func() {
+			for _, put := range restore {
+				put()
+			}
+		}()
 		cluster, err := o.Cluster(volcano.WithAsOf(time.Unix(1, 0)))
 		require.NoError(t, err)
 		require.Len(t, cluster.Faulty, len(replaced), "%v", cluster.Faulty)

@@ -40,13 +40,13 @@ var attacks = []attack{
 	{"overload", "large calls come at ten times the rate that one processor can answer",
 		"goodput at least 90 % of the peak, memory within its bound", overloaded},
 	{"explain", "200 callers of the Go client ask why 2,000 jobs wait",
-		"at least 90 % of the answers of 8 callers, no connection closed; a small caller p50 at most 1.5, p99 at most 3 times idle",
+		"at least 90 % of the answers of 8 callers, no connection closed; small calls p50 at most 1.5, p99 at most 3 times idle",
 		explaining},
 	{"tokenless", "calls without a token from the address of good callers", "0 failed calls of those during and after", tokenless},
 	{"unread", "answers of 32 MB are never read", "0 failed calls of another caller, at most 2,560 MiB", besides(unreadAnswers, 2560)},
 	{"watches", "40,000 health watches", "0 failed calls of another caller, at most 256 MiB", besides(watches, 256)},
 	{"resets", "200,000 calls are reset at once", "0 failed calls of another caller, at most 256 MiB", besides(resets, 256)},
-	{"connections", "10,000 connections without a call", "0 failed calls of another caller, at most 512 MiB", besides(idleConnections, 512)},
+	{"connections", "10,000 idle connections", "0 failed calls of another caller, at most 512 MiB", besides(idleConnections, 512)},
 	{"freeze", "one of three replicas is stopped by SIGSTOP", "0 failed calls within 3 s, throughput at least 60 % after 5 s", frozen},
 	{"objects", "hostile objects of tenants in the objects of a cluster", "the others are read, and what is left out is named",
 		tested("Hostile|Faulty|LeftOut|Displace", "./adapter/volcano", "./cmd/apportion/internal/cluster")},
@@ -133,7 +133,7 @@ func besides(attack play, most int64) func(context.Context, target) (finding, er
 		}
 		defer end()
 		var out outcome
-		good, err := beside(ctx, server.Address, goodHost, func() error {
+		good, err := beside(ctx, server.Address, func() error {
 			attacking, stop := context.WithCancel(ctx)
 			defer stop()
 			var err error

@@ -20,12 +20,12 @@ func (b *bystander) made() int {
 }
 
 // beside makes small calls from an address of the loopback network, and some on new connections, until do returns.
-func beside(ctx context.Context, server string, host int, do func() error) (*bystander, error) {
+func beside(ctx context.Context, server string, do func() error) (*bystander, error) {
 	small, err := smallQuestion()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dial(server, host)
+	conn, err := dial(server, goodHost)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func beside(ctx context.Context, server string, host int, do func() error) (*bys
 	}
 	repeat(10*time.Millisecond, &b.calls, func() error { return ask(conn) })
 	repeat(200*time.Millisecond, &b.fresh, func() error {
-		conn, err := dial(server, host)
+		conn, err := dial(server, goodHost)
 		if err != nil {
 			return err
 		}

@@ -42,9 +42,9 @@ func explaining(ctx context.Context, t target) (f finding, err error) {
 	var otherErr error
 	var asking sync.WaitGroup
 	done := make(chan struct{})
-	wait := func() error { <-done; return nil }
-	asking.Go(func() { other, otherErr = beside(ctx, idle.Address, goodHost, wait) })
-	small, err := beside(ctx, server.Address, goodHost, func() error {
+	wait := func() error { <-done; return ctx.Err() }
+	asking.Go(func() { other, otherErr = beside(ctx, idle.Address, wait) })
+	small, err := beside(ctx, server.Address, func() error {
 		defer close(done)
 		for range scaled(3, t.scale) {
 			peak, err := explanations(ctx, asked, in, few, span)

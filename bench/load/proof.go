@@ -57,7 +57,10 @@ func tested(names string, packages ...string) func(context.Context, target) (fin
 		out, failed := command.Output()
 		passed := 0
 		for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
-			var event struct{ Action, Test string }
+			var event struct {
+				Action string `json:"Action"`
+				Test   string `json:"Test"`
+			}
 			if err := decoder.Decode(&event); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
@@ -145,12 +148,12 @@ func tokenless(ctx context.Context, t target) (f finding, err error) {
 		time.Sleep(2 * settle)
 		return nil
 	}
-	good, err := beside(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+fields["token"]), server.Address, goodHost, flood)
+	good, err := beside(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+fields["token"]), server.Address, flood)
 	if err != nil {
 		return f, err
 	}
 	failed := good.calls.failed + good.fresh.failed
-	f.measured = fmt.Sprintf("%d calls without a token in %v; %d of %d calls of good callers failed", sent.Load(), span, failed, good.made())
+	f.measured = fmt.Sprintf("%d calls without a token in %v; %d of %d good calls failed", sent.Load(), span, failed, good.made())
 	f.held = failed == 0
 	return f, nil
 }

@@ -207,27 +207,38 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 		}
 		loaded.Snapshot, loaded.file = snapshot, f.snapshot
 	} else {
-		progress, end := showReading(s.err, sources)
-		cluster, err := volcano.ReadManifests(sources, append(f.options(moment, given), progress...)...)
-		end()
-		if err != nil {
-			return nil, perhapsSnapshot(err, sources)
-		}
-		missing, err := emptiness(sources, cluster)
+		cluster, missing, err := f.manifests(s, sources, f.options(moment, given))
 		if err != nil {
 			return nil, err
-		}
-		of := cluster.Snapshot
-		if nothing := len(of.GetQueues())+len(of.GetNodes())+len(of.GetJobs()) == 0; nothing || f.own != "" {
-			if err := cluster.Fault(f.own); err != nil {
-				return nil, perhapsSnapshot(err, sources)
-			}
 		}
 		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
 		loaded.warnings = slices.Concat(leftOut(cluster), f.unread, cluster.Warnings, missing, warnings)
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, nil
+}
+
+// manifests returns the cluster of manifests, and warnings about kinds of objects that they lack.
+func (f *inputFlags) manifests(s streams, sources []volcano.Source, options []volcano.Option) (
+	*volcano.Cluster, []*apportionv1.Warning, error,
+) {
+	progress, end := showReading(s.err, sources)
+	cluster, err := volcano.ReadManifests(sources, append(options, progress...)...)
+	end()
+	if err != nil {
+		return nil, nil, perhapsSnapshot(err, sources)
+	}
+	missing, err := emptiness(sources, cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	of := cluster.Snapshot
+	if nothing := len(of.GetQueues())+len(of.GetNodes())+len(of.GetJobs()) == 0; nothing || f.own != "" {
+		if err := cluster.Fault(f.own); err != nil {
+			return nil, nil, perhapsSnapshot(err, sources)
+		}
+	}
+	return cluster, missing, nil
 }
 
 // leftOut returns warnings that name the first objects that are left out, and count the others.

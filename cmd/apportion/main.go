@@ -18,6 +18,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -119,7 +120,7 @@ func unquoted(text string) string {
 func exitCode(err error) int {
 	st, ok := status.FromError(err)
 	if !ok {
-		if errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, cluster.ErrUnavailable) {
 			return exitService
 		}
 		return exitUsage

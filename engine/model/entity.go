@@ -229,8 +229,8 @@ type Node struct {
 // LeftOutCause is the reason why a job or a pod is not considered. The values are those of the contract's LeftOutCause.
 type LeftOutCause uint8
 
-// LeftOut is a job or a waiting pod of the cluster that its scheduler does not consider, or an object that the snapshot cannot hold. It does
-// not affect decisions.
+// LeftOut is a job or a waiting pod of the cluster that its scheduler does not consider, or an object that the snapshot cannot hold. It
+// does not affect decisions.
 type LeftOut struct {
 	Cause           LeftOutCause
 	Namespace, Name string

@@ -228,8 +228,13 @@ function Missing({ view, fault }: { view: SnapshotViewJson | undefined; fault: F
     return null;
   }
   const faults = (view.kinds ?? []).filter((k) => k.read !== true || (k.fault ?? "") !== "");
-  const kinds = faults.map((k) => `${k.resource ?? ""}: ${k.fault === undefined || k.fault === "" ? "not read yet" : k.fault}`);
-  return <p class="head-note" role="status"><span class="pill bad">not complete</span> {kinds.join("; ")}</p>;
+  const kinds = new Map<string, string[]>();
+  for (const k of faults) {
+    const why = k.fault === undefined || k.fault === "" ? "not read yet" : k.fault;
+    kinds.set(why, [...kinds.get(why) ?? [], k.resource ?? ""]);
+  }
+  const sentences = kinds.size === 0 ? ["the newest state could not become a version"] : [...kinds].map(([why, of]) => `${of.join(", ")}: ${why}`);
+  return <p class="head-note" role="status"><span class="pill bad">not complete</span> {sentences.join("; ")}</p>;
 }
 
 const schemes = ["system", "light", "dark"] as const;

@@ -15,13 +15,13 @@ const (
 	smaller = 8
 )
 
-// tooLarge is the error for a body that exceeds its bound.
-type tooLarge struct {
+// sizeError is the error for a body that exceeds its bound.
+type sizeError struct {
 	what  string
 	bytes int64
 }
 
-func (e *tooLarge) Error() string {
+func (e *sizeError) Error() string {
 	return fmt.Sprintf("the API server sends more than %d MiB as %s", e.bytes>>20, e.what)
 }
 
@@ -30,7 +30,7 @@ type bounded struct {
 	io.ReadCloser
 
 	left  int64
-	fault *tooLarge
+	fault *sizeError
 }
 
 // Read reads up to the bound.
@@ -52,14 +52,14 @@ func (b bounding) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || response.StatusCode == http.StatusOK && request.URL.Query().Get("watch") != "" {
 		return response, err
 	}
-	fault := &tooLarge{"the response to " + request.URL.Path, maxPage}
+	fault := &sizeError{"the response to " + request.URL.Path, maxPage}
 	response.Body = &bounded{response.Body, maxPage + 1, fault}
 	return response, nil
 }
 
 // fewer returns the number of objects to ask for after an error of a page; false: it was not too large, or had one object already.
 func fewer(err error, objects int64) (int64, bool) {
-	if _, large := errors.AsType[*tooLarge](err); !large || objects == 1 {
+	if _, large := errors.AsType[*sizeError](err); !large || objects == 1 {
 		return objects, false
 	}
 	if objects == 0 {

@@ -49,7 +49,7 @@ func TestAResponseThatGrowsWhenDecompressedIsRefused(t *testing.T) {
 }
 
 func TestAnEventOfAWatchIsBounded(t *testing.T) {
-	body := &bounded{http.NoBody, 0, &tooLarge{"one event", maxEvent}}
+	body := &bounded{http.NoBody, 0, &sizeError{"one event", maxEvent}}
 	_, err := body.Read(make([]byte, 1))
 	require.EqualError(t, err, "the API server sends more than 16 MiB as one event")
 	require.True(t, strings.HasPrefix(reason(err), "the API server"))

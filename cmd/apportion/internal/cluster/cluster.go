@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 
@@ -169,7 +170,29 @@ func (r *reader) kind(ctx context.Context, name string, list resource) error {
 		r.note(fmt.Sprintf("%s may not be read and are left out: %s", name, reason(err)))
 		return nil
 	}
+	if unreachable(err) || failed(err) {
+		return fmt.Errorf("%w%s", ErrUnavailable, reason(err))
+	}
 	return fmt.Errorf("%s: %s", name, reason(err))
+}
+
+// ErrUnavailable is wrapped by errors of an API server that cannot be reached or fails. It has no text of its own.
+var ErrUnavailable = errors.New("")
+
+// unreachable reports whether no response of the API server arrived.
+func unreachable(err error) bool {
+	call, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return false
+	}
+	_, large := errors.AsType[*sizeError](err)
+	return !large && !errors.Is(call, context.Canceled)
+}
+
+// failed reports whether the API server answered that it cannot answer now.
+func failed(err error) bool {
+	said, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && (said.ErrStatus.Code >= http.StatusInternalServerError || said.ErrStatus.Code == http.StatusTooManyRequests)
 }
 
 func (r *reader) note(sentence string) {
@@ -183,8 +206,11 @@ func reason(err error) string {
 	if said, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return said.ErrStatus.Message
 	}
-	if large, ok := errors.AsType[*tooLarge](err); ok {
+	if large, ok := errors.AsType[*sizeError](err); ok {
 		return large.Error()
+	}
+	if call, ok := errors.AsType[*url.Error](err); ok && unreachable(err) {
+		return "the API server cannot be reached: " + call.Err.Error()
 	}
 	return err.Error()
 }

@@ -152,5 +152,16 @@ func TestAServerThatDoesNotAnswerIsAFault(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	_, err := flags(t, s.URL).Read(t.Context())
-	require.ErrorContains(t, err, "connection refused")
+	require.ErrorIs(t, err, cluster.ErrUnavailable)
+	require.ErrorContains(t, err, "the API server cannot be reached: dial tcp")
+	require.NotContains(t, err.Error(), s.URL)
+}
+
+func TestAServerThatFailsIsUnavailable(t *testing.T) {
+	list := server(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+		status(w, http.StatusServiceUnavailable, "ServiceUnavailable", "etcd is away")
+	})
+	_, err := list.Read(t.Context())
+	require.ErrorIs(t, err, cluster.ErrUnavailable)
+	require.ErrorContains(t, err, "etcd is away")
 }

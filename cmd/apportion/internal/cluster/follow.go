@@ -49,6 +49,8 @@ type Follower struct {
 	states  []*kindState
 
 	mutex sync.Mutex
+	// away contains the kinds whose last request did not reach the API server.
+	away map[string]bool
 	// faults contains the last logged reasons why objects were left out or no version could be built.
 	faults string
 	// stuck is true if the newest state could not be made a version.
@@ -74,7 +76,7 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	// The states of the kinds report the errors that client-go would log.
 	klog.SetLogger(klog.Logger{})
 	objects := volcano.NewObjects(volcano.WithLimits(o.Limits), volcano.WithClusterLabel(o.Label))
-	f := &Follower{options: o, client: client, objects: objects, pace: newPace(o.Interval)}
+	f := &Follower{options: o, client: client, objects: objects, pace: newPace(o.Interval), away: map[string]bool{}}
 	f.metrics = newMetrics(f)
 	for name, r := range resources {
 		f.states = append(f.states, &kindState{
@@ -210,13 +212,29 @@ func (f *Follower) tellFaults(ctx context.Context, of, fault string) {
 	}
 }
 
-// tell logs that a kind can be read, or no longer.
-func (f *Follower) tell(resource, fault string) {
-	if fault == "" {
-		f.options.Logger.Info("following", "resource", resource)
-		return
+// tell logs that a kind can be read, or no longer. It logs once for all kinds that the API server is away, and once that it is back.
+func (f *Follower) tell(resource, fault string, away bool) {
+	f.mutex.Lock()
+	before, was := len(f.away), f.away[resource]
+	if away {
+		f.away[resource] = true
+	} else {
+		delete(f.away, resource)
 	}
-	f.options.Logger.Warn("cannot follow a kind of objects", "resource", resource, "error", fault)
+	after := len(f.away)
+	f.mutex.Unlock()
+	switch {
+	case away && before == 0:
+		f.options.Logger.Warn("the cluster cannot be followed now", "error", fault)
+	case away:
+	case fault != "":
+		f.options.Logger.Warn("cannot follow a kind of objects", "resource", resource, "error", fault)
+	case was && after > 0:
+	case was:
+		f.options.Logger.Info("the cluster is followed again")
+	default:
+		f.options.Logger.Info("following", "resource", resource)
+	}
 }
 
 // view completes the view of the newest version.

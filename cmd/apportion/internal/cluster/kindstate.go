@@ -23,7 +23,7 @@ type kindState struct {
 	pace     *pace
 	metrics  *metrics
 	// reportFault is called when the kind can be read, or no longer.
-	reportFault func(resource, fault string)
+	reportFault func(resource, fault string, away bool)
 
 	mutex sync.Mutex
 	// read is true after all objects were read once, and tried after the API server has answered or refused.
@@ -57,7 +57,7 @@ func (k *kindState) failed(err error) {
 	k.tried = k.tried || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 	k.mutex.Unlock()
 	if before != fault {
-		k.reportFault(k.resource, fault)
+		k.reportFault(k.resource, fault, unreachable(err))
 	}
 }
 
@@ -69,7 +69,7 @@ func (k *kindState) opened() {
 	k.fault = ""
 	k.mutex.Unlock()
 	if before != "" && read {
-		k.reportFault(k.resource, "")
+		k.reportFault(k.resource, "", false)
 	}
 }
 
@@ -141,7 +141,7 @@ func (k *kindState) Replace(list []any, version string) error {
 		k.changed()
 	}
 	if first {
-		k.reportFault(k.resource, "")
+		k.reportFault(k.resource, "", false)
 	}
 	return nil
 }

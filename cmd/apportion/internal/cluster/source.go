@@ -126,7 +126,7 @@ func (s *source) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		return nil, err
 	}
 	s.state.opened()
-	body := &bounded{stream, maxEvent, &tooLarge{"one event of " + s.path, maxEvent}}
+	body := &bounded{stream, maxEvent, &sizeError{"one event of " + s.path, maxEvent}}
 	decoder := &decoder{json: json.NewDecoder(body), stream: body, source: s}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
 	w := &watched{Interface: watch.NewStreamWatcher(decoder, reporter)}

@@ -89,8 +89,8 @@ const (
 
 var errLongLine = errors.New("the line is too long")
 
-// boundedReader returns errLongLine after maxLine bytes since taken was set to zero. A reader of CSV keeps a line until its end, and fields in
-// quotes may have many lines.
+// boundedReader returns errLongLine after maxLine bytes since taken was set to zero. A reader of CSV keeps a line until its end, and
+// fields in quotes may have many lines.
 type boundedReader struct {
 	from io.Reader
 	// taken counts bytes; line is the number of the line in which reading is.
