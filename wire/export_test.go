@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/apportion/apportion/engine/model"
+import (
+	"reflect"
+
+	"github.com/apportion/apportion/engine/model"
+)
 
 // CompileInParts is Compile with the jobs read in n parts, however few they are.
 func (d *Decoder) CompileInParts(data []byte, n int) (*model.Model, error) {
@@ -27,3 +31,6 @@ func Reread[M any](before, data []byte) (*M, bool) {
 	s, of := slot[M]{}, tableOf[M]()
 	return &s.m, s.fill(of, before) && s.fill(of, data)
 }
+
+// NewTable builds the table of any type of struct.
+func NewTable(message reflect.Type) { newTable(message) }

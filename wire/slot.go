@@ -108,9 +108,38 @@ func newTable(message reflect.Type) *table {
 		if parts := strings.Split(f.Tag.Get("protobuf"), ","); len(parts) > 1 {
 			number, _ := strconv.ParseUint(parts[1], 10, 32)
 			of.add(&f, uint32(number)<<3)
+			of.check(message, &f, parts[0], uint32(number))
+		} else if f.IsExported() {
+			panic("wire: " + message.String() + "." + f.Name + " is a oneof or no field of a message, which a slot cannot read")
 		}
 	}
 	return of
+}
+
+// check panics for a field that a slot would misread: this is a fault of the program, which every test finds.
+func (t *table) check(message reflect.Type, f *reflect.StructField, encoding string, number uint32) {
+	const numbers, shortTags = 64, 16
+	fail := func(why string) { panic("wire: " + message.String() + "." + f.Name + " " + why) }
+	switch encoding {
+	case "varint", "bytes", "fixed64":
+	default:
+		fail("is written as " + encoding)
+	}
+	if number == 0 || number >= numbers {
+		fail("has a number that is not between 1 and 63")
+	}
+	switch c := t.fields[number]; {
+	case c.set == unknown:
+		fail("is of the type " + f.Type.String())
+	case c.set == leave && number >= shortTags:
+		fail("is left to the caller, and its tag takes more than one byte")
+	case c.set == leave && f.Type.Elem().Kind() != reflect.Pointer && f.Type.Elem().Kind() != reflect.String:
+		fail("is bytes or a list of the type " + f.Type.String())
+	case c.set >= setBool && c.set <= addNumbers && encoding != "varint" && !strings.Contains(string(f.Tag), "packed"):
+		fail("is a number written as " + encoding)
+	case f.Offset > math.MaxUint16 || len(t.rooms) > math.MaxUint8:
+		fail("is one too many")
+	}
 }
 
 // add adds a field; the tag is its number alone.
