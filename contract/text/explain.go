@@ -82,7 +82,7 @@ func (c *checked) tasks() string {
 	counts := fmt.Sprintf("%d ready, %d waiting, minimum %d", c.job.GetReadyTasks(), c.job.GetWaitingTasks(), c.job.GetMinAvailable())
 	switch {
 	case c.failed() && c.job.GetGatedTasks() > 0 && c.job.GetWaitingTasks() > 0:
-		return c.reasons() + "; a scheduling gate holds " + gated + " back"
+		return c.oncePlaced() + c.reasons() + "; a scheduling gate holds " + gated + " back"
 	case c.failed():
 		return c.reasons()
 	case c.is(apportionv1.CheckOutcome_CHECK_OUTCOME_NOTED) && c.job.GetGatedTasks() > 0:
@@ -105,9 +105,29 @@ func (c *checked) queue() string {
 	return fmt.Sprintf("queue %s is number %d in queue order", c.queueName(), c.job.GetQueueRank()+1)
 }
 
-// needed says what the gang needs.
+// oncePlaced says that reasons which count ready tasks count those that wait, too.
+func (c *checked) oncePlaced() string {
+	if !slices.ContainsFunc(c.finding.GetReasons(), func(r *apportionv1.Reason) bool {
+		return r.GetCode() == apportionv1.ReasonCode_REASON_CODE_NOT_READY || r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY
+	}) {
+		return ""
+	}
+	return "once " + Are(int(c.job.GetNeededTasks()), "waiting task") + " placed, "
+}
+
+// gated reports whether the gang needs tasks that a scheduling gate holds back, so that those that may be placed are not all that it needs.
+func (c *checked) gated() bool {
+	return c.job.GetGatedTasks() > 0 && slices.ContainsFunc(c.job.GetFindings(), func(f *apportionv1.Finding) bool {
+		return f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS && f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED
+	})
+}
+
+// needed says what the gang needs, or what of it no gate holds back.
 func (c *checked) needed() string {
 	amount := Amounts(c.names, c.finding.GetAmount())
+	if c.gated() {
+		return fmt.Sprintf("%s that no scheduling gate holds back (%s)", Count(int(c.job.GetNeededTasks()), "waiting task"), amount)
+	}
 	if c.job.GetNeededTasks() == 1 {
 		return "one more task (" + amount + ")"
 	}
@@ -140,6 +160,21 @@ func (c *checked) nodes() string {
 		return "no node has room for " + c.names.task(c.finding.GetTask()) + ": " + c.lacks()
 	case len(c.finding.GetReasons()) == 0:
 		return "the tasks are counted, not listed, so that their placement is not known"
+	case c.gated():
+		return c.ungated()
+	}
+	return c.reasons()
+}
+
+// ungated says that the tasks that no gate holds back have no room.
+func (c *checked) ungated() string {
+	reason := c.finding.GetReasons()[0]
+	have := facts{names: c.names, reason: reason}.have()
+	switch reason.GetCode() { //nolint:exhaustive // The others do not count tasks.
+	case apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT:
+		return "the nodes have no room at the same time for " + c.needed() + "; best fit places " + have
+	case apportionv1.ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND:
+		return "best fit places " + have + " of " + c.needed() + "; whether all have room is not known"
 	}
 	return c.reasons()
 }
