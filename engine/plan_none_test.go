@@ -20,6 +20,7 @@ func cores(n int) *model.Amounts {
 
 // opened builds a snapshot and opens a session on it.
 func opened(t *testing.T, plugin engine.Entry, feed func(b *model.Builder)) *engine.Session {
+	t.Helper()
 	b := model.NewBuilder(0)
 	b.Dimensions([]string{"cpu"})
 	feed(b)
@@ -31,6 +32,7 @@ func opened(t *testing.T, plugin engine.Entry, feed func(b *model.Builder)) *eng
 }
 
 func explained(t *testing.T, s *engine.Session, j model.JobID) *engine.Explanation {
+	t.Helper()
 	var found *engine.Explanation
 	require.NoError(t, s.Explain([]model.JobID{j}, true, func(e *engine.Explanation) error {
 		found = e

@@ -163,7 +163,9 @@ func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
 	if e.Blocking < 0 {
 		for i := range e.Findings {
 			if f := &e.Findings[i]; f.Outcome == engine.NotKnown {
-				out.Findings = append(out.Findings, &apportionv1.Finding{Check: apportionv1.CheckKind(f.Check), Reasons: s.out.reasonList(f.Reasons)})
+				out.Findings = append(out.Findings, &apportionv1.Finding{
+					Check: apportionv1.CheckKind(f.Check), Reasons: s.out.reasonList(f.Reasons),
+				})
 			}
 		}
 		return out

@@ -106,27 +106,32 @@ func newTable(message reflect.Type) *table {
 	of := &table{}
 	for f := range message.Fields() {
 		if parts := strings.Split(f.Tag.Get("protobuf"), ","); len(parts) > 1 {
-			number, _ := strconv.ParseUint(parts[1], 10, 32)
+			number, err := strconv.ParseUint(parts[1], 10, 32)
+			if err != nil || number == 0 || number >= 64 {
+				misread(message, &f, "has a number that is not between 1 and 63")
+			}
 			of.add(&f, uint32(number)<<3)
 			of.check(message, &f, parts[0], uint32(number))
 		} else if f.IsExported() {
-			panic("wire: " + message.String() + "." + f.Name + " is a oneof or no field of a message, which a slot cannot read")
+			misread(message, &f, "is a oneof or no field of a message")
 		}
 	}
 	return of
 }
 
-// check panics for a field that a slot would misread: this is a fault of the program, which every test finds.
+// misread panics for a field that a slot would misread.
+func misread(message reflect.Type, f *reflect.StructField, why string) {
+	panic("wire: " + message.String() + "." + f.Name + " " + why) //nolint:forbidigo // A fault of the program, which every test finds.
+}
+
+// check panics for a field that a slot would misread.
 func (t *table) check(message reflect.Type, f *reflect.StructField, encoding string, number uint32) {
-	const numbers, shortTags = 64, 16
-	fail := func(why string) { panic("wire: " + message.String() + "." + f.Name + " " + why) }
+	const shortTags = 16
+	fail := func(why string) { misread(message, f, why) }
 	switch encoding {
 	case "varint", "bytes", "fixed64":
 	default:
 		fail("is written as " + encoding)
-	}
-	if number == 0 || number >= numbers {
-		fail("has a number that is not between 1 and 63")
 	}
 	switch c := t.fields[number]; {
 	case c.set == unknown:

@@ -39,7 +39,7 @@ func TestATableRefusesWhatASlotWouldMisread(t *testing.T) {
 			A []byte `protobuf:"bytes,1,opt,name=a"`
 		}{},
 		"a list of wide numbers": struct {
-			A []int64 `protobuf:"varint,1,rep,packed,name=a"`
+			A []int64 `protobuf:"varint,1,rep,name=a"`
 		}{},
 		"a single number of floating point": struct {
 			A float64 `protobuf:"fixed64,1,opt,name=a"`

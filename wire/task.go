@@ -10,7 +10,7 @@ import (
 )
 
 // Tasks are most of a snapshot, and almost all of them are written alike: tags of one byte, nothing unknown. These are read in one loop
-// without calls between their fields, whether a model keeps the tasks or only their sums. A slot reads every other one.
+// almost without calls between their fields, whether a model keeps the tasks or only their sums. A slot reads every other one.
 
 // The tags of a task's fields.
 const (
@@ -57,14 +57,7 @@ func (t *task) read(b []byte) bool {
 			}
 			text := b[i : i+int(x)]
 			i += int(x)
-			switch {
-			case tag == tagTaskUID && t.uid == nil:
-				t.uid = text
-			case tag == tagTaskName && t.name == nil:
-				t.name = text
-			case tag == tagTaskDetail && t.detail == nil:
-				t.detail = text
-			default:
+			if !t.setText(tag, text) {
 				return false
 			}
 			continue
@@ -87,6 +80,21 @@ func (t *task) read(b []byte) bool {
 		}
 	}
 	return i == len(b)
+}
+
+// setText sets a field of bytes, once.
+func (t *task) setText(tag uint32, text []byte) bool {
+	switch {
+	case tag == tagTaskUID && t.uid == nil:
+		t.uid = text
+	case tag == tagTaskName && t.name == nil:
+		t.name = text
+	case tag == tagTaskDetail && t.detail == nil:
+		t.detail = text
+	default:
+		return false
+	}
+	return true
 }
 
 // oneTask keeps a task.

@@ -37,29 +37,45 @@ type finding struct {
 
 // attacks are all rows of the table.
 var attacks = []attack{
-	{"overload", "large calls come at ten times the rate that one processor can answer",
-		"goodput at least 90 % of the peak, memory within its bound", overloaded},
-	{"explain", "200 callers of the Go client ask why 2,000 jobs wait",
+	{
+		"overload", "large calls come at ten times the rate that one processor can answer",
+		"goodput at least 90 % of the peak, memory within its bound", overloaded,
+	},
+	{
+		"explain", "200 callers of the Go client ask why 2,000 jobs wait",
 		"at least 90 % of the answers of 8 callers, no connection closed; small calls p50 at most 1.5, p99 at most 3 times idle",
-		explaining},
+		explaining,
+	},
 	{"tokenless", "calls without a token from the address of good callers", "0 failed calls of those during and after", tokenless},
 	{"unread", "answers of 32 MB are never read", "0 failed calls of another caller, at most 2,560 MiB", besides(unreadAnswers, 2560)},
 	{"watches", "40,000 health watches", "0 failed calls of another caller, at most 256 MiB", besides(watches, 256)},
 	{"resets", "200,000 calls are reset at once", "0 failed calls of another caller, at most 256 MiB", besides(resets, 256)},
 	{"connections", "10,000 idle connections", "0 failed calls of another caller, at most 512 MiB", besides(idleConnections, 512)},
 	{"freeze", "one of three replicas is stopped by SIGSTOP", "0 failed calls within 3 s, throughput at least 60 % after 5 s", frozen},
-	{"objects", "hostile objects of tenants in the objects of a cluster", "the others are read, and what is left out is named",
-		tested("Hostile|Faulty|LeftOut|Displace", "./adapter/volcano", "./cmd/apportion/internal/cluster")},
-	{"pins", "empty changes of kept versions, to hold them", "each is booked to those who hold it",
-		tested("KeptSnapshotIsBooked", "./service")},
-	{"shapes", "thousands of snapshots and changes of 12 shapes", "booked and taken memory differ by at most a factor of 1.5",
-		tested("WhatIsBookedForASnapshotIsWhatItTakes", "./service")},
-	{"bodies", "compressed and large documents over HTTP", "no more memory than is booked",
-		tested("NoMoreThanIsBooked|TakesTooMuch|StayWithinWhatIsBooked", "./service/web")},
-	{"slow", "messages that do not come, and handshakes that do not end", "they hold no place, and end in time",
-		tested("DoesNotCome|HoldNoPlace|HoldsNoPlace|HungUpOn", "./service", "./service/web", "./cmd/apportion/internal/daemon")},
-	{"rebinding", "web pages ask under names that resolve to the server", "421 from each listener",
-		tested("PagesOfOtherSites|RequestsForOtherNames", "./cmd/apportion/internal/daemon", "./internal/hostname")},
+	{
+		"objects", "hostile objects of tenants in the objects of a cluster", "the others are read, and what is left out is named",
+		tested("Hostile|Faulty|LeftOut|Displace", "./adapter/volcano", "./cmd/apportion/internal/cluster"),
+	},
+	{
+		"pins", "empty changes of kept versions, to hold them", "each is booked to those who hold it",
+		tested("KeptSnapshotIsBooked", "./service"),
+	},
+	{
+		"shapes", "thousands of snapshots and changes of 12 shapes", "booked and taken memory differ by at most a factor of 1.5",
+		tested("WhatIsBookedForASnapshotIsWhatItTakes", "./service"),
+	},
+	{
+		"bodies", "compressed and large documents over HTTP", "no more memory than is booked",
+		tested("NoMoreThanIsBooked|TakesTooMuch|StayWithinWhatIsBooked", "./service/web"),
+	},
+	{
+		"slow", "messages that do not come, and handshakes that do not end", "they hold no place, and end in time",
+		tested("DoesNotCome|HoldNoPlace|HoldsNoPlace|HungUpOn", "./service", "./service/web", "./cmd/apportion/internal/daemon"),
+	},
+	{
+		"rebinding", "web pages ask under names that resolve to the server", "421 from each listener",
+		tested("PagesOfOtherSites|RequestsForOtherNames", "./cmd/apportion/internal/daemon", "./internal/hostname"),
+	},
 	{"race", "all kinds of questions at a time to a server built with the race detector", "0 data races", raced},
 }
 

@@ -1,6 +1,7 @@
 package agreement_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ func (j *job) shrink(s *apportionv1.Snapshot, index uint32, by *apportionv1.Find
 	for _, task := range lookup.Of(s).TasksOf(index) {
 		if task.Pending() {
 			if task.GetDetail().GetRequest() == nil {
-				task.Task.Detail.Request = proto.CloneOf(task.Group.GetRequest())
+				task.Detail.Request = proto.CloneOf(task.Group.GetRequest())
 			}
 			lower(task.GetDetail().GetRequest(), each)
 		}
@@ -103,10 +104,7 @@ func (j *job) giveBack(index uint32, by *apportionv1.Finding, back map[uint32]fl
 			counts[reason.GetQueue()] = true
 		}
 	}
-	left := map[uint32]float64{}
-	for dimension, x := range back {
-		left[dimension] = x
-	}
+	left := maps.Clone(back)
 	for at, other := range s.GetJobs() {
 		if uint32(at) == index || len(counts) > 0 && !j.within(other.GetQueue(), counts) {
 			continue
@@ -129,7 +127,7 @@ func (j *job) giveBack(index uint32, by *apportionv1.Finding, back map[uint32]fl
 			for i, dimension := range request.GetDimension() {
 				left[dimension] -= request.GetAmount()[i]
 			}
-			task.Task.Status, task.Task.Node = apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED, nil
+			task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED, nil
 		}
 	}
 	for dimension := range back {
