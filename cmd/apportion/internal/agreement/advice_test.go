@@ -2,6 +2,7 @@ package agreement_test
 
 import (
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,16 +17,22 @@ import (
 var (
 	given  = regexp.MustCompile(`at least (.*) must (?:be given back|become free) first`)
 	asking = regexp.MustCompile(`ask for no more than (.*)`)
-	amount = regexp.MustCompile(`^(\S+) (cpu|nvidia\.com/gpu)(?:, | and )?`)
+	amount = regexp.MustCompile(`^(\S+) (cpu|nvidia\.com/gpu)(?: in queue ([^ ,]+))?(?:, | and )?`)
 )
 
-// told returns the amounts that advice names by dimension, nil if it gives no such advice.
-func told(advice *regexp.Regexp, text string) map[uint32]float64 {
+// bound is a queue, empty if the advice names none, and a dimension.
+type bound struct {
+	queue     string
+	dimension uint32
+}
+
+// told returns the amounts that advice names, nil if it gives no such advice.
+func told(advice *regexp.Regexp, text string) map[bound]float64 {
 	found := advice.FindStringSubmatch(text)
 	if found == nil {
 		return nil
 	}
-	amounts := map[uint32]float64{}
+	amounts := map[bound]float64{}
 	for rest := found[1]; ; {
 		one := amount.FindStringSubmatch(rest)
 		if one == nil {
@@ -35,7 +42,7 @@ func told(advice *regexp.Regexp, text string) map[uint32]float64 {
 		if err != nil {
 			return nil
 		}
-		amounts[uint32(slices.Index([]string{"cpu", "nvidia.com/gpu"}, one[2]))] = parsed
+		amounts[bound{one[3], uint32(slices.Index([]string{"cpu", "nvidia.com/gpu"}, one[2]))}] = parsed
 		rest = rest[len(one[0]):]
 	}
 }
@@ -67,22 +74,22 @@ func (j *job) advise() {
 }
 
 // lower makes amounts no larger than others.
-func lower(r *apportionv1.Resource, most map[uint32]float64) {
+func lower(r *apportionv1.Resource, most map[bound]float64) {
 	for i, dimension := range r.GetDimension() {
-		if x, known := most[dimension]; known {
+		if x, known := most[bound{dimension: dimension}]; known {
 			r.Amount[i] = min(r.GetAmount()[i], x)
 		}
 	}
 }
 
-// shrink lets the waiting tasks that a check is about ask together for no more than that.
-func (j *job) shrink(s *apportionv1.Snapshot, index uint32, by *apportionv1.Finding, most map[uint32]float64) {
-	each := map[uint32]float64{}
-	for dimension, x := range most {
+// shrink lets the waiting tasks that a check is about ask together for no more than that, in whole units.
+func (j *job) shrink(s *apportionv1.Snapshot, index uint32, by *apportionv1.Finding, most map[bound]float64) {
+	each := map[bound]float64{}
+	for bound, x := range most {
 		if by.Task == nil {
-			x /= float64(max(j.explained.GetNeededTasks(), 1))
+			x = math.Floor(x / float64(max(j.explained.GetNeededTasks(), 1)))
 		}
-		each[dimension] = x
+		each[bound] = x
 	}
 	for _, task := range lookup.Of(s).TasksOf(index) {
 		if task.Pending() {
@@ -94,19 +101,19 @@ func (j *job) shrink(s *apportionv1.Snapshot, index uint32, by *apportionv1.Find
 	}
 }
 
-// giveBack returns the cluster in which running tasks below the queues that a check names have ended that held so much, those first that
-// help; nil if they hold too little.
-func (j *job) giveBack(index uint32, by *apportionv1.Finding, back map[uint32]float64) *apportionv1.Snapshot {
+// giveBack returns the cluster in which running tasks have ended that held so much below the queues that advice names, those first that
+// help; nil if they hold too little. Advice that names no queue is about the only queue whose bounds are exceeded, or the whole cluster.
+func (j *job) giveBack(index uint32, by *apportionv1.Finding, back map[bound]float64) *apportionv1.Snapshot {
 	s := proto.CloneOf(j.snapshot)
-	counts := map[uint32]bool{}
-	for _, reason := range by.GetReasons() {
-		if _, about := back[reason.GetDimension()]; about && reason.Queue != nil {
-			counts[reason.GetQueue()] = true
+	left := map[bound]float64{}
+	for to, x := range back {
+		if reason := by.GetReasons()[0]; to.queue == "" && reason.Queue != nil {
+			to.queue = s.GetQueues()[reason.GetQueue()].GetName()
 		}
+		left[to] = x
 	}
-	left := maps.Clone(back)
 	for at, other := range s.GetJobs() {
-		if uint32(at) == index || len(counts) > 0 && !j.within(other.GetQueue(), counts) {
+		if uint32(at) == index {
 			continue
 		}
 		for _, task := range lookup.Of(s).TasksOf(uint32(at)) {
@@ -117,43 +124,49 @@ func (j *job) giveBack(index uint32, by *apportionv1.Finding, back map[uint32]fl
 			if task.GetDetail().GetRequest() != nil {
 				request = task.GetDetail().GetRequest()
 			}
-			helps := false
-			for i, dimension := range request.GetDimension() {
-				helps = helps || left[dimension] > 0 && request.GetAmount()[i] > 0
+			helps, rest := false, maps.Clone(left)
+			for to, x := range left {
+				i := slices.Index(request.GetDimension(), to.dimension)
+				if i >= 0 && (to.queue == "" || j.within(other.GetQueue(), to.queue)) {
+					helps = helps || x > 0 && request.GetAmount()[i] > 0
+					rest[to] -= request.GetAmount()[i]
+				}
 			}
-			if !helps {
-				continue
+			if helps {
+				left = rest
+				task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED, nil
 			}
-			for i, dimension := range request.GetDimension() {
-				left[dimension] -= request.GetAmount()[i]
-			}
-			task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED, nil
 		}
 	}
-	for dimension := range back {
-		if left[dimension] > 0 {
+	for _, x := range left {
+		if x > 0 {
 			return nil
 		}
 	}
 	return s
 }
 
-// within reports whether a queue is one of some, or below one.
-func (j *job) within(queue string, of map[uint32]bool) bool {
-	for {
+// within reports whether a queue is another, or below it.
+func (j *job) within(queue, of string) bool {
+	for queue != of {
 		at := slices.IndexFunc(j.snapshot.GetQueues(), func(q *apportionv1.Queue) bool { return q.GetName() == queue })
 		if at < 0 {
 			return false
 		}
-		if of[uint32(at)] {
-			return true
-		}
 		queue = j.snapshot.GetQueues()[at].GetParent()
 	}
+	return true
+}
+
+// residue reports whether a bound is exceeded by less than the smallest amount that advice names. What a queue deserves under proportion
+// follows what its jobs ask for, and the rounds that divide the cluster end with a remainder.
+func residue(r *apportionv1.Reason) bool {
+	return r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED && r.GetPlugin() == "proportion" &&
+		r.GetHave()+r.GetNeed()-r.GetLimit() < 1
 }
 
 // obeyed requires that a bound that held the job back does not hold it back in a cluster where advice about it was followed.
-func (j *job) obeyed(how string, by *apportionv1.Finding, s *apportionv1.Snapshot, dimensions map[uint32]float64) {
+func (j *job) obeyed(how string, by *apportionv1.Finding, s *apportionv1.Snapshot, told map[bound]float64) {
 	after := j.on(s, explain(uids(j.explained.GetUid())))[0].GetExplain().GetJobs()[0]
 	_, now := stands(after)
 	if now.GetCheck() != by.GetCheck() || by.Task != nil && (now.Task == nil || by.GetTask() != now.GetTask()) {
@@ -162,10 +175,10 @@ func (j *job) obeyed(how string, by *apportionv1.Finding, s *apportionv1.Snapsho
 	}
 	for _, was := range by.GetReasons() {
 		for _, is := range now.GetReasons() {
-			_, about := dimensions[is.GetDimension()]
-			if about && is.Dimension != nil && is.GetCode() == was.GetCode() && is.GetQueue() == was.GetQueue() && is.GetDimension() == was.GetDimension() {
+			if is.Dimension != nil && is.GetCode() == was.GetCode() && is.GetQueue() == was.GetQueue() &&
+				is.GetDimension() == was.GetDimension() && !residue(is) {
 				j.contradicts("the job "+how+", and is held back by the same bound: "+strings.TrimPrefix(is.GetCode().String(), "REASON_CODE_"),
-					"%s | %s | %v", j.explained.GetText(), after.GetText(), dimensions)
+					"%s | %s | %v", j.explained.GetText(), after.GetText(), told)
 				return
 			}
 		}
