@@ -54,6 +54,9 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 	for i, placement := range got.GetPlacements() {
 		p.put(fmt.Sprintf("%s.placements[%d]", path, i), placement)
 	}
+	if tasks, ok := c.tasksOf(step.GetTasks()); ok {
+		expect(c, path+".unjudged", fmt.Sprint(got.GetUnjudged()), fmt.Sprint(unjudged(c.jobs[got.GetJob()], tasks)))
+	}
 	// A plan for the tasks that a gang needs is not made without its minimum.
 	if _, gangs := c.plugins("gang"); step.GetTasks() == nil || gangs == nil {
 		expect(c, path+".ready", got.GetReady(), made)
@@ -112,6 +115,30 @@ func (p *planned) potential(path string, got *apportionv1.PlanAnswer) {
 		want.Fall = append(want.GetFall(), fraction(fall))
 	}
 	p.compare(path, &apportionv1.PlanAnswer{Fall: got.GetFall(), Rise: got.GetRise()}, want, nil)
+}
+
+// unjudged lists, in order and each once, the constraints that the snapshot does not express of some tasks of a job; without tasks, of all
+// that wait and are not held back by a gate.
+func unjudged(j *job, tasks []*task) (list []apportionv1.PlacementConstraint) {
+	waits := func(status apportionv1.TaskStatus, gate apportionv1.TaskGate) bool {
+		return status == apportionv1.TaskStatus_TASK_STATUS_PENDING && gate != apportionv1.TaskGate_TASK_GATE_OTHER
+	}
+	at := 0
+	for _, g := range j.message.GetGroups() {
+		for _, m := range g.GetTasks() {
+			if tasks == nil && waits(m.GetStatus(), m.GetDetail().GetGate()) || slices.Contains(tasks, j.tasks[at]) {
+				list = append(append(list, g.GetUnjudged()...), m.GetDetail().GetUnjudged()...)
+			}
+			at++
+		}
+		if tasks == nil && slices.ContainsFunc(g.GetCounts(), func(m *apportionv1.TaskCount) bool {
+			return m.GetCount() > 0 && waits(m.GetStatus(), m.GetGate())
+		}) {
+			list = append(list, g.GetUnjudged()...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // asWasAsked checks that a plan is about the job and within the means of the question.

@@ -79,3 +79,58 @@ func TestWhatAPlanPromisesIsChecked(t *testing.T) {
 	t.Logf("%d plans with %d victims, %d changes found", made, evictions, found)
 	require.Positive(t, evictions)
 }
+
+// TestConstraintsThatAPlanDoesNotJudgeAreThoseOfItsTasks gives every second role and task constraints that the snapshot does not express.
+func TestConstraintsThatAPlanDoesNotJudgeAreThoseOfItsTasks(t *testing.T) {
+	s := generate.Snapshot(generate.Shape{Queues: 4, Jobs: 20, Tasks: 100, Nodes: 3, Seed: 7, UIDs: true})
+	one, other := apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES, apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_HOST_PORTS
+	var steps []*apportionv1.Step
+	for j, job := range s.GetJobs() {
+		for g, group := range job.GetGroups() {
+			if (j+g)%2 == 0 {
+				group.Unjudged = []apportionv1.PlacementConstraint{other}
+			}
+			for n, task := range group.GetTasks() {
+				switch n % 3 {
+				case 0:
+					task.Detail = &apportionv1.TaskDetail{Unjudged: []apportionv1.PlacementConstraint{other, one}}
+				case 1:
+					task.Detail = &apportionv1.TaskDetail{
+						Gate: apportionv1.TaskGate_TASK_GATE_OTHER, Unjudged: []apportionv1.PlacementConstraint{one},
+					}
+				}
+			}
+		}
+		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+			Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
+		}}})
+	}
+	steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+		Tasks: &apportionv1.Tasks{Uid: []string{s.GetJobs()[0].GetGroups()[0].GetTasks()[0].GetUid()}},
+	}}})
+	r := asked(t, s, preset, steps...)
+	response := answered(t, r)
+	report, err := checker.Check(r, response)
+	require.NoError(t, err)
+	require.Empty(t, report.Faults)
+	named := 0
+	for _, a := range response.GetAnswers() {
+		plan := a.GetPlan()
+		if plan == nil {
+			continue
+		}
+		told := plan.GetUnjudged()
+		named += len(told)
+		plan.Unjudged = append(plan.GetUnjudged(), apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_POD_AFFINITY)
+		report, err := checker.Check(r, response)
+		require.NoError(t, err)
+		require.NotEmpty(t, report.Faults)
+		if plan.Unjudged = nil; len(told) > 0 {
+			report, err = checker.Check(r, response)
+			require.NoError(t, err)
+			require.NotEmpty(t, report.Faults)
+		}
+		plan.Unjudged = told
+	}
+	require.Positive(t, named)
+}
