@@ -205,12 +205,10 @@ func (g *judge) tasks(d *Judgement, w *waiting, creates bool) error {
 		d.find(CheckTasks, Noted)
 		return nil
 	case w.gated > 0 && d.Waiting == 0:
-		gated := policy.Because("", policy.TasksGated, model.None)
-		gated.Have = float64(w.gated)
-		d.find(CheckTasks, Failed, gated)
+		d.find(CheckTasks, Failed, w.withGated(nil)...)
 		return nil
 	case !g.Job(d.Job).Valid(&why):
-		d.find(CheckTasks, Failed, why.List...)
+		d.find(CheckTasks, Failed, w.withGated(why.List)...)
 		return nil
 	}
 	settled := true
@@ -225,13 +223,33 @@ func (g *judge) tasks(d *Judgement, w *waiting, creates bool) error {
 	d.lacking = !settled && w.counted > 0
 	switch {
 	case !settled && !d.lacking:
-		d.find(CheckTasks, Failed, why.List...)
+		d.find(CheckTasks, Failed, w.withGated(w.oncePlaced(why.List))...)
 	case w.gated > 0:
 		d.find(CheckTasks, Noted)
 	default:
 		d.find(CheckTasks, Passed)
 	}
 	return nil
+}
+
+// oncePlaced notes in reasons that count ready tasks how many waiting tasks they count as ready.
+func (w *waiting) oncePlaced(reasons []policy.Reason) []policy.Reason {
+	for i := range reasons {
+		if code := reasons[i].Code; code == policy.NotReady || code == policy.RoleNotReady {
+			reasons[i].Need = float64(len(w.needed))
+		}
+	}
+	return reasons
+}
+
+// withGated adds to reasons why a job lacks tasks that gates hold some of them back.
+func (w *waiting) withGated(reasons []policy.Reason) []policy.Reason {
+	if w.gated == 0 {
+		return reasons
+	}
+	gated := policy.Because("", policy.TasksGated, model.None)
+	gated.Have, gated.Need = float64(w.gated), float64(len(w.tasks)+w.counted)
+	return append(reasons, gated)
 }
 
 // queue asks whether the job's queue is served, once for all jobs of the queue that are admitted already.

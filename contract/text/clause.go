@@ -46,16 +46,19 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NO_MIN_RESOURCES: plain("the job names no minimum resources and enters unasked"),
 	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS: tasks("the job has", "valid tasks", "needs"),
 	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED: func(f facts) string {
-		if f.reason.GetHave() == 1 {
+		switch {
+		case f.reason.GetNeed() > 0:
+			return "a scheduling gate holds " + Count(int(f.reason.GetHave()), "task") + " back"
+		case f.reason.GetHave() == 1:
 			return "a scheduling gate holds the waiting task back"
 		}
 		return fmt.Sprintf("a scheduling gate holds all %s waiting tasks back", f.have())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                tasks("the job has", "tasks ready", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                oncePlaced(tasks("the job has", "tasks ready", "needs")),
 	apportionv1.ReasonCode_REASON_CODE_NOT_PIPELINED:            tasks("the job has", "tasks ready or pipelined", "needs"),
 	apportionv1.ReasonCode_REASON_CODE_NOT_STARVING:             tasks("the job has", "tasks ready or pipelined", "needs no more than"),
 	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: tasks("", "valid tasks", "needs"),
-	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           tasks("", "tasks ready", "needs"),
+	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           oncePlaced(tasks("", "tasks ready", "needs")),
 
 	apportionv1.ReasonCode_REASON_CODE_NO_SHARED_DIMENSION: plain("it uses nothing that the claimant asks for"),
 	apportionv1.ReasonCode_REASON_CODE_GUARANTEE_KEPT: func(f facts) string {
@@ -221,6 +224,16 @@ func tasks(who, what, bound string) func(facts) string {
 			counted = strings.Replace(what, "tasks", "task", 1)
 		}
 		return fmt.Sprintf("%s %s %s and %s %s", subject, f.have(), counted, bound, f.limit())
+	}
+}
+
+// oncePlaced says that a clause counts waiting tasks as ready, if it does.
+func oncePlaced(clause func(facts) string) func(facts) string {
+	return func(f facts) string {
+		if f.reason.GetNeed() == 0 {
+			return clause(f)
+		}
+		return "once " + Are(int(f.reason.GetNeed()), "waiting task") + " placed, " + clause(f)
 	}
 }
 

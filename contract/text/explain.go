@@ -81,8 +81,6 @@ func (c *checked) tasks() string {
 	gated := Count(int(c.job.GetGatedTasks()), "task")
 	counts := fmt.Sprintf("%d ready, %d waiting, minimum %d", c.job.GetReadyTasks(), c.job.GetWaitingTasks(), c.job.GetMinAvailable())
 	switch {
-	case c.failed() && c.job.GetGatedTasks() > 0 && c.job.GetWaitingTasks() > 0:
-		return c.oncePlaced() + c.reasons() + "; a scheduling gate holds " + gated + " back"
 	case c.failed():
 		return c.reasons()
 	case c.is(apportionv1.CheckOutcome_CHECK_OUTCOME_NOTED) && c.job.GetGatedTasks() > 0:
@@ -103,16 +101,6 @@ func (c *checked) queue() string {
 		return "queue " + c.queueName() + " is served"
 	}
 	return fmt.Sprintf("queue %s is number %d in queue order", c.queueName(), c.job.GetQueueRank()+1)
-}
-
-// oncePlaced says that reasons which count ready tasks count those that wait, too.
-func (c *checked) oncePlaced() string {
-	if !slices.ContainsFunc(c.finding.GetReasons(), func(r *apportionv1.Reason) bool {
-		return r.GetCode() == apportionv1.ReasonCode_REASON_CODE_NOT_READY || r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY
-	}) {
-		return ""
-	}
-	return "once " + Are(int(c.job.GetNeededTasks()), "waiting task") + " placed, "
 }
 
 // gated reports whether the gang needs tasks that a scheduling gate holds back, so that those that may be placed are not all that it needs.

@@ -13,7 +13,10 @@ func TestAGangWithAGatedTaskNeedsMoreThanWhatWaits(t *testing.T) {
 	failed := apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED
 	tasks := &apportionv1.Finding{
 		Check: apportionv1.CheckKind_CHECK_KIND_TASKS, Outcome: failed,
-		Reasons: []*apportionv1.Reason{{Code: apportionv1.ReasonCode_REASON_CODE_NOT_READY, Have: 2, Limit: 3}},
+		Reasons: []*apportionv1.Reason{
+			{Code: apportionv1.ReasonCode_REASON_CODE_NOT_READY, Have: 2, Need: 2, Limit: 3},
+			{Code: apportionv1.ReasonCode_REASON_CODE_TASKS_GATED, Have: 1, Need: 2},
+		},
 	}
 	nodes := &apportionv1.Finding{
 		Check: apportionv1.CheckKind_CHECK_KIND_NODES, Outcome: failed,

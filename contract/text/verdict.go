@@ -431,6 +431,8 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_OVERUSED:                 func(f facts) string { return f.queue() + " uses all that it deserves" },
 	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:         plain("they have too few tasks for their gangs"),
 	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: plain("they have too few tasks of a role"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                plain("too few of their tasks can become ready"),
+	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           plain("too few tasks of a role can become ready"),
 	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED:              plain("scheduling gates hold all their tasks back"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
 		return f.queue() + " would hold more " + f.dimension() + " than its limit"

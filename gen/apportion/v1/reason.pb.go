@@ -171,15 +171,15 @@ const (
 	ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS ReasonCode = 20
 	// have valid tasks of the role < limit, the role's minimum.
 	ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE ReasonCode = 21
-	// have ready tasks < limit, the minimum.
+	// have ready tasks < limit, the minimum. `have` counts `need` waiting tasks as ready: those that may be placed (explain, plan, remedies).
 	ReasonCode_REASON_CODE_NOT_READY ReasonCode = 22
-	// have ready tasks of the role < limit.
+	// have ready tasks of the role < limit; `need` as in NOT_READY.
 	ReasonCode_REASON_CODE_ROLE_NOT_READY ReasonCode = 23
 	// have ready and pipelined tasks >= limit: nothing is missing.
 	ReasonCode_REASON_CODE_NOT_STARVING ReasonCode = 24
 	// have ready and pipelined tasks < limit, the minimum.
 	ReasonCode_REASON_CODE_NOT_PIPELINED ReasonCode = 25
-	// All waiting tasks (have) have a scheduling gate.
+	// `have` waiting tasks have a scheduling gate, `need` more have none. With 0, the gates hold all waiting tasks back.
 	ReasonCode_REASON_CODE_TASKS_GATED ReasonCode = 26
 	// Candidate and claimant share no dimension.
 	ReasonCode_REASON_CODE_NO_SHARED_DIMENSION ReasonCode = 40
