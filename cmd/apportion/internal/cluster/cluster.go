@@ -129,7 +129,12 @@ func clientOf(config *rest.Config) (*rest.RESTClient, error) {
 	config.QPS, config.Burst = -1, 0 // The API server's own priority and fairness bounds the requests.
 	config.UserAgent = "apportion"
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounding{next} })
-	return rest.RESTClientFor(config)
+	sender, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	sender.Transport = leaving{sender.Transport}
+	return rest.RESTClientForConfigAndClient(config, sender)
 }
 
 // reader collects the pages of all lists.

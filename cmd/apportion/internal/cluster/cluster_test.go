@@ -52,15 +52,26 @@ func server(t *testing.T, lists map[string][]string, other http.HandlerFunc) *cl
 
 func flags(t *testing.T, address string) *cluster.Flags {
 	t.Helper()
+	return flagsOf(t, kubeconfig(t, map[string]any{"server": address}, map[string]any{}))
+}
+
+// kubeconfig writes a file that names an API server and a user.
+func kubeconfig(t *testing.T, server, user map[string]any) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	config, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": []any{map[string]any{"name": "k", "cluster": map[string]any{"server": address}}},
+		"clusters": []any{map[string]any{"name": "k", "cluster": server}},
 		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "k", "namespace": "team", "user": "u"}}},
-		"users":    []any{map[string]any{"name": "u", "user": map[string]any{}}},
+		"users":    []any{map[string]any{"name": "u", "user": user}},
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, config, 0o600))
+	return file
+}
+
+func flagsOf(t *testing.T, file string) *cluster.Flags {
+	t.Helper()
 	f := &cluster.Flags{}
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.Register(set)
