@@ -58,13 +58,16 @@ func hangingPlugin(t *testing.T) (file string, running func(<-chan error)) {
 }
 
 func TestACredentialPluginThatHangsDelaysNoStop(t *testing.T) {
+	server := servicetest.Start(t, service.Options{}).Server
 	for name, begin := range map[string]func(t *testing.T, ctx context.Context, file string) error{
 		"of a command": func(t *testing.T, ctx context.Context, file string) error {
+			t.Helper()
 			_, err := flagsOf(t, file).Read(ctx)
 			return err
 		},
 		"of a server that follows": func(t *testing.T, ctx context.Context, file string) error {
-			f, err := cluster.NewFollower(servicetest.Start(t, service.Options{}).Server, cluster.FollowOptions{
+			t.Helper()
+			f, err := cluster.NewFollower(server, cluster.FollowOptions{
 				Name: "cluster", Kubeconfig: file, Interval: time.Second, Logger: slog.New(slog.DiscardHandler),
 			})
 			if err == nil {
