@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	wording "github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -22,7 +23,7 @@ func (c *Cluster) constraints(job uint32, nodes []uint32) []Patch {
 	}
 	message := c.Snapshot.GetJobs()[job]
 	var order []*placement
-	pods := map[*placement][]string{}
+	pods := map[*placement]*excluded{}
 	for g, group := range c.placed[job] {
 		for k, p := range group {
 			task := message.GetGroups()[g].GetTasks()[k]
@@ -30,9 +31,9 @@ func (c *Cluster) constraints(job uint32, nodes []uint32) []Patch {
 				continue
 			}
 			if pods[p.placement] == nil {
-				order = append(order, p.placement)
+				order, pods[p.placement] = append(order, p.placement), &excluded{}
 			}
-			pods[p.placement] = append(pods[p.placement], task.GetName())
+			pods[p.placement].add(task.GetName(), message.GetGroups()[g].GetRole())
 		}
 	}
 	var list []Patch
@@ -43,29 +44,47 @@ func (c *Cluster) constraints(job uint32, nodes []uint32) []Patch {
 				o.add(c.candidates[n], c.Snapshot.GetNodes()[n].GetUnschedulable() != nil)
 			}
 		}
-		if len(o.names) > 0 {
+		if len(o.tainted)+len(o.unselected)+len(o.unfit) > 0 {
 			list = append(list, o.patch(message.GetNamespace(), pods[p]))
 		}
 	}
 	return list
 }
 
+// excluded are pods that something keeps from nodes, and their roles.
+type excluded struct {
+	names, roles []string
+}
+
+func (e *excluded) add(name, role string) {
+	e.names = append(e.names, name)
+	if role != "" {
+		e.roles = appendNew(e.roles, role)
+	}
+}
+
+// text names the pods at the start of a sentence: `Pods w-0 and w-1 of role worker`.
+func (e *excluded) text() string {
+	text := wording.Verb(len(e.names), "Pod ", "Pods ") + wording.Few(e.names)
+	if len(e.roles) == 0 {
+		return text
+	}
+	return text + " of " + wording.Verb(len(e.roles), "role ", "roles ") + wording.Few(e.roles)
+}
+
 // obstacle is a reason why pods cannot be placed on nodes.
 type obstacle struct {
 	*placement
 
-	// names are those of the nodes.
-	names []string
 	// taints are those that the pods do not tolerate, labels those of the node selector that a node does not have.
 	taints []corev1.Taint
 	labels []string
-	// affinity says that a node does not meet the node affinity.
-	affinity bool
+	// tainted, unselected and unfit name the nodes with such taints, without such labels, and those that do not meet the node affinity.
+	tainted, unselected, unfit []string
 }
 
 // add adds what keeps the pods from a node.
 func (o *obstacle) add(n *corev1.Node, unschedulable bool) {
-	kept := false
 	for i := range n.Spec.Taints {
 		taint := n.Spec.Taints[i]
 		if !keepsOff(&taint, unschedulable) {
@@ -76,7 +95,7 @@ func (o *obstacle) add(n *corev1.Node, unschedulable bool) {
 		if !untolerated {
 			continue
 		}
-		kept = true
+		o.tainted = appendNew(o.tainted, n.Name)
 		same := func(t corev1.Taint) bool {
 			return t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect
 		}
@@ -86,25 +105,22 @@ func (o *obstacle) add(n *corev1.Node, unschedulable bool) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.pod.Spec.NodeSelector)) {
 		if value, has := n.Labels[key]; !has || value != o.pod.Spec.NodeSelector[key] {
-			o.labels, kept = appendNew(o.labels, key), true
+			o.labels = appendNew(o.labels, key)
+			o.unselected = appendNew(o.unselected, n.Name)
 		}
 	}
 	if o.pod.Spec.Affinity != nil {
 		alone := corev1.Pod{Spec: corev1.PodSpec{Affinity: o.pod.Spec.Affinity}}
 		if match, err := nodeaffinity.GetRequiredNodeAffinity(&alone).Match(n); err != nil || !match {
-			o.affinity, kept = true, true
+			o.unfit = append(o.unfit, n.Name)
 		}
-	}
-	if kept {
-		o.names = append(o.names, n.Name)
 	}
 }
 
 // patch is the change that lets pods use the nodes.
-func (o *obstacle) patch(namespace string, pods []string) Patch {
-	var why []string
+func (o *obstacle) patch(namespace string, pods *excluded) Patch {
+	var clauses []string
 	spec := part{}
-	nodes := few(o.names, " and ")
 	if len(o.taints) > 0 {
 		var taints []string
 		var tolerations []any
@@ -112,35 +128,33 @@ func (o *obstacle) patch(namespace string, pods []string) Patch {
 			taints = append(taints, t.ToString())
 			tolerations = append(tolerations, toleration(t))
 		}
-		noun := "the taint "
-		if len(taints) > 1 {
-			noun = "the taints "
-		}
-		why = append(why, "The pods do not tolerate "+noun+few(taints, " and ")+" of "+nodes+".")
+		clauses = append(clauses, wording.Verb(len(taints), "the taint ", "the taints ")+wording.Few(taints)+" of "+wording.Few(o.tainted)+
+			wording.Verb(len(taints), " is", " are")+" not tolerated")
 		spec["tolerations"] = tolerations
 	}
 	if len(o.labels) > 0 {
 		var labels []string
 		selector := part{}
-		for _, key := range o.labels {
+		for _, key := range slices.Sorted(slices.Values(o.labels)) {
 			labels = append(labels, key+"="+o.pod.Spec.NodeSelector[key])
 			selector[key] = nil
 		}
-		why = append(why, "Their node selector asks for "+few(labels, " and ")+", which "+nodes+" does not have.")
+		clauses = append(clauses, "the node selector "+wording.Few(labels)+" leaves out "+wording.Few(o.unselected))
 		spec["nodeSelector"] = selector
 	}
-	if o.affinity {
+	if len(o.unfit) > 0 {
 		required := requirements(&corev1.PodSpec{Affinity: o.pod.Spec.Affinity})
-		why = append(why, "Their "+strings.Join(required, "; ")+" leaves out "+nodes+".")
+		clauses = append(clauses, "the "+strings.Join(required, "; ")+" leaves out "+wording.Few(o.unfit))
 		spec["affinity"] = part{"nodeAffinity": part{requiredField: nil}}
 	}
+	why := []string{pods.text() + ": " + strings.Join(clauses, "; ") + "."}
 	out := Patch{YAML: yamlOf(part{specField: spec})}
-	if len(o.labels) > 0 || o.affinity {
+	if len(o.labels) > 0 || len(o.unfit) > 0 {
 		why = append(why, "Existing pods cannot be changed so: the template that makes them needs this; "+
 			"or label the nodes, if they are what is asked for.")
 	} else {
 		why = append(why, "The template that makes the pods needs these tolerations too, for pods that it makes later.")
-		out.Kubectl = o.kubectl(namespace, pods, spec["tolerations"])
+		out.Kubectl = o.kubectl(namespace, pods.names, spec["tolerations"])
 	}
 	out.Why = strings.Join(why, " ")
 	return out

@@ -96,7 +96,7 @@ func (w remedied) nodes() string {
 	for _, edit := range w.remedy.GetEdits() {
 		nodes = append(nodes, w.names.node(edit.GetNode()))
 	}
-	return plural(len(nodes), "node") + " " + few(nodes)
+	return plural(len(nodes), "node") + " " + Few(nodes)
 }
 
 // clause says what one edit changes.
@@ -167,7 +167,7 @@ func (w remedied) running() string {
 	for _, edit := range w.remedy.GetEdits() {
 		jobs = append(jobs, w.names.job(edit.GetJob()))
 	}
-	return fmt.Sprintf("%s, which %s %s with %s", few(jobs), plural2(len(jobs), "runs", "run"),
+	return fmt.Sprintf("%s, which %s %s with %s", Few(jobs), plural2(len(jobs), "runs", "run"),
 		Count(int(w.remedy.GetEndedTasks()), "task"), Amounts(w.names, w.remedy.GetFreed()))
 }
 
@@ -188,8 +188,8 @@ func (w remedied) losses() string {
 	return capital(and(parts))
 }
 
-// few joins the first names of a list.
-func few(list []string) string {
+// Few joins the first names of a list: `a, b and c`.
+func Few(list []string) string {
 	const most = 4
 	if len(list) > most {
 		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
