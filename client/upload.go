@@ -113,5 +113,19 @@ func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.S
 	return &Upload{snapshot: response.GetSnapshot(), digest: wire.Digest(data), data: data}, response.GetView(), nil
 }
 
+// Views returns the age and completeness of the snapshots that the service maintains and the caller may use, sorted by name. In process
+// there are none.
+func (c *Client) Views(ctx context.Context) ([]*apportionv1.SnapshotView, error) {
+	if c.remote == nil {
+		return nil, nil
+	}
+	ctx, cancel := c.within(ctx, KindUpload)
+	defer cancel()
+	response, err := again(ctx, c, KindUpload, func() (*apportionv1.ListSnapshotsResponse, error) {
+		return c.remote.ListSnapshots(ctx, &apportionv1.ListSnapshotsRequest{})
+	})
+	return response.GetSnapshots(), err
+}
+
 // Snapshot returns the uploaded snapshot.
 func (u *Upload) Snapshot() *apportionv1.Snapshot { return u.snapshot }

@@ -176,7 +176,11 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 		case kind.GetFault() != "":
 			warn("the server receives no changes of %s: %s", kind.GetResource(), kind.GetFault())
 		}
-		if n := kind.GetLeftOut(); n > 0 {
+		switch n := kind.GetLeftOut(); n {
+		case 0:
+		case 1:
+			warn("1 of %d %s is left out", kind.GetCount(), kind.GetResource())
+		default:
 			warn("%d of %d %s are left out", n, kind.GetCount(), kind.GetResource())
 		}
 	}

@@ -50,10 +50,21 @@ func TestCommandsAskAboutTheClusterThatAServerFollows(t *testing.T) {
 		view.AsOf = time.Now().Add(-time.Hour).UnixNano()
 	})
 	require.NoError(t, kept.Put(t.Context(), data, &apportionv1.SnapshotView{Kinds: []*apportionv1.ViewedKind{
-		{Resource: "pods", Read: true}, {Resource: "priorityclasses", Fault: "forbidden"},
+		{Resource: "pods", Read: true, Count: 7, LeftOut: 1}, {Resource: "priorityclasses", Fault: "forbidden"},
+	}, LeftOut: []*apportionv1.LeftOut{
+		{Kind: "Pod", Namespace: "team", Name: "big", Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, Detail: "too many names"},
 	}}))
 
 	named := []string{"--server", listener.Addr().String(), "--snapshot-name", "cluster"}
+	told, _, err := runLine(t, "health", "--server", listener.Addr().String())
+	require.NoError(t, err)
+	require.Equal(t, `serving
+snapshot cluster is not complete
+  snapshot cluster is 1h0m0s old
+  1 of 7 pods is left out
+  priorityclasses cannot be read by the server and are left out: forbidden
+  The Pod team/big is left out and is not judged: too many names.
+`, told)
 	for _, command := range [][]string{
 		{"explain", "--all"}, {"explain", "--no-remedies", "huge"}, {"explain", "--remedies", "huge"}, {"shares"}, {"shares", "--tree"}, {"get", "queues"}, {"whatif", "--set", "queue/ml.weight=9"},
 	} {
