@@ -29,9 +29,9 @@ func startBounded(ctx context.Context) (*peer.Peer, error) {
 
 // processorTime is the processor time in seconds that a server has taken so far; 0 where the system does not tell. The server itself is not
 // asked: when it is overloaded its answer would hold up the generator.
-func processorTime(server *peer.Peer) float64 {
+func processorTime(pid int) float64 {
 	const user, system, ticks = 11, 12, 100
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", server.PID()))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}

@@ -37,7 +37,7 @@ func explaining(ctx context.Context, t target) (f finding, err error) {
 	}
 	in := client.Input{Upload: held, Policy: client.VolcanoDefault()}
 	span := 4 * time.Second
-	var ratios []float64
+	var ratios, byTime []float64
 	var other *bystander
 	var otherErr error
 	var asking sync.WaitGroup
@@ -47,15 +47,14 @@ func explaining(ctx context.Context, t target) (f finding, err error) {
 	small, err := beside(ctx, server.Address, func() error {
 		defer close(done)
 		for range scaled(3, t.scale) {
-			peak, err := explanations(ctx, asked, in, few, span)
-			if err != nil {
-				return err
-			}
-			flood, err := explanations(ctx, asked, in, many, span)
-			if err != nil {
-				return err
-			}
-			ratios = append(ratios, flood/max(peak, 1e-9))
+			from := processorTime(server.Process().Pid)
+			peak := explanations(ctx, asked, in, few, span)
+			between := processorTime(server.Process().Pid)
+			flood := explanations(ctx, asked, in, many, span)
+			until := processorTime(server.Process().Pid)
+			ratio := flood / max(peak, 1)
+			ratios = append(ratios, ratio)
+			byTime = append(byTime, ratio*(between-from)/max(until-between, 1e-9))
 		}
 		return nil
 	})
@@ -72,14 +71,14 @@ func explaining(ctx context.Context, t target) (f finding, err error) {
 	}
 	ratio := sample.Median(ratios)
 	p50, p99 := small.calls.percentile(0.5)/other.calls.percentile(0.5), small.calls.percentile(0.99)/other.calls.percentile(0.99)
-	f.measured = fmt.Sprintf("%.2f of the answers, %.0f connections closed; p50 %.1f, p99 %.1f times (%s and %s ms), %d failed",
-		ratio, closed, p50, p99, small.calls.both(), other.calls.both(), small.calls.failed)
+	f.measured = fmt.Sprintf("%.2f of the answers, by processor time %.2f; %.0f connections closed; p50 %.1f, p99 %.1f times (%s and %s ms), %d failed",
+		ratio, sample.Median(byTime), closed, p50, p99, small.calls.both(), other.calls.both(), small.calls.failed)
 	f.held = ratio >= enough && closed == 0 && p50 <= 1.5 && p99 <= 3
 	return f, nil
 }
 
-// explanations returns the answers a second that so many callers get.
-func explanations(ctx context.Context, asked *client.Client, in client.Input, callers int, span time.Duration) (float64, error) {
+// explanations returns the number of answers that so many callers get.
+func explanations(ctx context.Context, asked *client.Client, in client.Input, callers int, span time.Duration) float64 {
 	ctx, stop := context.WithTimeout(ctx, span)
 	defer stop()
 	var answered atomic.Int64
@@ -94,5 +93,5 @@ func explanations(ctx context.Context, asked *client.Client, in client.Input, ca
 		})
 	}
 	all.Wait()
-	return float64(answered.Load()) / span.Seconds(), nil
+	return float64(answered.Load())
 }

@@ -40,23 +40,23 @@ func open(ctx context.Context, server string, host int) (net.Conn, *http2.Framer
 
 // resets begins 200,000 calls and resets each at once, on eight connections at a time from one address each. A connection that the server
 // closes is opened anew.
-func resets(ctx context.Context, server string, scale float64) (outcome, error) {
+func resets(ctx context.Context, server string, scale float64) (string, error) {
 	const at = 8
 	const patience = time.Minute
-	out := outcome{tried: scaled(200_000, scale)}
+	tried := scaled(200_000, scale)
 	var sent, connections, ended atomic.Int64
 	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for i := range at {
 		all.Go(func() {
-			for sent.Load() < int64(out.tried) && ctx.Err() == nil {
+			for sent.Load() < int64(tried) && ctx.Err() == nil {
 				conn, framer, closed, err := open(ctx, server, 1+i)
 				if err != nil {
 					continue
 				}
 				connections.Add(1)
-				resetCalls(framer, func() bool { return sent.Add(1) <= int64(out.tried) })
+				resetCalls(framer, func() bool { return sent.Add(1) <= int64(tried) })
 				select {
 				case <-closed:
 					ended.Add(1)
@@ -67,9 +67,7 @@ func resets(ctx context.Context, server string, scale float64) (outcome, error) 
 		})
 	}
 	all.Wait()
-	out.let = int(min(sent.Load(), int64(out.tried)))
-	out.refused = fmt.Sprintf("%d of %d connections closed", ended.Load(), connections.Load())
-	return out, nil
+	return fmt.Sprintf("%d resets, %d of %d connections closed", min(sent.Load(), int64(tried)), ended.Load(), connections.Load()), nil
 }
 
 // resetCalls begins calls and resets each, until the connection ends or there are enough.
@@ -98,14 +96,14 @@ func resetCalls(framer *http2.Framer, more func() bool) {
 }
 
 // idleConnections opens 10,000 connections from 20 addresses and asks nothing on them. It counts those that are open at the end.
-func idleConnections(ctx context.Context, server string, scale float64) (outcome, error) {
+func idleConnections(ctx context.Context, server string, scale float64) (string, error) {
 	const addresses, at = 20, 16
-	out := outcome{tried: scaled(10_000, scale)}
+	tried := scaled(10_000, scale)
 	var next, failed, ended atomic.Int64
 	var all sync.WaitGroup
 	for range at {
 		all.Go(func() {
-			for n := next.Add(1); n <= int64(out.tried) && ctx.Err() == nil; n = next.Add(1) {
+			for n := next.Add(1); n <= int64(tried) && ctx.Err() == nil; n = next.Add(1) {
 				_, _, closed, err := open(ctx, server, 1+int(n)%addresses)
 				if err != nil {
 					failed.Add(1)
@@ -122,7 +120,5 @@ func idleConnections(ctx context.Context, server string, scale float64) (outcome
 	}
 	all.Wait()
 	time.Sleep(time.Second)
-	out.let = out.tried - int(failed.Load()+ended.Load())
-	out.refused = fmt.Sprintf("%d not let in, %d closed", failed.Load(), ended.Load())
-	return out, nil
+	return fmt.Sprintf("%d connections: %d not let in, %d closed", tried, failed.Load(), ended.Load()), nil
 }

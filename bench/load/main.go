@@ -131,7 +131,7 @@ func attacksOn(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	var t target
 	flags.StringVar(&t.binary, "server", "bin/apportion", "`FILE` of the server as make build leaves it")
 	flags.Float64Var(&t.scale, "scale", 1, "part of the calls, streams, connections and rounds of each attack that are made")
-	flags.DurationVar(&t.raceTime, "race-time", 20*time.Second, "how long the server runs under the race detector")
+	flags.DurationVar(&t.raceTime, "race-time", 5*time.Minute, "how long the server is asked under the race detector")
 	only := pattern(flags, "the attacks whose names match this `REGEXP`")
 	if err := flags.Parse(args); err != nil {
 		return err

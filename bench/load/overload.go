@@ -155,7 +155,7 @@ func (p *pressure) openLoop(ctx context.Context, server *peer.Peer, rate float64
 		next = next.Add(time.Duration(rand.ExpFloat64() / rate * float64(time.Second))) //nolint:gosec // G404: arrivals, no secrets.
 		time.Sleep(time.Until(next))
 		if used == 0 && !time.Now().Before(r.from) {
-			used = processorTime(server)
+			used = processorTime(server.PID())
 		}
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, p.deadline)
@@ -164,7 +164,7 @@ func (p *pressure) openLoop(ctx context.Context, server *peer.Peer, rate float64
 			r.note(status.Code(p.ask(ctx, n)), began, time.Now())
 		})
 	}
-	r.cpu = processorTime(server) - used
+	r.cpu = processorTime(server.PID()) - used
 	all.Wait()
 	return r
 }

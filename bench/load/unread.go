@@ -26,25 +26,25 @@ func scaled(n int, scale float64) int { return max(1, int(math.Round(float64(n)*
 
 // unreadAnswers asks small questions with answers of 27 MB about a snapshot that is held, and reads none of them: 114 calls on one
 // connection, whose streams have windows of 64 KiB.
-func unreadAnswers(ctx context.Context, server string, scale float64) (outcome, error) {
+func unreadAnswers(ctx context.Context, server string, scale float64) (string, error) {
 	const window, connection = 64 << 10, 16 << 20
 	conn, err := dial(server, 1, grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(connection))
 	if err != nil {
-		return outcome{}, err
+		return "", err
 	}
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	snapshot := generate.Snapshot(generate.Shape{Queues: 10, Jobs: 20_000, Tasks: 560_000, Nodes: 10, Seed: 1})
 	data, err := proto.Marshal(snapshot)
 	if err != nil {
-		return outcome{}, err
+		return "", err
 	}
 	digest, err := peer.Upload(ctx, conn, data)
 	if err != nil {
-		return outcome{}, fmt.Errorf("upload: %w", err)
+		return "", fmt.Errorf("upload: %w", err)
 	}
 	policy, err := fixture.Policy("proportion")
 	if err != nil {
-		return outcome{}, err
+		return "", err
 	}
 	request := &apportionv1.SimulateRequest{
 		Input: &apportionv1.Input{
@@ -52,24 +52,16 @@ func unreadAnswers(ctx context.Context, server string, scale float64) (outcome, 
 		},
 		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true}}}},
 	}
-	if scale == 1 {
-		answer, err := apportionv1.NewApportionServiceClient(conn).Simulate(ctx, request)
-		if err != nil {
-			return outcome{}, fmt.Errorf("an answer that is read: %w", err)
-		}
-		fmt.Printf("each answer has %d bytes, each request %d\n\n", proto.Size(answer), proto.Size(request))
+	answer, err := apportionv1.NewApportionServiceClient(conn).Simulate(ctx, request)
+	if err != nil {
+		return "", fmt.Errorf("an answer that is read: %w", err)
 	}
-	out, refused := outcome{tried: scaled(114, scale)}, map[string]int{}
-	for range out.tried {
-		err := askUnread(ctx, conn, request)
-		if err == nil {
-			out.let++
-			continue
-		}
-		refused[status.Code(err).String()]++
+	tried, codes := scaled(114, scale), map[string]int{}
+	for range tried {
+		codes[status.Code(askUnread(ctx, conn, request)).String()]++
 	}
-	out.refused = counts(refused)
-	return out, nil
+	return fmt.Sprintf("%d questions of %d bytes with answers of %d MiB: %s",
+		tried, proto.Size(request), proto.Size(answer)>>20, counts(codes)), nil
 }
 
 // askUnread makes a call and reads no more than the headers of its answer. An error is that of a call that was refused.
@@ -96,15 +88,15 @@ func askUnread(ctx context.Context, conn *grpc.ClientConn, request proto.Message
 }
 
 // watches opens 40,000 watches of the health, which needs no identity, on 40 connections from 20 addresses.
-func watches(ctx context.Context, server string, scale float64) (outcome, error) {
+func watches(ctx context.Context, server string, scale float64) (string, error) {
 	const addresses, perConnection = 20, 1000
-	out, refused := outcome{tried: scaled(40_000, scale)}, map[string]int{}
+	tried, codes := scaled(40_000, scale), map[string]int{}
 	var conn *grpc.ClientConn
-	for i := range out.tried {
+	for i := range tried {
 		if i%perConnection == 0 {
 			var err error
 			if conn, err = dial(server, 1+i/perConnection%addresses); err != nil {
-				return out, err
+				return "", err
 			}
 			closing := conn
 			context.AfterFunc(ctx, func() { _ = closing.Close() })
@@ -113,14 +105,9 @@ func watches(ctx context.Context, server string, scale float64) (outcome, error)
 		if err == nil {
 			_, err = stream.Recv()
 		}
-		if err == nil {
-			out.let++
-		} else {
-			refused[status.Code(err).String()]++
-		}
+		codes[status.Code(err).String()]++
 	}
-	out.refused = counts(refused)
-	return out, nil
+	return fmt.Sprintf("%d watches: %s", tried, counts(codes)), nil
 }
 
 // counts tells how many calls had which code.
@@ -128,9 +115,6 @@ func counts(of map[string]int) string {
 	var texts []string
 	for _, code := range slices.Sorted(maps.Keys(of)) {
 		texts = append(texts, fmt.Sprintf("%d %s", of[code], code))
-	}
-	if len(texts) == 0 {
-		return "-"
 	}
 	return strings.Join(texts, ", ")
 }

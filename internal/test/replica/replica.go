@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,8 +27,10 @@ import (
 type Replica struct {
 	// Address is the address of gRPC, Admin that for operators.
 	Address, Admin string
-	// Processors is the largest number of processors that the server uses. New sets one.
+	// Processors is the largest number of processors that the server uses; 0: it decides. New sets one.
 	Processors int
+	// Before are the arguments before those of the server, if the binary is a program that runs the server in its place.
+	Before []string
 
 	binary    string
 	arguments []string
@@ -49,8 +52,11 @@ func New(ctx context.Context, binary string, arguments ...string) (*Replica, err
 
 // Start runs the process, which does not take calls yet. It ends with ctx at the latest.
 func (r *Replica) Start(ctx context.Context) error {
-	r.command = exec.CommandContext(ctx, r.binary, r.arguments...) //nolint:gosec // G204: the caller's own server.
-	r.command.Env, r.command.Stderr = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(r.Processors)), os.Stderr
+	r.command = exec.CommandContext(ctx, r.binary, slices.Concat(r.Before, r.arguments)...) //nolint:gosec // G204: the caller's own server.
+	r.command.Env, r.command.Stderr = os.Environ(), os.Stderr
+	if r.Processors > 0 {
+		r.command.Env = append(r.command.Env, "GOMAXPROCS="+strconv.Itoa(r.Processors))
+	}
 	return r.command.Start()
 }
 
