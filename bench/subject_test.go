@@ -72,13 +72,13 @@ type subject struct {
 	*engine.Session
 
 	m *model.Model
-	// jobs and pending are a thousand jobs, and as many pending tasks, from everywhere in the snapshot.
+	// jobs lists a thousand jobs, and pending as many pending tasks, spread over the snapshot.
 	jobs    []model.JobID
 	pending []model.TaskID
 	// claimant is a pending task; candidates are a hundred tasks that the reclaim action would consider for it.
 	claimant   model.TaskID
 	candidates []model.TaskID
-	// leaving are ten running tasks of one queue.
+	// leaving lists ten running tasks of one queue, which may be evicted.
 	leaving []model.TaskID
 }
 

@@ -70,7 +70,7 @@ type cluster struct {
 	// capability is by queue, in raw amounts.
 	capability map[int][]int64
 	open       map[int]bool
-	// all is what there is to divide.
+	// all is the amount that is divided among the queues.
 	all, total   []int64
 	held, demand map[int][]int64
 	// free is what can be given away now, by node; of the cluster under root. future is what will be free once all that is being released

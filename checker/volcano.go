@@ -195,7 +195,7 @@ func (v *volcano) flat() {
 	}
 }
 
-// inherit resolves a capability: cpu and memory of 0 are those above it, and so is all else that it does not name, unless base alone is.
+// inherit resolves a capability: cpu and memory of 0, and, unless base, dimensions that it does not name, are those of the queue above.
 func (l *limits) inherit(v *volcano, above amounts, base bool) {
 	for d, x := range above {
 		if _, named := l.capability[d]; v.isBase(d) && l.capability[d] <= 0 || !named && !base {

@@ -132,7 +132,7 @@ func TestASessionTakesAChangeOfItsSnapshotToAnotherReplica(t *testing.T) {
 	require.NoError(t, session.Close())
 }
 
-// Whatever is asked, and whenever connections break: the answers are those of a session that was never disturbed, to the last bit.
+// For any questions, and connections that break at any time, the answers are bit for bit those of a session that was never interrupted.
 func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 	replicas := []*replica{
 		startReplica(t, service.Options{}), startReplica(t, service.Options{}),

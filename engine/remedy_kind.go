@@ -9,7 +9,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Bounds on what is tried of each kind.
+// Limits on the number of variations that are tried for each kind of remedy.
 const (
 	maxRemedyRoles  = 8
 	maxRemedyQueues = 32

@@ -157,7 +157,7 @@ func (a *Audience) list(m protoreflect.Message, f protoreflect.FieldDescriptor, 
 type subject int
 
 const (
-	// nothing: the field is no position.
+	// nothing: the field is not a position.
 	nothing subject = iota
 	// aQueue of the audience, or an ancestor of one.
 	aQueue

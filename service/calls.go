@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// calls measures the calls of gRPC under the names of gRPC's own instrumentation, and as it does. That one makes the attributes of each
-// call anew on a deep stack, and lets gRPC copy the metadata of each call and note the time of each message: a tenth of a small call.
+// calls measures the calls of gRPC under the names of gRPC's own instrumentation, and as it does. gRPC's own builds the attributes of each
+// call again, and lets gRPC copy the metadata of each call and record the time of each message, which takes a tenth of a small call.
 type calls struct {
 	started        metric.Int64Counter
 	seconds        metric.Float64Histogram

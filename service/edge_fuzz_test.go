@@ -43,7 +43,7 @@ func limited(tb testing.TB) *servicetest.Replica {
 	})
 }
 
-// requireTheirs requires that an error is one of the call, and none of the server.
+// requireTheirs requires that an error is the caller's fault, not the server's.
 func requireTheirs(t *testing.T, err error) {
 	t.Helper()
 	switch code := status.Code(err); code {

@@ -169,7 +169,7 @@ func (in *receiver) tooLarge(length int64) error {
 		"the message is too large; a snapshot can be sent in chunks and named by its digest")
 }
 
-// body reads so many bytes into one place.
+// body reads length bytes into consecutive memory.
 func (in *receiver) body(ctx context.Context, length int) (mem.Buffer, error) {
 	if length <= spareBytes {
 		read, err := in.from.Read(length)

@@ -29,7 +29,7 @@ type Room struct {
 // must have been encoded, and nothing may refer to them any more.
 func (s *Session) Use(room *Room) { s.out.lent = room }
 
-// Empty makes all memory of the Room available again, as far as it is worth to be kept.
+// Empty makes the memory of the Room available again, except for lists that are too large to keep.
 func (r *Room) Empty() {
 	r.answers.empty()
 	r.allocatables.empty()

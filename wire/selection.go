@@ -139,7 +139,7 @@ func (s *Session) taskNamed(key string) (model.TaskID, string) {
 	return id, ""
 }
 
-// paths finds tasks by namespace/name. It is put together when first needed, and again when jobs came or went.
+// paths finds tasks by namespace/name. It is built on first use, and again after jobs were added or removed.
 type paths struct {
 	of    *policy.View
 	tasks map[string]model.TaskID

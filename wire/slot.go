@@ -274,7 +274,7 @@ func (r *record) merge(b []byte) bool {
 	return true
 }
 
-// add adds to the list or the message that lies at a place.
+// add adds a field to the list or the message at an address.
 func (r *record) add(c *column, at unsafe.Pointer, tag uint32, value uint64, data []byte) bool {
 	switch room := r.rooms[c.room]; c.set {
 	case addNumber, addNumbers:
@@ -332,7 +332,7 @@ func numbers[T ~int32 | ~uint32](list []T, tag uint32, value uint64, packed []by
 	return list, true
 }
 
-// listAt returns the list at a place, and begins it in its room.
+// listAt returns the list at an address; a list that is not set yet begins in its room.
 func listAt[T any](at, room unsafe.Pointer) []T {
 	if list := *(*[]T)(at); list != nil {
 		return list

@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/adapter/extender/extendertest"
 )
 
-// counted counts what is read of it.
+// counted counts the bytes that are read from it.
 type counted struct {
 	io.Reader
 

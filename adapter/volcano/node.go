@@ -9,7 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// node is a Node on its way into the snapshot.
+// node is a Node while it is converted.
 type node struct {
 	message     *apportionv1.Node
 	allocatable *amounts

@@ -99,7 +99,7 @@ func frozen(ctx context.Context, t target) (f finding, err error) {
 	return f, nil
 }
 
-// tokenless floods a server with calls that show no token, from the address of a good caller, whose calls do.
+// tokenless floods a server with calls without a token, from the address of a caller with one.
 func tokenless(ctx context.Context, t target) (f finding, err error) {
 	const flooding = 16
 	token, hash, err := madeToken(ctx, t.binary)

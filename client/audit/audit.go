@@ -64,7 +64,7 @@ type Report struct {
 	Held map[string]map[string]float64 `json:"held,omitempty"`
 	// Evictions counts the evicted tasks.
 	Evictions int `json:"evictions,omitempty"`
-	// Partial describes what was not checked; empty if everything was.
+	// Partial describes the checks that were not made; empty if all were.
 	Partial string `json:"partial,omitempty"`
 	// Unjudged says that what there is to divide is not known, because the snapshot has neither nodes nor a total. Nothing that rests on it
 	// was checked.

@@ -266,8 +266,8 @@ func (s *state) guaranteed(queue string, block []uint32, held map[string][]float
 	return first
 }
 
-// withheld names the queues above their guarantee whose tasks the dividing plugin keeps from a block, and why; "" if no node would have
-// room without them. A victim that would cost more than it brings is a known limit of fair, not a breach.
+// withheld names the queues above their guarantee whose tasks the dividing plugin does not let a block evict, and says why; "" if no node
+// would have room without these tasks. A victim that would cost more than it brings is a known limit of fair, not a breach.
 func (s *state) withheld(block []uint32, held map[string][]float64, d int) (others, why string, err error) {
 	answers, err := s.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{

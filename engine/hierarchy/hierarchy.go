@@ -25,8 +25,8 @@ const (
 	Cycle
 	// TooDeep: the node is MaxDepth + 1 below the root.
 	TooDeep
-	// NotLeaf: the node has both children and members that only a leaf may have. New does not report this fault, because it does not know
-	// the members.
+	// NotLeaf: the node has children, and members that only a leaf may have. New does not report this fault, because it does not see
+	// members.
 	NotLeaf
 )
 

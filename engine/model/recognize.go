@@ -2,7 +2,7 @@ package model
 
 // recognized relates the jobs and tasks of a change's builder, or of a part of it, to those of the base.
 type recognized struct {
-	// was are the positions in the base of the jobs that were set, None for those that the base does not have.
+	// was lists the positions in the base of the jobs that were set, None for jobs that the base does not have.
 	was []JobID
 	// next is the task of the base with which the next task is compared, and end the one after the last of its job.
 	next, end TaskID

@@ -42,7 +42,7 @@ type Claim struct {
 // Plan is whole or not at all: the victims are evicted and every task of the claimant gets its place once they are gone.
 type Plan struct {
 	Made bool
-	// Stopped: View.Stop asked to stop, and the rest means nothing.
+	// Stopped: View.Stop requested a stop; the other fields are not set.
 	Stopped bool
 	// Refusal says why there is no plan.
 	Refusal Reason

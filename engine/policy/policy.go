@@ -116,7 +116,7 @@ const (
 // Request is the request of one task, or of several together.
 type Request struct {
 	Row resource.Row
-	// BestEffort: nothing but `pods`.
+	// BestEffort: requests nothing except `pods`.
 	BestEffort bool
 	// Tasks are those that ask.
 	Tasks []model.TaskID

@@ -15,7 +15,7 @@ type Eviction struct {
 	Queue string
 	// Within tells a preemption by a job of the same queue from a reclaim by another queue.
 	Within bool
-	// LostSeconds of one task's work, of GPUs each, are to be done again.
+	// LostSeconds is the time of work that an evicted task has to repeat, on GPUs each.
 	LostSeconds, GPUs int64
 }
 

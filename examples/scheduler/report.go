@@ -53,7 +53,7 @@ func reportQueues(w io.Writer, c *Cluster, results []*Result) {
 	table.end()
 }
 
-// reportCourse is the shares over time: GPUs in use of those that the queue is entitled to.
+// reportCourse writes the shares over time: the part of the GPUs that a queue is entitled to which it uses.
 func reportCourse(w io.Writer, c *Cluster, result *Result) {
 	fmt.Fprintf(w, "SHARES UNDER %s (GPUs in use / entitled to)\n", result.Policy)
 	table := newTable(w)

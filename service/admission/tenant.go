@@ -143,7 +143,7 @@ func (c *Controller) saturated(identity string) bool {
 	return c.queued >= c.options.Waiting
 }
 
-// waitsLong reports whether something of a tenant has waited for half of the time that it may.
+// waitsLong reports whether a call of a tenant has waited for half of its maximum wait.
 func (c *Controller) waitsLong(t *tenantQueue) bool {
 	for _, waiting := range &t.waiting {
 		if len(waiting) > 0 && time.Since(waiting[0].since) > c.options.Wait/2 {

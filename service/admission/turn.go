@@ -166,5 +166,5 @@ func (c *Controller) unpark(w *waiter) {
 	}
 }
 
-// notice tells work under way whether to look at who waits.
+// notice sets whether running work has to check for waiting calls.
 func (c *Controller) notice() { c.crowded.Store(c.queued+c.parked > 0 || c.free < 0) }

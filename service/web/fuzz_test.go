@@ -117,7 +117,7 @@ func FuzzEachCallTakesAnyDocument(f *testing.F) {
 	})
 }
 
-// many is a document with so many bytes of empty messages in a list of the snapshot.
+// many returns a document of size bytes, which are empty messages in a list of the snapshot.
 func many(list string, size int) []byte {
 	return []byte(`{"input":{"policyName":"cluster","snapshot":{"` + list + `":[` + strings.Repeat("{},", size/3-30) + `{}]}}}`)
 }

@@ -184,8 +184,8 @@ func victimObstacle(other voter, ours []voter, where slot) string {
 	return ""
 }
 
-// admissionObstacle: one plugin's no is final, and the first tier with a yes admits the job. Proportion and capacity book a job when they
-// vote yes, but overcommit books it when it is admitted, and Apportion knows only its own vote.
+// admissionObstacle: a rejection by one plugin is final, and the first tier with a permit admits the job. Proportion and capacity book a
+// job when they permit it, but overcommit books it when it is admitted, and Apportion knows only its own vote.
 func admissionObstacle(other voter, ours []voter, where slot) string {
 	books := slices.ContainsFunc(ours, func(v voter) bool { return v.name == "overcommit" })
 	first, last := ours[0], ours[len(ours)-1]

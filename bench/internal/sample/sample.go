@@ -50,7 +50,7 @@ type Table struct {
 // NewTable returns a table without rows.
 func NewTable(head ...string) *Table { return &Table{head: head} }
 
-// Add adds a row: numbers with three digits that mean something, texts as they are.
+// Add adds a row: numbers with three significant digits, texts as they are.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {

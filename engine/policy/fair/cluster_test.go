@@ -20,7 +20,7 @@ var (
 	seed      = flag.Uint64("seed", 1, "seed of the first cluster")
 )
 
-// cluster is a small cluster in the making. Amounts are lists by dimension; nil was not given, -1 in it neither.
+// cluster describes a small cluster. Amounts are lists by dimension; a nil list and an entry of -1 are not given.
 type cluster struct {
 	plugin Plugin
 	width  int

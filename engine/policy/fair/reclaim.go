@@ -195,7 +195,7 @@ func (t *trial) fail(refusal policy.Reason) policy.Plan {
 	return policy.Plan{Refusal: refusal}
 }
 
-// fill gives every candidate without a reason one.
+// fill sets the reason of every candidate that has none.
 func (t *trial) fill(code policy.Code) {
 	for i := range t.states {
 		if state := &t.states[i]; state.reason.Code == 0 {

@@ -18,7 +18,7 @@ import (
 	edge "github.com/apportion/apportion/service"
 )
 
-// server is the service, and a connection to it that is a buffer.
+// server is the service with a connection in memory.
 type server struct {
 	*grpc.ClientConn
 
@@ -50,7 +50,7 @@ func (s *server) stop() error {
 	return errors.Join(err, <-s.served)
 }
 
-// play makes one call, and returns all that was said, in order: a response follows the request that it answers.
+// play makes one call, and returns its requests and responses in order: a response follows the request that it answers.
 func (s *server) play(ctx context.Context, name string, requests []proto.Message) ([]message, error) {
 	method, err := methodOf(name)
 	if err != nil {

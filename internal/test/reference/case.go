@@ -92,7 +92,7 @@ func (c *Case) Group() string {
 	return c.Profile
 }
 
-// Label tells the case apart within its group.
+// Label distinguishes the case within its group.
 func (c *Case) Label() string {
 	if c.Name != "" {
 		return c.Name

@@ -12,8 +12,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// fairLoop is a run to rest, played through the steps of a session as a scheduler plays it: which tasks there are, and where they fit, is
-// counted here.
+// fairLoop runs a cluster through the steps of a session until nothing changes, as a scheduler does. It keeps the tasks, and the room on
+// nodes, itself.
 type fairLoop struct {
 	*fairAsked
 	cluster fairCluster

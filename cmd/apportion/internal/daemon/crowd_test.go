@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/service/identity"
 )
 
-// crowd opens connections from an address of this machine, on which nothing is said, and returns them.
+// crowd opens idle connections from an address of this machine, and returns them.
 func crowd(t *testing.T, n int, from, to string) []net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}

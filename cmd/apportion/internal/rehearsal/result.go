@@ -73,7 +73,7 @@ type Queue struct {
 	Short float64 `json:"entitlement_short_hours"`
 }
 
-// Class is the part of jobs that ask for so much of the measured resource in all: above From, up to To; To is 0 for the last class.
+// Class counts the jobs whose total request for the measured resource is above From and at most To; To is 0 for the last class.
 type Class struct {
 	Name      string  `json:"name"`
 	From      float64 `json:"above"`

@@ -33,7 +33,7 @@ func cluster(nodes int, weights ...uint32) *apportionv1.Snapshot {
 	return snapshot
 }
 
-// drawn is a trace of so many jobs over a time, which load so many GPUs to a given part on average.
+// drawn returns a random trace of jobs over a time, whose average load is the given part of the GPUs.
 func drawn(seed uint64, jobs, queues, gpus int, seconds int64, load float64) *trace.Trace {
 	draw := rand.New(rand.NewPCG(seed, 0))
 	pick := func(choices ...int) int { return choices[draw.IntN(len(choices))] }
