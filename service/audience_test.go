@@ -315,9 +315,13 @@ func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
 			require.Equal(t, c.want, st.GetMessage())
 		})
 	}
+	own := uint32(slices.IndexFunc(snapshot.GetJobs(), func(j *apportionv1.Job) bool { return !strings.Contains(j.GetQueue(), foreign) }))
+	contradiction := &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Index: []uint32{own}}, GroupsOnly: true}
+	_, err := r.Explain(t.Context(), &apportionv1.ExplainRequest{Input: in, Explain: contradiction})
+	requireFault(t, err, codes.InvalidArgument, "INVALID_STEP")
 	changed := heldInput(digest, "proportion")
 	changed.Change = &apportionv1.Change{RemoveQueues: []string{foreign}}
-	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: changed})
+	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: changed})
 	requireFault(t, err, codes.PermissionDenied, "PERMISSION_DENIED")
 	stream, err := r.UploadSnapshot(t.Context())
 	require.NoError(t, err)

@@ -92,11 +92,13 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 		if err == nil {
 			return answer, nil
 		}
-		if fault = AsFault(err); s.audience != nil {
-			return nil, fault.Silenced()
-		}
 		if violations, ok := errors.AsType[*model.Error](err); ok {
 			fault = Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP, violations)
+		} else {
+			fault = AsFault(err)
+		}
+		if s.audience != nil {
+			return nil, fault.Silenced()
 		}
 	}
 	if q != nil {

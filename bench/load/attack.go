@@ -44,7 +44,7 @@ var attacks = []attack{
 	},
 	{
 		"explain", "200 callers of the Go client ask why 2,000 jobs wait",
-		"at least 0.9 of the answers to 8 callers, no connection closed; small calls p50 at most 1.5, p99 at most 3 times as an idle server",
+		"at least 0.9 of the answers to 8 callers, no connection closed; small calls p50 at most 1.5, p99 at most 3 times idle ones",
 		explaining,
 	},
 	{"tokenless", "calls without a token from the address of good callers", "0 failed calls of those during and after", tokenless},

@@ -71,7 +71,8 @@ func explaining(ctx context.Context, t target) (f finding, err error) {
 	}
 	ratio := sample.Median(ratios)
 	p50, p99 := small.calls.percentile(0.5)/other.calls.percentile(0.5), small.calls.percentile(0.99)/other.calls.percentile(0.99)
-	f.measured = fmt.Sprintf("%.2f of the answers, by processor time %.2f; %.0f connections closed; p50 %.1f, p99 %.1f times (%s and %s ms), %d failed",
+	f.measured = fmt.Sprintf("%.2f of the answers, by processor time %.2f; %.0f connections closed; "+
+		"p50 %.1f, p99 %.1f times (%s and %s ms), %d failed",
 		ratio, sample.Median(byTime), closed, p50, p99, small.calls.both(), other.calls.both(), small.calls.failed)
 	f.held = ratio >= enough && closed == 0 && p50 <= 1.5 && p99 <= 3
 	return f, nil
