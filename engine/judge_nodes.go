@@ -18,8 +18,8 @@ type kindRoom struct {
 	counts  []int
 }
 
-// nodesFor asks whether the nodes have room for what the gang needs, now or once tasks are gone that are being released. The tasks are
-// chosen so that they have, if that is possible, of those that the queue may use if there are such.
+// nodesFor decides whether the nodes have room for the tasks that the gang needs, now or after tasks that are being released have ended. It
+// chooses tasks that fit, if there are such, and among these the tasks that the queue may use.
 func (g *judge) nodesFor(d *Judgement, w *waiting, o *options) error {
 	share := &d.Findings[len(d.Findings)-1]
 	allowed := share.Outcome == Passed

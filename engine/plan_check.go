@@ -48,7 +48,7 @@ func (p *planner) others(victims []model.TaskID) []model.TaskID {
 	return slices.DeleteFunc(slices.Clone(victims), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
 }
 
-// fillBack puts back the victims that a draft can do without where its tasks are placed, the one that stays longest first.
+// fillBack removes the victims that a draft does not need on the nodes of its tasks, the last in eviction order first.
 func (p *planner) fillBack(d *draft) error {
 	if len(d.victims) == 0 {
 		return nil

@@ -113,7 +113,8 @@ func (s *sets) sortPool() error {
 	}
 	slices.SortFunc(s.pool, s.compareByStay)
 	if len(s.pool) > planAsked || 1<<len(s.pool) <= planSets || s.policy.Walk == Volcano {
-		// All sets are tried anyway, or too few; where tiers are combined as in Volcano, tasks may be let go together but not alone.
+		// All sets are tried anyway, or too few. Where tiers are combined as in Volcano, a set of tasks may be evictable though none of
+		// them is alone.
 		return nil
 	}
 	s.unknown = s.Reclaim().Plans()

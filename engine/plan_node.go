@@ -26,7 +26,7 @@ type offer struct {
 	state int
 }
 
-// stay is the rank of a task in the order of eviction, without its name.
+// stay is the rank of a task in the order of eviction; names decide between equal ranks.
 type stay struct {
 	job, task int32
 	created   int64

@@ -46,7 +46,7 @@ type ahead struct {
 
 	mutex sync.Mutex
 	queue []arrival
-	// first is the place of the first in queue.
+	// first is the position of the first entry in queue.
 	first int
 	// unanswered counts what was put and is not done, and bytes what it counts for.
 	unanswered int

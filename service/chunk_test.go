@@ -13,7 +13,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// long is a snapshot that is large enough to be compiled where it was received.
+// long returns a snapshot that is large enough to be compiled in the memory that received it.
 func long(t *testing.T) string {
 	t.Helper()
 	snapshot := inputOf(t).GetSnapshot()

@@ -46,7 +46,7 @@ func (c *talk) say(t *testing.T, text string) {
 	c.send(parse(t, &apportionv1.RunSessionRequest{}, text))
 }
 
-// hear returns the next message.
+// hear receives the next message.
 func (c *talk) hear() *apportionv1.RunSessionResponse {
 	response, err := c.stream.Recv()
 	require.NoError(c.t, err)

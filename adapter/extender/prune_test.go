@@ -188,7 +188,7 @@ func TestWhatIsNoJSONIsPassedOnForTheLibraryToRefuse(t *testing.T) {
 			require.NoError(t, err, text)
 			continue
 		}
-		// What follows a whole value is not looked at, by Volcano's own decoder neither.
+		// Neither this decoder nor Volcano's reads what follows a complete value.
 		if text != `{"Jobs":{"a":{}}}}` {
 			require.Error(t, err, text)
 		}

@@ -117,7 +117,7 @@ func plainKey(text []byte) int {
 	return -1
 }
 
-// endsWord says whether the text ends, or a space or the end of the line stands, at i.
+// endsWord reports whether the text, or a word of it, ends at i.
 func endsWord(text []byte, i int) bool {
 	return i >= len(text) || strings.IndexByte(" \t\r\n", text[i]) >= 0
 }

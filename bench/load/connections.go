@@ -70,7 +70,7 @@ func resets(ctx context.Context, server string, scale float64) (string, error) {
 	return fmt.Sprintf("%d resets, %d of %d connections closed", min(sent.Load(), int64(tried)), ended.Load(), connections.Load()), nil
 }
 
-// resetCalls begins calls and resets each, until the connection ends or there are enough.
+// resetCalls begins calls and resets each, until the connection ends or more returns false.
 func resetCalls(framer *http2.Framer, more func() bool) {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)

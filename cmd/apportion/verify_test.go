@@ -23,7 +23,7 @@ func TestTrueAnswersAboutTheSampleClustersAreVerified(t *testing.T) {
 	require.NoError(t, err)
 	inputs := [][]string{{"-f", "../../examples/clusters/research"}}
 	for _, file := range files {
-		// The one file is a list of what other schedulers answer.
+		// This file lists the answers of other schedulers.
 		if filepath.Base(file) != "peers.yaml" {
 			inputs = append(inputs, []string{"--snapshot", file})
 		}

@@ -106,7 +106,7 @@ func (c *Cluster) check(trace []Submission) error {
 	return nil
 }
 
-// declare tells Apportion of the nodes and the queues.
+// declare adds the nodes and the queues to a snapshot.
 func (c *Cluster) declare(s *client.Snapshot) {
 	for i := range c.Nodes.Count {
 		s.Node(client.Node{Name: fmt.Sprintf("gpu-%d", i), Allocatable: c.Nodes.Each.resources()})

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// report writes what there is to compare: the whole day, queue by queue, then the course of it.
+// report writes a comparison: the whole day queue by queue, then the shares over time.
 func report(w io.Writer, c *Cluster, trace []Submission, results []*Result) {
 	fmt.Fprintf(w, "%d jobs in %s on %d GPUs, %d queues\n\n", len(trace), clock(trace[len(trace)-1].Arrival), c.gpus(), len(c.Queues))
 	reportDay(w, c, trace, results)

@@ -343,7 +343,7 @@ func TestAConnectionEndsAfterManyRefusalsUnlessCallsAreUnderWay(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, call(good, conn))
 
-		// A call with a deadline in a hundred years costs no more than another.
+		// A deadline in a hundred years costs no more than a near one.
 		far, stop := context.WithTimeout(t.Context(), 100*365*24*time.Hour)
 		defer stop()
 		for range 250 {

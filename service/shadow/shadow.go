@@ -208,7 +208,7 @@ func (s *Shadow) Close(ctx context.Context) error {
 	}
 }
 
-// decide decides one call again, and tells what differs.
+// decide decides one call again, and reports the differences.
 func (s *Shadow) decide(j *job) {
 	d := &j.decision
 	if d.Last {

@@ -48,7 +48,7 @@ func dense(of protoreflect.MessageDescriptor, depth int, each func(path, text st
 	}
 }
 
-// short are short messages of a kind that hold another one.
+// short returns short messages of a type whose fields hold another message.
 func short(of protoreflect.MessageDescriptor) []string {
 	var all []string
 	for i := range of.Fields().Len() {

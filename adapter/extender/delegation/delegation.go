@@ -112,7 +112,7 @@ func New(source volcano.Source, options Options) (*Forms, []*apportionv1.Warning
 	return forms, warnings, err
 }
 
-// nothing is the error that no decision can be delegated, with the reason for each in which a plugin of Apportion's takes part.
+// nothing returns the error that no decision can be delegated, with the reason for each decision that involves a plugin of Apportion.
 func nothing(name string, all [][]voter) error {
 	var why []string
 	for i, list := range all {

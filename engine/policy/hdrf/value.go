@@ -10,8 +10,8 @@ import (
 // of one child of many costs one block and one sum over the blocks, and gives to the last bit what a sum of everything would give.
 const width = 32
 
-// values is what the tree is worth when its leaves hold given accounts: a pure function of the accounts and of the dimensions that are
-// not used up. It is brought up to date only when it is read.
+// values holds the shares of the tree's nodes for given accounts of its leaves: a pure function of the accounts and of the dimensions that
+// are not used up. It is updated when it is read.
 type values struct {
 	tree *tree
 	jobs *dominant.Jobs

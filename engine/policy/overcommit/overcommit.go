@@ -19,7 +19,7 @@ const defaultFactor = 1.2
 
 // Plugin holds the settings.
 type Plugin struct {
-	// Factor times the cluster's total may be promised. Below 1, or not finite, it counts as 1.2.
+	// Factor: jobs may be admitted up to Factor times the cluster's total. Below 1, or not finite, it counts as 1.2.
 	Factor float64
 }
 

@@ -32,7 +32,7 @@ type comparison struct {
 	differ  []Difference
 }
 
-// tree compares what is recorded below a pointer with what came there.
+// tree compares the recorded value at a JSON pointer with the value received.
 func (c *comparison) tree(pointer string, path []string, want any, got []any) {
 	if len(path) > 0 && c.judge != nil {
 		if rule := c.judge.unheld(pointer, path, want); rule != "" {

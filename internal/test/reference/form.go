@@ -113,7 +113,7 @@ func (f *form) job(j uint32) string   { return nameAt(f.jobNames, j) }
 func (f *form) task(t uint32) string  { return nameAt(f.taskNames, t) }
 func (f *form) node(n uint32) string  { return nameAt(f.nodeNames, n) }
 
-// outOfRange stands for what an answer refers to and the snapshot does not have.
+// outOfRange replaces a reference of an answer to an entity that the snapshot does not have.
 const outOfRange = "(out of range)"
 
 func nameAt(names []string, i uint32) string {

@@ -47,8 +47,8 @@ func told(advice *regexp.Regexp, text string) map[bound]float64 {
 	}
 }
 
-// advise requires that what a job is advised makes the check pass that holds it back: what others are to give back, and what the job is to
-// ask for instead.
+// advise requires that following the advice for a job makes the check pass that holds it back: others give back what it says, or the job
+// asks for no more than it says.
 func (j *job) advise() {
 	at, by := stands(j.explained)
 	index, ok := j.position()

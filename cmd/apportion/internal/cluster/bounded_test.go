@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// bomb is a gigabyte of space in a megabyte.
+// bomb returns a gigabyte of spaces, compressed to a megabyte.
 func bomb(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -172,7 +172,7 @@ var lineNames = map[apportionv1.FairLine]string{
 	apportionv1.FairLine_FAIR_LINE_ENTITLEMENT: "entitlement",
 }
 
-// plan says what a plan of reclaim rests on, and where the claimant's tasks go.
+// plan prints the line that entitles the claimant of a plan, and the nodes of its tasks.
 func (p *Printer) plan(plan *apportionv1.ReclaimPlan, victims int) {
 	if !plan.GetMade() {
 		return
