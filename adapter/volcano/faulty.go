@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	wording "github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
@@ -165,7 +166,7 @@ func (r *reader) tell(jobs map[identity]*job) {
 	if more := len(r.leftOut) - model.MaxLeftOut; more > 0 {
 		r.leftOut = r.leftOut[:model.MaxLeftOut]
 		r.warnings.add(apportionv1.WarningCode_WARNING_CODE_TRUNCATED, func() string { return "" },
-			"%d more jobs, pods and invalid objects are left out", more)
+			"%s left out", wording.Are(more, "more job, pod or invalid object"))
 	}
 }
 

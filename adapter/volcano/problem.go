@@ -3,6 +3,8 @@ package volcano
 import (
 	"fmt"
 	"strings"
+
+	wording "github.com/apportion/apportion/contract/text"
 )
 
 // maxProblems bounds how many problems an Error lists; it counts all of them.
@@ -46,7 +48,7 @@ func (e *Error) Error() string {
 		text.WriteString(p.String())
 	}
 	if e.Total > len(e.Problems) {
-		fmt.Fprintf(&text, "\n%d problems in all", e.Total)
+		text.WriteString("\n" + wording.Count(e.Total, "problem") + " in all")
 	}
 	return text.String()
 }

@@ -3,6 +3,7 @@ package volcano
 import (
 	"fmt"
 
+	wording "github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -30,7 +31,7 @@ func (w *warnings) all() []*apportionv1.Warning {
 	}
 	return append(w.listed, &apportionv1.Warning{
 		Code:    apportionv1.WarningCode_WARNING_CODE_TRUNCATED,
-		Message: fmt.Sprintf("%d more warnings", w.total-len(w.listed)),
+		Message: wording.Count(w.total-len(w.listed), "more warning"),
 	})
 }
 

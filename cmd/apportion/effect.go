@@ -8,6 +8,7 @@ import (
 	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -61,7 +62,7 @@ func (d *differences) table(p *render.Printer, none string, without ...compariso
 		table.Write(p.Out)
 	}
 	if d.Omitted > 0 {
-		p.Line("\n%d more jobs wait whose evictions were not compared", d.Omitted)
+		p.Line("\n%s", omitted(d))
 	}
 }
 
@@ -133,7 +134,7 @@ func (d *differences) markdown() string {
 	}
 	b.WriteString("\n</details>\n")
 	if d.Omitted > 0 {
-		fmt.Fprintf(&b, "\n%d more jobs wait whose evictions were not compared.\n", d.Omitted)
+		fmt.Fprintf(&b, "\n%s.\n", omitted(d))
 	}
 	return b.String()
 }
@@ -158,4 +159,9 @@ func markdownRow(b *strings.Builder, cells ...string) {
 		cells[i] = markdownCell.Replace(cells[i])
 	}
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// omitted counts the jobs whose evictions were not compared.
+func omitted(d *differences) string {
+	return text.Count(d.Omitted, "more job") + " " + text.Verb(d.Omitted, "waits", "wait") + " whose evictions were not compared"
 }

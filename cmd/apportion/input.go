@@ -176,12 +176,8 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 		case kind.GetFault() != "":
 			warn("the server receives no changes of %s: %s", kind.GetResource(), kind.GetFault())
 		}
-		switch n := kind.GetLeftOut(); n {
-		case 0:
-		case 1:
-			warn("1 of %d %s is left out", kind.GetCount(), kind.GetResource())
-		default:
-			warn("%d of %d %s are left out", n, kind.GetCount(), kind.GetResource())
+		if n := kind.GetLeftOut(); n > 0 {
+			warn("%d of %d %s %s left out", n, kind.GetCount(), kind.GetResource(), text.Verb(int(n), "is", "are"))
 		}
 	}
 	for _, l := range view.GetLeftOut() {
@@ -256,7 +252,7 @@ func leftOut(c *volcano.Cluster) []*apportionv1.Warning {
 	}
 	if more := len(c.Faulty) - named; more > 0 {
 		warnings = append(warnings, &apportionv1.Warning{
-			Code: apportionv1.WarningCode_WARNING_CODE_TRUNCATED, Message: fmt.Sprintf("%d more objects are left out", more),
+			Code: apportionv1.WarningCode_WARNING_CODE_TRUNCATED, Message: text.Are(more, "more object") + " left out",
 		})
 	}
 	return warnings

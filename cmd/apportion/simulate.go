@@ -19,6 +19,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
 	"github.com/apportion/apportion/cmd/apportion/internal/suite"
 	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/internal/visible"
@@ -150,7 +151,7 @@ func runScenario(ctx context.Context, q *question, read *scenario.Scenario) erro
 		}
 	})
 	if err == nil && failed > 0 {
-		return fmt.Errorf("%d of %d steps failed", failed, len(steps))
+		return fmt.Errorf("%d of %s failed", failed, text.Count(len(steps), "step"))
 	}
 	return err
 }
@@ -216,7 +217,7 @@ func converse(ctx context.Context, q *question, in io.Reader) error {
 		return fmt.Errorf("stdin: %w", err)
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d steps failed", failed)
+		return fmt.Errorf("%s failed", text.Count(failed, "step"))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		case f.reason.GetHave() == 1:
 			return "a scheduling gate holds the waiting task back"
 		}
-		return fmt.Sprintf("a scheduling gate holds all %s waiting tasks back", f.have())
+		return "a scheduling gate holds all " + Count(int(f.reason.GetHave()), "waiting task") + " back"
 	},
 	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                oncePlaced(tasks("the job has", "tasks ready", "needs")),
 	apportionv1.ReasonCode_REASON_CODE_NOT_PIPELINED:            tasks("the job has", "tasks ready or pipelined", "needs"),
@@ -106,23 +106,30 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		return fmt.Sprintf("it asks for %s, and the largest node has %s", f.with(f.reason.GetNeed()), f.limit())
 	},
 	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
-		return fmt.Sprintf("it asks for %s, and of the %s that are left in all no node has more than %s",
-			f.with(f.reason.GetNeed()), f.limit(), f.have())
+		are := "are"
+		if f.limit() == "1" {
+			are = "is"
+		}
+		return fmt.Sprintf("it asks for %s, and of the %s that %s left in all no node has more than %s",
+			f.with(f.reason.GetNeed()), f.limit(), are, f.have())
 	},
 	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL: plain("no node has enough of everything at once"),
 	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: func(f facts) string {
 		if f.reason.GetLimit() == 1 {
 			return "no node has room for the task that the gang needs"
 		}
-		return fmt.Sprintf("the nodes have no room for the %s tasks that the gang needs at the same time; best fit places %s",
-			f.limit(), f.have())
+		return fmt.Sprintf("the nodes have no room for the %s that the gang needs at the same time; best fit places %s",
+			Count(int(f.reason.GetLimit()), "task"), f.have())
 	},
 	apportionv1.ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND: func(f facts) string {
-		return fmt.Sprintf("best fit places %s of the %s tasks that the gang needs; whether all have room is not known",
-			f.have(), f.limit())
+		if f.reason.GetLimit() == 1 {
+			return "best fit does not place the task that the gang needs; whether it has room is not known"
+		}
+		return fmt.Sprintf("best fit places %s of the %s that the gang needs; whether all have room is not known",
+			f.have(), Count(int(f.reason.GetLimit()), "task"))
 	},
 	apportionv1.ReasonCode_REASON_CODE_BEING_RELEASED: func(f facts) string {
-		return f.with(f.reason.GetHave()) + " are being released on " + f.nodes()
+		return f.with(f.reason.GetHave()) + areReleased(f.have()) + f.nodes()
 	},
 	apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED: func(f facts) string {
 		if f.reason.GetLimit() == 0 {
@@ -199,6 +206,14 @@ func notCalm(f facts) string {
 		task, f.queue(), than, f.reason.GetHave(), f.reason.GetLimit())
 }
 
+// areReleased goes on after amounts with their resources, of which the numbers are given.
+func areReleased(amounts ...string) string {
+	if len(amounts) == 1 && amounts[0] == "1" {
+		return " is being released on "
+	}
+	return " are being released on "
+}
+
 // joined puts a detail behind a clause, if there is one.
 func joined(clause, detail string) string {
 	if detail == "" {
@@ -220,7 +235,7 @@ func tasks(who, what, bound string) func(facts) string {
 			subject = f.role() + " has"
 		}
 		counted := what
-		if f.reason.GetHave() == 1 {
+		if f.have() == "1" {
 			counted = strings.Replace(what, "tasks", "task", 1)
 		}
 		return fmt.Sprintf("%s %s %s and %s %s", subject, f.have(), counted, bound, f.limit())

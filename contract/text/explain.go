@@ -119,7 +119,7 @@ func (c *checked) needed() string {
 	if c.job.GetNeededTasks() == 1 {
 		return "one more task (" + amount + ")"
 	}
-	return fmt.Sprintf("the %d tasks that the gang needs (%s)", c.job.GetNeededTasks(), amount)
+	return fmt.Sprintf("the %s that the gang needs (%s)", Count(int(c.job.GetNeededTasks()), "task"), amount)
 }
 
 func (c *checked) share() string {
@@ -169,13 +169,13 @@ func (c *checked) ungated() string {
 
 // released says what is being released, and where.
 func (c *checked) released() string {
-	var amounts []string
+	var amounts, numbers []string
 	where := ""
 	for _, reason := range c.finding.GetReasons() {
 		f := facts{names: c.names, reason: reason}
-		amounts, where = append(amounts, f.with(reason.GetHave())), f.nodes()
+		amounts, numbers, where = append(amounts, f.with(reason.GetHave())), append(numbers, f.have()), f.nodes()
 	}
-	return and(amounts) + " are being released on " + where
+	return and(amounts) + areReleased(numbers...) + where
 }
 
 // lacks says what every node lacks.
@@ -323,8 +323,8 @@ func (c *checked) planned() string {
 	}
 	sentence := c.evictable() + " with " + Amounts(c.names, c.finding.GetAmount()) + " could be evicted by " + means +
 		", which would make room for what the job needs" + fewer
-	if n := evictable.GetReturning(); n > 0 {
-		sentence += fmt.Sprintf("; %d of them could get the room back at once", n)
+	if n := int(evictable.GetReturning()); n > 0 {
+		sentence += "; " + ofThem(n, int(evictable.GetCount())) + " could get the room back at once"
 	}
 	return sentence
 }
@@ -468,6 +468,14 @@ func Are(n int, noun string) string { return Count(n, noun) + " " + plural2(n, "
 
 // Verb is the form of a verb for a number of things.
 func Verb(n int, one, several string) string { return plural2(n, one, several) }
+
+// ofThem is a part of several things that were counted before: `2 of them`, or `it` where there is one.
+func ofThem(n, of int) string {
+	if of == 1 {
+		return "it"
+	}
+	return fmt.Sprintf("%d of them", n)
+}
 
 // Count is a number with a noun: `1 task`, `2 tasks`.
 func Count(n int, noun string) string {

@@ -51,7 +51,7 @@ func (p planned) placement() string {
 			later++
 		}
 	}
-	what := fmt.Sprintf("The %d tasks that %s needs", len(p.answer.GetPlacements()), p.job())
+	what := fmt.Sprintf("The %s that %s needs", Count(len(p.answer.GetPlacements()), "task"), p.job())
 	if len(p.answer.GetPlacements()) == 1 {
 		what = "The task that " + p.job() + " needs"
 	}
@@ -110,12 +110,12 @@ func (p planned) returns() []string {
 			is, them = "is", "it leaves"
 		}
 		sentences = append(sentences, fmt.Sprintf(
-			"%d of them %s served before the job and could take the room that %s: keep it for the job until the job is placed.",
-			first, is, them))
+			"%s %s served before the job and could take the room that %s: keep it for the job until the job is placed.",
+			capital(ofThem(first, len(p.answer.GetVictims()))), is, them))
 	}
 	if back > 0 {
-		sentences = append(sentences, fmt.Sprintf(
-			"%d of them could evict a task of the job in turn when it runs: under this policy the plan may go in circles.", back))
+		sentences = append(sentences, capital(ofThem(back, len(p.answer.GetVictims())))+
+			" could evict a task of the job in turn when the job runs: under this policy the plan may go in circles.")
 	}
 	return sentences
 }
@@ -155,7 +155,8 @@ func (p planned) none() string {
 func lacking(names Names, miss *apportionv1.PlanMiss) string {
 	placed := ""
 	if miss.GetTasks() > 1 {
-		placed = fmt.Sprintf("%d of %s have a place; ", miss.GetPlaced(), Count(int(miss.GetTasks()), "task"))
+		placed = fmt.Sprintf("%d of %s %s a place; ", miss.GetPlaced(), Count(int(miss.GetTasks()), "task"),
+			Verb(int(miss.GetPlaced()), "has", "have"))
 	}
 	if miss.Task == nil {
 		return placed + "the nodes have no room for all of them at the same time"

@@ -32,8 +32,8 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 		}
 		return head + "."
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND:
-		head = fmt.Sprintf("%d changes were found, each of which lets %s run unless jobs that come first take the room.",
-			len(a.GetRemedies()), job)
+		head = fmt.Sprintf("%s were found, each of which lets %s run unless jobs that come first take the room.",
+			Count(len(a.GetRemedies()), "change"), job)
 		if len(a.GetRemedies()) == 1 {
 			head = "1 change was found that lets " + job + " run unless jobs that come first take the room."
 		}
@@ -250,22 +250,24 @@ var noneThere = map[apportionv1.RemedyKind]string{
 
 // cutShort says which bound cut a search.
 func cutShort(u *apportionv1.UntriedRemedy) string {
-	of := func(things string) string { return fmt.Sprintf("%d of %d %s were", u.GetTried(), u.GetOf(), things) }
+	of := func(thing string) string {
+		return fmt.Sprintf("%d of %s %s", u.GetTried(), Count(int(u.GetOf()), thing), Verb(int(u.GetTried()), "was", "were"))
+	}
 	switch u.GetBound() {
 	case apportionv1.UntriedBound_UNTRIED_BOUND_SHAPES:
-		return of("shapes of nodes")
+		return of("node shape")
 	case apportionv1.UntriedBound_UNTRIED_BOUND_ADDED_NODES:
 		return Count(int(u.GetTried()), "node") + " of a shape " + plural2(int(u.GetTried()), "was", "were") + ", and not more"
 	case apportionv1.UntriedBound_UNTRIED_BOUND_NODES:
-		return of("nodes")
+		return of("node")
 	case apportionv1.UntriedBound_UNTRIED_BOUND_ROLES:
-		return of("roles of the job")
+		return of("role")
 	case apportionv1.UntriedBound_UNTRIED_BOUND_QUEUES:
-		return of("queues")
+		return of("queue")
 	case apportionv1.UntriedBound_UNTRIED_BOUND_LEVELS:
-		return fmt.Sprintf("the queue of the job and those up to %d levels above were, and there are more", u.GetTried()-1)
+		return fmt.Sprintf("the queue of the job and those up to %s above were, and there are more", Count(int(u.GetTried())-1, "level"))
 	case apportionv1.UntriedBound_UNTRIED_BOUND_JOBS:
-		return of("running jobs")
+		return of("running job")
 	case apportionv1.UntriedBound_UNTRIED_BOUND_WEIGHT:
 		return fmt.Sprintf("no weight above %d was", u.GetTried())
 	default:

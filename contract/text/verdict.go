@@ -359,10 +359,8 @@ func notConsidered(list []*apportionv1.LeftOutExplanation) string {
 	for _, scheduler := range slices.Sorted(maps.Keys(pods)) {
 		parts = append(parts, Count(pods[scheduler], "waiting pod")+" of scheduler "+visible.Text(scheduler))
 	}
-	if rest == 1 {
-		parts = append(parts, "1 job or pod")
-	} else if rest > 1 {
-		parts = append(parts, fmt.Sprintf("%d jobs and pods", rest))
+	if rest > 0 {
+		parts = append(parts, Count(rest, Verb(rest, "job or pod", "jobs and pod")))
 	}
 	if invalid > 0 {
 		parts = append(parts, Count(invalid, "invalid object"))
@@ -381,7 +379,7 @@ func Group(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.Plac
 func cause(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.PlacementConstraint) string {
 	switch g.GetVerdict() {
 	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
-		return "for their turn"
+		return "for " + Verb(len(g.GetJobs()), "its", "their") + " turn"
 	case apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED:
 		if g.GetReason() != nil {
 			return "for what is not judged: " + Reason(names, g.GetReason())
@@ -422,18 +420,18 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 		return f.queue() + " would hold more " + f.dimension() + " than it deserves"
 	},
 	apportionv1.ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED: func(f facts) string {
-		return "nothing that they ask for fits into what " + f.queue() + " deserves"
+		return "nothing that is asked for fits into what " + f.queue() + " deserves"
 	},
 	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED: plain("the queue tree is refused"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
 		return "the cluster admits no more " + f.dimension() + " to waiting jobs"
 	},
 	apportionv1.ReasonCode_REASON_CODE_OVERUSED:                 func(f facts) string { return f.queue() + " uses all that it deserves" },
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:         plain("they have too few tasks for their gangs"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: plain("they have too few tasks of a role"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                plain("too few of their tasks can become ready"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:         plain("there are too few tasks for the gang"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: plain("there are too few tasks of a role"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                plain("too few tasks of the gang can become ready"),
 	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           plain("too few tasks of a role can become ready"),
-	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED:              plain("scheduling gates hold all their tasks back"),
+	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED:              plain("scheduling gates hold all tasks back"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
 		return f.queue() + " would hold more " + f.dimension() + " than its limit"
 	},
@@ -443,8 +441,8 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE: func(f facts) string {
 		return "too little " + f.dimension() + " is free beside what must stay for others"
 	},
-	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:  plain("too few of their tasks could ever run"),
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string { return "they need more " + f.dimension() + " than there is" },
+	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:  plain("too few tasks could ever run"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string { return "more " + f.dimension() + " is needed than there is" },
 	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
 		return "no node is large enough in " + f.dimension()
 	},
@@ -461,6 +459,6 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 		return joined("nodes are excluded", f.reason.GetDetail())
 	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         plain("nodes belong to no node group"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of their queue"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of their queue excludes the nodes"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of the queue"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of the queue excludes the nodes"),
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/wire"
@@ -177,7 +178,7 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	}
 	fault := ""
 	if n := len(cluster.Faulty); n > 0 {
-		fault = fmt.Sprintf("%d objects are left out, such as the %s", n, cluster.Faulty[0])
+		fault = fmt.Sprintf("%s left out, such as the %s", text.Are(n, "object"), cluster.Faulty[0])
 	}
 	f.tellFaults(ctx, "object", fault)
 	return nil

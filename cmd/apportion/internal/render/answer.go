@@ -168,9 +168,15 @@ func (p *Printer) Nodes(answer *apportionv1.NodesAnswer) {
 // placement shows whether all tasks have room at the same time, and where.
 func (p *Printer) placement(answer *apportionv1.NodesAnswer, placement *apportionv1.Placement) {
 	p.Line("")
+	tasks := text.Count(len(answer.GetTasks()), "task")
+	one, most := len(answer.GetTasks()) == 1, int(placement.GetMost())
 	switch placement.GetOutcome() {
 	case apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND:
-		p.Line("All %d tasks have room at the same time:", len(answer.GetTasks()))
+		if one {
+			p.Line("The task has room:")
+		} else {
+			p.Line("All %s have room at the same time:", tasks)
+		}
 		table := p.NewTable("TASK", "NODE")
 		for i, node := range placement.GetNode() {
 			if i < len(answer.GetTasks()) {
@@ -179,9 +185,17 @@ func (p *Printer) placement(answer *apportionv1.NodesAnswer, placement *apportio
 		}
 		p.table(table)
 	case apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_IMPOSSIBLE:
-		p.Line("The %d tasks do not fit at the same time; %d of them do.", len(answer.GetTasks()), placement.GetMost())
+		if one {
+			p.Line("The task does not fit.")
+		} else {
+			p.Line("The %s do not fit at the same time; %d of them %s.", tasks, most, text.Verb(most, "does", "do"))
+		}
 	default:
-		p.Line("No placement of all %d tasks was found; best fit places %d of them.", len(answer.GetTasks()), placement.GetMost())
+		if one {
+			p.Line("No placement of the task was found.")
+		} else {
+			p.Line("No placement of all %s was found; best fit places %d of them.", tasks, most)
+		}
 	}
 }
 

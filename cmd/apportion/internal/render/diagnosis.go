@@ -42,7 +42,7 @@ func (p *Printer) Submitted(jobs []*apportionv1.Job, explained []*apportionv1.Ex
 		p.Verdict(explained[0])
 		return
 	}
-	p.Line("if %d jobs were submitted now, each with a PodGroup of its own:\n", len(jobs))
+	p.Line("if %s were submitted now, each with a PodGroup of its own:\n", text.Count(len(jobs), "job"))
 	table := p.NewTable("", "JOB", "QUEUE", ">TASKS", "FOUND").Wrap(lineWidth).Optional("TASKS", "QUEUE")
 	for i, e := range explained {
 		goesOn := e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN
@@ -130,7 +130,7 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, grouped bool, namespace 
 		p.Line("")
 	}
 	if namespace != "" {
-		p.Text(Strong, fmt.Sprintf("Namespace %s: %d of the %d jobs that wait.", namespace, shown, len(all)))
+		p.Text(Strong, fmt.Sprintf("%s in namespace %s, %d in all.", text.Count(shown, "job")+" "+text.Verb(shown, "waits", "wait"), namespace, len(all)))
 		return
 	}
 	p.Text(Strong, a.GetText())

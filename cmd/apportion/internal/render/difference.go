@@ -115,25 +115,25 @@ func (p *Printer) waitingDifference(before, after *apportionv1.ExplainAnswer) {
 		}
 	}
 	if table.Empty() {
-		p.Line("\n%s", plural(same,
-			"no job would wait", "the waiting job would not be affected", "the %d waiting jobs would not be affected"))
+		p.Line("\n%s", unaffected(same))
 		return
 	}
 	p.Heading("jobs that wait")
 	p.table(table)
 	if same > 0 {
-		p.Line("%s", plural(same, "", "1 other waiting job would not be affected", "%d other waiting jobs would not be affected"))
+		p.Line("%s would not be affected", text.Count(same, "other waiting job"))
 	}
 }
 
-func plural(n int, none, one, many string) string {
-	switch n {
+// unaffected says that nothing changes for so many waiting jobs.
+func unaffected(same int) string {
+	switch same {
 	case 0:
-		return none
+		return "no job would wait"
 	case 1:
-		return one
+		return "the waiting job would not be affected"
 	}
-	return fmt.Sprintf(many, n)
+	return "the " + text.Count(same, "waiting job") + " would not be affected"
 }
 
 func explanations(a *apportionv1.ExplainAnswer) map[string]*apportionv1.Explanation {

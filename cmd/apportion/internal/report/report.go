@@ -15,6 +15,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/contract/text"
 )
 
 // Report is the result of a rehearsal. Its JSON form is that of `apportion rehearse -o json`.
@@ -86,7 +87,8 @@ func (r *Report) Print(p *render.Printer) {
 	if prose.Width == 0 {
 		prose.Width = 100
 	}
-	prose.Wrapped("%d jobs that arrive within %s, decisions at most every %s; %s", r.Trace.Jobs, Span(float64(r.Trace.Last-r.Trace.First)),
+	prose.Wrapped("%s that %s within %s, decisions at most every %s; %s", text.Count(r.Trace.Jobs, "job"),
+		text.Verb(r.Trace.Jobs, "arrives", "arrive"), Span(float64(r.Trace.Last-r.Trace.First)),
 		Span(float64(r.Every)), r.loss())
 	for _, s := range r.sections() {
 		p.Heading("%s", s.Title)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	wording "github.com/apportion/apportion/contract/text"
 )
 
 // Result is the result of a test.
@@ -148,7 +150,7 @@ func WriteJUnit(to io.Writer, results []*Result) error {
 			text.Message, c.Error = "the test could not be asked", text
 			s.Errors++
 		case !r.Passed():
-			text.Message, c.Failure = fmt.Sprintf("%d steps are not as expected", len(r.Failed)), text
+			text.Message, c.Failure = wording.Are(len(r.Failed), "step")+" not as expected", text
 			s.Failures++
 		}
 		took += r.Took

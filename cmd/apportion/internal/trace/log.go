@@ -5,12 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 	"github.com/apportion/apportion/service/decisionlog"
@@ -203,13 +203,13 @@ func (l *logReader) trace() *Trace {
 		t.Jobs = append(t.Jobs, job)
 	}
 	t.Sort()
-	note := func(n int, format string) {
+	note := func(n int, noun, goesOn string) {
 		if n > 0 {
-			t.Notes = append(t.Notes, l.faults.Source+": "+fmt.Sprintf(format, n))
+			t.Notes = append(t.Notes, l.faults.Source+": "+text.Count(n, noun)+goesOn)
 		}
 	}
-	note(never, "%d jobs are left out that were never seen running")
-	note(running, "%d jobs ran when the log ended; they count with the time until then")
-	note(l.forgotten, "%d entries are left out because their snapshots are not stored")
+	note(never, "job", " left out: never seen running")
+	note(running, "job", " ran when the log ended, counted with the time until then")
+	note(l.forgotten, "decision", " left out, of which the snapshot is not stored")
 	return t
 }

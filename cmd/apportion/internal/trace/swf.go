@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/apportion/apportion/contract/text"
 )
 
 // SWF configures how a trace in Standard Workload Format is converted to jobs with queues and requests.
@@ -218,9 +220,9 @@ func (s *swfReader) request(processors int, kilobytes float64) []Amount {
 func (s *swfReader) note() {
 	note := func(n int, what string) {
 		if n > 0 {
-			s.trace.Notes = append(s.trace.Notes, fmt.Sprintf("%s: %d jobs are left out that %s", s.faults.Source, n, what))
+			s.trace.Notes = append(s.trace.Notes, s.faults.Source+": "+text.Are(n, "job")+" left out: "+what)
 		}
 	}
 	note(s.neverRan, "never ran")
-	note(s.partial, "are parts of jobs that were suspended")
+	note(s.partial, "part of a job that was suspended")
 }

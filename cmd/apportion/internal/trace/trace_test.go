@@ -108,7 +108,7 @@ func TestAnArchivedTraceIsRead(t *testing.T) {
 	}, trace.Jobs)
 	require.Equal(t, int64(843460893), trace.Start.Unix())
 	require.Equal(t, []string{
-		"kth.swf: 1 jobs are left out that never ran", "kth.swf: 1 jobs are left out that are parts of jobs that were suspended",
+		"kth.swf: 1 job is left out: never ran", "kth.swf: 1 job is left out: part of a job that was suspended",
 	}, trace.Notes)
 }
 
@@ -202,9 +202,9 @@ func TestADecisionLogShowsWhenJobsRan(t *testing.T) {
 	}, trace.Jobs[0])
 	require.Equal(t, "stays", trace.Jobs[1].Name)
 	require.Equal(t, []string{
-		"log: 1 jobs are left out that were never seen running",
-		"log: 1 jobs ran when the log ended; they count with the time until then",
-		"log: 1 entries are left out because their snapshots are not stored",
+		"log: 1 job left out: never seen running",
+		"log: 1 job ran when the log ended, counted with the time until then",
+		"log: 1 decision left out, of which the snapshot is not stored",
 	}, trace.Notes)
 }
 

@@ -243,7 +243,7 @@ func (e *edit) tasksOn(index uint32) string {
 	case 1:
 		return " (its task would be on no node)"
 	}
-	return fmt.Sprintf(" (its %d tasks would be on no node)", n)
+	return " (its " + text.Count(n, "task") + " would be on no node)"
 }
 
 // finish ends a job, which removes it from the cluster.
