@@ -34,6 +34,7 @@ of kubectl:
   apportion shares -f cluster.yaml
   apportion explain my-namespace/my-job -f cluster.yaml
 ` + exitCodes,
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
