@@ -121,30 +121,38 @@ func (c *check) vote(path string, v *apportionv1.Verdict) {
 	}
 }
 
-// exceeds reports whether what a reason has and needs exceeds its limit, if its code compares these; it also checks that the queue and the
-// dimension exist.
-func (c *check) exceeds(path string, r *apportionv1.Reason) (exceeds, known bool) {
+// exceeds reports whether what a reason has and needs exceeds its limit, if its code compares these and rounding does not decide; it also
+// checks that the queue and the dimension exist.
+func (c *check) exceeds(path string, r *apportionv1.Reason) (exceeds, certain bool) {
 	if r.Queue != nil && int(r.GetQueue()) >= len(c.GetQueues()) || r.Dimension != nil && int(r.GetDimension()) >= len(c.dims) {
 		c.wrong("%s names a queue or a dimension that does not exist", path)
 	}
 	switch r.GetCode() {
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY, apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED,
-		apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT, apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT,
-		apportionv1.ReasonCode_REASON_CODE_BORROWED, apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED:
-		return r.GetHave()+r.GetNeed() > r.GetLimit(), certain(r)
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED:
+		if r.GetPlugin() == ofCapacity {
+			// Capacity compares with what a queue deserves with Volcano's tolerance; proportion does not.
+			return beyond(r, threshold)
+		}
+		return beyond(r, 0)
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY, apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT,
+		apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT, apportionv1.ReasonCode_REASON_CODE_BORROWED,
+		apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED:
+		return beyond(r, 0)
 	default:
 		return false, false
 	}
 }
 
-// certain reports whether the comparison of a reason's numbers does not depend on rounding: they are whole and below 2^53, or farther apart
-// than the errors of the few additions and conversions that made them.
-func certain(r *apportionv1.Reason) bool {
+// beyond reports whether what a reason has and needs is above its limit, by a tolerance or more if that is not 0. It is certain if the
+// numbers are whole and below 2^53, or farther apart than the errors of the few additions and conversions that made them.
+func beyond(r *apportionv1.Reason, tolerance float64) (above, certain bool) {
 	whole, most := true, 0.0
 	for _, x := range []float64{r.GetHave(), r.GetNeed(), r.GetLimit()} {
 		whole, most = whole && x == math.Trunc(x), max(most, math.Abs(x))
 	}
-	return whole && most < 1<<53 || math.Abs(r.GetHave()+r.GetNeed()-r.GetLimit()) > 8*0x1p-53*most
+	excess := r.GetHave() + r.GetNeed() - r.GetLimit()
+	certain = whole && most < 1<<53 || math.IsInf(excess, 0) || math.Abs(excess-tolerance) > 8*0x1p-53*most
+	return excess > 0 && excess >= tolerance, certain
 }
 
 // aboutVictims is a question about the tasks that a claimant may evict.

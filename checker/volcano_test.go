@@ -100,3 +100,44 @@ func TestFieldsThatAreNotCheckedAreListedAlsoWhereTheAnswerLacksThem(t *testing.
 		require.True(t, listed[field] || len(report.Faults) > 0, "%s: %v", field, report.Unchecked)
 	}
 }
+
+// TestACheckOfCapacityPassesWithinVolcanosTolerance asks for 0.05 of a milli-core more than a queue deserves: capacity compares with a
+// tolerance of 0.1 there, so the check passes, and one that is said to fail is refused. Proportion has no tolerance: its check fails.
+func TestACheckOfCapacityPassesWithinVolcanosTolerance(t *testing.T) {
+	cpu := func(x float64) *apportionv1.Resource {
+		return &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{x}}
+	}
+	snapshot := &apportionv1.Snapshot{
+		Dimensions: []string{"cpu", "memory"},
+		Nodes:      []*apportionv1.Node{{Name: "n", Allocatable: cpu(1000)}},
+		Queues:     []*apportionv1.Queue{{Name: "q", Deserved: cpu(100)}},
+		Jobs: []*apportionv1.Job{{Namespace: "ns", Name: "j", Queue: "q", Groups: []*apportionv1.TaskGroup{{
+			Request: cpu(100.05), Tasks: []*apportionv1.Task{{Name: "t", Status: apportionv1.TaskStatus_TASK_STATUS_PENDING}},
+		}}}},
+	}
+	for policy, passes := range map[string]bool{`tiers { plugins { capacity {} } }`: true, `tiers { plugins { proportion {} } }`: false} {
+		// The only queue of proportion deserves what the nodes have.
+		snapshot.Nodes[0].Allocatable = cpu(map[bool]float64{true: 1000, false: 100}[passes])
+		request := asked(t, snapshot, policy, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{
+			Tasks: &apportionv1.Tasks{Index: []uint32{0}}, Explain: true,
+		}}})
+		response := answered(t, request)
+		report, err := checker.Check(request, response)
+		require.NoError(t, err)
+		require.Empty(t, report.Faults, policy)
+		compared := 0
+		for _, check := range response.GetAnswers()[1].GetPreemptive().GetTasks()[0].GetChecks() {
+			if check.GetReason().GetCode() != apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED {
+				continue
+			}
+			compared++
+			require.Equal(t, passes, check.GetPassed(), "%s: %v", policy, check)
+			check.Passed = !passes
+			report, err = checker.Check(request, response)
+			require.NoError(t, err)
+			require.NotEmpty(t, report.Faults, policy)
+			check.Passed = passes
+		}
+		require.Equal(t, 1, compared, policy)
+	}
+}

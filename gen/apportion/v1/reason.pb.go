@@ -149,7 +149,8 @@ const (
 	ReasonCode_REASON_CODE_QUEUE_NOT_OPEN ReasonCode = 1
 	// have + need > limit, the queue's real capability (or an ancestor's).
 	ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY ReasonCode = 2
-	// have + need > limit, the queue's deserved share.
+	// have + need > limit, the queue's deserved share. In the checks of `capacity` that need one dimension within it, it must be exceeded by
+	// 0.1 or more, Volcano's threshold.
 	ReasonCode_REASON_CODE_ABOVE_DESERVED ReasonCode = 3
 	// No requested dimension fits into deserved; `dimension` is the first one.
 	ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED ReasonCode = 4
