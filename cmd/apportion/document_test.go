@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -109,22 +110,26 @@ func split(line string) []string {
 	return words
 }
 
-// TestTheReadmeShowsTheExample compares the Go code of the README with the example that is tested.
-func TestTheReadmeShowsTheExample(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+// TestTheProgramOfTheReadmeRuns compiles and runs the Go code of the README as it stands there, and compares what it prints.
+func TestTheProgramOfTheReadmeRuns(t *testing.T) {
+	if raced.On {
+		t.Skip("the program is compiled without the race detector")
+	}
+	root := filepath.Join("..", "..")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	require.NoError(t, err)
-	example, err := os.ReadFile(filepath.Join("..", "..", "client", "example_test.go"))
-	require.NoError(t, err)
-	_, body, found := strings.Cut(string(example), "func Example() {\n")
+	_, section, found := strings.Cut(string(readme), "\n## In Go\n")
 	require.True(t, found)
-	code, output, found := strings.Cut(body, "\t// Output:\n")
+	_, section, _ = strings.Cut(section, "```go\n")
+	program, section, _ := strings.Cut(section, "```\n")
+	_, section, _ = strings.Cut(section, "```\n")
+	expected, _, found := strings.Cut(section, "```\n")
 	require.True(t, found)
-	require.Contains(t, string(readme), strings.TrimSuffix(unindented(code), "\n"))
-	output, _, _ = strings.Cut(output, "}")
-	require.Contains(t, string(readme), strings.ReplaceAll(unindented(output), "// ", ""))
-}
-
-// unindented takes one tab off every line.
-func unindented(code string) string {
-	return strings.TrimPrefix(strings.ReplaceAll("\n"+code, "\n\t", "\n"), "\n")
+	file := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
+	run := exec.CommandContext(t.Context(), "go", "run", file)
+	run.Dir = root
+	printed, err := run.CombinedOutput()
+	require.NoError(t, err, "%s", printed)
+	require.Equal(t, expected, string(printed))
 }
