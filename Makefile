@@ -70,16 +70,19 @@ test: vet test-whole test-race ## Vet, run every test, and run them again under 
 
 .PHONY: vet
 vet:
+	@echo "== 1 of 3: vet all packages ($$($(GO) list ./... | wc -l)); the first time this compiles them"
 	$(GO) vet ./...
 
 .PHONY: test-whole
 test-whole:
+	@echo "== 2 of 3: all tests, a line for each package; the longest take a minute each on an idle machine"
 	$(GO) test -vet=off $(strip $(TESTFLAGS) ./...)
 
 # The race detector makes tests several times slower and finds nothing in trying more of the same: properties are tried on a fifth of the
 # cases, and long tests of one goroutine are left to test-whole, and so are packages without goroutines. It needs cgo.
 .PHONY: test-race
 test-race:
+	@echo "== 3 of 3: the tests of $$(scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(TESTFLAGS) $$(scripts/concurrent.sh)
 
 .PHONY: test-cluster

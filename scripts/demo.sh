@@ -16,8 +16,8 @@ finish() {
     wait "$server" 2>/dev/null || true
   fi
   if [ "$code" -ne 0 ]; then
-    echo "the demo failed; the server said:" >&2
-    cat "$log" >&2
+    echo "the demo failed" >&2
+    sed 's/^/the server said: /' "$log" >&2
   fi
   rm -f "$log"
 }
@@ -36,8 +36,32 @@ run() {
   fi
 }
 
-say "Building bin/apportion"
-make --no-print-directory build
+# counted runs a command, shows how many of the lines that match PATTERN it has printed, every fifth second, and passes on its other lines.
+counted() { # counted PATTERN WHAT COMMAND...
+  local pattern=$1 what=$2 began=$SECONDS
+  shift 2
+  { "$@" 2>&1 || echo "failed: $*"; } | {
+    local line code=0 count=0 shown=$SECONDS
+    while IFS= read -r line; do
+      case $line in
+        failed:\ *) code=1 ;;
+        *) if [[ $line =~ $pattern ]]; then count=$((count + 1)); else printf '%s\n' "$line"; fi ;;
+      esac
+      if ((SECONDS - shown >= 5)); then
+        shown=$SECONDS
+        printf '  %d %s after %d s\n' "$count" "$what" "$((SECONDS - began))"
+      fi
+    done
+    printf '  %d %s in %d s\n' "$count" "$what" "$((SECONDS - began))"
+    return "$code"
+  }
+}
+
+say "Downloading Go modules that are not on this machine yet (the first time about 300 MB)"
+counted '^go: downloading ' 'modules downloaded' go list -deps -f '{{with .Error}}{{.}}{{end}}' ./cmd/apportion
+
+say "Building bin/apportion (the first time about 950 packages, a minute and a half on two processors)"
+counted '^[a-z0-9./_-]+$' 'packages compiled' env GOFLAGS="${GOFLAGS:-} -v" make --no-print-directory build
 
 say "Serving on a free port of this machine"
 "$apportion" serve --listen 127.0.0.1:0 --drain-delay 0s 2>"$log" &
