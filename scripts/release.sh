@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # release.sh [PLATFORM,…]: makes archives, bills of materials, checksums and the container image in dist/, and checks them. Equal commits
 # make equal bytes. VERSION, REVISION and SOURCE_DATE_EPOCH take precedence over git. PROFILE is the compiler's profile; empty, there
-# is none. RELEASE is the program of tools/release; without it, it is compiled.
+# is none. RELEASE is the program of tools/release; without it, it is compiled. SIGNING_KEY is a private key of minisign: all files are signed with it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,3 +21,6 @@ fi
 with=(-root . -profile "$profile" -out dist -version "$version" -revision "$revision" -epoch "$epoch" -platforms "$platforms")
 "$release" make "${with[@]}"
 "$release" check "${with[@]}"
+if [[ -n ${SIGNING_KEY:-} ]]; then
+  "$release" sign "${with[@]}" -key "$SIGNING_KEY"
+fi

@@ -82,7 +82,7 @@ func (r *Release) entries(binary string) ([]entry, error) {
 }
 
 // archive packs a program: zip for windows, tar.gz elsewhere.
-func (r *Release) archive(platform, binary string) error {
+func (r *Release) archive(_ context.Context, platform, binary string) error {
 	entries, err := r.entries(binary)
 	if err != nil {
 		return err
@@ -145,23 +145,23 @@ func (r *Release) zip(w io.Writer, directory string, entries []entry) error {
 	return archive.Close()
 }
 
-// sums are the SHA-256 of every file in out itself, in the form of sha256sum, by name.
+// sums are the SHA-256 of every file in out itself but signatures, in the form of sha256sum, by name.
 func (r *Release) sums() ([]byte, error) {
-	files, err := os.ReadDir(r.Out)
+	names, err := r.files()
 	if err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
-	for _, file := range files {
-		if file.IsDir() || file.Name() == checksums {
+	for _, name := range names {
+		if name == checksums {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(r.Out, file.Name()))
+		data, err := os.ReadFile(filepath.Join(r.Out, name))
 		if err != nil {
 			return nil, err
 		}
 		sum := sha256.Sum256(data)
-		fmt.Fprintf(&text, "%s  %s\n", hex.EncodeToString(sum[:]), file.Name())
+		fmt.Fprintf(&text, "%s  %s\n", hex.EncodeToString(sum[:]), name)
 	}
 	return text.Bytes(), nil
 }

@@ -37,7 +37,7 @@ func (r *Release) check(ctx context.Context, out io.Writer) error {
 		return errors.New("checksums.txt is not of these files")
 	}
 	for _, platform := range r.Platforms {
-		for _, check := range []func(context.Context, string) error{r.checkBinary, r.checkArchive, r.checkBill} {
+		for _, check := range []func(context.Context, string) error{r.checkBinary, r.checkArchive, r.checkBill, r.checkSizes} {
 			if err := check(ctx, platform); err != nil {
 				return fmt.Errorf("%s: %w", platform, err)
 			}

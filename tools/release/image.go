@@ -26,6 +26,9 @@ import (
 // user is the user that the program runs as: one without a name, and not root.
 const user = 65532
 
+// imageName is the name of the image without a tag: that of the chart's values.
+const imageName = "ghcr.io/apportion/apportion"
+
 // imagePath is the OCI layout with an image for each Linux platform.
 func (r *Release) imagePath() string { return filepath.Join(r.Out, "image") }
 
@@ -58,9 +61,14 @@ func (r *Release) image() (string, error) {
 	if !ok {
 		return "", errors.New("an annotated index is no index")
 	}
+	tag := strings.TrimPrefix(r.Version, "v")
 	whole := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
-		Add:        annotated,
-		Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": strings.TrimPrefix(r.Version, "v")}},
+		Add: annotated,
+		Descriptor: v1.Descriptor{Annotations: map[string]string{
+			"org.opencontainers.image.ref.name": tag,
+			// The name under which containerd imports it: kind, k3s and nerdctl.
+			"io.containerd.image.name": imageName + ":" + tag,
+		}},
 	})
 	if _, err := layout.Write(r.imagePath(), whole); err != nil {
 		return "", err

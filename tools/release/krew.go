@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"golang.org/x/mod/semver"
 )
 
 // krewFile is the manifest of kubectl's plugin for krew, kubectl's own installer of plugins.
@@ -22,7 +24,7 @@ kind: Plugin
 metadata:
   name: apportion
 spec:
-  version: {{.Version}}
+  version: {{.Semantic}}
   homepage: {{.Project}}
   shortDescription: Say why a job is pending, and who deserves what
   description: |
@@ -43,13 +45,22 @@ spec:
 {{- end}}
 `))
 
+// semantic returns the version as krew and other tools read it: one of semantic versioning. What git says of a commit without a tag becomes
+// a version before the first one.
+func (r *Release) semantic() string {
+	if semver.IsValid(r.Version) && strings.Count(r.Version, ".") >= 2 {
+		return r.Version
+	}
+	return "v0.0.0-g" + strings.NewReplacer(".", "-", "_", "-", "+", "-").Replace(r.Version)
+}
+
 // krew writes the manifest of the archives made.
 func (r *Release) krew() error {
 	type platform struct{ OS, Arch, Archive, Sum, Directory, Program string }
 	data := struct {
-		Version, Project string
-		Platforms        []platform
-	}{Version: r.Version, Project: project}
+		Version, Semantic, Project string
+		Platforms                  []platform
+	}{Version: r.Version, Semantic: r.semantic(), Project: project}
 	for _, name := range r.Platforms {
 		packed, err := os.ReadFile(r.archiveFile(name))
 		if err != nil {

@@ -1,8 +1,10 @@
 // Command release makes what a release consists of, without a container daemon and without a network: static binaries, archives, bills of
-// materials, a manifest for krew, a container image as an OCI layout, checksums. Equal sources make equal bytes.
+// materials, a manifest for krew, a container image as an OCI layout, the provenance of these, checksums, signatures. Equal sources make equal
+// bytes.
 //
 //	release make  -root . -out dist -version v0.1.0 -epoch 1767225600 [-platforms linux/amd64,…]
-//	release check -out dist -version v0.1.0
+//	release check -out dist -version v0.1.0 [-public minisign.pub]
+//	release sign  -out dist -version v0.1.0 -key minisign.key
 //	release push  -out dist registry.example.org/apportion:0.1.0
 package main
 
@@ -52,11 +54,11 @@ var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/a
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("say make, check or push")
+		return errors.New("say make, check, sign or push")
 	}
 	r := Release{}
 	var epoch int64
-	var wanted string
+	var wanted, key, public string
 	flags := flag.NewFlagSet("release "+args[0], flag.ContinueOnError)
 	flags.StringVar(&r.Root, "root", ".", "root of the sources")
 	flags.StringVar(&r.Profile, "profile", "", "profile for the compiler, below the root")
@@ -65,6 +67,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&r.Revision, "revision", "", "commit that is released")
 	flags.Int64Var(&epoch, "epoch", 0, "moment that everything carries, in Unix seconds")
 	flags.StringVar(&wanted, "platforms", strings.Join(platforms, ","), "what to build for")
+	flags.StringVar(&key, "key", "", "private key of minisign; its password is in "+passwordVariable)
+	flags.StringVar(&public, "public", "", "public key of minisign, to check signatures with")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -81,11 +85,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "make":
 		return r.make(ctx, out)
 	case "check":
+		if public != "" {
+			if err := r.checkSignatures(public); err != nil {
+				return err
+			}
+		}
 		return r.check(ctx, out)
+	case "sign":
+		return r.sign(out, key)
 	case "push":
 		return r.push(ctx, out, flags.Args())
 	}
-	return fmt.Errorf("%q is none of make, check and push", args[0])
+	return fmt.Errorf("%q is none of make, check, sign and push", args[0])
 }
 
 var versions = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
@@ -106,8 +117,8 @@ func (r *Release) make(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", platform, err)
 		}
-		for _, step := range []func(platform, binary string) error{r.archive, r.describe} {
-			if err := step(platform, binary); err != nil {
+		for _, step := range []func(ctx context.Context, platform, binary string) error{r.archive, r.describe} {
+			if err := step(ctx, platform, binary); err != nil {
 				return fmt.Errorf("%s: %w", platform, err)
 			}
 		}
@@ -122,6 +133,9 @@ func (r *Release) make(ctx context.Context, out io.Writer) error {
 	}
 	if err := r.krew(); err != nil {
 		return err
+	}
+	if err := r.attest(digest); err != nil {
+		return fmt.Errorf("provenance: %w", err)
 	}
 	return r.sum()
 }

@@ -13,10 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"aead.dev/minisign"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	intoto "github.com/in-toto/attestation/go/v1"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/semver"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // program prints its version, or writes a manual page that bears the moment of the release.
@@ -122,6 +126,87 @@ func TestTheManifestForKrewNamesEachArchive(t *testing.T) {
 	}
 }
 
+func TestTheManifestForKrewHasASemanticVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v0.1.0": "v0.1.0", "v0.1.0-3-gda988ce": "v0.1.0-3-gda988ce", "da988ce": "v0.0.0-gda988ce", "0123456-dirty": "v0.0.0-g0123456-dirty", "v1": "v0.0.0-gv1",
+	} {
+		r := &Release{Version: version}
+		require.Equal(t, want, r.semantic())
+		require.True(t, semver.IsValid(r.semantic()))
+	}
+}
+
+func TestTheLicenceOfAModuleIsReadFromItsText(t *testing.T) {
+	names, err := licenceOf(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	require.Equal(t, []string{"Apache-2.0"}, names)
+	names, err = licenceOf(t.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+func TestTheProvenanceNamesEachFileAndTheSource(t *testing.T) {
+	out, _ := made(t, sources(t))
+	text, err := os.ReadFile(filepath.Join(out, provenanceFile))
+	require.NoError(t, err)
+	statement := &intoto.Statement{}
+	require.NoError(t, protojson.Unmarshal(text, statement))
+	require.NoError(t, statement.Validate())
+	var names []string
+	for _, subject := range statement.GetSubject() {
+		names = append(names, subject.GetName())
+		if data, err := os.ReadFile(filepath.Join(out, subject.GetName())); err == nil {
+			require.Equal(t, fmt.Sprintf("%x", sha256.Sum256(data)), subject.GetDigest()["sha256"])
+		}
+	}
+	name := "apportion_0.1.0_" + runtime.GOOS + "_" + runtime.GOARCH
+	require.Contains(t, names, name+".cdx.json")
+	require.Contains(t, names, name+".tar.gz")
+	source := statement.GetPredicate().GetFields()["buildDefinition"].GetStructValue().GetFields()["resolvedDependencies"].GetListValue().GetValues()[0]
+	require.Equal(t, "abc", source.GetStructValue().GetFields()["digest"].GetStructValue().GetFields()["gitCommit"].GetStringValue())
+}
+
+func TestSignaturesAreThoseOfTheKey(t *testing.T) {
+	const password = "a password"
+	out, args := made(t, sources(t))
+	directory := t.TempDir()
+	public, private, err := minisign.GenerateKey(nil)
+	require.NoError(t, err)
+	encrypted, err := minisign.EncryptKey(password, private)
+	require.NoError(t, err)
+	text, err := private.MarshalText()
+	require.NoError(t, err)
+	publicText, err := public.MarshalText()
+	require.NoError(t, err)
+	keys := map[string][]byte{"plain.key": text, "encrypted.key": encrypted, "minisign.pub": publicText}
+	for name, data := range keys {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name), data, 0o600))
+	}
+	check := append([]string{"check", "-public", filepath.Join(directory, "minisign.pub")}, args...)
+	sign := func(key string) error {
+		_, err := release(t, append([]string{"sign", "-key", key}, args...)...)
+		return err
+	}
+
+	_, err = release(t, check...)
+	require.ErrorContains(t, err, ".minisig: no such file")
+	require.ErrorContains(t, sign(filepath.Join(directory, "encrypted.key")), "encrypted.key: ")
+	t.Setenv(passwordVariable, password)
+	require.NoError(t, sign(filepath.Join(directory, "encrypted.key")))
+	signed := contents(t, out)
+	require.Contains(t, signed, "/checksums.txt.minisig")
+	require.Contains(t, signed, "/"+provenanceFile+".minisig")
+	_, err = release(t, check...)
+	require.NoError(t, err)
+	require.NoError(t, sign(filepath.Join(directory, "plain.key")))
+	require.Equal(t, signed, contents(t, out))
+
+	require.NoError(t, os.WriteFile(filepath.Join(out, "krew.yaml"), []byte("another"), 0o600))
+	_, err = release(t, check...)
+	require.ErrorContains(t, err, "krew.yaml is not signed by ")
+	require.EqualError(t, sign(""), "name the signing key with -key")
+}
+
 func TestAChangedFileIsNoticed(t *testing.T) {
 	out, args := made(t, sources(t))
 	archives, err := filepath.Glob(filepath.Join(out, "*.tar.gz"))
@@ -142,8 +227,8 @@ func TestWhatCannotBeMadeIsRefused(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"say make, check or push", nil},
-		{`"do" is none of make, check and push`, []string{"do", "-version", "v1"}},
+		{"say make, check, sign or push", nil},
+		{`"do" is none of make, check, sign and push`, []string{"do", "-version", "v1"}},
 		{`platform "plan9/386"`, []string{"make", "-version", "v1", "-platforms", "plan9/386"}},
 		{`version "../x"`, []string{"make", "-version", "../x"}},
 	} {

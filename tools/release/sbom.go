@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -16,8 +17,8 @@ import (
 )
 
 // describe writes the bill of materials of a program in CycloneDX: what the binary itself says it was built of, and nothing else.
-func (r *Release) describe(platform, binary string) error {
-	bom, err := r.bill(platform, binary)
+func (r *Release) describe(ctx context.Context, platform, binary string) error {
+	bom, err := r.bill(ctx, platform, binary)
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (r *Release) billFile(platform string) string {
 	return filepath.Join(r.Out, r.name(platform)+".cdx.json")
 }
 
-func (r *Release) bill(platform, binary string) (*cyclonedx.BOM, error) {
+func (r *Release) bill(ctx context.Context, platform, binary string) (*cyclonedx.BOM, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return nil, err
@@ -49,9 +50,13 @@ func (r *Release) bill(platform, binary string) (*cyclonedx.BOM, error) {
 	subject.Properties = &[]cyclonedx.Property{{Name: "platform", Value: platform}, {Name: "vcs:revision", Value: r.Revision}}
 
 	standard := module(&debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")})
+	standard.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "BSD-3-Clause"}}}
 	components, needs := []cyclonedx.Component{standard}, []string{standard.BOMRef}
 	for _, dependency := range info.Deps {
 		component := module(dependency)
+		if err := r.license(ctx, &component, dependency); err != nil {
+			return nil, err
+		}
 		components, needs = append(components, component), append(needs, component.BOMRef)
 	}
 	bom := cyclonedx.NewBOM()
