@@ -37,6 +37,7 @@ const (
 	tagChangeTask        = 12<<3 | field.Delimited
 	tagChangeClearTotal  = 13<<3 | field.Varint
 	tagChangeRemoveSet   = 14<<3 | field.Delimited
+	tagChangeClearMemory = 15<<3 | field.Varint
 
 	tagUpdateUID    = 1<<3 | field.Delimited
 	tagUpdateNumber = 2<<3 | field.Varint
@@ -130,6 +131,13 @@ func (d *Decoder) feed(b *model.ChangeBuilder, head *head, n int) error {
 		b.SumTotal()
 	}
 	b.Total(total)
+	if head.clearMemory {
+		if head.memory != nil {
+			d.c.b.Fault("clear_memory", "a memory is given too")
+		}
+		b.Forget()
+	}
+	d.c.memory(head.memory)
 	rest := head.rest
 	ok := d.names(rest, tagChangeRemoveNode, b.RemoveNode) && d.names(rest, tagChangeRemoveQueue, b.RemoveQueue) &&
 		d.names(rest, tagChangeRemoveSet, b.RemoveNodeSet) && d.nodes(rest) && d.places(rest) &&

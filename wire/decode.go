@@ -31,6 +31,7 @@ type Decoder struct {
 	task  slot[apportionv1.Task]
 	// total is that of the cluster; where tasks are only counted, then the least that a job needs; and request what they need.
 	total, request slot[apportionv1.Resource]
+	memory         slot[apportionv1.Memory]
 	stop           func() bool
 	asked          int
 	// tally says that tasks are only counted where nothing but their uids tells them apart.
@@ -56,8 +57,12 @@ const (
 	tagSnapshotTotal     = 7<<3 | field.Delimited
 	tagSnapshotNodeSet   = 8<<3 | field.Delimited
 	tagSnapshotLeftOut   = 20<<3 | field.Delimited
+	tagSnapshotMemory    = 21<<3 | field.Delimited
 
 	tagQueueAffinity = 10<<3 | field.Delimited
+	tagQueueUsage    = 13<<3 | field.Delimited
+	tagQueueBudget   = 14<<3 | field.Delimited
+	tagQueueOwner    = 15<<3 | field.Delimited
 
 	tagJobUID           = 1<<3 | field.Delimited
 	tagJobName          = 2<<3 | field.Delimited
@@ -72,6 +77,7 @@ const (
 	tagJobCondition     = 11<<3 | field.Delimited
 	tagJobExpectedEnd   = 12<<3 | field.Varint
 	tagJobEndIsDeadline = 13<<3 | field.Varint
+	tagJobOwner         = 14<<3 | field.Delimited
 
 	tagGroupRole         = 1<<3 | field.Delimited
 	tagGroupRequest      = 2<<3 | field.Delimited
@@ -186,6 +192,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	}
 	d.c.b.Dimensions(head.dimensions)
 	d.c.b.Total(d.c.total.of(head.total))
+	d.c.memory(head.memory)
 	// Tasks that are only counted need no more of the nodes than their number.
 	beside := d.tally && parts > 1 && size.NodeSets == 0
 	if !beside && !d.nodes(head.rest) || !d.places(head.rest) ||
@@ -209,12 +216,16 @@ type head struct {
 	asOf       int64
 	hasTime    bool
 	clearTotal bool
+	// memory stays in the decoder, as total does.
+	memory      *apportionv1.Memory
+	clearMemory bool
 }
 
 // head reads the time, the names of the dimensions, and the total, which stays in the decoder.
 func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
 	h.data, h.size, h.rest = data, size, size.around(data)
 	d.total.empty(amountFields)
+	d.memory.empty(memoryFields)
 	for _, piece := range h.rest {
 		for i := 0; i < len(piece); {
 			tag, value, from, to := field.At(piece, i)
@@ -237,6 +248,11 @@ func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
 				h.total = &d.total.m
 			case tagChangeClearTotal:
 				h.clearTotal = value != 0
+			case tagSnapshotMemory:
+				ok = d.memory.merge(text)
+				h.memory = &d.memory.m
+			case tagChangeClearMemory:
+				h.clearMemory = value != 0
 			}
 			if !ok {
 				return h, false
@@ -277,7 +293,15 @@ func (d *Decoder) nodes(pieces [2][]byte) bool {
 }
 
 func (d *Decoder) places(pieces [2][]byte) bool {
-	return all(d, pieces, tagSnapshotQueue, &d.queue, queueFields, d.c.queue) &&
+	queue := func(i int, data []byte) (ok bool) {
+		if !d.queue.fill(queueFields, data) {
+			return false
+		}
+		d.queue.m.Owners, ok = d.owners(data, d.queue.runs)
+		d.c.queue(i, &d.queue.m)
+		return ok
+	}
+	return d.each(pieces, tagSnapshotQueue, queue) &&
 		all(d, pieces, tagSnapshotNodeSet, &d.set, nodeSetFields, d.c.nodeSet)
 }
 

@@ -11,7 +11,7 @@ import (
 // cluster's name, is missing. It shares strings with the model.
 func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	d := description{Model: m, nodes: make([]uint32, len(m.Nodes))}
-	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.OrderedNames(), Total: resourceOf(m, m.Total)}
+	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.OrderedNames(), Total: resourceOf(m, m.Total), Memory: memoryOf(m)}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		if !m.HasNode(model.NodeID(i)) {
@@ -94,6 +94,7 @@ func describeQueue(m *model.Model, q *model.Queue) *apportionv1.Queue {
 	if h := q.Hierarchy; h != nil {
 		out.FairShareHierarchy = &apportionv1.FairShareHierarchy{Path: h.Path, Weights: h.Weights}
 	}
+	describeMemory(m, q.Memory, out)
 	return out
 }
 
@@ -108,7 +109,7 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 	out := &apportionv1.Job{
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: m.Queues[j.Queue].Name, Priority: j.Priority, Phase: wirePhase(j.Phase),
 		MinAvailable: uint32(j.MinAvailable), MinResources: resourceOf(m.Model, j.MinResources), CreateTime: j.CreateTime,
-		Condition: j.Condition, ExpectedEnd: j.ExpectedEnd, EndIsDeadline: j.EndIsDeadline,
+		Condition: j.Condition, ExpectedEnd: j.ExpectedEnd, EndIsDeadline: j.EndIsDeadline, Owner: j.Owner,
 	}
 	for g := j.FirstGroup; g < j.EndGroup; g++ {
 		out.Groups = append(out.Groups, m.group(g))

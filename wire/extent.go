@@ -61,6 +61,13 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 		z.NodeSetBytes += 5 * int64(len(set.GetNodes()))
 	}
 	for _, queue := range s.GetQueues() {
+		z.Usages += int64(len(queue.GetOwners()))
+		if queue.GetUsage() != nil {
+			z.Usages++
+		}
+		if queue.GetBudget() != nil {
+			z.Usages += 2
+		}
 		a := queue.GetNodeGroupAffinity()
 		for _, terms := range []*apportionv1.NodeGroupTerms{a.GetAffinity(), a.GetAntiAffinity()} {
 			z.Terms += int64(len(terms.GetRequired()) + len(terms.GetPreferred()))

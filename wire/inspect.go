@@ -25,10 +25,13 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 		"NodeUnschedulable": "cause detail",
 		"InspectedQueue":    "queue settings",
 		"Queue": "name parent weight priority state reclaimable capability guarantee deserved create_time node_group_affinity " +
-			"fair_share_hierarchy",
+			"fair_share_hierarchy usage budget owners",
 		"NodeGroupAffinity":  "affinity anti_affinity",
 		"NodeGroupTerms":     "required preferred",
 		"FairShareHierarchy": "path weights",
+		"Usage":              "dimension quantum_seconds",
+		"Budget":             "kind amount spent",
+		"OwnerUsage":         "owner usage weight",
 		"InspectedJob": "job uid queue priority phase min_available min_resources allocated total_request elastic ready_tasks " +
 			"valid_tasks name namespace",
 		"InspectedTask": "task uid job role status node request priority preemptable best_effort gated name",

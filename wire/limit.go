@@ -60,6 +60,8 @@ type Size struct {
 	Updates int64
 	// Counts are the counts of tasks in groups, Terms the node groups that the affinities of queues list, and LeftOut what is left out.
 	Counts, Terms, LeftOut int64
+	// Usages counts what queues say of usage: their own, two for a budget, and one for each owner.
+	Usages int64
 	// TaskBytes is the size of the tasks that are listed one by one.
 	TaskBytes int64
 
@@ -136,6 +138,7 @@ func (z *Size) add(s *Size, at int) {
 	z.Updates += s.Updates
 	z.Counts += s.Counts
 	z.Terms += s.Terms
+	z.Usages += s.Usages
 	z.LeftOut += s.LeftOut
 	z.TaskBytes += s.TaskBytes
 }
@@ -202,20 +205,35 @@ func (z *Size) job(b []byte) {
 	}
 }
 
-// queue counts the terms of a queue, which lie in two lists of its affinity and two of its anti-affinity.
+// queue counts what a queue says of usage, and the terms of its affinity.
 func (z *Size) queue(b []byte) {
-	const required, preferred = 1<<3 | field.Delimited, 2<<3 | field.Delimited
-	field.Each(b, tagQueueAffinity, func(affinity []byte) bool {
-		for _, sign := range [...]uint32{required, preferred} {
-			field.Each(affinity, sign, func(terms []byte) bool {
-				for _, list := range [...]uint32{required, preferred} {
-					field.Each(terms, list, func([]byte) bool { z.Terms++; return true })
-				}
-				return true
-			})
+	for i := 0; i < len(b); {
+		tag, _, from, to := field.At(b, i)
+		if to < 0 {
+			return
 		}
-		return true
-	})
+		switch i = to; tag {
+		case tagQueueAffinity:
+			z.affinity(b[from:to])
+		case tagQueueUsage, tagQueueOwner:
+			z.Usages++
+		case tagQueueBudget:
+			z.Usages += 2
+		}
+	}
+}
+
+// affinity counts the terms of an affinity, which lie in two lists of it and two of the anti-affinity.
+func (z *Size) affinity(b []byte) {
+	const required, preferred = 1<<3 | field.Delimited, 2<<3 | field.Delimited
+	for _, sign := range [...]uint32{required, preferred} {
+		field.Each(b, sign, func(terms []byte) bool {
+			for _, list := range [...]uint32{required, preferred} {
+				field.Each(terms, list, func([]byte) bool { z.Terms++; return true })
+			}
+			return true
+		})
+	}
 }
 
 func (z *Size) group(b []byte) {
@@ -269,13 +287,15 @@ func (z Size) Memory() int64 {
 	const indexEntry = 32
 	// Lists that grow as they are read take several times what they hold at the end.
 	// A term is also kept in the tables of node_group.
-	const growing, termBytes = 6, 320
+	// A usage is kept in the decoder too, and an owner also in a map while it is read.
+	const growing, termBytes, usageBytes = 6, 320, 256
 	// A node of a set is written in a byte at least; it is kept in 4 bytes here and as many in the decoder.
 	return z.Bytes + rows*row + (sizeOf[model.NodeSet](1)+64)*z.NodeSets + 8*z.NodeSetBytes +
 		(sizeOf[model.Node](1)+indexEntry)*z.Nodes + (sizeOf[model.Queue](1)+indexEntry)*z.Queues +
 		(sizeOf[model.Job](1)+2*sizeOf[model.Account](1)+256)*z.Jobs + (sizeOf[model.Group](1)+128)*z.Groups +
 		(sizeOf[model.Task](1)+sizeOf[model.Detail](1)+40)*z.Tasks +
-		growing*(sizeOf[model.Count](1)*z.Counts+sizeOf[model.LeftOut](1)*z.LeftOut) + termBytes*z.Terms
+		growing*(sizeOf[model.Count](1)*z.Counts+sizeOf[model.LeftOut](1)*z.LeftOut) + termBytes*z.Terms +
+		(row+sizeOf[model.OwnerUsage](1)+usageBytes)*z.Usages
 }
 
 // MeasureSteps counts the steps in the field with this number of an encoded message, and the contents of the jobs that they add, without

@@ -157,6 +157,9 @@ func (s *Session) Basis() *apportionv1.Basis {
 		warning := &apportionv1.Warning{
 			Code: apportionv1.WarningCode(w.Code), Message: cut(s.warningText(&w), 4*maxText), Queue: s.out.optional(int(w.Queue)),
 		}
+		if warning.Epochs = w.Epochs; w.Code == policy.BudgetCutsGuarantee {
+			warning.Dimension = new(uint32(s.engine.View().Dims.Position(w.Dimension)))
+		}
 		if w.Path != "" {
 			warning.Path = "snapshot." + w.Path
 		}

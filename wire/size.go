@@ -21,7 +21,7 @@ func ModelBytes(m *model.Model) int64 {
 	const indexEntry, pointers = 24, 16
 	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
 	return modelBytes + rows*rowBytes(m.Dims.Len()) + sumBytes(m, len(m.Queues)) +
-		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) + termsOf(m) +
+		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) + termsOf(m) + usagesOf(m) +
 		sizeOf[model.LeftOut](cap(m.LeftOut)) +
 		sizeOf[model.Queue](len(m.Queues)) + (sizeOf[model.Job](1)+pointers)*int64(m.Jobs.Len()) +
 		sizeOf[model.Account](m.Jobs.Len()) + sizeOf[model.Group](m.Groups.Len()) + 48*int64(m.Groups.Len()) +
@@ -87,6 +87,18 @@ func termsOf(m *model.Model) int64 {
 		n += m.Queues[i].Affinity.Len()
 	}
 	return sizeOf[string](n)
+}
+
+// usagesOf returns the memory of what queues say of usage.
+func usagesOf(m *model.Model) int64 {
+	bytes := int64(0)
+	for i := range m.Queues {
+		if of := m.Queues[i].Memory; of != nil {
+			bytes += sizeOf[model.QueueMemory](1) + sizeOf[model.Budget](1) + sizeOf[model.OwnerUsage](len(of.Owners)) +
+				int64(3+len(of.Owners))*rowBytes(m.Dims.Len())
+		}
+	}
+	return bytes
 }
 
 // Bytes estimates the memory of a session in addition to its model, once tasks have changed: the accounts of its plugins and the changing

@@ -85,6 +85,8 @@ const (
 	set64
 	addNumber
 	addNumbers
+	addLong
+	addLongs
 	addDouble
 	addDoubles
 	setMessage
@@ -140,7 +142,7 @@ func (t *table) check(message reflect.Type, f *reflect.StructField, encoding str
 		fail("is left to the caller, and its tag takes more than one byte")
 	case c.set == leave && f.Type.Elem().Kind() != reflect.Pointer && f.Type.Elem().Kind() != reflect.String:
 		fail("is bytes or a list of the type " + f.Type.String())
-	case c.set >= setBool && c.set <= addNumbers && encoding != "varint" && !strings.Contains(string(f.Tag), "packed"):
+	case c.set >= setBool && c.set <= addLongs && encoding != "varint" && !strings.Contains(string(f.Tag), "packed"):
 		fail("is a number written as " + encoding)
 	case f.Offset > math.MaxUint16 || len(t.rooms) > math.MaxUint8:
 		fail("is one too many")
@@ -166,6 +168,8 @@ func (t *table) add(f *reflect.StructField, tag uint32) {
 		switch of.Elem().Kind() {
 		case reflect.Int32, reflect.Uint32:
 			one, packed, kind = addNumber, addNumbers, field.Varint
+		case reflect.Int64, reflect.Uint64:
+			one, packed, kind = addLong, addLongs, field.Varint
 		case reflect.Float64:
 			one, packed, kind = addDouble, addDoubles, field.Fixed64
 		default:
@@ -222,6 +226,8 @@ func (r *record) reset() {
 			*(*uint64)(at) = 0
 		case c.set == addNumbers:
 			*(*[]uint32)(at) = nil
+		case c.set == addLongs:
+			*(*[]uint64)(at) = nil
 		case c.set == addDoubles:
 			*(*[]float64)(at) = nil
 		}
@@ -281,6 +287,10 @@ func (r *record) add(c *column, at unsafe.Pointer, tag uint32, value uint64, dat
 		list, ok := numbers(listAt[uint32](at, room), tag, value, data)
 		keep(at, room, list)
 		return ok
+	case addLong, addLongs:
+		list, ok := numbers(listAt[uint64](at, room), tag, value, data)
+		keep(at, room, list)
+		return ok
 	case addDouble:
 		keep(at, room, append(listAt[float64](at, room), math.Float64frombits(value)))
 	case addDoubles:
@@ -309,7 +319,7 @@ func (r *record) add(c *column, at unsafe.Pointer, tag uint32, value uint64, dat
 }
 
 // numbers adds the field of a list, which is packed or not.
-func numbers[T ~int32 | ~uint32](list []T, tag uint32, value uint64, packed []byte) ([]T, bool) {
+func numbers[T ~int32 | ~uint32 | ~uint64](list []T, tag uint32, value uint64, packed []byte) ([]T, bool) {
 	if tag&7 == field.Varint {
 		return append(list, T(value)), true
 	}

@@ -38,8 +38,8 @@ func TestATableRefusesWhatASlotWouldMisread(t *testing.T) {
 		"bytes": struct {
 			A []byte `protobuf:"bytes,1,opt,name=a"`
 		}{},
-		"a list of wide numbers": struct {
-			A []int64 `protobuf:"varint,1,rep,name=a"`
+		"a list of truth values": struct {
+			A []bool `protobuf:"varint,1,rep,name=a"`
 		}{},
 		"a single number of floating point": struct {
 			A float64 `protobuf:"fixed64,1,opt,name=a"`

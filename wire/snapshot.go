@@ -15,6 +15,7 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	c := compiler{b: model.NewBuilder(snapshot.GetAsOf()).Loader()}
 	c.b.Dimensions(snapshot.GetDimensions())
 	c.b.Total(c.total.of(snapshot.GetTotal()))
+	c.memory(snapshot.GetMemory())
 	for i, n := range snapshot.GetNodes() {
 		c.node(i, n)
 	}
@@ -83,7 +84,7 @@ func (c *compiler) queue(i int, q *apportionv1.Queue) {
 	spec := model.QueueSpec{
 		Name: q.GetName(), Parent: q.GetParent(), Weight: 1, Priority: q.GetPriority(), Reclaimable: true,
 		Capability: c.one.of(q.GetCapability()), Guarantee: c.two.of(q.GetGuarantee()), Deserved: c.more.of(q.GetDeserved()),
-		CreateTime: q.GetCreateTime(),
+		CreateTime: q.GetCreateTime(), Memory: c.queueMemory(q),
 	}
 	if q != nil && q.Weight != nil {
 		spec.Weight = *q.Weight
@@ -134,7 +135,7 @@ func (c *compiler) job(i int, j *apportionv1.Job) {
 
 // jobSpec returns a job without its groups.
 func (c *compiler) jobSpec(i int, j *apportionv1.Job) model.JobSpec {
-	for _, s := range [...]string{j.GetUid(), j.GetName(), j.GetNamespace(), j.GetQueue(), j.GetCondition()} {
+	for _, s := range [...]string{j.GetUid(), j.GetName(), j.GetNamespace(), j.GetQueue(), j.GetCondition(), j.GetOwner()} {
 		c.text(s)
 	}
 	phase, known := PhaseOf(j.GetPhase())
@@ -145,6 +146,7 @@ func (c *compiler) jobSpec(i int, j *apportionv1.Job) model.JobSpec {
 		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
 		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
 		Condition: j.GetCondition(), ExpectedEnd: j.GetExpectedEnd(), EndIsDeadline: j.GetEndIsDeadline(),
+		Owner: j.GetOwner(),
 	}
 }
 

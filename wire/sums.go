@@ -15,7 +15,7 @@ func (d *Decoder) sumJob(data []byte) bool {
 		return false
 	}
 	var spec model.JobSpec
-	var uid, name, namespace, queue, condition []byte
+	var uid, name, namespace, queue, condition, owner []byte
 	phase := apportionv1.JobPhase(0)
 	for i := 0; i < len(data); {
 		tag, value, from, to := field.At(data, i)
@@ -47,6 +47,8 @@ func (d *Decoder) sumJob(data []byte) bool {
 			}
 		case tagJobCondition:
 			condition, once = data[from:to], condition == nil
+		case tagJobOwner:
+			owner, once = data[from:to], owner == nil
 		default:
 			jobNumber(&spec, tag, value)
 		}
@@ -54,7 +56,7 @@ func (d *Decoder) sumJob(data []byte) bool {
 			return false
 		}
 	}
-	if !d.c.areTexts(uid, name, namespace, queue, condition) {
+	if !d.c.areTexts(uid, name, namespace, queue, condition, owner) {
 		return false
 	}
 	of := d.c.b.QueueID(lent(queue))
@@ -63,6 +65,7 @@ func (d *Decoder) sumJob(data []byte) bool {
 		return false
 	}
 	spec.UID, spec.Name, spec.Namespace, spec.Condition = lent(uid), lent(name), lent(namespace), lent(condition)
+	spec.Owner = lent(owner)
 	d.c.b.CloseJob(&spec, of)
 	return true
 }

@@ -26,6 +26,7 @@ type QueueSpec struct {
 	Affinity                        *NodeAffinity
 	Hierarchy                       *Hierarchy
 	CreateTime                      int64
+	Memory                          *QueueMemorySpec
 }
 
 // JobSpec is the description of a job in a snapshot; its groups and tasks follow.
@@ -39,6 +40,7 @@ type JobSpec struct {
 	Condition                   string
 	ExpectedEnd                 int64
 	EndIsDeadline               bool
+	Owner                       string
 }
 
 // GroupSpec is the description of a task group of the newest job.
@@ -111,7 +113,7 @@ type Builder struct {
 	// blank is a task of the newest group with zero values.
 	blank Task
 	// The last of each kind: these repeat.
-	role, class, namespace, parent, label, condition string
+	role, class, namespace, parent, label, condition, owner string
 	tally                                            tally
 	slab                                             slab
 	store                                            accountStore
@@ -270,6 +272,7 @@ func (b *Builder) Queue(s QueueSpec) {
 		Capability: b.rowAt(s.Capability, unlimited, path, "capability"),
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
 		Deserved:   b.rowAt(s.Deserved, limited, path, "deserved"),
+		Memory:     b.queueMemory(s.Memory, path),
 	})
 }
 
@@ -300,6 +303,9 @@ func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID, was *Job) {
 	}
 	job.Priority, job.Phase, job.CreateTime = s.Priority, s.Phase, s.CreateTime
 	job.ExpectedEnd, job.EndIsDeadline = s.ExpectedEnd, s.EndIsDeadline
+	if job.Owner = was.Owner; s.Owner != was.Owner {
+		job.Owner = b.text.again(&b.owner, s.Owner)
+	}
 	job.MinAvailable = int32(min(s.MinAvailable, math.MaxInt32))
 	if job.UID == "" {
 		job.UID = b.text.join(s.Namespace, s.Name)

@@ -359,6 +359,18 @@ func ownTerms(m, base *Model) int {
 	return n * term
 }
 
+// ownUsages returns the memory of what queues say of usage that they do not share with the base.
+func ownUsages(m, base *Model) int {
+	const queue, usage = 160, 64
+	n, bytes := 0, 0
+	for q := range m.Queues {
+		if of := m.Queues[q].Memory; of != nil && (q >= len(base.Queues) || of != base.Queues[q].Memory) {
+			n, bytes = n+3+len(of.Owners), bytes+queue
+		}
+	}
+	return bytes + n*(usage+8*m.Dims.Len())
+}
+
 // own counts the parts that the result does not share with the base.
 func (b *Builder) own(r *result) *Own {
 	m, base, c := r.Model, r.base, b.change
@@ -387,7 +399,7 @@ func (b *Builder) own(r *result) *Own {
 	}
 	if c.ownQueues {
 		o.Queues = len(m.Queues)
-		o.Bytes += ownTerms(m, base)
+		o.Bytes += ownTerms(m, base) + ownUsages(m, base)
 	}
 	if len(r.fresh)+len(c.jobsGone) > 0 {
 		o.Order = len(m.JobOrder)

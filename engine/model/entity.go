@@ -130,6 +130,8 @@ type Queue struct {
 	Affinity    *NodeAffinity
 	Hierarchy   *Hierarchy
 	CreateTime  int64
+	// Memory is nil if the snapshot has neither usage nor a budget nor owners of it.
+	Memory *QueueMemory
 }
 
 // Job is one job of a snapshot.
@@ -150,6 +152,8 @@ type Job struct {
 	// ExpectedEnd is when the job is expected to end, in Unix nanoseconds; 0: not known. It is a deadline, or an estimate.
 	ExpectedEnd   int64
 	EndIsDeadline bool
+	// Owner is charged for what the job uses within its queue.
+	Owner string
 	// Groups are FirstGroup … EndGroup-1, tasks FirstTask … EndTask-1.
 	FirstGroup, EndGroup GroupID
 	FirstTask, EndTask   TaskID

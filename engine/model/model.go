@@ -30,6 +30,8 @@ type Model struct {
 	Details List[int32, Detail]
 	// Requests are the distinct requests as built, each with cpu and memory present; Requests[0] is that of a best-effort task.
 	Requests []resource.Row
+	// Memory is nil if the snapshot has none; usage, budgets and owners are then ignored.
+	Memory *Memory
 	// Total is the explicit total, or the sum of all nodes' allocatable; cpu and memory are present.
 	Total resource.Row
 	// Accounts belong to the jobs at the same positions.

@@ -44,7 +44,7 @@ func (m *Model) JobSpecOf(j JobID) JobSpec {
 	return JobSpec{
 		UID: job.UID, Name: job.Name, Namespace: job.Namespace, Queue: m.Queues[job.Queue].Name, Priority: job.Priority, Phase: job.Phase,
 		MinAvailable: uint32(job.MinAvailable), MinResources: amountsOf(job.MinResources), CreateTime: job.CreateTime,
-		Condition: job.Condition,
+		Condition: job.Condition, Owner: job.Owner,
 	}
 }
 

@@ -23,7 +23,7 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 		return w
 	}
 	w := *m
-	w.Dims, w.Total = dims, wider(m.Total)
+	w.Dims, w.Total, w.Memory = dims, wider(m.Total), m.Memory.wider(at, dims.Len())
 	w.Nodes, w.Queues, w.Requests = slices.Clone(m.Nodes), slices.Clone(m.Queues), slices.Clone(m.Requests)
 	for i := range w.Nodes {
 		n := &w.Nodes[i]
@@ -32,6 +32,7 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 	for i := range w.Queues {
 		q := &w.Queues[i]
 		q.Capability, q.Guarantee, q.Deserved = wider(q.Capability), wider(q.Guarantee), wider(q.Deserved)
+		q.Memory = q.Memory.wider(at, dims.Len())
 	}
 	for i := range w.Requests {
 		w.Requests[i] = wider(w.Requests[i])

@@ -284,6 +284,11 @@ const (
 	WarningsTruncated         WarningCode = 18
 	TasksOffNode              WarningCode = 20
 	NodeBelowOneCore          WarningCode = 21
+	MemoryIgnored             WarningCode = 22
+	MemoryStale               WarningCode = 23
+	MemorySwings              WarningCode = 24
+	BudgetCutsGuarantee       WarningCode = 25
+	BudgetWithoutEffect       WarningCode = 26
 )
 
 // Warning is one of them.
@@ -298,4 +303,6 @@ type Warning struct {
 	// Amounts of Dimension, in its units.
 	Amounts   []float64
 	Dimension int
+	// Epochs that the time is ahead of, for MemoryStale.
+	Epochs int64
 }

@@ -226,6 +226,44 @@ func readFair(m *apportionv1.Fair, fault Fault) fair.Plugin {
 		seen[q.GetName()] = true
 		p.Quanta = append(p.Quanta, fair.Quantum{Dimension: q.GetName(), Amount: int64(min(q.GetAmount(), maxQuantum))})
 	}
+	p.Memory = readFairMemory(m.GetMemory(), fault)
+	return p
+}
+
+// readFairMemory returns the settings of memory, with their defaults.
+func readFairMemory(m *apportionv1.FairMemory, fault Fault) fair.Memory {
+	p := fair.DefaultMemory()
+	if m == nil {
+		return p
+	}
+	if m.Gain != nil {
+		p.Gain = int64(m.GetGain())
+	}
+	if m.Power != nil {
+		p.Power = int(m.GetPower())
+	}
+	if p.Power < 1 || p.Power > fair.MaxPower {
+		fault("memory.power", "%d is not from 1 to %d", m.GetPower(), fair.MaxPower)
+	} else if !p.Bounded() {
+		fault("memory.gain", "%d is too great: (1 + gain/65536)^power exceeds %d", p.Gain, fair.MaxFactor)
+	}
+	p.Owners, p.NoSaving = m.GetOwners(), m.GetNoSaving()
+	if m.GetPrices() == nil {
+		return p
+	}
+	p.Prices = []fair.Price{}
+	seen := map[string]bool{}
+	for i, price := range m.GetPrices().GetPrices() {
+		path := fmt.Sprintf("memory.prices.prices[%d].dimension", i)
+		switch {
+		case price.GetDimension() == "":
+			fault(path, "a price needs the name of a dimension")
+		case seen[price.GetDimension()]:
+			fault(path, "%q is named twice", price.GetDimension())
+		}
+		seen[price.GetDimension()] = true
+		p.Prices = append(p.Prices, fair.Price{Dimension: price.GetDimension(), Amount: int64(price.GetAmount())})
+	}
 	return p
 }
 
@@ -236,5 +274,28 @@ func writeFair(p fair.Plugin) *apportionv1.Fair {
 		m.Quanta = append(m.Quanta, &apportionv1.Quantum{Name: q.Dimension, Amount: uint64(q.Amount)})
 	}
 	slices.SortStableFunc(m.Quanta, func(l, r *apportionv1.Quantum) int { return strings.Compare(l.GetName(), r.GetName()) })
+	m.Memory = writeFairMemory(p.Memory)
+	return m
+}
+
+// writeFairMemory returns nil for the defaults, which are the same policy as no settings, so that its digest is that of earlier versions.
+func writeFairMemory(p fair.Memory) *apportionv1.FairMemory {
+	if p.IsDefault() {
+		return nil
+	}
+	m := &apportionv1.FairMemory{Gain: new(uint32(p.Gain)), Power: new(uint32(p.Power)), Owners: p.Owners, NoSaving: p.NoSaving}
+	if p.Prices != nil {
+		m.Prices = &apportionv1.Prices{}
+	}
+	for _, price := range p.Prices {
+		if price.Amount > 0 {
+			m.Prices.Prices = append(m.Prices.Prices, &apportionv1.Price{Dimension: price.Dimension, Amount: uint32(price.Amount)})
+		}
+	}
+	if m.Prices != nil {
+		slices.SortStableFunc(m.Prices.Prices, func(l, r *apportionv1.Price) int {
+			return strings.Compare(l.GetDimension(), r.GetDimension())
+		})
+	}
 	return m
 }

@@ -41,6 +41,8 @@ type Plugin struct {
 	// Quanta replace the default quanta, which are 1 of cpu and pods, 1 MiB of memory and 1000 of everything else. Amounts are at least 1;
 	// no dimension is named twice.
 	Quanta []Quantum
+	// Memory says how past usage counts if the snapshot has a memory. Its zero value is one without any gain; see DefaultMemory.
+	Memory Memory
 }
 
 // Name is "fair"; Volcano has no such plugin.

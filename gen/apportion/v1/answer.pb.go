@@ -1197,7 +1197,12 @@ type FairDerivation struct {
 	// The quantum of each dimension, by dimension.
 	Quanta []uint64 `protobuf:"varint,4,rep,packed,name=quanta,proto3" json:"quanta,omitempty"`
 	// The amount to divide: the total minus the usage of others and of tasks that are set aside, in units of the dimension.
-	Total         *Resource `protobuf:"bytes,5,opt,name=total,proto3" json:"total,omitempty"`
+	Total *Resource `protobuf:"bytes,5,opt,name=total,proto3" json:"total,omitempty"`
+	// The division by the weights that follow from past usage, in the same order as `divisions`. Its shares are the lines with memory: who is
+	// below them is given first what becomes free. Empty: the snapshot has no memory, and the lines are those of `divisions`.
+	WithMemory []*FairDivision `protobuf:"bytes,6,rep,name=with_memory,json=withMemory,proto3" json:"with_memory,omitempty"`
+	// How the weights of `with_memory` follow from usage. One entry for each dimension and queue that has children. Empty without a memory.
+	Weights       []*MemoryDivision `protobuf:"bytes,7,rep,name=weights,proto3" json:"weights,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1267,6 +1272,232 @@ func (x *FairDerivation) GetTotal() *Resource {
 	return nil
 }
 
+func (x *FairDerivation) GetWithMemory() []*FairDivision {
+	if x != nil {
+		return x.WithMemory
+	}
+	return nil
+}
+
+func (x *FairDerivation) GetWeights() []*MemoryDivision {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+// MemoryDivision derives the weights with memory of the children of one queue in one dimension. Usage and nominal amounts are in
+// quantum-seconds, or in prices times quantum-seconds if `fair` has prices. With K the children that have a weight and state their usage:
+// reference = max(usage, floor(nominal * weight / weight_all)), or 0 if K is empty.
+type MemoryDivision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue. Absent: a root that is not a queue.
+	Queue *uint32 `protobuf:"varint,1,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
+	// Index of the dimension.
+	Dimension uint32 `protobuf:"varint,2,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// The usage with which those of the children are compared. A decimal integer.
+	Reference string `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`
+	// Sum of the usage of K. A decimal integer.
+	Usage string `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	// The queue's part of what the cluster offered, by weight. A decimal integer.
+	Nominal string `protobuf:"bytes,5,opt,name=nominal,proto3" json:"nominal,omitempty"`
+	// Sum of the weights of K.
+	Weight uint64 `protobuf:"varint,6,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Sum of the weights of all children.
+	WeightAll uint64 `protobuf:"varint,7,opt,name=weight_all,json=weightAll,proto3" json:"weight_all,omitempty"`
+	// In order of rank.
+	Children      []*MemoryChild `protobuf:"bytes,8,rep,name=children,proto3" json:"children,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryDivision) Reset() {
+	*x = MemoryDivision{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryDivision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryDivision) ProtoMessage() {}
+
+func (x *MemoryDivision) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryDivision.ProtoReflect.Descriptor instead.
+func (*MemoryDivision) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *MemoryDivision) GetQueue() uint32 {
+	if x != nil && x.Queue != nil {
+		return *x.Queue
+	}
+	return 0
+}
+
+func (x *MemoryDivision) GetDimension() uint32 {
+	if x != nil {
+		return x.Dimension
+	}
+	return 0
+}
+
+func (x *MemoryDivision) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+func (x *MemoryDivision) GetUsage() string {
+	if x != nil {
+		return x.Usage
+	}
+	return ""
+}
+
+func (x *MemoryDivision) GetNominal() string {
+	if x != nil {
+		return x.Nominal
+	}
+	return ""
+}
+
+func (x *MemoryDivision) GetWeight() uint64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *MemoryDivision) GetWeightAll() uint64 {
+	if x != nil {
+		return x.WeightAll
+	}
+	return 0
+}
+
+func (x *MemoryDivision) GetChildren() []*MemoryChild {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+// MemoryChild is the weight with memory of one queue: floor(weight * factor * budget_factor / 65536), at least 1. With a weight of 0 it is 0,
+// and the queue has no factors.
+type MemoryChild struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// The queue's weight.
+	Weight uint64 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Its usage as it is charged. A decimal integer. Empty: not known.
+	Usage string `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Its usage is not known: it counts as the average of its siblings.
+	IsNew bool `protobuf:"varint,4,opt,name=is_new,json=isNew,proto3" json:"is_new,omitempty"`
+	// The factor that follows from usage, in units of 1/65536.
+	Factor uint32 `protobuf:"varint,5,opt,name=factor,proto3" json:"factor,omitempty"`
+	// The factor that follows from a soft budget, in units of 1/65536.
+	BudgetFactor uint32 `protobuf:"varint,6,opt,name=budget_factor,json=budgetFactor,proto3" json:"budget_factor,omitempty"`
+	// The weight with memory, in units of 1/65536.
+	EffectiveWeight uint64 `protobuf:"varint,7,opt,name=effective_weight,json=effectiveWeight,proto3" json:"effective_weight,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *MemoryChild) Reset() {
+	*x = MemoryChild{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryChild) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryChild) ProtoMessage() {}
+
+func (x *MemoryChild) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryChild.ProtoReflect.Descriptor instead.
+func (*MemoryChild) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *MemoryChild) GetQueue() uint32 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *MemoryChild) GetWeight() uint64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *MemoryChild) GetUsage() string {
+	if x != nil {
+		return x.Usage
+	}
+	return ""
+}
+
+func (x *MemoryChild) GetIsNew() bool {
+	if x != nil {
+		return x.IsNew
+	}
+	return false
+}
+
+func (x *MemoryChild) GetFactor() uint32 {
+	if x != nil {
+		return x.Factor
+	}
+	return 0
+}
+
+func (x *MemoryChild) GetBudgetFactor() uint32 {
+	if x != nil {
+		return x.BudgetFactor
+	}
+	return 0
+}
+
+func (x *MemoryChild) GetEffectiveWeight() uint64 {
+	if x != nil {
+		return x.EffectiveWeight
+	}
+	return 0
+}
+
 // FairDivision is the division of one dimension among the children of one queue. All amounts are whole quanta. Each quantum goes to the
 // child with the smallest signpost (share - base + 1/2) / weight among the children with a weight and below their ceiling; ties go to the
 // first in the list.
@@ -1292,7 +1523,7 @@ type FairDivision struct {
 
 func (x *FairDivision) Reset() {
 	*x = FairDivision{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1535,7 @@ func (x *FairDivision) String() string {
 func (*FairDivision) ProtoMessage() {}
 
 func (x *FairDivision) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[8]
+	mi := &file_apportion_v1_answer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1548,7 @@ func (x *FairDivision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairDivision.ProtoReflect.Descriptor instead.
 func (*FairDivision) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FairDivision) GetQueue() uint32 {
@@ -1402,7 +1633,7 @@ type FairPortion struct {
 
 func (x *FairPortion) Reset() {
 	*x = FairPortion{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1645,7 @@ func (x *FairPortion) String() string {
 func (*FairPortion) ProtoMessage() {}
 
 func (x *FairPortion) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[9]
+	mi := &file_apportion_v1_answer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1658,7 @@ func (x *FairPortion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairPortion.ProtoReflect.Descriptor instead.
 func (*FairPortion) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FairPortion) GetQueue() uint32 {
@@ -1524,14 +1755,16 @@ type FairQueue struct {
 	// The resources that it must leave to others when it borrows: their claims and, if guarantees are reserved, the unused parts of these.
 	Aside *Resource `protobuf:"bytes,3,opt,name=aside,proto3" json:"aside,omitempty"`
 	// The queue has an entitled group of tasks that is not best effort.
-	Wants         bool `protobuf:"varint,4,opt,name=wants,proto3" json:"wants,omitempty"`
+	Wants bool `protobuf:"varint,4,opt,name=wants,proto3" json:"wants,omitempty"`
+	// The part of `claimed` for which free room is kept until enough tasks have ended. Absent: none.
+	Saved         *Resource `protobuf:"bytes,5,opt,name=saved,proto3" json:"saved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FairQueue) Reset() {
 	*x = FairQueue{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1776,7 @@ func (x *FairQueue) String() string {
 func (*FairQueue) ProtoMessage() {}
 
 func (x *FairQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[10]
+	mi := &file_apportion_v1_answer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1789,7 @@ func (x *FairQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairQueue.ProtoReflect.Descriptor instead.
 func (*FairQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FairQueue) GetQueue() uint32 {
@@ -1585,6 +1818,13 @@ func (x *FairQueue) GetWants() bool {
 		return x.Wants
 	}
 	return false
+}
+
+func (x *FairQueue) GetSaved() *Resource {
+	if x != nil {
+		return x.Saved
+	}
+	return nil
 }
 
 // QueueShare is one queue's account in one plugin. A queue that takes no part (without jobs, in a flat policy) has `participating` false
@@ -1625,14 +1865,17 @@ type QueueShare struct {
 	// Indices of the ancestors, root first; hierarchical plugins only.
 	Ancestors []uint32 `protobuf:"varint,16,rep,packed,name=ancestors,proto3" json:"ancestors,omitempty"`
 	// Indices of the direct children; hierarchical plugins only.
-	Children      []uint32 `protobuf:"varint,17,rep,packed,name=children,proto3" json:"children,omitempty"`
+	Children []uint32 `protobuf:"varint,17,rep,packed,name=children,proto3" json:"children,omitempty"`
+	// The amount up to which the queue is given first what becomes free, because of its past usage. Plugin fair only. Absent: the snapshot has
+	// no memory, and the amount is `deserved`.
+	WithMemory    *Resource `protobuf:"bytes,18,opt,name=with_memory,json=withMemory,proto3" json:"with_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueShare) Reset() {
 	*x = QueueShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1887,7 @@ func (x *QueueShare) String() string {
 func (*QueueShare) ProtoMessage() {}
 
 func (x *QueueShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[11]
+	mi := &file_apportion_v1_answer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1900,7 @@ func (x *QueueShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueShare.ProtoReflect.Descriptor instead.
 func (*QueueShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *QueueShare) GetQueue() uint32 {
@@ -1779,6 +2022,13 @@ func (x *QueueShare) GetChildren() []uint32 {
 	return nil
 }
 
+func (x *QueueShare) GetWithMemory() *Resource {
+	if x != nil {
+		return x.WithMemory
+	}
+	return nil
+}
+
 // QueueStanding is the result of the whole policy for a queue.
 type QueueStanding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1798,7 +2048,7 @@ type QueueStanding struct {
 
 func (x *QueueStanding) Reset() {
 	*x = QueueStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +2060,7 @@ func (x *QueueStanding) String() string {
 func (*QueueStanding) ProtoMessage() {}
 
 func (x *QueueStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[12]
+	mi := &file_apportion_v1_answer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +2073,7 @@ func (x *QueueStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStanding.ProtoReflect.Descriptor instead.
 func (*QueueStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QueueStanding) GetQueue() uint32 {
@@ -1880,7 +2130,7 @@ type JobShare struct {
 
 func (x *JobShare) Reset() {
 	*x = JobShare{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2142,7 @@ func (x *JobShare) String() string {
 func (*JobShare) ProtoMessage() {}
 
 func (x *JobShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[13]
+	mi := &file_apportion_v1_answer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2155,7 @@ func (x *JobShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobShare.ProtoReflect.Descriptor instead.
 func (*JobShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *JobShare) GetJob() uint32 {
@@ -1970,7 +2220,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2232,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[14]
+	mi := &file_apportion_v1_answer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2245,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TreeNode) GetParent() uint32 {
@@ -2072,7 +2322,7 @@ type JobsAnswer struct {
 
 func (x *JobsAnswer) Reset() {
 	*x = JobsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2084,7 +2334,7 @@ func (x *JobsAnswer) String() string {
 func (*JobsAnswer) ProtoMessage() {}
 
 func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[15]
+	mi := &file_apportion_v1_answer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2097,7 +2347,7 @@ func (x *JobsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobsAnswer.ProtoReflect.Descriptor instead.
 func (*JobsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobsAnswer) GetJobs() []*JobStanding {
@@ -2140,7 +2390,7 @@ type JobStanding struct {
 
 func (x *JobStanding) Reset() {
 	*x = JobStanding{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2402,7 @@ func (x *JobStanding) String() string {
 func (*JobStanding) ProtoMessage() {}
 
 func (x *JobStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[16]
+	mi := &file_apportion_v1_answer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2415,7 @@ func (x *JobStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStanding.ProtoReflect.Descriptor instead.
 func (*JobStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JobStanding) GetJob() uint32 {
@@ -2263,7 +2513,7 @@ type EnqueueAnswer struct {
 
 func (x *EnqueueAnswer) Reset() {
 	*x = EnqueueAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2525,7 @@ func (x *EnqueueAnswer) String() string {
 func (*EnqueueAnswer) ProtoMessage() {}
 
 func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[17]
+	mi := &file_apportion_v1_answer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2538,7 @@ func (x *EnqueueAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueAnswer.ProtoReflect.Descriptor instead.
 func (*EnqueueAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EnqueueAnswer) GetJobs() []*EnqueueVerdict {
@@ -2313,7 +2563,7 @@ type EnqueueVerdict struct {
 
 func (x *EnqueueVerdict) Reset() {
 	*x = EnqueueVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2575,7 @@ func (x *EnqueueVerdict) String() string {
 func (*EnqueueVerdict) ProtoMessage() {}
 
 func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[18]
+	mi := &file_apportion_v1_answer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2588,7 @@ func (x *EnqueueVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueVerdict.ProtoReflect.Descriptor instead.
 func (*EnqueueVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EnqueueVerdict) GetJob() uint32 {
@@ -2373,7 +2623,7 @@ type AllocatableAnswer struct {
 
 func (x *AllocatableAnswer) Reset() {
 	*x = AllocatableAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2635,7 @@ func (x *AllocatableAnswer) String() string {
 func (*AllocatableAnswer) ProtoMessage() {}
 
 func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[19]
+	mi := &file_apportion_v1_answer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2648,7 @@ func (x *AllocatableAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocatableAnswer.ProtoReflect.Descriptor instead.
 func (*AllocatableAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AllocatableAnswer) GetTasks() []*TaskVerdict {
@@ -2419,7 +2669,7 @@ type PreemptiveAnswer struct {
 
 func (x *PreemptiveAnswer) Reset() {
 	*x = PreemptiveAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2681,7 @@ func (x *PreemptiveAnswer) String() string {
 func (*PreemptiveAnswer) ProtoMessage() {}
 
 func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[20]
+	mi := &file_apportion_v1_answer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2694,7 @@ func (x *PreemptiveAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptiveAnswer.ProtoReflect.Descriptor instead.
 func (*PreemptiveAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PreemptiveAnswer) GetTasks() []*TaskVerdict {
@@ -2469,7 +2719,7 @@ type TaskVerdict struct {
 
 func (x *TaskVerdict) Reset() {
 	*x = TaskVerdict{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2731,7 @@ func (x *TaskVerdict) String() string {
 func (*TaskVerdict) ProtoMessage() {}
 
 func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[21]
+	mi := &file_apportion_v1_answer_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +2744,7 @@ func (x *TaskVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskVerdict.ProtoReflect.Descriptor instead.
 func (*TaskVerdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TaskVerdict) GetTask() uint32 {
@@ -2531,7 +2781,7 @@ type AccountCheck struct {
 
 func (x *AccountCheck) Reset() {
 	*x = AccountCheck{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +2793,7 @@ func (x *AccountCheck) String() string {
 func (*AccountCheck) ProtoMessage() {}
 
 func (x *AccountCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[22]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +2806,7 @@ func (x *AccountCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountCheck.ProtoReflect.Descriptor instead.
 func (*AccountCheck) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AccountCheck) GetPassed() bool {
@@ -2599,7 +2849,7 @@ type VictimsAnswer struct {
 
 func (x *VictimsAnswer) Reset() {
 	*x = VictimsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2861,7 @@ func (x *VictimsAnswer) String() string {
 func (*VictimsAnswer) ProtoMessage() {}
 
 func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[23]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2874,7 @@ func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VictimsAnswer.ProtoReflect.Descriptor instead.
 func (*VictimsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VictimsAnswer) GetDecided() bool {
@@ -2706,7 +2956,7 @@ type ReclaimPlan struct {
 
 func (x *ReclaimPlan) Reset() {
 	*x = ReclaimPlan{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2968,7 @@ func (x *ReclaimPlan) String() string {
 func (*ReclaimPlan) ProtoMessage() {}
 
 func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2981,7 @@ func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReclaimPlan.ProtoReflect.Descriptor instead.
 func (*ReclaimPlan) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReclaimPlan) GetMade() bool {
@@ -2789,7 +3039,7 @@ type Victim struct {
 
 func (x *Victim) Reset() {
 	*x = Victim{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2801,7 +3051,7 @@ func (x *Victim) String() string {
 func (*Victim) ProtoMessage() {}
 
 func (x *Victim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2814,7 +3064,7 @@ func (x *Victim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Victim.ProtoReflect.Descriptor instead.
 func (*Victim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Victim) GetTask() uint32 {
@@ -2848,7 +3098,7 @@ type PluginVictims struct {
 
 func (x *PluginVictims) Reset() {
 	*x = PluginVictims{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +3110,7 @@ func (x *PluginVictims) String() string {
 func (*PluginVictims) ProtoMessage() {}
 
 func (x *PluginVictims) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +3123,7 @@ func (x *PluginVictims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginVictims.ProtoReflect.Descriptor instead.
 func (*PluginVictims) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PluginVictims) GetPlugin() string {
@@ -2919,7 +3169,7 @@ type Spared struct {
 
 func (x *Spared) Reset() {
 	*x = Spared{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3181,7 @@ func (x *Spared) String() string {
 func (*Spared) ProtoMessage() {}
 
 func (x *Spared) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3194,7 @@ func (x *Spared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spared.ProtoReflect.Descriptor instead.
 func (*Spared) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Spared) GetTask() uint32 {
@@ -2985,7 +3235,7 @@ type OrderAnswer struct {
 
 func (x *OrderAnswer) Reset() {
 	*x = OrderAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2997,7 +3247,7 @@ func (x *OrderAnswer) String() string {
 func (*OrderAnswer) ProtoMessage() {}
 
 func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3010,7 +3260,7 @@ func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderAnswer.ProtoReflect.Descriptor instead.
 func (*OrderAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *OrderAnswer) GetSorted() []uint32 {
@@ -3058,7 +3308,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3320,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3333,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Pair) GetLeft() uint32 {
@@ -3127,7 +3377,7 @@ type NodesAnswer struct {
 
 func (x *NodesAnswer) Reset() {
 	*x = NodesAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3139,7 +3389,7 @@ func (x *NodesAnswer) String() string {
 func (*NodesAnswer) ProtoMessage() {}
 
 func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3152,7 +3402,7 @@ func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesAnswer.ProtoReflect.Descriptor instead.
 func (*NodesAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NodesAnswer) GetTasks() []*TaskNodes {
@@ -3185,7 +3435,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3197,7 +3447,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3210,7 +3460,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Placement) GetOutcome() PlacementOutcome {
@@ -3255,7 +3505,7 @@ type TaskNodes struct {
 
 func (x *TaskNodes) Reset() {
 	*x = TaskNodes{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3267,7 +3517,7 @@ func (x *TaskNodes) String() string {
 func (*TaskNodes) ProtoMessage() {}
 
 func (x *TaskNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +3530,7 @@ func (x *TaskNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNodes.ProtoReflect.Descriptor instead.
 func (*TaskNodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TaskNodes) GetTask() uint32 {
@@ -3338,7 +3588,7 @@ type PluginScores struct {
 
 func (x *PluginScores) Reset() {
 	*x = PluginScores{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +3600,7 @@ func (x *PluginScores) String() string {
 func (*PluginScores) ProtoMessage() {}
 
 func (x *PluginScores) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +3613,7 @@ func (x *PluginScores) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginScores.ProtoReflect.Descriptor instead.
 func (*PluginScores) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PluginScores) GetPlugin() string {
@@ -3393,7 +3643,7 @@ type Unfit struct {
 
 func (x *Unfit) Reset() {
 	*x = Unfit{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3655,7 @@ func (x *Unfit) String() string {
 func (*Unfit) ProtoMessage() {}
 
 func (x *Unfit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3668,7 @@ func (x *Unfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfit.ProtoReflect.Descriptor instead.
 func (*Unfit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Unfit) GetNode() uint32 {
@@ -3464,7 +3714,7 @@ type InspectAnswer struct {
 
 func (x *InspectAnswer) Reset() {
 	*x = InspectAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3476,7 +3726,7 @@ func (x *InspectAnswer) String() string {
 func (*InspectAnswer) ProtoMessage() {}
 
 func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3489,7 +3739,7 @@ func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectAnswer.ProtoReflect.Descriptor instead.
 func (*InspectAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *InspectAnswer) GetTotal() *Resource {
@@ -3575,7 +3825,7 @@ type InspectedQueue struct {
 
 func (x *InspectedQueue) Reset() {
 	*x = InspectedQueue{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3587,7 +3837,7 @@ func (x *InspectedQueue) String() string {
 func (*InspectedQueue) ProtoMessage() {}
 
 func (x *InspectedQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3600,7 +3850,7 @@ func (x *InspectedQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedQueue.ProtoReflect.Descriptor instead.
 func (*InspectedQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *InspectedQueue) GetQueue() uint32 {
@@ -3640,7 +3890,7 @@ type InspectedNode struct {
 
 func (x *InspectedNode) Reset() {
 	*x = InspectedNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3652,7 +3902,7 @@ func (x *InspectedNode) String() string {
 func (*InspectedNode) ProtoMessage() {}
 
 func (x *InspectedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3665,7 +3915,7 @@ func (x *InspectedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedNode.ProtoReflect.Descriptor instead.
 func (*InspectedNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *InspectedNode) GetNode() uint32 {
@@ -3754,7 +4004,7 @@ type InspectedJob struct {
 
 func (x *InspectedJob) Reset() {
 	*x = InspectedJob{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3766,7 +4016,7 @@ func (x *InspectedJob) String() string {
 func (*InspectedJob) ProtoMessage() {}
 
 func (x *InspectedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3779,7 +4029,7 @@ func (x *InspectedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedJob.ProtoReflect.Descriptor instead.
 func (*InspectedJob) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *InspectedJob) GetJob() uint32 {
@@ -3913,7 +4163,7 @@ type InspectedTask struct {
 
 func (x *InspectedTask) Reset() {
 	*x = InspectedTask{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3925,7 +4175,7 @@ func (x *InspectedTask) String() string {
 func (*InspectedTask) ProtoMessage() {}
 
 func (x *InspectedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3938,7 +4188,7 @@ func (x *InspectedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedTask.ProtoReflect.Descriptor instead.
 func (*InspectedTask) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *InspectedTask) GetTask() uint32 {
@@ -4034,7 +4284,7 @@ type DoneAnswer struct {
 
 func (x *DoneAnswer) Reset() {
 	*x = DoneAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4046,7 +4296,7 @@ func (x *DoneAnswer) String() string {
 func (*DoneAnswer) ProtoMessage() {}
 
 func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4059,7 +4309,7 @@ func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneAnswer.ProtoReflect.Descriptor instead.
 func (*DoneAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{42}
 }
 
 // ChangeAnswer contains the positions and numbers of the entities that were set.
@@ -4081,7 +4331,7 @@ type ChangeAnswer struct {
 
 func (x *ChangeAnswer) Reset() {
 	*x = ChangeAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[41]
+	mi := &file_apportion_v1_answer_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4093,7 +4343,7 @@ func (x *ChangeAnswer) String() string {
 func (*ChangeAnswer) ProtoMessage() {}
 
 func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[41]
+	mi := &file_apportion_v1_answer_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4106,7 +4356,7 @@ func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAnswer.ProtoReflect.Descriptor instead.
 func (*ChangeAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ChangeAnswer) GetNodes() []uint32 {
@@ -4159,7 +4409,7 @@ type AddJobAnswer struct {
 
 func (x *AddJobAnswer) Reset() {
 	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[42]
+	mi := &file_apportion_v1_answer_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4171,7 +4421,7 @@ func (x *AddJobAnswer) String() string {
 func (*AddJobAnswer) ProtoMessage() {}
 
 func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[42]
+	mi := &file_apportion_v1_answer_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4184,7 +4434,7 @@ func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
 func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{42}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AddJobAnswer) GetJob() uint32 {
@@ -4219,7 +4469,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[43]
+	mi := &file_apportion_v1_answer_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4231,7 +4481,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[43]
+	mi := &file_apportion_v1_answer_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4244,7 +4494,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{43}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -4337,13 +4587,35 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\bdeserved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\bdeserved\x124\n" +
 	"\tallocated\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\tallocated\x120\n" +
 	"\arequest\x18\a \x01(\v2\x16.apportion.v1.ResourceR\arequestB\t\n" +
-	"\a_parent\"\xf3\x01\n" +
+	"\a_parent\"\xe8\x02\n" +
 	"\x0eFairDerivation\x128\n" +
 	"\tdivisions\x18\x01 \x03(\v2\x1a.apportion.v1.FairDivisionR\tdivisions\x120\n" +
 	"\x05sated\x18\x02 \x03(\v2\x1a.apportion.v1.FairDivisionR\x05sated\x12/\n" +
 	"\x06queues\x18\x03 \x03(\v2\x17.apportion.v1.FairQueueR\x06queues\x12\x16\n" +
 	"\x06quanta\x18\x04 \x03(\x04R\x06quanta\x12,\n" +
-	"\x05total\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05total\"\xa9\x02\n" +
+	"\x05total\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05total\x12;\n" +
+	"\vwith_memory\x18\x06 \x03(\v2\x1a.apportion.v1.FairDivisionR\n" +
+	"withMemory\x126\n" +
+	"\aweights\x18\a \x03(\v2\x1c.apportion.v1.MemoryDivisionR\aweights\"\x8f\x02\n" +
+	"\x0eMemoryDivision\x12\x19\n" +
+	"\x05queue\x18\x01 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1c\n" +
+	"\tdimension\x18\x02 \x01(\rR\tdimension\x12\x1c\n" +
+	"\treference\x18\x03 \x01(\tR\treference\x12\x14\n" +
+	"\x05usage\x18\x04 \x01(\tR\x05usage\x12\x18\n" +
+	"\anominal\x18\x05 \x01(\tR\anominal\x12\x16\n" +
+	"\x06weight\x18\x06 \x01(\x04R\x06weight\x12\x1d\n" +
+	"\n" +
+	"weight_all\x18\a \x01(\x04R\tweightAll\x125\n" +
+	"\bchildren\x18\b \x03(\v2\x19.apportion.v1.MemoryChildR\bchildrenB\b\n" +
+	"\x06_queue\"\xd0\x01\n" +
+	"\vMemoryChild\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x04R\x06weight\x12\x14\n" +
+	"\x05usage\x18\x03 \x01(\tR\x05usage\x12\x15\n" +
+	"\x06is_new\x18\x04 \x01(\bR\x05isNew\x12\x16\n" +
+	"\x06factor\x18\x05 \x01(\rR\x06factor\x12#\n" +
+	"\rbudget_factor\x18\x06 \x01(\rR\fbudgetFactor\x12)\n" +
+	"\x10effective_weight\x18\a \x01(\x04R\x0feffectiveWeight\"\xa9\x02\n" +
 	"\fFairDivision\x12\x19\n" +
 	"\x05queue\x18\x01 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1c\n" +
 	"\tdimension\x18\x02 \x01(\rR\tdimension\x12\x16\n" +
@@ -4369,12 +4641,13 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	" \x01(\x0e2\x17.apportion.v1.FairBoundR\x05bound\x12%\n" +
 	"\x0eguarantee_line\x18\v \x01(\x04R\rguaranteeLine\x12\x1b\n" +
 	"\tfair_line\x18\f \x01(\x04R\bfairLineB\b\n" +
-	"\x06_queue\"\x97\x01\n" +
+	"\x06_queue\"\xc5\x01\n" +
 	"\tFairQueue\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x120\n" +
 	"\aclaimed\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\aclaimed\x12,\n" +
 	"\x05aside\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\x05aside\x12\x14\n" +
-	"\x05wants\x18\x04 \x01(\bR\x05wants\"\xbd\x05\n" +
+	"\x05wants\x18\x04 \x01(\bR\x05wants\x12,\n" +
+	"\x05saved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05saved\"\xf6\x05\n" +
 	"\n" +
 	"QueueShare\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
@@ -4396,7 +4669,9 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\bdominant\x18\x0e \x01(\rH\x00R\bdominant\x88\x01\x01\x12\x1a\n" +
 	"\boverused\x18\x0f \x01(\bR\boverused\x12\x1c\n" +
 	"\tancestors\x18\x10 \x03(\rR\tancestors\x12\x1a\n" +
-	"\bchildren\x18\x11 \x03(\rR\bchildrenB\v\n" +
+	"\bchildren\x18\x11 \x03(\rR\bchildren\x127\n" +
+	"\vwith_memory\x18\x12 \x01(\v2\x16.apportion.v1.ResourceR\n" +
+	"withMemoryB\v\n" +
 	"\t_dominant\"\xa7\x01\n" +
 	"\rQueueStanding\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
@@ -4638,7 +4913,7 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_apportion_v1_answer_proto_goTypes = []any{
 	(FairCase)(0),                // 0: apportion.v1.FairCase
 	(FairBound)(0),               // 1: apportion.v1.FairBound
@@ -4652,175 +4927,182 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*PluginShares)(nil),         // 9: apportion.v1.PluginShares
 	(*OtherShares)(nil),          // 10: apportion.v1.OtherShares
 	(*FairDerivation)(nil),       // 11: apportion.v1.FairDerivation
-	(*FairDivision)(nil),         // 12: apportion.v1.FairDivision
-	(*FairPortion)(nil),          // 13: apportion.v1.FairPortion
-	(*FairQueue)(nil),            // 14: apportion.v1.FairQueue
-	(*QueueShare)(nil),           // 15: apportion.v1.QueueShare
-	(*QueueStanding)(nil),        // 16: apportion.v1.QueueStanding
-	(*JobShare)(nil),             // 17: apportion.v1.JobShare
-	(*TreeNode)(nil),             // 18: apportion.v1.TreeNode
-	(*JobsAnswer)(nil),           // 19: apportion.v1.JobsAnswer
-	(*JobStanding)(nil),          // 20: apportion.v1.JobStanding
-	(*EnqueueAnswer)(nil),        // 21: apportion.v1.EnqueueAnswer
-	(*EnqueueVerdict)(nil),       // 22: apportion.v1.EnqueueVerdict
-	(*AllocatableAnswer)(nil),    // 23: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),     // 24: apportion.v1.PreemptiveAnswer
-	(*TaskVerdict)(nil),          // 25: apportion.v1.TaskVerdict
-	(*AccountCheck)(nil),         // 26: apportion.v1.AccountCheck
-	(*VictimsAnswer)(nil),        // 27: apportion.v1.VictimsAnswer
-	(*ReclaimPlan)(nil),          // 28: apportion.v1.ReclaimPlan
-	(*Victim)(nil),               // 29: apportion.v1.Victim
-	(*PluginVictims)(nil),        // 30: apportion.v1.PluginVictims
-	(*Spared)(nil),               // 31: apportion.v1.Spared
-	(*OrderAnswer)(nil),          // 32: apportion.v1.OrderAnswer
-	(*Pair)(nil),                 // 33: apportion.v1.Pair
-	(*NodesAnswer)(nil),          // 34: apportion.v1.NodesAnswer
-	(*Placement)(nil),            // 35: apportion.v1.Placement
-	(*TaskNodes)(nil),            // 36: apportion.v1.TaskNodes
-	(*PluginScores)(nil),         // 37: apportion.v1.PluginScores
-	(*Unfit)(nil),                // 38: apportion.v1.Unfit
-	(*InspectAnswer)(nil),        // 39: apportion.v1.InspectAnswer
-	(*InspectedQueue)(nil),       // 40: apportion.v1.InspectedQueue
-	(*InspectedNode)(nil),        // 41: apportion.v1.InspectedNode
-	(*InspectedJob)(nil),         // 42: apportion.v1.InspectedJob
-	(*InspectedTask)(nil),        // 43: apportion.v1.InspectedTask
-	(*DoneAnswer)(nil),           // 44: apportion.v1.DoneAnswer
-	(*ChangeAnswer)(nil),         // 45: apportion.v1.ChangeAnswer
-	(*AddJobAnswer)(nil),         // 46: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 47: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 48: apportion.v1.Warning
-	(*LeftOut)(nil),              // 49: apportion.v1.LeftOut
-	(*status.Status)(nil),        // 50: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 51: apportion.v1.ExplainAnswer
-	(*PlanAnswer)(nil),           // 52: apportion.v1.PlanAnswer
-	(*RemediesAnswer)(nil),       // 53: apportion.v1.RemediesAnswer
-	(*Reason)(nil),               // 54: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 55: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 56: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 57: apportion.v1.Resource
-	(*Fraction)(nil),             // 58: apportion.v1.Fraction
-	(*Verdict)(nil),              // 59: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 60: apportion.v1.VictimCheck
-	(Vote)(0),                    // 61: apportion.v1.Vote
-	(*Policy)(nil),               // 62: apportion.v1.Policy
-	(*Queue)(nil),                // 63: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 64: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 65: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 66: apportion.v1.TaskStatus
+	(*MemoryDivision)(nil),       // 12: apportion.v1.MemoryDivision
+	(*MemoryChild)(nil),          // 13: apportion.v1.MemoryChild
+	(*FairDivision)(nil),         // 14: apportion.v1.FairDivision
+	(*FairPortion)(nil),          // 15: apportion.v1.FairPortion
+	(*FairQueue)(nil),            // 16: apportion.v1.FairQueue
+	(*QueueShare)(nil),           // 17: apportion.v1.QueueShare
+	(*QueueStanding)(nil),        // 18: apportion.v1.QueueStanding
+	(*JobShare)(nil),             // 19: apportion.v1.JobShare
+	(*TreeNode)(nil),             // 20: apportion.v1.TreeNode
+	(*JobsAnswer)(nil),           // 21: apportion.v1.JobsAnswer
+	(*JobStanding)(nil),          // 22: apportion.v1.JobStanding
+	(*EnqueueAnswer)(nil),        // 23: apportion.v1.EnqueueAnswer
+	(*EnqueueVerdict)(nil),       // 24: apportion.v1.EnqueueVerdict
+	(*AllocatableAnswer)(nil),    // 25: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),     // 26: apportion.v1.PreemptiveAnswer
+	(*TaskVerdict)(nil),          // 27: apportion.v1.TaskVerdict
+	(*AccountCheck)(nil),         // 28: apportion.v1.AccountCheck
+	(*VictimsAnswer)(nil),        // 29: apportion.v1.VictimsAnswer
+	(*ReclaimPlan)(nil),          // 30: apportion.v1.ReclaimPlan
+	(*Victim)(nil),               // 31: apportion.v1.Victim
+	(*PluginVictims)(nil),        // 32: apportion.v1.PluginVictims
+	(*Spared)(nil),               // 33: apportion.v1.Spared
+	(*OrderAnswer)(nil),          // 34: apportion.v1.OrderAnswer
+	(*Pair)(nil),                 // 35: apportion.v1.Pair
+	(*NodesAnswer)(nil),          // 36: apportion.v1.NodesAnswer
+	(*Placement)(nil),            // 37: apportion.v1.Placement
+	(*TaskNodes)(nil),            // 38: apportion.v1.TaskNodes
+	(*PluginScores)(nil),         // 39: apportion.v1.PluginScores
+	(*Unfit)(nil),                // 40: apportion.v1.Unfit
+	(*InspectAnswer)(nil),        // 41: apportion.v1.InspectAnswer
+	(*InspectedQueue)(nil),       // 42: apportion.v1.InspectedQueue
+	(*InspectedNode)(nil),        // 43: apportion.v1.InspectedNode
+	(*InspectedJob)(nil),         // 44: apportion.v1.InspectedJob
+	(*InspectedTask)(nil),        // 45: apportion.v1.InspectedTask
+	(*DoneAnswer)(nil),           // 46: apportion.v1.DoneAnswer
+	(*ChangeAnswer)(nil),         // 47: apportion.v1.ChangeAnswer
+	(*AddJobAnswer)(nil),         // 48: apportion.v1.AddJobAnswer
+	(*MarkAnswer)(nil),           // 49: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 50: apportion.v1.Warning
+	(*LeftOut)(nil),              // 51: apportion.v1.LeftOut
+	(*status.Status)(nil),        // 52: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 53: apportion.v1.ExplainAnswer
+	(*PlanAnswer)(nil),           // 54: apportion.v1.PlanAnswer
+	(*RemediesAnswer)(nil),       // 55: apportion.v1.RemediesAnswer
+	(*Reason)(nil),               // 56: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 57: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 58: apportion.v1.CapacityDerivation
+	(*Resource)(nil),             // 59: apportion.v1.Resource
+	(*Fraction)(nil),             // 60: apportion.v1.Fraction
+	(*Verdict)(nil),              // 61: apportion.v1.Verdict
+	(*VictimCheck)(nil),          // 62: apportion.v1.VictimCheck
+	(Vote)(0),                    // 63: apportion.v1.Vote
+	(*Policy)(nil),               // 64: apportion.v1.Policy
+	(*Queue)(nil),                // 65: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 66: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 67: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 68: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	48,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	50,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
 	5,   // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
 	6,   // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
-	49,  // 3: apportion.v1.SnapshotView.left_out:type_name -> apportion.v1.LeftOut
-	50,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	51,  // 3: apportion.v1.SnapshotView.left_out:type_name -> apportion.v1.LeftOut
+	52,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
 	8,   // 5: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
-	19,  // 6: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
-	21,  // 7: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	23,  // 8: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	24,  // 9: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	27,  // 10: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
-	27,  // 11: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	32,  // 12: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	34,  // 13: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	39,  // 14: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	44,  // 15: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	46,  // 16: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	47,  // 17: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	45,  // 18: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
-	51,  // 19: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	52,  // 20: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
-	53,  // 21: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
+	21,  // 6: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
+	23,  // 7: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	25,  // 8: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	26,  // 9: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	29,  // 10: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
+	29,  // 11: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
+	34,  // 12: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	36,  // 13: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	41,  // 14: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	46,  // 15: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
+	48,  // 16: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	49,  // 17: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	47,  // 18: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
+	53,  // 19: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	54,  // 20: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
+	55,  // 21: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
 	9,   // 22: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	16,  // 23: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	54,  // 24: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	15,  // 25: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	17,  // 26: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	18,  // 27: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	55,  // 28: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	56,  // 29: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	18,  // 23: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	56,  // 24: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	17,  // 25: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	19,  // 26: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	20,  // 27: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	57,  // 28: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	58,  // 29: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
 	11,  // 30: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
 	10,  // 31: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	57,  // 32: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	57,  // 33: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	57,  // 34: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	57,  // 35: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	12,  // 36: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	12,  // 37: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	14,  // 38: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	57,  // 39: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	0,   // 40: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	58,  // 41: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	13,  // 42: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	13,  // 43: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 44: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	57,  // 45: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	57,  // 46: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	57,  // 47: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	57,  // 48: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	57,  // 49: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	57,  // 50: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	57,  // 51: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	57,  // 52: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	57,  // 53: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	57,  // 54: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	54,  // 55: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	57,  // 56: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	57,  // 57: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	57,  // 58: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	20,  // 59: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	59,  // 60: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	59,  // 61: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	59,  // 62: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	59,  // 63: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	22,  // 64: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	59,  // 65: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	25,  // 66: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	25,  // 67: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	59,  // 68: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	26,  // 69: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	54,  // 70: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	29,  // 71: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	30,  // 72: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	31,  // 73: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	60,  // 74: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	28,  // 75: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	54,  // 76: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 77: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	58,  // 78: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	58,  // 79: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	61,  // 80: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	54,  // 81: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	33,  // 82: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	36,  // 83: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	35,  // 84: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 85: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	37,  // 86: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	38,  // 87: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	54,  // 88: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	57,  // 89: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	41,  // 90: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	42,  // 91: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	43,  // 92: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	62,  // 93: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	40,  // 94: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	63,  // 95: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	57,  // 96: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	57,  // 97: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	57,  // 98: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	64,  // 99: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	65,  // 100: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	57,  // 101: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	57,  // 102: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	57,  // 103: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	57,  // 104: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	66,  // 105: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	57,  // 106: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	107, // [107:107] is the sub-list for method output_type
-	107, // [107:107] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	59,  // 32: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	59,  // 33: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	59,  // 34: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	59,  // 35: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	14,  // 36: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	14,  // 37: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	16,  // 38: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	59,  // 39: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	14,  // 40: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
+	12,  // 41: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
+	13,  // 42: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
+	0,   // 43: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	60,  // 44: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	15,  // 45: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	15,  // 46: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 47: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	59,  // 48: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	59,  // 49: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	59,  // 50: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	59,  // 51: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	59,  // 52: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	59,  // 53: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	59,  // 54: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	59,  // 55: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	59,  // 56: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	59,  // 57: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	59,  // 58: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	59,  // 59: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	56,  // 60: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	59,  // 61: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	59,  // 62: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	59,  // 63: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 64: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	61,  // 65: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	61,  // 66: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	61,  // 67: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	61,  // 68: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 69: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	61,  // 70: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	27,  // 71: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 72: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	61,  // 73: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 74: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	56,  // 75: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	31,  // 76: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	32,  // 77: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	33,  // 78: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	62,  // 79: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	30,  // 80: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	56,  // 81: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 82: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	60,  // 83: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	60,  // 84: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	63,  // 85: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	56,  // 86: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	35,  // 87: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	38,  // 88: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	37,  // 89: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 90: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	39,  // 91: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	40,  // 92: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	56,  // 93: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	59,  // 94: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	43,  // 95: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	44,  // 96: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	45,  // 97: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	64,  // 98: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	42,  // 99: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	65,  // 100: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	59,  // 101: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	59,  // 102: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	59,  // 103: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	66,  // 104: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	67,  // 105: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	59,  // 106: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	59,  // 107: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	59,  // 108: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	59,  // 109: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	68,  // 110: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	59,  // 111: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	112, // [112:112] is the sub-list for method output_type
+	112, // [112:112] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -4858,22 +5140,23 @@ func file_apportion_v1_answer_proto_init() {
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[8].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[9].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[10].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[11].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[14].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[21].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[15].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[16].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[23].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[37].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[25].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[39].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[41].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   44,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1078,6 +1078,30 @@ func (m *FairDerivation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Weights) > 0 {
+		for iNdEx := len(m.Weights) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Weights[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x3a
+		}
+	}
+	if len(m.WithMemory) > 0 {
+		for iNdEx := len(m.WithMemory) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.WithMemory[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x32
+		}
+	}
 	if m.Total != nil {
 		size, err := m.Total.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -1143,6 +1167,167 @@ func (m *FairDerivation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i--
 			dAtA[i] = 0xa
 		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MemoryDivision) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MemoryDivision) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *MemoryDivision) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.Children) > 0 {
+		for iNdEx := len(m.Children) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Children[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x42
+		}
+	}
+	if m.WeightAll != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WeightAll))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.Weight != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Weight))
+		i--
+		dAtA[i] = 0x30
+	}
+	if len(m.Nominal) > 0 {
+		i -= len(m.Nominal)
+		copy(dAtA[i:], m.Nominal)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Nominal)))
+		i--
+		dAtA[i] = 0x2a
+	}
+	if len(m.Usage) > 0 {
+		i -= len(m.Usage)
+		copy(dAtA[i:], m.Usage)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Usage)))
+		i--
+		dAtA[i] = 0x22
+	}
+	if len(m.Reference) > 0 {
+		i -= len(m.Reference)
+		copy(dAtA[i:], m.Reference)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Reference)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.Dimension != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Dimension))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Queue != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Queue))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MemoryChild) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MemoryChild) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *MemoryChild) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.EffectiveWeight != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EffectiveWeight))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.BudgetFactor != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BudgetFactor))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Factor != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Factor))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.IsNew {
+		i--
+		if m.IsNew {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x20
+	}
+	if len(m.Usage) > 0 {
+		i -= len(m.Usage)
+		copy(dAtA[i:], m.Usage)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Usage)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.Weight != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Weight))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Queue != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Queue))
+		i--
+		dAtA[i] = 0x8
 	}
 	return len(dAtA) - i, nil
 }
@@ -1355,6 +1540,16 @@ func (m *FairQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Saved != nil {
+		size, err := m.Saved.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x2a
+	}
 	if m.Wants {
 		i--
 		if m.Wants {
@@ -1422,6 +1617,18 @@ func (m *QueueShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.WithMemory != nil {
+		size, err := m.WithMemory.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x92
 	}
 	if len(m.Children) > 0 {
 		var pksize2 int
@@ -4438,6 +4645,90 @@ func (m *FairDerivation) SizeVT() (n int) {
 		l = m.Total.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if len(m.WithMemory) > 0 {
+		for _, e := range m.WithMemory {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if len(m.Weights) > 0 {
+		for _, e := range m.Weights {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *MemoryDivision) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Queue != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Queue))
+	}
+	if m.Dimension != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Dimension))
+	}
+	l = len(m.Reference)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.Usage)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.Nominal)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Weight != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Weight))
+	}
+	if m.WeightAll != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.WeightAll))
+	}
+	if len(m.Children) > 0 {
+		for _, e := range m.Children {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *MemoryChild) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Queue != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Queue))
+	}
+	if m.Weight != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Weight))
+	}
+	l = len(m.Usage)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.IsNew {
+		n += 2
+	}
+	if m.Factor != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Factor))
+	}
+	if m.BudgetFactor != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.BudgetFactor))
+	}
+	if m.EffectiveWeight != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.EffectiveWeight))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4544,6 +4835,10 @@ func (m *FairQueue) SizeVT() (n int) {
 	if m.Wants {
 		n += 2
 	}
+	if m.Saved != nil {
+		l = m.Saved.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4621,6 +4916,10 @@ func (m *QueueShare) SizeVT() (n int) {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 2 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if m.WithMemory != nil {
+		l = m.WithMemory.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -61,8 +61,12 @@ type Change struct {
 	ClearTotal bool `protobuf:"varint,13,opt,name=clear_total,json=clearTotal,proto3" json:"clear_total,omitempty"`
 	// Names of node sets to remove. No group and no task may be left that is restricted to them.
 	RemoveNodeSets []string `protobuf:"bytes,14,rep,name=remove_node_sets,json=removeNodeSets,proto3" json:"remove_node_sets,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Removes the memory of the snapshot. Not together with `memory`.
+	ClearMemory bool `protobuf:"varint,15,opt,name=clear_memory,json=clearMemory,proto3" json:"clear_memory,omitempty"`
+	// Sets the memory of the snapshot. Absent: unchanged. The usage of a queue is part of the queue.
+	Memory        *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Change) Reset() {
@@ -182,6 +186,20 @@ func (x *Change) GetClearTotal() bool {
 func (x *Change) GetRemoveNodeSets() []string {
 	if x != nil {
 		return x.RemoveNodeSets
+	}
+	return nil
+}
+
+func (x *Change) GetClearMemory() bool {
+	if x != nil {
+		return x.ClearMemory
+	}
+	return false
+}
+
+func (x *Change) GetMemory() *Memory {
+	if x != nil {
+		return x.Memory
 	}
 	return nil
 }
@@ -332,7 +350,7 @@ var File_apportion_v1_change_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_change_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/change.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x90\x04\n" +
+	"\x19apportion/v1/change.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xe1\x04\n" +
 	"\x06Change\x12\x18\n" +
 	"\x05as_of\x18\x01 \x01(\x03H\x00R\x04asOf\x88\x01\x01\x12\x1e\n" +
 	"\n" +
@@ -351,7 +369,9 @@ const file_apportion_v1_change_proto_rawDesc = "" +
 	"\x05tasks\x18\f \x03(\v2\x18.apportion.v1.TaskUpdateR\x05tasks\x12\x1f\n" +
 	"\vclear_total\x18\r \x01(\bR\n" +
 	"clearTotal\x12(\n" +
-	"\x10remove_node_sets\x18\x0e \x03(\tR\x0eremoveNodeSetsB\b\n" +
+	"\x10remove_node_sets\x18\x0e \x03(\tR\x0eremoveNodeSets\x12!\n" +
+	"\fclear_memory\x18\x0f \x01(\bR\vclearMemory\x12,\n" +
+	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memoryB\b\n" +
 	"\x06_as_of\"\xae\x01\n" +
 	"\n" +
 	"TaskUpdate\x12\x12\n" +
@@ -385,7 +405,8 @@ var file_apportion_v1_change_proto_goTypes = []any{
 	(*Job)(nil),        // 4: apportion.v1.Job
 	(*Resource)(nil),   // 5: apportion.v1.Resource
 	(*NodeSet)(nil),    // 6: apportion.v1.NodeSet
-	(TaskStatus)(0),    // 7: apportion.v1.TaskStatus
+	(*Memory)(nil),     // 7: apportion.v1.Memory
+	(TaskStatus)(0),    // 8: apportion.v1.TaskStatus
 }
 var file_apportion_v1_change_proto_depIdxs = []int32{
 	2, // 0: apportion.v1.Change.nodes:type_name -> apportion.v1.Node
@@ -394,12 +415,13 @@ var file_apportion_v1_change_proto_depIdxs = []int32{
 	5, // 3: apportion.v1.Change.total:type_name -> apportion.v1.Resource
 	6, // 4: apportion.v1.Change.node_sets:type_name -> apportion.v1.NodeSet
 	1, // 5: apportion.v1.Change.tasks:type_name -> apportion.v1.TaskUpdate
-	7, // 6: apportion.v1.TaskUpdate.status:type_name -> apportion.v1.TaskStatus
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	7, // 6: apportion.v1.Change.memory:type_name -> apportion.v1.Memory
+	8, // 7: apportion.v1.TaskUpdate.status:type_name -> apportion.v1.TaskStatus
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_change_proto_init() }

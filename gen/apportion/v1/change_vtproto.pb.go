@@ -46,6 +46,28 @@ func (m *Change) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Memory != nil {
+		size, err := m.Memory.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xaa
+	}
+	if m.ClearMemory {
+		i--
+		if m.ClearMemory {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x78
+	}
 	if len(m.RemoveNodeSets) > 0 {
 		for iNdEx := len(m.RemoveNodeSets) - 1; iNdEx >= 0; iNdEx-- {
 			i -= len(m.RemoveNodeSets[iNdEx])
@@ -365,6 +387,13 @@ func (m *Change) SizeVT() (n int) {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.ClearMemory {
+		n += 2
+	}
+	if m.Memory != nil {
+		l = m.Memory.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -1219,7 +1219,9 @@ type Fair struct {
 	ReserveGuarantee bool `protobuf:"varint,2,opt,name=reserve_guarantee,json=reserveGuarantee,proto3" json:"reserve_guarantee,omitempty"`
 	// Amounts in which dimensions are handed out, each dimension at most once. The defaults are 1 of `cpu` (a milli-core) and `pods`, 1 MiB
 	// (1048576) of `memory`, and 1000 of all other dimensions (one device).
-	Quanta        []*Quantum `protobuf:"bytes,3,rep,name=quanta,proto3" json:"quanta,omitempty"`
+	Quanta []*Quantum `protobuf:"bytes,3,rep,name=quanta,proto3" json:"quanta,omitempty"`
+	// How past usage counts if the snapshot has a memory. Absent: the defaults of all its settings.
+	Memory        *FairMemory `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1275,6 +1277,198 @@ func (x *Fair) GetQuanta() []*Quantum {
 	return nil
 }
 
+func (x *Fair) GetMemory() *FairMemory {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+// FairMemory are the settings by which `fair` gives what becomes free first to those that have used less than their part. What may be
+// taken back, and what cannot be taken, does not depend on them.
+type FairMemory struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How strongly weights depend on usage, in units of 1/65536: the weight of a queue without any usage is multiplied by
+	// (1 + gain/65536)^power, which is at most 256. 0: not at all. Absent: 196608, which is 3.
+	Gain *uint32 `protobuf:"varint,1,opt,name=gain,proto3,oneof" json:"gain,omitempty"`
+	// From 1 to 4. Absent: 2.
+	Power *uint32 `protobuf:"varint,2,opt,name=power,proto3,oneof" json:"power,omitempty"`
+	// Charges one price for all dimensions together. Absent: each dimension is charged by itself.
+	Prices *Prices `protobuf:"bytes,3,opt,name=prices,proto3" json:"prices,omitempty"`
+	// Serve jobs of equal priority by the usage of their owners. Default: by age.
+	Owners bool `protobuf:"varint,4,opt,name=owners,proto3" json:"owners,omitempty"`
+	// Do not keep free room for gangs that are next by memory but can only start once enough tasks have ended. Default: such room is kept.
+	NoSaving      bool `protobuf:"varint,5,opt,name=no_saving,json=noSaving,proto3" json:"no_saving,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FairMemory) Reset() {
+	*x = FairMemory{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FairMemory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FairMemory) ProtoMessage() {}
+
+func (x *FairMemory) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FairMemory.ProtoReflect.Descriptor instead.
+func (*FairMemory) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *FairMemory) GetGain() uint32 {
+	if x != nil && x.Gain != nil {
+		return *x.Gain
+	}
+	return 0
+}
+
+func (x *FairMemory) GetPower() uint32 {
+	if x != nil && x.Power != nil {
+		return *x.Power
+	}
+	return 0
+}
+
+func (x *FairMemory) GetPrices() *Prices {
+	if x != nil {
+		return x.Prices
+	}
+	return nil
+}
+
+func (x *FairMemory) GetOwners() bool {
+	if x != nil {
+		return x.Owners
+	}
+	return false
+}
+
+func (x *FairMemory) GetNoSaving() bool {
+	if x != nil {
+		return x.NoSaving
+	}
+	return false
+}
+
+// Prices are what the use of dimensions costs.
+type Prices struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each dimension at most once. One that is not listed costs 0; one that the snapshot does not have is ignored.
+	Prices        []*Price `protobuf:"bytes,1,rep,name=prices,proto3" json:"prices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Prices) Reset() {
+	*x = Prices{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Prices) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Prices) ProtoMessage() {}
+
+func (x *Prices) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Prices.ProtoReflect.Descriptor instead.
+func (*Prices) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Prices) GetPrices() []*Price {
+	if x != nil {
+		return x.Prices
+	}
+	return nil
+}
+
+// Price is what the use of one quantum of a dimension for one second costs.
+type Price struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the dimension, such as `nvidia.com/gpu`.
+	Dimension string `protobuf:"bytes,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// The cost, in a unit of your choice.
+	Amount        uint32 `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Price) Reset() {
+	*x = Price{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Price) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Price) ProtoMessage() {}
+
+func (x *Price) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Price.ProtoReflect.Descriptor instead.
+func (*Price) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Price) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *Price) GetAmount() uint32 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
 // Quantum is the amount in which one dimension is handed out.
 type Quantum struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1288,7 +1482,7 @@ type Quantum struct {
 
 func (x *Quantum) Reset() {
 	*x = Quantum{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1494,7 @@ func (x *Quantum) String() string {
 func (*Quantum) ProtoMessage() {}
 
 func (x *Quantum) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1507,7 @@ func (x *Quantum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantum.ProtoReflect.Descriptor instead.
 func (*Quantum) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Quantum) GetName() string {
@@ -1397,11 +1591,26 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x06factor\x18\x01 \x01(\x01H\x00R\x06factor\x88\x01\x01B\t\n" +
 	"\a_factor\"\x1f\n" +
 	"\tUndecided\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x8e\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xc0\x01\n" +
 	"\x04Fair\x12*\n" +
 	"\x04base\x18\x01 \x01(\x0e2\x16.apportion.v1.FairBaseR\x04base\x12+\n" +
 	"\x11reserve_guarantee\x18\x02 \x01(\bR\x10reserveGuarantee\x12-\n" +
-	"\x06quanta\x18\x03 \x03(\v2\x15.apportion.v1.QuantumR\x06quanta\"5\n" +
+	"\x06quanta\x18\x03 \x03(\v2\x15.apportion.v1.QuantumR\x06quanta\x120\n" +
+	"\x06memory\x18\x04 \x01(\v2\x18.apportion.v1.FairMemoryR\x06memory\"\xb6\x01\n" +
+	"\n" +
+	"FairMemory\x12\x17\n" +
+	"\x04gain\x18\x01 \x01(\rH\x00R\x04gain\x88\x01\x01\x12\x19\n" +
+	"\x05power\x18\x02 \x01(\rH\x01R\x05power\x88\x01\x01\x12,\n" +
+	"\x06prices\x18\x03 \x01(\v2\x14.apportion.v1.PricesR\x06prices\x12\x16\n" +
+	"\x06owners\x18\x04 \x01(\bR\x06owners\x12\x1b\n" +
+	"\tno_saving\x18\x05 \x01(\bR\bnoSavingB\a\n" +
+	"\x05_gainB\b\n" +
+	"\x06_power\"5\n" +
+	"\x06Prices\x12+\n" +
+	"\x06prices\x18\x01 \x03(\v2\x13.apportion.v1.PriceR\x06prices\"=\n" +
+	"\x05Price\x12\x1c\n" +
+	"\tdimension\x18\x01 \x01(\tR\tdimension\x12\x16\n" +
+	"\x06amount\x18\x02 \x01(\rR\x06amount\"5\n" +
 	"\aQuantum\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x04R\x06amount*R\n" +
@@ -1448,7 +1657,7 @@ func file_apportion_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_apportion_v1_policy_proto_goTypes = []any{
 	(TierWalk)(0),           // 0: apportion.v1.TierWalk
 	(Decision)(0),           // 1: apportion.v1.Decision
@@ -1470,7 +1679,10 @@ var file_apportion_v1_policy_proto_goTypes = []any{
 	(*Overcommit)(nil),      // 17: apportion.v1.Overcommit
 	(*Undecided)(nil),       // 18: apportion.v1.Undecided
 	(*Fair)(nil),            // 19: apportion.v1.Fair
-	(*Quantum)(nil),         // 20: apportion.v1.Quantum
+	(*FairMemory)(nil),      // 20: apportion.v1.FairMemory
+	(*Prices)(nil),          // 21: apportion.v1.Prices
+	(*Price)(nil),           // 22: apportion.v1.Price
+	(*Quantum)(nil),         // 23: apportion.v1.Quantum
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
 	4,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
@@ -1492,12 +1704,15 @@ var file_apportion_v1_policy_proto_depIdxs = []int32{
 	1,  // 16: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
 	15, // 17: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
 	2,  // 18: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
-	20, // 19: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	23, // 19: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	20, // 20: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
+	21, // 21: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
+	22, // 22: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -1524,13 +1739,14 @@ func file_apportion_v1_policy_proto_init() {
 	file_apportion_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_policy_proto_rawDesc), len(file_apportion_v1_policy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

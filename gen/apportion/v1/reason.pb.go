@@ -472,6 +472,16 @@ const (
 	WarningCode_WARNING_CODE_TASKS_OFF_NODE WarningCode = 20
 	// Nodes have less than one core: amounts of cpu may be in cores instead of milli-cores.
 	WarningCode_WARNING_CODE_NODE_BELOW_ONE_CORE WarningCode = 21
+	// Queues state usage, a budget or owners, but the snapshot has no memory: they are ignored.
+	WarningCode_WARNING_CODE_MEMORY_IGNORED WarningCode = 22
+	// The usage was stated for another epoch than that of `as_of`. It is used all the same.
+	WarningCode_WARNING_CODE_MEMORY_STALE WarningCode = 23
+	// The half-life is so short, for this gain and power, that the parts of queues may swing around their weights.
+	WarningCode_WARNING_CODE_MEMORY_SWINGS WarningCode = 24
+	// The rest of a hard budget does not pay for the guarantees of the queue and below it: they are lowered to it.
+	WarningCode_WARNING_CODE_BUDGET_CUTS_GUARANTEE WarningCode = 25
+	// A soft budget has no effect: the queue is the root, or has a weight of 0.
+	WarningCode_WARNING_CODE_BUDGET_WITHOUT_EFFECT WarningCode = 26
 )
 
 // Enum value maps for WarningCode.
@@ -498,6 +508,11 @@ var (
 		19: "WARNING_CODE_NO_AFFINITY_FITS_NOTHING",
 		20: "WARNING_CODE_TASKS_OFF_NODE",
 		21: "WARNING_CODE_NODE_BELOW_ONE_CORE",
+		22: "WARNING_CODE_MEMORY_IGNORED",
+		23: "WARNING_CODE_MEMORY_STALE",
+		24: "WARNING_CODE_MEMORY_SWINGS",
+		25: "WARNING_CODE_BUDGET_CUTS_GUARANTEE",
+		26: "WARNING_CODE_BUDGET_WITHOUT_EFFECT",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                  0,
@@ -521,6 +536,11 @@ var (
 		"WARNING_CODE_NO_AFFINITY_FITS_NOTHING":     19,
 		"WARNING_CODE_TASKS_OFF_NODE":               20,
 		"WARNING_CODE_NODE_BELOW_ONE_CORE":          21,
+		"WARNING_CODE_MEMORY_IGNORED":               22,
+		"WARNING_CODE_MEMORY_STALE":                 23,
+		"WARNING_CODE_MEMORY_SWINGS":                24,
+		"WARNING_CODE_BUDGET_CUTS_GUARANTEE":        25,
+		"WARNING_CODE_BUDGET_WITHOUT_EFFECT":        26,
 	}
 )
 
@@ -932,7 +952,11 @@ type Warning struct {
 	// A human-readable text.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Index of the queue concerned. Absent: none.
-	Queue         *uint32 `protobuf:"varint,4,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
+	Queue *uint32 `protobuf:"varint,4,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
+	// BUDGET_CUTS_GUARANTEE: index of the dimension. Absent in other warnings.
+	Dimension *uint32 `protobuf:"varint,5,opt,name=dimension,proto3,oneof" json:"dimension,omitempty"`
+	// MEMORY_STALE: the number of epochs that `as_of` is ahead of `Memory.epoch`; negative if it is behind.
+	Epochs        int64 `protobuf:"varint,6,opt,name=epochs,proto3" json:"epochs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -991,6 +1015,20 @@ func (x *Warning) GetMessage() string {
 func (x *Warning) GetQueue() uint32 {
 	if x != nil && x.Queue != nil {
 		return *x.Queue
+	}
+	return 0
+}
+
+func (x *Warning) GetDimension() uint32 {
+	if x != nil && x.Dimension != nil {
+		return *x.Dimension
+	}
+	return 0
+}
+
+func (x *Warning) GetEpochs() int64 {
+	if x != nil {
+		return x.Epochs
 	}
 	return 0
 }
@@ -1501,13 +1539,17 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x04text\x18\v \x01(\tR\x04textB\b\n" +
 	"\x06_queueB\f\n" +
 	"\n" +
-	"_dimension\"\x8b\x01\n" +
+	"_dimension\"\xd4\x01\n" +
 	"\aWarning\x12-\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x19.apportion.v1.WarningCodeR\x04code\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x19\n" +
-	"\x05queue\x18\x04 \x01(\rH\x00R\x05queue\x88\x01\x01B\b\n" +
-	"\x06_queue\"{\n" +
+	"\x05queue\x18\x04 \x01(\rH\x00R\x05queue\x88\x01\x01\x12!\n" +
+	"\tdimension\x18\x05 \x01(\rH\x01R\tdimension\x88\x01\x01\x12\x16\n" +
+	"\x06epochs\x18\x06 \x01(\x03R\x06epochsB\b\n" +
+	"\x06_queueB\f\n" +
+	"\n" +
+	"_dimension\"{\n" +
 	"\vVictimCheck\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x12\n" +
 	"\x04tier\x18\x02 \x01(\rR\x04tier\x12\x16\n" +
@@ -1624,7 +1666,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x13REASON_CODE_NO_PLAN\x10k\x12\x18\n" +
 	"\x14REASON_CODE_NOT_CALM\x10l\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_NEEDED\x10m\x12\"\n" +
-	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\xad\x06\n" +
+	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\xdd\a\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1647,7 +1689,12 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x16WARNING_CODE_TRUNCATED\x10\x12\x12)\n" +
 	"%WARNING_CODE_NO_AFFINITY_FITS_NOTHING\x10\x13\x12\x1f\n" +
 	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14\x12$\n" +
-	" WARNING_CODE_NODE_BELOW_ONE_CORE\x10\x15\"\x04\b\x0e\x10\x0e*\xcf\x05\n" +
+	" WARNING_CODE_NODE_BELOW_ONE_CORE\x10\x15\x12\x1f\n" +
+	"\x1bWARNING_CODE_MEMORY_IGNORED\x10\x16\x12\x1d\n" +
+	"\x19WARNING_CODE_MEMORY_STALE\x10\x17\x12\x1e\n" +
+	"\x1aWARNING_CODE_MEMORY_SWINGS\x10\x18\x12&\n" +
+	"\"WARNING_CODE_BUDGET_CUTS_GUARANTEE\x10\x19\x12&\n" +
+	"\"WARNING_CODE_BUDGET_WITHOUT_EFFECT\x10\x1a\"\x04\b\x0e\x10\x0e*\xcf\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +

@@ -197,6 +197,16 @@ func (m *Warning) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Epochs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Epochs))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Dimension != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Dimension))
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.Queue != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Queue))
 		i--
@@ -758,6 +768,12 @@ func (m *Warning) SizeVT() (n int) {
 	}
 	if m.Queue != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Queue))
+	}
+	if m.Dimension != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Dimension))
+	}
+	if m.Epochs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Epochs))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -195,6 +195,58 @@ func (QueueState) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
+// BudgetKind is an open enum of what happens as a budget is spent.
+type BudgetKind int32
+
+const (
+	BudgetKind_BUDGET_KIND_UNSPECIFIED BudgetKind = 0
+	// The queue's capability is lowered to what the rest of the budget pays for during one epoch.
+	BudgetKind_BUDGET_KIND_HARD BudgetKind = 1
+	// The queue's weight with memory falls once less than a quarter is left. Nothing is refused.
+	BudgetKind_BUDGET_KIND_SOFT BudgetKind = 2
+)
+
+// Enum value maps for BudgetKind.
+var (
+	BudgetKind_name = map[int32]string{
+		0: "BUDGET_KIND_UNSPECIFIED",
+		1: "BUDGET_KIND_HARD",
+		2: "BUDGET_KIND_SOFT",
+	}
+	BudgetKind_value = map[string]int32{
+		"BUDGET_KIND_UNSPECIFIED": 0,
+		"BUDGET_KIND_HARD":        1,
+		"BUDGET_KIND_SOFT":        2,
+	}
+)
+
+func (x BudgetKind) Enum() *BudgetKind {
+	p := new(BudgetKind)
+	*p = x
+	return p
+}
+
+func (x BudgetKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BudgetKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_snapshot_proto_enumTypes[3].Descriptor()
+}
+
+func (BudgetKind) Type() protoreflect.EnumType {
+	return &file_apportion_v1_snapshot_proto_enumTypes[3]
+}
+
+func (x BudgetKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BudgetKind.Descriptor instead.
+func (BudgetKind) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
 // JobPhase is the phase of Volcano's PodGroup.
 type JobPhase int32
 
@@ -242,11 +294,11 @@ func (x JobPhase) String() string {
 }
 
 func (JobPhase) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[3].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[4].Descriptor()
 }
 
 func (JobPhase) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[3]
+	return &file_apportion_v1_snapshot_proto_enumTypes[4]
 }
 
 func (x JobPhase) Number() protoreflect.EnumNumber {
@@ -255,7 +307,7 @@ func (x JobPhase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use JobPhase.Descriptor instead.
 func (JobPhase) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 // PlacementConstraint is an open enum of placement constraints that Apportion does not evaluate.
@@ -318,11 +370,11 @@ func (x PlacementConstraint) String() string {
 }
 
 func (PlacementConstraint) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[4].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[5].Descriptor()
 }
 
 func (PlacementConstraint) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[4]
+	return &file_apportion_v1_snapshot_proto_enumTypes[5]
 }
 
 func (x PlacementConstraint) Number() protoreflect.EnumNumber {
@@ -331,7 +383,7 @@ func (x PlacementConstraint) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlacementConstraint.Descriptor instead.
 func (PlacementConstraint) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 // TaskStatus is the state of one task. Allocated in Volcano's sense are ALLOCATED, BINDING, BOUND and RUNNING.
@@ -395,11 +447,11 @@ func (x TaskStatus) String() string {
 }
 
 func (TaskStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[5].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[6].Descriptor()
 }
 
 func (TaskStatus) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[5]
+	return &file_apportion_v1_snapshot_proto_enumTypes[6]
 }
 
 func (x TaskStatus) Number() protoreflect.EnumNumber {
@@ -408,7 +460,7 @@ func (x TaskStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskStatus.Descriptor instead.
 func (TaskStatus) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 // TaskGate is the kind of gate that keeps a task from being scheduled.
@@ -447,11 +499,11 @@ func (x TaskGate) String() string {
 }
 
 func (TaskGate) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_snapshot_proto_enumTypes[6].Descriptor()
+	return file_apportion_v1_snapshot_proto_enumTypes[7].Descriptor()
 }
 
 func (TaskGate) Type() protoreflect.EnumType {
-	return &file_apportion_v1_snapshot_proto_enumTypes[6]
+	return &file_apportion_v1_snapshot_proto_enumTypes[7]
 }
 
 func (x TaskGate) Number() protoreflect.EnumNumber {
@@ -460,7 +512,7 @@ func (x TaskGate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskGate.Descriptor instead.
 func (TaskGate) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 // Snapshot is the state of one cluster at one moment, the only input of decisions besides the policy. An empty snapshot is valid.
@@ -487,7 +539,9 @@ type Snapshot struct {
 	// Sets of nodes to which task groups and tasks are restricted, by name.
 	NodeSets []*NodeSet `protobuf:"bytes,8,rep,name=node_sets,json=nodeSets,proto3" json:"node_sets,omitempty"`
 	// Jobs and pods of the cluster that its scheduler does not consider, for `explain`. They do not affect decisions. At most 100,000.
-	LeftOut       []*LeftOut `protobuf:"bytes,20,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOut []*LeftOut `protobuf:"bytes,20,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// What past usage means here, for the policy `fair`. Absent: usage, budgets and owners are ignored.
+	Memory        *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,6 +639,145 @@ func (x *Snapshot) GetLeftOut() []*LeftOut {
 	return nil
 }
 
+func (x *Snapshot) GetMemory() *Memory {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+// Memory says at what time and in what unit of decay the usage in this snapshot is stated. Time is cut into epochs: epoch n lasts from
+// n * epoch_seconds to (n + 1) * epoch_seconds after 1970-01-01T00:00:00Z. Usage is stated at the beginning of `epoch`, and stays the same
+// for the whole epoch.
+type Memory struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Length of an epoch in seconds, at least 1.
+	EpochSeconds int64 `protobuf:"varint,1,opt,name=epoch_seconds,json=epochSeconds,proto3" json:"epoch_seconds,omitempty"`
+	// After this many epochs usage counts half. From 1 to 512.
+	HalfLifeEpochs uint32 `protobuf:"varint,2,opt,name=half_life_epochs,json=halfLifeEpochs,proto3" json:"half_life_epochs,omitempty"`
+	// The number of the epoch at whose beginning usage is stated; not negative.
+	Epoch int64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// What the cluster offered, summed and decayed as usage is. Absent: 0.
+	Offered       *Usage `protobuf:"bytes,4,opt,name=offered,proto3" json:"offered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Memory) Reset() {
+	*x = Memory{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Memory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Memory) ProtoMessage() {}
+
+func (x *Memory) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Memory.ProtoReflect.Descriptor instead.
+func (*Memory) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Memory) GetEpochSeconds() int64 {
+	if x != nil {
+		return x.EpochSeconds
+	}
+	return 0
+}
+
+func (x *Memory) GetHalfLifeEpochs() uint32 {
+	if x != nil {
+		return x.HalfLifeEpochs
+	}
+	return 0
+}
+
+func (x *Memory) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Memory) GetOffered() *Usage {
+	if x != nil {
+		return x.Offered
+	}
+	return nil
+}
+
+// Usage is a sparse vector of integers over `Snapshot.dimensions`, in quantum-seconds: the use of one quantum of the dimension for one
+// second is 1. A quantum is what `fair` hands out: a milli-core of cpu, a MiB of memory, a pod, a device of anything else, unless
+// `Fair.quanta` says otherwise.
+type Usage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Indices into `dimensions`, each at most once, in any order. A dimension that is not listed has an amount of 0.
+	Dimension []uint32 `protobuf:"varint,1,rep,packed,name=dimension,proto3" json:"dimension,omitempty"`
+	// quantum_seconds[i] belongs to dimension[i]; both lists have the same length. No amount is negative.
+	QuantumSeconds []int64 `protobuf:"varint,2,rep,packed,name=quantum_seconds,json=quantumSeconds,proto3" json:"quantum_seconds,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Usage) Reset() {
+	*x = Usage{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Usage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Usage) ProtoMessage() {}
+
+func (x *Usage) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
+func (*Usage) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Usage) GetDimension() []uint32 {
+	if x != nil {
+		return x.Dimension
+	}
+	return nil
+}
+
+func (x *Usage) GetQuantumSeconds() []int64 {
+	if x != nil {
+		return x.QuantumSeconds
+	}
+	return nil
+}
+
 // LeftOut is a job or a waiting pod that the scheduler does not consider, or an object of the cluster that this snapshot cannot hold.
 type LeftOut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -610,7 +803,7 @@ type LeftOut struct {
 
 func (x *LeftOut) Reset() {
 	*x = LeftOut{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +815,7 @@ func (x *LeftOut) String() string {
 func (*LeftOut) ProtoMessage() {}
 
 func (x *LeftOut) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +828,7 @@ func (x *LeftOut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeftOut.ProtoReflect.Descriptor instead.
 func (*LeftOut) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LeftOut) GetCause() LeftOutCause {
@@ -709,7 +902,7 @@ type NodeSet struct {
 
 func (x *NodeSet) Reset() {
 	*x = NodeSet{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -721,7 +914,7 @@ func (x *NodeSet) String() string {
 func (*NodeSet) ProtoMessage() {}
 
 func (x *NodeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -734,7 +927,7 @@ func (x *NodeSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSet.ProtoReflect.Descriptor instead.
 func (*NodeSet) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NodeSet) GetName() string {
@@ -778,7 +971,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -790,7 +983,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -803,7 +996,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Node) GetName() string {
@@ -854,7 +1047,7 @@ type NodeUnschedulable struct {
 
 func (x *NodeUnschedulable) Reset() {
 	*x = NodeUnschedulable{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +1059,7 @@ func (x *NodeUnschedulable) String() string {
 func (*NodeUnschedulable) ProtoMessage() {}
 
 func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +1072,7 @@ func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUnschedulable.ProtoReflect.Descriptor instead.
 func (*NodeUnschedulable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NodeUnschedulable) GetCause() UnschedulableCause {
@@ -923,14 +1116,21 @@ type Queue struct {
 	// For hierarchical DRF. Absent: the queue's jobs are placed directly under the root of that tree.
 	FairShareHierarchy *FairShareHierarchy `protobuf:"bytes,11,opt,name=fair_share_hierarchy,json=fairShareHierarchy,proto3" json:"fair_share_hierarchy,omitempty"`
 	// Unix nanoseconds, breaks ties (older first). 0: unknown; equal to every other 0.
-	CreateTime    int64 `protobuf:"varint,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime int64 `protobuf:"varint,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// For `fair`, with `Snapshot.memory`: the decayed usage of all tasks that ever ran in this queue, or below it. Absent: not known; the
+	// queue counts as the average of its siblings.
+	Usage *Usage `protobuf:"bytes,13,opt,name=usage,proto3" json:"usage,omitempty"`
+	// For `fair`, with `Snapshot.memory`: an amount of usage that the queue, with everything below it, may have in a period. Absent: none.
+	Budget *Budget `protobuf:"bytes,14,opt,name=budget,proto3" json:"budget,omitempty"`
+	// For `fair`, with `Snapshot.memory`: usage of the owners of jobs, for a queue without children. In any order.
+	Owners        []*OwnerUsage `protobuf:"bytes,15,rep,name=owners,proto3" json:"owners,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1142,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1155,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Queue) GetName() string {
@@ -1042,6 +1242,155 @@ func (x *Queue) GetCreateTime() int64 {
 	return 0
 }
 
+func (x *Queue) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *Queue) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *Queue) GetOwners() []*OwnerUsage {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
+}
+
+// Budget bounds or slows what a queue may use in a period, in the dimensions of its amount.
+type Budget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Not unspecified.
+	Kind BudgetKind `protobuf:"varint,1,opt,name=kind,proto3,enum=apportion.v1.BudgetKind" json:"kind,omitempty"`
+	// The amount for the whole period. Dimensions that are not listed have no budget.
+	Amount *Usage `protobuf:"bytes,2,opt,name=amount,proto3" json:"amount,omitempty"`
+	// What was spent of it until the beginning of the epoch, not decayed. Absent: nothing.
+	Spent         *Usage `protobuf:"bytes,3,opt,name=spent,proto3" json:"spent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Budget) Reset() {
+	*x = Budget{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Budget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Budget) ProtoMessage() {}
+
+func (x *Budget) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Budget.ProtoReflect.Descriptor instead.
+func (*Budget) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Budget) GetKind() BudgetKind {
+	if x != nil {
+		return x.Kind
+	}
+	return BudgetKind_BUDGET_KIND_UNSPECIFIED
+}
+
+func (x *Budget) GetAmount() *Usage {
+	if x != nil {
+		return x.Amount
+	}
+	return nil
+}
+
+func (x *Budget) GetSpent() *Usage {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
+// OwnerUsage is what the jobs of one owner used in a queue.
+type OwnerUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in `Job.owner`; the empty name is one, too. Unique in the queue.
+	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Decayed usage. Absent: 0.
+	Usage *Usage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Proportional weight. Absent: 1. 0 counts as 1.
+	Weight        *uint32 `protobuf:"varint,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnerUsage) Reset() {
+	*x = OwnerUsage{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnerUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnerUsage) ProtoMessage() {}
+
+func (x *OwnerUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnerUsage.ProtoReflect.Descriptor instead.
+func (*OwnerUsage) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *OwnerUsage) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *OwnerUsage) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *OwnerUsage) GetWeight() uint32 {
+	if x != nil && x.Weight != nil {
+		return *x.Weight
+	}
+	return 0
+}
+
 // NodeGroupAffinity binds a queue to groups of nodes.
 type NodeGroupAffinity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1055,7 +1404,7 @@ type NodeGroupAffinity struct {
 
 func (x *NodeGroupAffinity) Reset() {
 	*x = NodeGroupAffinity{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1416,7 @@ func (x *NodeGroupAffinity) String() string {
 func (*NodeGroupAffinity) ProtoMessage() {}
 
 func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1429,7 @@ func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupAffinity.ProtoReflect.Descriptor instead.
 func (*NodeGroupAffinity) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NodeGroupAffinity) GetAffinity() *NodeGroupTerms {
@@ -1110,7 +1459,7 @@ type NodeGroupTerms struct {
 
 func (x *NodeGroupTerms) Reset() {
 	*x = NodeGroupTerms{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1471,7 @@ func (x *NodeGroupTerms) String() string {
 func (*NodeGroupTerms) ProtoMessage() {}
 
 func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1484,7 @@ func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupTerms.ProtoReflect.Descriptor instead.
 func (*NodeGroupTerms) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeGroupTerms) GetRequired() []string {
@@ -1167,7 +1516,7 @@ type FairShareHierarchy struct {
 
 func (x *FairShareHierarchy) Reset() {
 	*x = FairShareHierarchy{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1528,7 @@ func (x *FairShareHierarchy) String() string {
 func (*FairShareHierarchy) ProtoMessage() {}
 
 func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1541,7 @@ func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairShareHierarchy.ProtoReflect.Descriptor instead.
 func (*FairShareHierarchy) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FairShareHierarchy) GetPath() string {
@@ -1238,13 +1587,15 @@ type Job struct {
 	ExpectedEnd int64 `protobuf:"varint,12,opt,name=expected_end,json=expectedEnd,proto3" json:"expected_end,omitempty"`
 	// `expected_end` is a deadline: the job ends then at the latest. False: it is an estimate.
 	EndIsDeadline bool `protobuf:"varint,13,opt,name=end_is_deadline,json=endIsDeadline,proto3" json:"end_is_deadline,omitempty"`
+	// To whom the usage of its tasks is charged within its queue, for `fair`. Take it from the authenticated user.
+	Owner         string `protobuf:"bytes,14,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1607,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1620,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Job) GetUid() string {
@@ -1363,6 +1714,13 @@ func (x *Job) GetEndIsDeadline() bool {
 	return false
 }
 
+func (x *Job) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 // TaskGroup is a role within a job: one request, shared by its replicas. (Volcano's Job YAML calls this a "task"; here a task is one pod,
 // as in Volcano's scheduler.) A group without tasks, or without a request, is valid.
 type TaskGroup struct {
@@ -1387,7 +1745,7 @@ type TaskGroup struct {
 
 func (x *TaskGroup) Reset() {
 	*x = TaskGroup{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1757,7 @@ func (x *TaskGroup) String() string {
 func (*TaskGroup) ProtoMessage() {}
 
 func (x *TaskGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1770,7 @@ func (x *TaskGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGroup.ProtoReflect.Descriptor instead.
 func (*TaskGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TaskGroup) GetRole() string {
@@ -1479,7 +1837,7 @@ type TaskCount struct {
 
 func (x *TaskCount) Reset() {
 	*x = TaskCount{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1849,7 @@ func (x *TaskCount) String() string {
 func (*TaskCount) ProtoMessage() {}
 
 func (x *TaskCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1862,7 @@ func (x *TaskCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCount.ProtoReflect.Descriptor instead.
 func (*TaskCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TaskCount) GetStatus() TaskStatus {
@@ -1553,7 +1911,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1923,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1936,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Task) GetUid() string {
@@ -1664,7 +2022,7 @@ type TaskDetail struct {
 
 func (x *TaskDetail) Reset() {
 	*x = TaskDetail{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1676,7 +2034,7 @@ func (x *TaskDetail) String() string {
 func (*TaskDetail) ProtoMessage() {}
 
 func (x *TaskDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1689,7 +2047,7 @@ func (x *TaskDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDetail.ProtoReflect.Descriptor instead.
 func (*TaskDetail) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TaskDetail) GetPreemptable() bool {
@@ -1759,7 +2117,7 @@ var File_apportion_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xeb\x02\n" +
+	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\x99\x03\n" +
 	"\bSnapshot\x12\x13\n" +
 	"\x05as_of\x18\x01 \x01(\x03R\x04asOf\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1e\n" +
@@ -1771,7 +2129,16 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x04jobs\x18\x06 \x03(\v2\x11.apportion.v1.JobR\x04jobs\x12,\n" +
 	"\x05total\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05total\x122\n" +
 	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x120\n" +
-	"\bleft_out\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\"\xdf\x01\n" +
+	"\bleft_out\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12,\n" +
+	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\"\x9c\x01\n" +
+	"\x06Memory\x12#\n" +
+	"\repoch_seconds\x18\x01 \x01(\x03R\fepochSeconds\x12(\n" +
+	"\x10half_life_epochs\x18\x02 \x01(\rR\x0ehalfLifeEpochs\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x03R\x05epoch\x12-\n" +
+	"\aoffered\x18\x04 \x01(\v2\x13.apportion.v1.UsageR\aoffered\"N\n" +
+	"\x05Usage\x12\x1c\n" +
+	"\tdimension\x18\x01 \x03(\rR\tdimension\x12'\n" +
+	"\x0fquantum_seconds\x18\x02 \x03(\x03R\x0equantumSeconds\"\xdf\x01\n" +
 	"\aLeftOut\x120\n" +
 	"\x05cause\x18\x01 \x01(\x0e2\x1a.apportion.v1.LeftOutCauseR\x05cause\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1794,7 +2161,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06_group\"c\n" +
 	"\x11NodeUnschedulable\x126\n" +
 	"\x05cause\x18\x01 \x01(\x0e2 .apportion.v1.UnschedulableCauseR\x05cause\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xc6\x04\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xd1\x05\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1b\n" +
@@ -1811,9 +2178,22 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\v2\x1f.apportion.v1.NodeGroupAffinityR\x11nodeGroupAffinity\x12R\n" +
 	"\x14fair_share_hierarchy\x18\v \x01(\v2 .apportion.v1.FairShareHierarchyR\x12fairShareHierarchy\x12\x1f\n" +
 	"\vcreate_time\x18\f \x01(\x03R\n" +
-	"createTimeB\t\n" +
+	"createTime\x12)\n" +
+	"\x05usage\x18\r \x01(\v2\x13.apportion.v1.UsageR\x05usage\x12,\n" +
+	"\x06budget\x18\x0e \x01(\v2\x14.apportion.v1.BudgetR\x06budget\x120\n" +
+	"\x06owners\x18\x0f \x03(\v2\x18.apportion.v1.OwnerUsageR\x06ownersB\t\n" +
 	"\a_weightB\x0e\n" +
-	"\f_reclaimable\"\x90\x01\n" +
+	"\f_reclaimable\"\x8e\x01\n" +
+	"\x06Budget\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.apportion.v1.BudgetKindR\x04kind\x12+\n" +
+	"\x06amount\x18\x02 \x01(\v2\x13.apportion.v1.UsageR\x06amount\x12)\n" +
+	"\x05spent\x18\x03 \x01(\v2\x13.apportion.v1.UsageR\x05spent\"u\n" +
+	"\n" +
+	"OwnerUsage\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12)\n" +
+	"\x05usage\x18\x02 \x01(\v2\x13.apportion.v1.UsageR\x05usage\x12\x1b\n" +
+	"\x06weight\x18\x03 \x01(\rH\x00R\x06weight\x88\x01\x01B\t\n" +
+	"\a_weight\"\x90\x01\n" +
 	"\x11NodeGroupAffinity\x128\n" +
 	"\baffinity\x18\x01 \x01(\v2\x1c.apportion.v1.NodeGroupTermsR\baffinity\x12A\n" +
 	"\ranti_affinity\x18\x02 \x01(\v2\x1c.apportion.v1.NodeGroupTermsR\fantiAffinity\"J\n" +
@@ -1822,7 +2202,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tpreferred\x18\x02 \x03(\tR\tpreferred\"B\n" +
 	"\x12FairShareHierarchy\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
-	"\aweights\x18\x02 \x01(\tR\aweights\"\xc6\x03\n" +
+	"\aweights\x18\x02 \x01(\tR\aweights\"\xdc\x03\n" +
 	"\x03Job\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -1838,7 +2218,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	" \x03(\v2\x17.apportion.v1.TaskGroupR\x06groups\x12\x1c\n" +
 	"\tcondition\x18\v \x01(\tR\tcondition\x12!\n" +
 	"\fexpected_end\x18\f \x01(\x03R\vexpectedEnd\x12&\n" +
-	"\x0fend_is_deadline\x18\r \x01(\bR\rendIsDeadline\"\xc2\x02\n" +
+	"\x0fend_is_deadline\x18\r \x01(\bR\rendIsDeadline\x12\x14\n" +
+	"\x05owner\x18\x0e \x01(\tR\x05owner\"\xc2\x02\n" +
 	"\tTaskGroup\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12(\n" +
@@ -1896,7 +2277,12 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x10QUEUE_STATE_OPEN\x10\x01\x12\x17\n" +
 	"\x13QUEUE_STATE_CLOSING\x10\x02\x12\x16\n" +
 	"\x12QUEUE_STATE_CLOSED\x10\x03\x12\x17\n" +
-	"\x13QUEUE_STATE_UNKNOWN\x10\x04*\x9a\x01\n" +
+	"\x13QUEUE_STATE_UNKNOWN\x10\x04*U\n" +
+	"\n" +
+	"BudgetKind\x12\x1b\n" +
+	"\x17BUDGET_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10BUDGET_KIND_HARD\x10\x01\x12\x14\n" +
+	"\x10BUDGET_KIND_SOFT\x10\x02*\x9a\x01\n" +
 	"\bJobPhase\x12\x19\n" +
 	"\x15JOB_PHASE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11JOB_PHASE_PENDING\x10\x01\x12\x15\n" +
@@ -1946,71 +2332,85 @@ func file_apportion_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_snapshot_proto_rawDescData
 }
 
-var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(LeftOutCause)(0),          // 0: apportion.v1.LeftOutCause
 	(UnschedulableCause)(0),    // 1: apportion.v1.UnschedulableCause
 	(QueueState)(0),            // 2: apportion.v1.QueueState
-	(JobPhase)(0),              // 3: apportion.v1.JobPhase
-	(PlacementConstraint)(0),   // 4: apportion.v1.PlacementConstraint
-	(TaskStatus)(0),            // 5: apportion.v1.TaskStatus
-	(TaskGate)(0),              // 6: apportion.v1.TaskGate
-	(*Snapshot)(nil),           // 7: apportion.v1.Snapshot
-	(*LeftOut)(nil),            // 8: apportion.v1.LeftOut
-	(*NodeSet)(nil),            // 9: apportion.v1.NodeSet
-	(*Node)(nil),               // 10: apportion.v1.Node
-	(*NodeUnschedulable)(nil),  // 11: apportion.v1.NodeUnschedulable
-	(*Queue)(nil),              // 12: apportion.v1.Queue
-	(*NodeGroupAffinity)(nil),  // 13: apportion.v1.NodeGroupAffinity
-	(*NodeGroupTerms)(nil),     // 14: apportion.v1.NodeGroupTerms
-	(*FairShareHierarchy)(nil), // 15: apportion.v1.FairShareHierarchy
-	(*Job)(nil),                // 16: apportion.v1.Job
-	(*TaskGroup)(nil),          // 17: apportion.v1.TaskGroup
-	(*TaskCount)(nil),          // 18: apportion.v1.TaskCount
-	(*Task)(nil),               // 19: apportion.v1.Task
-	(*TaskDetail)(nil),         // 20: apportion.v1.TaskDetail
-	(*Resource)(nil),           // 21: apportion.v1.Resource
+	(BudgetKind)(0),            // 3: apportion.v1.BudgetKind
+	(JobPhase)(0),              // 4: apportion.v1.JobPhase
+	(PlacementConstraint)(0),   // 5: apportion.v1.PlacementConstraint
+	(TaskStatus)(0),            // 6: apportion.v1.TaskStatus
+	(TaskGate)(0),              // 7: apportion.v1.TaskGate
+	(*Snapshot)(nil),           // 8: apportion.v1.Snapshot
+	(*Memory)(nil),             // 9: apportion.v1.Memory
+	(*Usage)(nil),              // 10: apportion.v1.Usage
+	(*LeftOut)(nil),            // 11: apportion.v1.LeftOut
+	(*NodeSet)(nil),            // 12: apportion.v1.NodeSet
+	(*Node)(nil),               // 13: apportion.v1.Node
+	(*NodeUnschedulable)(nil),  // 14: apportion.v1.NodeUnschedulable
+	(*Queue)(nil),              // 15: apportion.v1.Queue
+	(*Budget)(nil),             // 16: apportion.v1.Budget
+	(*OwnerUsage)(nil),         // 17: apportion.v1.OwnerUsage
+	(*NodeGroupAffinity)(nil),  // 18: apportion.v1.NodeGroupAffinity
+	(*NodeGroupTerms)(nil),     // 19: apportion.v1.NodeGroupTerms
+	(*FairShareHierarchy)(nil), // 20: apportion.v1.FairShareHierarchy
+	(*Job)(nil),                // 21: apportion.v1.Job
+	(*TaskGroup)(nil),          // 22: apportion.v1.TaskGroup
+	(*TaskCount)(nil),          // 23: apportion.v1.TaskCount
+	(*Task)(nil),               // 24: apportion.v1.Task
+	(*TaskDetail)(nil),         // 25: apportion.v1.TaskDetail
+	(*Resource)(nil),           // 26: apportion.v1.Resource
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
-	10, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
-	12, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
-	16, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
-	21, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
-	9,  // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
-	8,  // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
-	0,  // 6: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
-	21, // 7: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	21, // 8: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
-	11, // 9: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	1,  // 10: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
-	2,  // 11: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	21, // 12: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	21, // 13: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	21, // 14: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
-	13, // 15: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	15, // 16: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
-	14, // 17: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	14, // 18: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	3,  // 19: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	21, // 20: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	17, // 21: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	21, // 22: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	19, // 23: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	18, // 24: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	4,  // 25: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
-	5,  // 26: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	6,  // 27: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	5,  // 28: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	20, // 29: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	6,  // 30: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	21, // 31: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	4,  // 32: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	13, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
+	15, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
+	21, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
+	26, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
+	12, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
+	11, // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
+	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
+	10, // 7: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
+	0,  // 8: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
+	26, // 9: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	26, // 10: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	14, // 11: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	1,  // 12: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
+	2,  // 13: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
+	26, // 14: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	26, // 15: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	26, // 16: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	18, // 17: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
+	20, // 18: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	10, // 19: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
+	16, // 20: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
+	17, // 21: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
+	3,  // 22: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
+	10, // 23: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
+	10, // 24: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
+	10, // 25: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
+	19, // 26: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	19, // 27: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	4,  // 28: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	26, // 29: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	22, // 30: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	26, // 31: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	24, // 32: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	23, // 33: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	5,  // 34: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	6,  // 35: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	7,  // 36: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	6,  // 37: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	25, // 38: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	7,  // 39: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	26, // 40: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	5,  // 41: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -2019,18 +2419,19 @@ func file_apportion_v1_snapshot_proto_init() {
 		return
 	}
 	file_apportion_v1_resource_proto_init()
-	file_apportion_v1_snapshot_proto_msgTypes[3].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[5].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[12].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[13].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[7].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[9].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_snapshot_proto_rawDesc), len(file_apportion_v1_snapshot_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   14,
+			NumEnums:      8,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
