@@ -18,6 +18,8 @@ from check_plan import check_claims
 EVICTORS = {"proportion": "proportion", "capacity": "capacity", "hierarchicalDrf": "drf", "gang": "gang", "conformance": "conformance",
             "cooldown": "cdp", "fair": "fair"}
 FAULT, CODE, LINES = "HIERARCHY_FAULT_", "REASON_CODE_", ("GUARANTEE", "FAIR_SHARE", "ENTITLEMENT")
+GUARDS = ("gang", "conformance", "cdp")  # Plugins that protect candidates, and permit all others.
+GIVEN = "the votes of other plugins are taken as they are given"
 UNORDERED = "it depends on the order of candidates, which the request does not give"
 unchecked, width = {}, 0
 
@@ -313,15 +315,25 @@ class Answers:
             elif ordered:
                 reason = message(code=CODE + code, queue_=None if twice else t["queue"])
                 left.append(message(task=t["number"], uid=name(t), reasons=[reason]))
-        votes, released = [], list(candidates)
+        votes, released, why, unsure = [], list(candidates), {}, False
         for (plugin, tier), given in zip(tiers, got.get("byPlugin", []) + [{}] * len(tiers)):
             vote = message(plugin=plugin, tier=tier, vote="VOTE_ABSTAIN")
             if plugin != "fair" and given:
-                omit(f"{path}.byPlugin", "the votes of other plugins are taken as they are given")
-                vote |= {k: given[k] for k in ("vote", "victims") if k in given}
-                expect(f"{path}.byPlugin: victims that are no candidates", set(given.get("victims", [])) - {t["number"] for t in candidates}, set())
+                because = {}
+                if plugin in GUARDS:
+                    vote |= message(vote="VOTE_PERMIT", victims=self.permits(plugin, self.arranged(candidates, given.get("victims", []), ordered), because))
+                    if not ordered:
+                        omit(f"{path}.byPlugin[0].victims", UNORDERED)
+                else:
+                    omit(f"{path}.byPlugin[0]", GIVEN)
+                    vote |= {k: given[k] for k in ("vote", "victims") if k in given}
+                    expect(f"{path}.byPlugin: victims that are no candidates", set(given.get("victims", [])) - {t["number"] for t in candidates}, set())
                 if tier == tiers[at][1] and vote["vote"] != "VOTE_ABSTAIN":
-                    released = [t for t in released if t["number"] in given.get("victims", [])]
+                    unsure = unsure or plugin not in GUARDS
+                    for t in candidates:
+                        if t["number"] not in vote.get("victims", []):
+                            why.setdefault(t["number"], because.get(t["number"]))
+                    released = [t for t in released if t["number"] in vote.get("victims", [])]
             votes.append(vote)
         room = {"CLAIM_ROOM_NODE": 0, "CLAIM_ROOM_ANY_NODES": "any"}.get(step.get("room"))
         if room == 0:
@@ -339,14 +351,15 @@ class Answers:
         spared = list(left)
         taken, free = {t["number"] for t in found["victims"]}, {t["number"] for t in released}
         if not ordered:
-            place = {s.get("task", 0): i for i, s in reversed(list(enumerate(got.get("spared", []))))}
-            candidates.sort(key=lambda t: place.get(t["number"], inf))
+            candidates = self.arranged(candidates, [s.get("task", 0) for s in got.get("spared", [])], ordered)
         for t in candidates:
             given = got.get("spared", [])[len(spared)] if len(spared) < len(got.get("spared", [])) else {}
             if t["number"] in taken or t["number"] in free and t["number"] not in found["why"]:
                 continue
             if t["number"] in free:
                 reasons = [found["why"][t["number"]]]
+            elif why.get(t["number"]):
+                reasons = [why[t["number"]]]
             else:
                 reasons = [r for r in given.get("reasons", []) if r.get("plugin") != "fair"]
                 omit(f"{path}.spared[0].reasons", "the reasons of other plugins are taken as they are given")
@@ -356,11 +369,44 @@ class Answers:
         but = {"evictionOrder": "the victims are checked; only the engine can order jobs", "checks": "the checks of single candidates are not repeated here"}
         if not ordered:
             but["spared"] = "their order is that of the answer" if refusal else UNORDERED
-        for field in ("plan", "victims", "evictionOrder", f"byPlugin[{at}].victims", f"byPlugin[{at}].vote") if not ordered and not refusal else ():
-            omit(f"{path}.{field}", ("the plan keeps what it promises, but whether it is the first, and not another, is not checked: " if plan.get("made") else
-                                     "whether there is a plan is not checked: ") + UNORDERED)
+        promise = (("the plan keeps what it promises, but whether it is the first, and not another, is not checked: " if plan.get("made") else
+                    "whether there is a plan is not checked: ") + UNORDERED) if not ordered and not refusal else ""
+        for field in ("plan", "victims", "spared", "evictionOrder", f"byPlugin[{at}].victims", f"byPlugin[{at}].vote") if promise or unsure else ():
+            omit(f"{path}.{field}", promise or "it follows from the votes of other plugins, which are taken as they are given")
         compare(path, got, want, but | self.texts)
         return True
+
+    def arranged(self, candidates, first, ordered):
+        """The candidates in their order or, if it is not known, those first that are named."""
+        place = {n: i for i, n in reversed(list(enumerate(first)))}
+        return candidates if ordered else sorted(candidates, key=lambda t: place.get(t["number"], inf))
+
+    def permits(self, plugin, candidates, why):
+        """The candidates that a plugin does not protect; why gets the reasons of the others."""
+        ready, permitted = {i: j["ready"] for i, j in enumerate(self.c.jobs)}, []
+        for t in candidates:
+            if reason := self.protects(plugin, t, ready[t["job"]]):
+                why[t["number"]] = reason
+            else:
+                ready[t["job"]] -= 1
+                permitted.append(t["number"])
+        return permitted
+
+    def protects(self, plugin, t, ready):
+        """Why a plugin protects a candidate. ready counts those of its job's tasks that are ready, without those permitted before."""
+        job, detail = self.c.jobs[t["job"]], t["detail"]
+        reason = lambda code, have=0, limit=0: message(plugin=plugin, code=CODE + code, have=have, limit=limit)
+        if plugin == "gang":
+            return reason("GANG_MINIMUM", ready, job["least"]) if ready <= job["least"] else None
+        if plugin == "conformance":
+            if detail.get("priorityClass") in ("system-cluster-critical", "system-node-critical"):
+                return reason("SYSTEM_CRITICAL")
+            return reason("SYSTEM_NAMESPACE") if job["namespace"] == "kube-system" else None
+        if t["status"] not in ("RUNNING", "RELEASING") or not {"scheduleTime", "cooldown"} <= detail.keys():
+            return None
+        now, then, least = int(self.c.s.get("asOf", 0)), int(detail["scheduleTime"]), int(detail["cooldown"])
+        since = float(now - then) if -2**63 <= now - then < 2**63 else float(now) - float(then)
+        return reason("COOLDOWN", since, float(least)) if now - then < least else None
 
     def no_plan(self, claim):
         """Why a claimant may not have a plan."""

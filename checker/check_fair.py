@@ -90,7 +90,7 @@ class Cluster:
             leaf, name = q if not self.kids.get(q, [0]) else -1, "/".join(filter(None, (job.get("namespace"), job.get("name"))))
             minimum = self.row(job["minResources"], ceil) if "minResources" in job else None
             j = {"leaf": leaf, "held": 0, "blocks": [], "least": job.get("minAvailable", 0), "queue": q, "tasks": 0, "fitting": 0, "counted": 0,
-                 "row": [0] * len(self.dims), "minimum": minimum, "phase": job.get("phase"),
+                 "ready": 0, "namespace": job.get("namespace"), "row": [0] * len(self.dims), "minimum": minimum, "phase": job.get("phase"),
                  "key": (-job.get("priority", 0), int(job.get("createTime", 0)), (job.get("uid") or name).encode())}
             self.jobs.append(j)
             for group in job.get("groups", []):
@@ -98,11 +98,12 @@ class Cluster:
                     detail, n, status = t.get("detail", {}), t.get("count", t.get("one", 0)), t.get("status", "TASK_STATUS_PENDING")[12:]
                     r = self.row(detail.get("request", group.get("request")), ceil)
                     own = t.get("uid") or "/".join(filter(None, (job.get("namespace") if t.get("name") else None, t.get("name"))))
-                    t = {"r": r, "leaf": leaf, "queue": q, "status": status, "preemptable": detail.get("preemptable", True), "name": own, "set": detail.get("nodeSet") or group.get("nodeSet"), "node": t.get("node"), "one": "one" in t, "uid": t.get("uid"),
+                    t = {"r": r, "leaf": leaf, "queue": q, "job": len(self.jobs) - 1, "detail": detail, "status": status, "preemptable": detail.get("preemptable", True), "name": own, "set": detail.get("nodeSet") or group.get("nodeSet"), "node": t.get("node"), "one": "one" in t, "uid": t.get("uid"),
                          "key": (-t.get("priority", 1), int(t.get("createTime", 0)), len(self.tasks)), "gate": detail.get("gate", t.get("gate"))}
                     self.tasks += [t] * t["one"]
                     fits = any(within(r, offer[i]) and self.takes(i, t) for i in offer) or not offer and within(r, total) and not t["set"]
                     j["tasks"] += t["one"]
+                    j["ready"] += n * (status in (*HELD, "SUCCEEDED"))
                     j["fitting"] += t["one"] and fits
                     occupies, many = status in HELD or status == "RELEASING", [n * x for x in r]
                     add = lambda row, sign=1: row.__setitem__(slice(None), [a + sign * x for a, x in zip(row, many)])

@@ -32,6 +32,8 @@ type task struct {
 	priority int32
 	created  int64
 	number   int
+	// message is it in the snapshot; nil if it is given as a count.
+	message *apportionv1.Task
 	// name is its uid, or namespace/name.
 	name        string
 	status      apportionv1.TaskStatus

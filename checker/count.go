@@ -72,9 +72,10 @@ func (c *cluster) job(a *accounts, message *apportionv1.Job) {
 	for _, g := range message.GetGroups() {
 		for _, m := range g.GetTasks() {
 			t := &task{
-				job: len(c.jobs) - 1, leaf: leaf, node: m.Node, set: cmp.Or(m.GetDetail().GetNodeSet(), g.GetNodeSet()), priority: 1,
-				created: m.GetCreateTime(), number: len(c.tasks), name: taskName(message, m), request: c.row(g.GetRequest(), math.Ceil, 0),
-				status: m.GetStatus(), preemptable: orEmpty(m.GetDetail()).Preemptable == nil || m.GetDetail().GetPreemptable(),
+				message: m, job: len(c.jobs) - 1, leaf: leaf, node: m.Node, set: cmp.Or(m.GetDetail().GetNodeSet(), g.GetNodeSet()),
+				priority: 1, created: m.GetCreateTime(), number: len(c.tasks), name: taskName(message, m),
+				request: c.row(g.GetRequest(), math.Ceil, 0), status: m.GetStatus(),
+				preemptable: orEmpty(m.GetDetail()).Preemptable == nil || m.GetDetail().GetPreemptable(),
 			}
 			if m.Priority != nil {
 				t.priority = m.GetPriority()

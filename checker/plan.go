@@ -22,9 +22,9 @@ type hunt struct {
 	left []*apportionv1.Spared
 }
 
-// reclaim checks an answer about victims if fair decides it alone, after the votes of the other plugins of its tier, which are taken as
-// they are given. With candidates in a given order the search for a plan is repeated. Otherwise a plan that is made is checked for what it
-// promises; that there is none, or none that comes before it, is not.
+// reclaim checks an answer about victims if fair decides it alone, after the votes of the other plugins of its tier. Votes of guards are
+// formed anew, those of others are taken as they are given. With candidates in a given order the search for a plan is repeated. Otherwise a
+// plan that is made is checked for what it promises; that there is none, or none that comes before it, is not.
 func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apportionv1.VictimsAnswer) bool {
 	names, tiers := c.plugins(evictors...)
 	at := slices.Index(names, ofFair)
@@ -39,15 +39,16 @@ func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apporti
 	want := &apportionv1.VictimsAnswer{Decided: true, Tier: new(uint32(tiers[at]))}
 	but := c.sentences()
 	but["VictimsAnswer.checks"] = "the checks of single candidates are not repeated here"
-	candidates, votes := c.votes(path, h, names, tiers, tiers[at], got.GetByPlugin())
+	b := c.votes(path, h, names, tiers, tiers[at], got.GetByPlugin())
+	votes := b.votes
 	f := c.withoutPlan(h)
 	mayPlan := f == nil
 	switch {
 	case !mayPlan:
 	case h.ordered:
-		f = c.find(h.claim, candidates, h.room)
+		f = c.find(h.claim, b.released, h.room)
 	default:
-		f = c.promised(h, candidates, got)
+		f = c.promised(h, b.released, got)
 	}
 	want.Plan = f.message()
 	for _, v := range f.victims {
@@ -63,10 +64,13 @@ func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apporti
 	if len(want.GetEvictionOrder()) > 1 {
 		c.omit(path+".eviction_order", "the victims are checked; only the engine can order jobs")
 	}
-	want.Spared = c.spared(path, h, step.GetOmitNames(), candidates, f, got.GetSpared())
+	want.Spared = c.spared(path, h, step.GetOmitNames(), b, f, got.GetSpared())
 	if !h.ordered && mayPlan {
 		c.unordered(path, at, want.GetPlan().GetMade())
 		but["VictimsAnswer.spared"] = notOrdered
+	}
+	if b.given {
+		c.unsure(path, at, "it follows from the votes of other plugins, which are taken as they are given")
 	}
 	c.compare(path, got, want, but)
 	return true
@@ -81,8 +85,13 @@ func (c *check) unordered(path string, fair int, made bool) {
 	if made {
 		why = "the plan keeps what it promises, but whether it is the first, and not another, is not checked: " + notOrdered
 	}
+	c.unsure(path, fair, why)
+}
+
+// unsure lists the fields that say which plan there is, the victims and the candidates that are spared.
+func (c *check) unsure(path string, fair int, why string) {
 	for _, field := range []string{
-		"plan", "victims", "eviction_order", fmt.Sprintf("by_plugin[%d].victims", fair), fmt.Sprintf("by_plugin[%d].vote", fair),
+		"plan", "victims", "spared", "eviction_order", fmt.Sprintf("by_plugin[%d].victims", fair), fmt.Sprintf("by_plugin[%d].vote", fair),
 	} {
 		c.omit(path+"."+field, why)
 	}
@@ -215,34 +224,6 @@ func (c *check) ineligible(t, claimant *task) apportionv1.ReasonCode {
 	return 0
 }
 
-// votes returns the votes that the answer must list, those of other plugins as they are given, and the candidates that these release.
-func (c *check) votes(
-	path string, h *hunt, names []string, tiers []int, tier int, got []*apportionv1.PluginVictims,
-) ([]*task, []*apportionv1.PluginVictims) {
-	released, votes := slices.Clone(h.candidates), make([]*apportionv1.PluginVictims, len(names))
-	for i, name := range names {
-		votes[i] = &apportionv1.PluginVictims{Plugin: pluginName(name), Tier: uint32(tiers[i]), Vote: apportionv1.Vote_VOTE_ABSTAIN}
-		if name == ofFair || i >= len(got) {
-			continue
-		}
-		at := fmt.Sprintf("%s.by_plugin[%d]", path, i)
-		c.omit(at, "the votes of other plugins are taken as they are given")
-		votes[i].Victims, votes[i].Vote = got[i].GetVictims(), got[i].GetVote()
-		if votes[i].GetVote() == apportionv1.Vote_VOTE_UNSPECIFIED || votes[i].GetVote() > apportionv1.Vote_VOTE_REJECT {
-			c.wrong("%s.vote is %v", at, votes[i].GetVote())
-		}
-		for _, n := range got[i].GetVictims() {
-			if !slices.ContainsFunc(h.candidates, func(t *task) bool { return t.number == int(n) }) {
-				c.wrong("%s.victims names task %d, which is no candidate", at, n)
-			}
-		}
-		if tiers[i] == tier && votes[i].GetVote() != apportionv1.Vote_VOTE_ABSTAIN {
-			released = slices.DeleteFunc(released, func(t *task) bool { return !slices.Contains(votes[i].GetVictims(), uint32(t.number)) })
-		}
-	}
-	return released, votes
-}
-
 // pluginName is the name in answers of a plugin by its field in the contract.
 func pluginName(field string) string {
 	switch field {
@@ -293,48 +274,36 @@ func fraction(r *big.Rat) *apportionv1.Fraction {
 	return &apportionv1.Fraction{Numerator: r.Num().String(), Denominator: r.Denom().String()}
 }
 
-// spared lists the candidates that are no victims: those that were left out, and in order those that another plugin protects, whose reasons
-// are that plugin's, or that the search has a reason for.
-func (c *check) spared(path string, h *hunt, omit bool, released []*task, f *found, got []*apportionv1.Spared) []*apportionv1.Spared {
+// spared lists the candidates that are no victims: those that were left out, and in order those that another plugin protects or that the
+// search has a reason for. Without an order it is that of the answer.
+func (c *check) spared(path string, h *hunt, omit bool, b *ballots, f *found, got []*apportionv1.Spared) []*apportionv1.Spared {
 	list := slices.Clone(h.left)
-	candidates := h.candidates
-	if !h.ordered {
-		candidates = c.inGivenOrder(path, h, got)
+	var order []uint32
+	for _, s := range got {
+		order = append(order, s.GetTask())
 	}
-	for _, t := range candidates {
+	if !h.ordered {
+		c.omit(path+".spared", "each candidate is checked; their order is that of the answer")
+	}
+	for _, t := range h.inOrder(order) {
 		entry := &apportionv1.Spared{Task: uint32(t.number), Uid: c.uid(t, omit)}
+		reasons, protected := b.why[t]
 		switch {
 		case slices.Contains(f.victims, t):
 			continue
-		case !slices.Contains(released, t):
-			if len(list) < len(got) && first(got[len(list)].GetReasons()).GetPlugin() != ofFair {
-				c.omit(fmt.Sprintf("%s.spared[0].reasons", path), "the reasons of other plugins are taken as they are given")
-				entry.Reasons = got[len(list)].GetReasons()
+		case protected && reasons == nil && len(list) < len(got):
+			c.omit(fmt.Sprintf("%s.spared[0].reasons", path), "the reasons of other plugins are taken as they are given")
+			if given := got[len(list)].GetReasons(); first(given).GetPlugin() != ofFair {
+				entry.Reasons = given
 			}
+		case protected:
+			entry.Reasons = reasons
 		case f.why[t] == nil:
 			continue
 		default:
 			entry.Reasons = []*apportionv1.Reason{f.why[t]}
 		}
 		list = append(list, entry)
-	}
-	return list
-}
-
-// inGivenOrder are the candidates in the order in which an answer lists them as spared, then the others.
-func (c *check) inGivenOrder(path string, h *hunt, got []*apportionv1.Spared) []*task {
-	var list []*task
-	for _, s := range got {
-		i := slices.IndexFunc(h.candidates, func(t *task) bool { return t.number == int(s.GetTask()) })
-		if i >= 0 && !slices.Contains(list, h.candidates[i]) {
-			list = append(list, h.candidates[i])
-		}
-	}
-	c.omit(path+".spared", "each candidate is checked; their order is that of the answer")
-	for _, t := range h.candidates {
-		if !slices.Contains(list, t) {
-			list = append(list, t)
-		}
 	}
 	return list
 }

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/apportion/apportion/checker"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
 )
 
 var sampleFile = flag.String("mutant-sample", "", "write mutants with the verdict of this checker to a file, for the checkers in other languages")
@@ -46,9 +49,8 @@ func TestWriteASampleOfMutants(t *testing.T) {
 	}
 	cases := 0
 	var other *apportionv1.SimulateResponse
-	eachCase(t, 29, func(t *testing.T, r *apportionv1.SimulateRequest) {
+	sample := func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
-		r.Steps = append(r.Steps, fairQuestions(r.GetInput().GetSnapshot(), 3)...)
 		response := answered(t, r)
 		request, err := protojson.Marshal(r)
 		require.NoError(t, err)
@@ -76,7 +78,19 @@ func TestWriteASampleOfMutants(t *testing.T) {
 			}
 		})
 		other = response
+	}
+	eachCase(t, 29, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		t.Helper()
+		r.Steps = append(r.Steps, fairQuestions(r.GetInput().GetSnapshot(), 3)...)
+		sample(t, r)
 	})
+	for seed := range uint64(6) {
+		s := generate.Snapshot(generate.Shape{Queues: 5, Jobs: 8, Tasks: 30, Nodes: 3, Seed: seed, Depth: int(seed % 3), Dimensions: 3, UIDs: true})
+		random := rand.New(rand.NewPCG(seed, 1))
+		protect(s, random)
+		steps := slices.DeleteFunc(moreQuestions(s, random), func(step *apportionv1.Step) bool { return step.GetReclaim() == nil })
+		sample(t, asked(t, s, `tiers { plugins { gang {} } plugins { conformance {} } plugins { cooldown {} } plugins { fair {} } }`, steps...))
+	}
 	require.NoError(t, out.Flush())
 	require.NoError(t, file.Close())
 }

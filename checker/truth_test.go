@@ -2,6 +2,7 @@ package checker_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,6 +29,8 @@ var policies = []string{
 	`tiers { plugins { gang {} } plugins { drf {} } plugins { capacity {} disabled: [DECISION_QUEUE_ORDER] } }`,
 	`tiers { plugins { proportion {} disabled: [DECISION_OVERUSED] } plugins { fair {} } }`,
 	`tiers { plugins { hierarchical_drf {} } plugins { proportion {} } }`,
+	`tiers { plugins { gang {} } plugins { conformance {} } plugins { cooldown {} } plugins { fair {} } }`,
+	`tiers { plugins { gang {} } plugins { fair { base: FAIR_BASE_DESERVED } } plugins { capacity {} } } tiers { plugins { cooldown {} } }`,
 }
 
 // everyAmount replaces all amounts of a snapshot.
@@ -86,7 +89,38 @@ func drawSnapshot(t *rapid.T) *apportionv1.Snapshot {
 			q.Weight = new(uint32(0))
 		}
 	}
+	protect(s, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "protected"), 1)))
 	return s
+}
+
+// protect gives some tasks what plugins protect them for.
+func protect(s *apportionv1.Snapshot, random *rand.Rand) {
+	for _, j := range s.GetJobs() {
+		if random.IntN(6) == 0 {
+			j.Namespace = "kube-system"
+		}
+		for _, g := range j.GetGroups() {
+			for _, t := range g.GetTasks() {
+				switch random.IntN(8) {
+				case 0:
+					detail(t).PriorityClass = []string{"system-node-critical", "system-cluster-critical", "high"}[random.IntN(3)]
+				case 1:
+					detail(t).ScheduleTime, detail(t).Cooldown = new(s.GetAsOf()-random.Int64N(10)), new(random.Int64N(12)-1)
+				case 2:
+					detail(t).ScheduleTime, detail(t).Cooldown = new(int64(math.MinInt64)), new(int64(math.MaxInt64))
+				case 3:
+					detail(t).Preemptable = new(random.IntN(2) == 0)
+				}
+			}
+		}
+	}
+}
+
+func detail(t *apportionv1.Task) *apportionv1.TaskDetail {
+	if t.GetDetail() == nil {
+		t.Detail = &apportionv1.TaskDetail{}
+	}
+	return t.GetDetail()
 }
 
 // TestTrueAnswersPass asks all questions that are checked about random snapshots under many policies: no true answer is refused.
@@ -94,9 +128,8 @@ func TestTrueAnswersPass(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSnapshot(t)
 		request := asked(t, s, rapid.SampledFrom(policies).Draw(t, "policy"), fairQuestions(s, 4)...)
-		for j := range s.GetJobs()[:min(3, len(s.GetJobs()))] {
-			request.Steps = append(request.Steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}}}}})
-		}
+		request.Steps = append(request.Steps, plansOf(s, 3)...)
+		request.Steps = append(request.Steps, moreQuestions(s, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "questions"), 1)))...)
 		request.Steps = append(request.Steps, request.GetSteps()[0], &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
 			Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_SHARE}, Queues: &apportionv1.Queues{Index: []uint32{0}},
 		}}})
