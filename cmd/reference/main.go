@@ -2,8 +2,8 @@
 //
 //	reference [flags] [PATH…]
 //
-// PATH is a file of cases (.jsonl or .jsonl.gz) or a folder of such files; default: testdata/reference and testdata/fair. The last line of
-// the output sums up; the exit status is 1 if an answer differs or could not be compared, 2 if the cases could not be read.
+// PATH is a file of cases (.jsonl or .jsonl.gz) or a folder of such files; default: those below testdata. The last line of the output sums
+// up; the exit status is 1 if an answer differs or could not be compared, 2 if the cases could not be read.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 // defaultPaths are the folders of the project's recorded answers.
-var defaultPaths = []string{"testdata/reference", "testdata/fair"}
+var defaultPaths = []string{"testdata/reference", "testdata/fair", "testdata/ledger"}
 
 func main() {
 	var run reference.Run

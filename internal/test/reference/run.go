@@ -76,6 +76,12 @@ func (r *Run) Do(ctx context.Context) ([]*Result, error) {
 
 // check checks one case; the result is nil if the case is not asked for.
 func (r *Run) check(ctx context.Context, line Line) (*Result, error) {
+	if c, ok := readLedger(line); ok {
+		if r.Group != "" && !strings.EqualFold(r.Group, ledgerGroup) || r.Label != "" && r.Label != c.ID {
+			return nil, nil //nolint:nilnil // no result and no error: the case is not asked for
+		}
+		return c.check(r.Ways, r.Only), nil
+	}
 	if c, ok := readFair(line); ok {
 		if r.Group != "" && !strings.EqualFold(r.Group, fairGroup) || r.Label != "" && r.Label != c.ID {
 			return nil, nil //nolint:nilnil // no result and no error: the case is not asked for

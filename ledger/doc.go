@@ -1,0 +1,8 @@
+// Package ledger keeps what queues and owners used, and decays it: the memory of the policy `fair`.
+//
+// A Ledger takes in evidence of running tasks, in any order and any number of times: when a task started, in which queues, what it holds,
+// when it was last seen, when it ended. From that follows what each queue used in each epoch, exactly, in integers. Usage at the beginning
+// of an epoch is the sum of the finished epochs, each weighted by its age.
+//
+// The arithmetic stands here alone, without a clock and without a file, so that rehearsals use what servers use.
+package ledger
