@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -153,7 +154,7 @@ func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.
 	case kind != question:
 		c.wrong("%s answers %s, not %s", path, kind, question)
 	case !c.question(at, step, answer) && !c.own(at, step, answer):
-		c.omit(at, notChecked[question])
+		c.omit(at, cmp.Or(notChecked[question], "answers of this kind are not checked"))
 	}
 	return changed
 }
@@ -168,7 +169,7 @@ func memberOf(m proto.Message) protoreflect.Name {
 
 const onlyFair = "only the order of queues under fair is checked, and only with the shares of all queues and explain"
 
-// notChecked says why answers are not checked, by question.
+// notChecked says why answers are not checked, by question, where there is more to say than that.
 var notChecked = map[protoreflect.Name]string{
 	"jobs":     "the rules of gangs are not repeated here",
 	"order":    onlyFair,

@@ -6,15 +6,17 @@ import (
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// views show the kinds of answers, by the names of their fields in the contract's Answer.
+// views show the kinds of answers, by the names of their fields in the contract's Answer. Answers of other kinds are shown by fields.
 var views = map[protoreflect.Name]view{
 	"error": shown((*apportionv1.Answer).GetError, func(p *Printer, a *rpcstatus.Status) {
 		p.Line("%s %s", p.Paint(Bad, "error:"), client.Describe(status.FromProto(a).Err()))
@@ -64,11 +66,31 @@ func shown[A any](of func(*apportionv1.Answer) A, show func(*Printer, A)) view {
 // Answer shows the answer to a step.
 func (p *Printer) Answer(step *apportionv1.Step, answer *apportionv1.Answer) {
 	m := answer.ProtoReflect()
-	if field := m.WhichOneof(m.Descriptor().Oneofs().ByName("answer")); field != nil {
-		views[field.Name()](p, step, answer)
+	field := m.WhichOneof(m.Descriptor().Oneofs().ByName("answer"))
+	if field == nil {
+		p.Line("an answer of a kind that this version does not support")
 		return
 	}
-	p.Line("an answer of a kind that this version does not support")
+	if show := views[field.Name()]; show != nil {
+		show(p, step, answer)
+		return
+	}
+	p.fields(m.Get(field).Message().Interface())
+}
+
+// fields shows a message as YAML, with the names of its fields in JSON.
+func (p *Printer) fields(message proto.Message) {
+	data, err := document.JSON(message)
+	if err == nil {
+		data, err = document.YAML(data)
+	}
+	if err != nil {
+		p.Line("%s %v", p.Paint(Bad, "error:"), err)
+		return
+	}
+	for line := range strings.Lines(string(data)) {
+		p.Line("%s", strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // claimant is the number of the task that a selection names.

@@ -1,21 +1,34 @@
 package render
 
 import (
-	"maps"
-	"slices"
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-func TestEveryKindOfAnswerHasAView(t *testing.T) {
-	fields := (&apportionv1.Answer{}).ProtoReflect().Descriptor().Oneofs().ByName("answer").Fields()
-	var kinds []protoreflect.Name
-	for i := range fields.Len() {
-		kinds = append(kinds, fields.Get(i).Name())
+func TestViewsNameKindsOfAnswers(t *testing.T) {
+	kinds := (&apportionv1.Answer{}).ProtoReflect().Descriptor().Oneofs().ByName("answer").Fields()
+	for name := range views {
+		require.NotNil(t, kinds.ByName(name), "the contract has no answer %s", name)
 	}
-	require.ElementsMatch(t, kinds, slices.Collect(maps.Keys(views)), "a row of views shows each kind of answer")
+}
+
+func TestAnAnswerOfAKindWithoutAViewIsShownByItsFields(t *testing.T) {
+	view := views["jobs"]
+	delete(views, "jobs")
+	defer func() { views["jobs"] = view }()
+	answer := &apportionv1.Answer{Answer: &apportionv1.Answer_Jobs{Jobs: &apportionv1.JobsAnswer{
+		Jobs: []*apportionv1.JobStanding{{Job: 1, Ready: &apportionv1.Verdict{Vote: apportionv1.Vote_VOTE_PERMIT}, ReadyTasks: 2}},
+	}}}
+	var out bytes.Buffer
+	(&Printer{Out: &out}).Answer(nil, answer)
+	require.Equal(t, `jobs:
+  - job: 1
+    ready:
+      vote: VOTE_PERMIT
+    readyTasks: 2
+`, out.String())
 }
