@@ -12,8 +12,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// What the main paths allocate is part of what they promise. Times are reported by benchmarks; allocations are the same on every machine,
-// and these tests fail when they grow. A bound that is no zero is what was measured, and a little more.
+// The main paths promise how much they allocate. Benchmarks report times; allocations are the same on every machine, and these tests fail
+// if they grow. A bound above zero is the measured value and a little more.
 
 // allocations counts objects of a function that has run before.
 func allocations(f func()) float64 { return testing.AllocsPerRun(3, f) }

@@ -116,7 +116,8 @@ func BenchmarkReclaim100(b *testing.B) {
 	})
 }
 
-// BenchmarkDeserved accounts for many queues and divides among them in eight dimensions. ns/queue-round is what one queue costs in one round.
+// BenchmarkDeserved accounts for many queues and divides among them in eight dimensions. ns/queue-round is the time of one queue in one
+// round.
 func BenchmarkDeserved(b *testing.B) {
 	for _, queues := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("queues=%d", queues), func(b *testing.B) {

@@ -14,9 +14,9 @@ import (
 	"github.com/apportion/apportion/engine/policy/fair"
 )
 
-// BenchmarkFairRound allocates up to a thousand tasks one by one at a thousand queues, asking for the order of queues and whether the task may be
-// allocated anew each time. ns/round is what one of them costs: while queues are entitled to their tasks, and where they borrow, so that
-// claims are formed anew.
+// BenchmarkFairRound allocates up to a thousand tasks one by one at a thousand queues, asking for the order of queues and whether the task
+// may be allocated each time. ns/round is the time of one allocation: while queues are entitled to their tasks, and while they borrow, so
+// that claims are computed again.
 func BenchmarkFairRound(b *testing.B) {
 	for _, borrow := range []bool{false, true} {
 		name, rounds := "entitled", 1000

@@ -48,7 +48,7 @@ type Input struct {
 	Texts bool
 }
 
-// snapshot returns the snapshot of the input. That of a State is assembled for the call.
+// snapshot returns the snapshot of the input. The snapshot of a State is assembled for the call.
 func (in Input) snapshot() *apportionv1.Snapshot {
 	switch {
 	case in.State != nil:

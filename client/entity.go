@@ -104,7 +104,7 @@ type Task struct {
 	NotPreemptable bool
 	// Request replaces the request of the group. Resources{}: best effort.
 	Request Resources
-	// NodeSet is the name of a node set that replaces that of the group, "" for none.
+	// NodeSet is the name of a node set that replaces the group's, "" for none.
 	NodeSet string
 	// Unjudged are placement constraints in addition to those of the group.
 	Unjudged []apportionv1.PlacementConstraint

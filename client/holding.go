@@ -190,7 +190,7 @@ func notHeld(err error) bool {
 	return err != nil && Reason(err) == apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND
 }
 
-// errForeign is that of a State whose mirror belongs to another client.
+// errForeign is returned for a State whose mirror belongs to another client.
 var errForeign = errors.New("the state belongs to a mirror of another client")
 
 // figures count what a mirror sent.

@@ -22,7 +22,7 @@ import (
 
 const serveInstead = "APPORTION_CLIENT_TEST_SERVE"
 
-// TestMain serves, if that is what the process was started for, until it is killed.
+// TestMain serves until it is killed if the process was started as a server.
 func TestMain(m *testing.M) {
 	if os.Getenv(serveInstead) == "" {
 		os.Exit(m.Run())

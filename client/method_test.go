@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/wire/method"
 )
 
-// badQuestions are what requests ask, beside their input: nothing, or what cannot be answered.
+// badQuestions are requests that, beside their input, ask nothing or something that cannot be answered.
 var badQuestions = map[string][]string{
 	"EvaluateShares":   {``, `shares { queues { index: 99 } fields: 77 }`, `shares { jobs { uid: "none" } }`},
 	"CheckEnqueue":     {``, `enqueue { mode: 9 }`, `enqueue { jobs { index: 99 } }`},

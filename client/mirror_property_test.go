@@ -217,7 +217,7 @@ func (w *twin) editJob(t *rapid.T, m *client.Mirror) {
 	require.NoError(t, m.SetJob(job))
 }
 
-// asked is what answers to all kinds of questions say, positions and the order of positions apart.
+// asked returns the answers to all kinds of questions without positions and their order.
 func asked(t require.TestingT, c *client.Client, in client.Input, w *twin) string {
 	ctx := context.Background()
 	var out strings.Builder
@@ -303,8 +303,8 @@ func forgetPositions(message protoreflect.Message) {
 	})
 }
 
-// What a mirror answers after any edits, in process and from a service, is what the whole snapshot answers, to the last bit; a State that was
-// taken earlier still answers as it did.
+// After any edits a mirror answers as the whole snapshot does, in process and from a service, to the last bit; a State that was taken
+// earlier still answers as it did.
 func TestAMirrorAnswersAsTheWholeSnapshotBitForBit(t *testing.T) {
 	r := startReplica(t, service.Options{})
 	remote, local := dialAll(t, []*replica{r}), client.InProcess()

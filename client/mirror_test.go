@@ -289,7 +289,7 @@ func TestABaseWithManyHolesIsSentWholeAgain(t *testing.T) {
 	require.Equal(t, uint64(2), m.Sent().Wholes)
 }
 
-// Many ask while one changes: each answer is that of the State asked about, and a State never lies within Atomically.
+// Many goroutines ask while one changes: each answer fits the State that was asked about, and no State falls within Atomically.
 func TestManyAskWhileOneChanges(t *testing.T) {
 	r := startReplica(t, service.Options{})
 	c := dialAll(t, []*replica{r})
@@ -375,7 +375,7 @@ func shareError(t *testing.T, c *client.Client, state *client.State) error {
 	return err
 }
 
-// A service that refuses the state is what the caller hears of, with paths of the whole snapshot.
+// If the service refuses the state, the caller gets its error with paths in the whole snapshot.
 func TestWhatTheServiceRefusesIsSaidOfTheWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := service.Options{}

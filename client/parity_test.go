@@ -26,8 +26,8 @@ const (
 	batch = 16
 )
 
-// The recorded cases, asked in every manner that the client has: what a service answers is what the engine answers in process, to the last
-// bit, errors included.
+// The recorded cases, asked in every way that the client has: a service answers as the engine does in process, to the last bit, errors
+// included.
 func TestRemoteAndLocalAnswerAlike(t *testing.T) {
 	r := startReplica(t, service.Options{})
 	p := parity{remote: dialAll(t, []*replica{r}), local: client.InProcess()}

@@ -92,7 +92,7 @@ func dialAll(t *testing.T, replicas []*replica, options ...client.Option) *clien
 	return c
 }
 
-// dialNamed is dialAll with names that can be told of other replicas.
+// dialNamed is dialAll with names by which replicas can be distinguished.
 func dialNamed(t *testing.T, replicas []*replica, options ...client.Option) (*client.Client, *manual.Resolver) {
 	t.Helper()
 	names := manual.NewBuilderWithScheme("replicas")

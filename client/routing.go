@@ -20,8 +20,8 @@ const RoutingHeader = "apportion-mirror"
 //go:embed mirror-service-config.json
 var mirrorServiceConfig string
 
-// MirrorServiceConfig returns the gRPC service config in JSON for calls with RoutingHeader: that of ServiceConfig with a ring hash of this
-// header instead of round robin. A Client uses it for the calls of its mirrors.
+// MirrorServiceConfig returns the gRPC service config in JSON for calls with RoutingHeader: the config of ServiceConfig with a ring hash of
+// this header instead of round robin. A Client uses it for the calls of its mirrors.
 func MirrorServiceConfig() string { return mirrorServiceConfig }
 
 // routed marks the context of a call about a mirror.

@@ -32,7 +32,7 @@ const (
 	avoidance = 2 * time.Second
 )
 
-// errSilent is that of connecting to a replica that was silent.
+// errSilent is the error of connecting to a replica that was silent.
 var errSilent = errors.New("the replica has not answered, and is avoided for some seconds")
 
 // silentWatch finds the silent replicas of a client. gRPC passes it, as its credentials, to the balancers and to every handshake.

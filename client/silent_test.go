@@ -82,7 +82,7 @@ func (c *freezable) Close() error {
 	return c.Conn.Close()
 }
 
-// deadline is that of the calls while a replica is frozen.
+// deadline is the deadline of the calls while a replica is frozen.
 const deadline = 3 * time.Second
 
 func TestNoCallIsLostToAReplicaThatIsFrozen(t *testing.T) {

@@ -236,7 +236,7 @@ const (
 	NativePolicy
 )
 
-// KindOf tells how the source of a policy is read, and its file or the preset's name.
+// KindOf returns how the source of a policy is read, and its file or the preset's name.
 func KindOf(source string) (PolicyKind, string) {
 	if name, ok := strings.CutPrefix(source, presetPrefix); ok {
 		return PresetPolicy, name

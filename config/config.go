@@ -60,7 +60,7 @@ type Follow struct {
 	Interval time.Duration `yaml:"interval" default:"500ms" min:"10ms" max:"1h"`
 }
 
-// Admin is the listener for operators, apart from that of clients.
+// Admin is the listener for operators, separate from the one for clients.
 type Admin struct {
 	// Address of metrics and probes over HTTP: host:port, or unix:PATH. Empty: off. This listener does not authenticate, so keep it
 	// unreachable from outside.

@@ -18,7 +18,7 @@ const (
 // Actions returns all actions in the order in which Volcano's documentation names them.
 func Actions() []Action { return []Action{Enqueue, Allocate, Preempt, Reclaim} }
 
-// Scheduler knows what waits and carries out what can be done for it. J is what is served at once: a job, a gang or a task.
+// Scheduler lists what waits and carries out decisions for it. J is the unit that is served in one step: a job, a gang or a task.
 type Scheduler[J any] interface {
 	// Enqueue lets jobs in.
 	Enqueue() error

@@ -21,7 +21,7 @@ type pendingJob struct {
 	name     string
 	priority int32
 	phase    model.Phase
-	// minimum is what it names as minimum resources, in cpu; 0: nothing.
+	// minimum is the job's minimum of cpu; 0: none.
 	minimum float64
 	members uint32
 	tasks   []float64

@@ -232,7 +232,7 @@ func TestAForecastOfManyEndsIsFoundByBisection(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, engine.StartsAt, f.Outcome)
 	require.False(t, f.Earliest, "not every earlier end was tried")
-	// The last task of node 0 ends as number 120, that of node 1 after it.
+	// The last task of node 0 is the 120th to end; the last task of node 1 ends after it.
 	require.Equal(t, int64(100+3*nodes+1), f.At)
 	require.True(t, f.Minimal)
 	require.Len(t, f.Ends, 2*each, "all tasks of two nodes")

@@ -69,12 +69,13 @@ type judge struct {
 	// brief: the checks of a job end with the first that fails. seats: nodes are chosen. once: one job is judged, who asks has paid for
 	// that, and the tasks are booked to see whether the policy lets them be placed one after the other.
 	brief, seats, once bool
-	// room is what the nodes have for each kind of task, gaining whether they have more for it later.
+	// room is the room of the nodes for each kind of task, gaining whether there is more of it later.
 	room    map[kindKey]*kindRoom
 	gaining map[kindKey]bool
 	// queues says of each queue whether it is served; nil until needed.
 	queues []*Finding
-	// free is what the nodes have left, now and later, and released what they have more then, those on releasing; nil until needed.
+	// free is what the nodes have left, now and later. released is what running tasks that are being released add, on the nodes in
+	// releasing; nil until needed.
 	free      [2]*freeNodes
 	released  map[model.NodeID]*resource.Row
 	releasing []model.NodeID
@@ -164,7 +165,7 @@ func (g *judge) blind(d *Judgement, nothing policy.Reason) {
 	d.find(CheckNodes, NotKnown, nothing)
 }
 
-// after makes the checks after that of admission.
+// after makes the checks that follow the check of admission.
 func (g *judge) after(d *Judgement, w *waiting, creates bool) error {
 	if err := g.tasks(d, w, creates); err != nil || g.brief && d.failed() != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// kindRoom is what the nodes have for one kind of task.
+// kindRoom is the room of the nodes for one kind of task.
 type kindRoom struct {
 	// tasks is how many of the kind have room at the same time, up to limit.
 	tasks, limit int

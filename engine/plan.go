@@ -106,7 +106,7 @@ type Return uint8
 const (
 	// NoReturn: it could not, according to the policy in the state after the plan.
 	NoReturn Return = 1
-	// ServedFirst: its queue is served before that of the job, and may use the room that the victim left before the job gets it.
+	// ServedFirst: its queue is served before the job's queue, and may use the room that the victim left before the job gets it.
 	ServedFirst Return = 2
 	// TakesBack: when the job runs, the victim may evict a task of it.
 	TakesBack Return = 3
@@ -122,7 +122,8 @@ type Miss struct {
 	Placed int
 	// Task without a place; None: the miss is about all.
 	Task model.TaskID
-	// Node is where Task lacks least after all possible evictions there, or None; Short is what it lacks there, absent if nothing.
+	// Node is where Task lacks least after all possible evictions there, or None; Short is the amount that it lacks there, absent if
+	// nothing.
 	Node  model.NodeID
 	Short resource.Row
 	// Protected are the reasons that protect tasks on Node, and Counts the number of tasks with each.
@@ -173,10 +174,10 @@ type planner struct {
 	question *PlanQuestion
 	plan     Plan
 	tasks    []model.TaskID
-	// queue is that of the job.
+	// queue is the job's queue.
 	queue model.QueueID
-	// place, reclaim and preempt are what the policy lets the job do; refused says why it may not reclaim. asks: whether it may reclaim
-	// depends on what it asks for.
+	// place, reclaim and preempt report whether the policy lets the job do so; refused is the reason why it may not reclaim. asks is true
+	// if permission to reclaim depends on the request.
 	place, reclaim, preempt, asks bool
 	refused                       []policy.Reason
 	refusedBy                     CheckKind
@@ -184,7 +185,7 @@ type planner struct {
 	// hosts says that some task alone makes room for several; asked counts the nodes looked at since the search started afresh.
 	hosts bool
 	asked int
-	// missed is what the first attempt among all tasks lacks.
+	// missed is the amount that the first attempt among all tasks lacks.
 	missed *Miss
 }
 

@@ -98,8 +98,8 @@ func (p *planner) roomy(n model.NodeID, tasks []model.TaskID) bool {
 	return true
 }
 
-// shared tells which victims each task needs on its node, in the order in which it takes them; the first also those that only a limit
-// needs, which come first. With lump the first task on a node takes all that tasks on it need.
+// shared returns the victims that each task needs on its node, in the order in which they are taken. Victims that only a limit needs come
+// first, with the first task. With lump the first task on a node takes the victims of all tasks on it.
 func (p *planner) shared(d *draft, lump bool) (groups [][]model.TaskID, limits int) {
 	v := p.view
 	waiting := make(map[model.NodeID][]model.TaskID)

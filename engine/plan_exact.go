@@ -22,11 +22,11 @@ type sets struct {
 
 	pool []model.TaskID
 	best **draft
-	// need is what all tasks ask for, idle what all nodes have left that may take some of them. inside says of each task of the pool
-	// whether it is on such a node.
+	// need is the sum of the requests, idle the idle amount of all nodes that may take some of the tasks. inside reports for each task of
+	// the pool whether it is on such a node.
 	need, idle, left resource.Row
 	inside           []bool
-	// trials is what is left for the search for placements.
+	// trials is the number of placements that the search may still try.
 	trials int
 	// unknown: some set was not decided.
 	unknown bool

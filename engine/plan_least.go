@@ -10,14 +10,14 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// hosting is what a node costs for the tasks that it may host: at least so many victims for each, for at most so many.
+// hosting is a bound on the cost of a node: it may host at most so many tasks, each of which costs at least so many victims.
 type hosting struct {
 	each  float64
 	tasks int
 }
 
-// leastByRoom returns a number of victims that no plan is below, by the room on the nodes alone: nothing that a node lacks is freed by
-// fewer victims than the largest of them would take. It tells something only where all tasks are alike.
+// leastByRoom returns a lower bound of the number of victims of any plan, from the room on the nodes alone: to free what a node lacks takes
+// at least as many victims as if all were as large as the largest. The bound is above zero only if all tasks are alike.
 func (p *planner) leastByRoom() (int, error) {
 	v := p.view
 	if len(p.kinds()) > 1 {

@@ -32,7 +32,7 @@ func (p *planner) lacking() (*Miss, error) {
 	return miss, nil
 }
 
-// lack is what a node lacks for a task once what may be evicted there is gone.
+// lack is what a node lacks for a task after all possible evictions there.
 type lack struct {
 	node  model.NodeID
 	rank  int

@@ -16,13 +16,13 @@ type offer struct {
 	rank int32
 	// victims are sorted by rather; a bound has none.
 	victims []model.TaskID
-	// count is the number of victims, or at least of how many are needed, and last what tells how long the last of them stays, or at least.
-	// hosts is of how many like tasks there is room then.
+	// count is the number of victims and last the key that says how long the last of them stays; both may be lower bounds. hosts is the
+	// number of like tasks that fit then.
 	count, hosts int
 	last         stay
-	// slack is what an offer without victims leaves of the node, in proportion to the request.
+	// slack is the part of the node that an offer without victims leaves, in proportion to the request.
 	slack float64
-	// state is that of the search at which the offer was exact; 0: it is a bound.
+	// state is the state of the search in which the offer was exact; 0: it is a bound.
 	state int
 }
 
@@ -151,7 +151,7 @@ func (s *stall) hosted(victim model.TaskID) int {
 	return max(n, 1)
 }
 
-// slack is what the row leaves in proportion to the request.
+// slack returns what the row leaves, in proportion to the request.
 func (s *stall) slack() float64 {
 	slack := 0.0
 	for m := s.request.Positive(); m != 0; m = m.Rest() {

@@ -14,7 +14,7 @@ type pool struct {
 	// on holds for each node the positions in tasks of those on it, from first[n] to first[n+1]; elsewhere are those on no node.
 	on, first []int32
 	elsewhere []int32
-	// within, if not nil, tells the queues of which tasks may be evicted in the present attempt.
+	// within, if not nil, holds the queues whose tasks may be evicted in the present attempt.
 	within map[model.QueueID]bool
 }
 
@@ -147,8 +147,8 @@ func (p *planner) consented(t model.TaskID, rest, candidates []model.TaskID, n m
 	return slices.DeleteFunc(slices.Clone(candidates), func(c model.TaskID) bool { return !allowed[c] })
 }
 
-// reclaimable adds those of the candidates that the policy lets a task take from other queues. A policy that plans is asked about the task
-// and about all that are to be placed: the first tells what is short there, the second what the whole plan may cost.
+// reclaimable adds those of the candidates that the policy lets a task take from other queues. A policy that plans is asked about the task,
+// which gives what is short there, and about all tasks to be placed, which gives what the whole plan may cost.
 func (p *planner) reclaimable(t model.TaskID, rest, others []model.TaskID, n model.NodeID, allowed map[model.TaskID]bool) {
 	claim := policy.Claim{Tasks: []model.TaskID{t}, Candidates: others}
 	if n != model.None && p.Reclaim().Plans() {

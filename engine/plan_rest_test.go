@@ -75,7 +75,7 @@ type loop struct {
 	// a and b are running tasks of jobs of their own, waits is the task of b that waits.
 	a, b  [][2]float64
 	waits [2]float64
-	// returns is what the plan for it says of its victims; 0: the policy evicts no task for it.
+	// returns is the plan's forecast for its victims; 0: the policy evicts no task for it.
 	returns engine.Return
 }
 
@@ -187,7 +187,7 @@ func TestKnownLoopsAreToldBeforehandAndEndUnderFair(t *testing.T) {
 	}
 }
 
-// runs carries plans out until there is none or a state repeats, and reports whether one does and whether a plan told of it.
+// runs carries plans out until there is none or a state repeats, and reports whether one does and whether a plan predicted it.
 func (l *loop) runs(t *testing.T, p engine.Policy) (repeats, warned bool) {
 	t.Helper()
 	s := l.session(t, p)

@@ -61,11 +61,11 @@ const (
 	QueueOpen EditField = 5
 	// JobQueue moves the job into the queue.
 	JobQueue EditField = 6
-	// JobMinimum is the minimum of tasks of the job, or of the role if Group is one: then that of the job becomes smaller by as many tasks.
-	// The minimum resources of the job shrink in proportion to its minimum.
+	// JobMinimum is the minimum of tasks of the job, or of the role if Group is one; the job's minimum then becomes smaller by as many
+	// tasks. The minimum resources of the job shrink in proportion to its minimum.
 	JobMinimum EditField = 7
-	// TaskRequest is what each waiting task of the role asks for at most. The minimum resources of the job shrink by what the tasks ask
-	// for less that its gang needs.
+	// TaskRequest is the maximum request of each waiting task of the role. The minimum resources of the job shrink by as much as the
+	// requests of its gang do.
 	TaskRequest EditField = 8
 	// NodesLike is how many nodes are added that are like the node, but empty and schedulable.
 	NodesLike EditField = 9
@@ -80,7 +80,7 @@ const (
 // Edit is one difference between the cluster and one in which the job runs.
 type Edit struct {
 	Field EditField
-	// Queue, Job, Group and Node are what the field is of, or model.None.
+	// Queue, Job, Group and Node name the object of the field, or are model.None.
 	Queue model.QueueID
 	Job   model.JobID
 	Group model.GroupID
@@ -108,18 +108,18 @@ type Remedy struct {
 	// Ended counts the tasks that hold resources of the jobs that end, and Freed sums what they hold.
 	Ended int
 	Freed resource.Row
-	// Plan is that of an Eviction.
+	// Plan is the plan of an Eviction.
 	Plan *Plan
 	// At is when the last job of a Wait is expected to end, in Unix nanoseconds.
 	At int64
 }
 
-// QueueLoss is what a queue deserves less under a remedy.
+// QueueLoss is a queue that deserves less under a remedy.
 type QueueLoss struct {
 	Queue model.QueueID
 	// Plugin that divides.
 	Plugin string
-	// Before and After are what it deserves in the dimensions in which that is less, and Allocated is what it holds in them.
+	// Before and After are its deserved amounts in the dimensions in which it deserves less, and Allocated is what it holds in them.
 	Before, After, Allocated resource.Row
 }
 
@@ -174,7 +174,7 @@ const (
 	BoundWeight UntriedBound = 8
 )
 
-// Untried is what was not tried.
+// Untried is a set of changes that were not tried.
 type Untried struct {
 	Kind  RemedyKind
 	Cause UntriedCause
@@ -250,7 +250,7 @@ type remedier struct {
 	names []string
 	// asked remembers how the job stands under changes that were tried.
 	asked map[string]*standing
-	// need is what the gang asks for at least: its tasks, or its minimum resources. gang are those tasks.
+	// need is the least amount that the gang requests: the sum of its tasks, or its minimum resources. gang are these tasks.
 	need resource.Row
 	gang []model.TaskID
 	// kinds has the first of the waiting tasks of each kind.
@@ -261,7 +261,7 @@ type remedier struct {
 	shapes []shape
 	// warned counts the warnings by what they are about.
 	warned map[warningKey]int
-	// deserved is what queues deserve now, by divider.
+	// deserved holds the present deserved amounts of queues, by divider.
 	deserved []map[model.QueueID]resource.Row
 }
 

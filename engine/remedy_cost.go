@@ -52,7 +52,7 @@ func (r *remedier) add(found Remedy) (bool, error) {
 	return true, nil
 }
 
-// warningKey is what a warning is about.
+// warningKey identifies a warning by its subject.
 type warningKey struct {
 	code  policy.WarningCode
 	queue model.QueueID

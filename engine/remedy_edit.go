@@ -265,7 +265,7 @@ func (e *editor) minResources() resource.Row {
 	return row
 }
 
-// gangOf lists pending tasks of a role, as many as the gang needs of them: the minimum of the role, or else that of the job.
+// gangOf lists pending tasks of a role, as many as the gang needs: the minimum of the role, or else of the job.
 func (e *editor) gangOf(g model.GroupID) []model.TaskID {
 	job, group := e.Jobs.At(e.job), e.Groups.At(g)
 	most := job.MinAvailable

@@ -74,7 +74,7 @@ type ender struct {
 	ended map[model.JobID]bool
 	// dials end the chosen ones.
 	dials []dial
-	// free is what each node has left, without the ended jobs and with the tasks that have found room.
+	// free is the idle amount of each node, without the ended jobs and with the tasks that have found room.
 	free []resource.Row
 	// sum and stamp belong to one job at a time: what nodes have left without it.
 	sum   []resource.Row

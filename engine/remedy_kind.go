@@ -30,7 +30,7 @@ func (r *remedier) queueEdit(field EditField, q model.QueueID) Edit {
 	return e
 }
 
-// smallerMinimum lowers the minimum of the job as far as those of its roles allow, or that of a role together with it.
+// smallerMinimum lowers the minimum of the job as far as the minima of its roles allow, or a role's minimum together with it.
 func (r *remedier) smallerMinimum() error {
 	v := r.base
 	job := v.Jobs.At(r.job)
@@ -44,7 +44,7 @@ func (r *remedier) smallerMinimum() error {
 	}
 	ofRoles := 0
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
-		// Minima of roles are void that add up to more than that of the job.
+		// Minima of roles do not count if their sum exceeds the minimum of the job.
 		if least := v.Groups.At(g).MinAvailable; least > 0 && roles <= job.MinAvailable {
 			if d := r.minimumDial(g, least, min(least, job.MinAvailable-1)); d.most > 0 {
 				if ofRoles++; ofRoles <= maxRemedyRoles {
@@ -169,7 +169,7 @@ func (r *remedier) pathOf(q model.QueueID) []model.QueueID {
 	return path
 }
 
-// levels are the queues whose settings are tried: that of the job and those above it.
+// levels are the queues whose settings are tried: the job's queue and its ancestors.
 func (r *remedier) levels(kind RemedyKind) []model.QueueID {
 	if len(r.path) == maxRemedyDepth {
 		above, known := r.base.Queue(r.base.Queues[r.path[maxRemedyDepth-1]].Parent)

@@ -18,7 +18,7 @@ const (
 	maxPairNodes    = 16
 )
 
-// shape is what nodes have in common that offer the same and are in the same group and node sets.
+// shape is a set of nodes with equal allocatable amounts that are in the same group and node sets.
 type shape struct {
 	// like is the first of them by name, of count.
 	like  model.NodeID

@@ -207,7 +207,8 @@ func (p *probe) learn(k int, runs bool) {
 	p.low, p.hinted = k, false
 }
 
-// needed returns how much a queue would have to be allowed of a dimension, as far as what holds the job back tells; 0 if it does not.
+// needed returns the amount of a dimension that a queue would have to be allowed, if the reason that blocks the job states it, and 0
+// otherwise.
 func needed(now *standing, queue func(model.QueueID) bool, dimension int) float64 {
 	most := 0.0
 	for i := range now.reasons {

@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// victimOrder sorts candidates by who is evicted first. It ranks the queues and the jobs that occur once, so that comparing two of many
-// candidates asks no plugin again; the order is that of compareVictims.
+// victimOrder sorts candidates, the first to be evicted first. It ranks the queues and the jobs that occur once, so that comparisons among
+// many candidates do not ask plugins again; the order is the one of compareVictims.
 type victimOrder struct {
 	keys, sorted []victimKey
 	queues       rankedQueues
@@ -115,8 +115,8 @@ func compareNames(v *policy.View, l, r model.TaskID) int {
 	return v.CompareTasks(l, r)
 }
 
-// rank ranks the queues and jobs of candidates, and returns how many ranks there are: the smaller rank loses tasks first. Jobs that no
-// plugin tells apart share a rank.
+// rank ranks the queues and jobs of candidates, and returns how many ranks there are: a smaller rank loses tasks first. Jobs that compare
+// equal under all plugins share a rank.
 func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, candidates []model.TaskID) (queues, jobs int32) {
 	if len(o.rankOfQueue) != len(v.Queues) || len(o.rankOfJob) != v.Jobs.Len() {
 		o.rankOfQueue, o.rankOfJob = make([]int32, len(v.Queues)), make([]int32, v.Jobs.Len())

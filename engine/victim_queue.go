@@ -60,8 +60,8 @@ func (o *rankedQueues) sortPlaced(v *policy.View) {
 	copy(o.ids, o.sorted)
 }
 
-// pack sets keys to an integer for each queue: in its lowest bits, of which the number is returned, the position in ids, and above them so
-// much of what compare compares, the first first, as fits. The order of two queues is that of these bits, unless they are equal.
+// pack sets keys to an integer for each queue. Its lowest bits, whose number is returned, hold the position in ids; the bits above hold as
+// many of the compared values as fit, the most significant first. Two queues are ordered by these bits, unless they are equal.
 func (o *rankedQueues) pack() uint {
 	var victim, high, low span
 	victim.begin(uint64(o.victim[0]))

@@ -217,7 +217,7 @@ if (($# == 1)); then
   exit
 fi
 (($# > 0)) || set -- python typescript java rust cpp
-# Each in a process of its own, so that a fault ends it there, and the others are still heard.
+# Each runs in a process of its own, so that a fault in one ends only that one.
 failures=()
 for language; do
   printf '\n-- %s\n' "$language"

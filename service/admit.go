@@ -85,8 +85,8 @@ func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, erro
 	return bounded(ctx, call.FullMethodName), nil
 }
 
-// again returns the status of a call of a client that goes on before the time after which it was told to ask again, while its calls are
-// not received. To refuse it here costs a third of what it costs in a handler, and lacks only the trailer that the client was sent before.
+// again returns the status of a call whose client does not wait as long as it was told to, while its calls are not received. A refusal here
+// costs a third of a refusal in a handler, and lacks only the trailer that the client was sent before.
 func (s *Server) again(ctx context.Context, method string) error {
 	if uncounted(method) || !connectionOf(ctx).mustWait() {
 		return nil

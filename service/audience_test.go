@@ -21,7 +21,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// foreign is part of every name and text that belongs to another queue than that of the caller.
+// foreign is part of every name and text that belongs to a queue other than the caller's.
 const foreign = "xFOREIGNx"
 
 // shared is a cluster in which the caller owns queue team and what is below it.

@@ -29,7 +29,7 @@ type bookedShape struct {
 	chain  bool
 }
 
-// cluster is a snapshot with so many of everything. The time tells one from another.
+// cluster is a snapshot with given numbers of objects. The time distinguishes snapshots.
 func cluster(i, dimensions, nodes, queues, jobs, tasks int) *apportionv1.Snapshot {
 	s := &apportionv1.Snapshot{AsOf: int64(i)}
 	amounts := &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{1000, 1 << 30}}

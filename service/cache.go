@@ -22,8 +22,8 @@ type entry struct {
 	model *model.Model
 	// cluster that the snapshot names.
 	cluster string
-	// bytes is what the model and the idle sessions take, own what the model takes beside that of base. The bytes of a version of a kept
-	// snapshot are not booked here, and do not change.
+	// bytes is the memory of the model and the idle sessions, own the memory of the model that it does not share with base. The bytes of a
+	// version of a kept snapshot are not booked here, and do not change.
 	bytes, own int64
 	// base is the snapshot that this one was made of by a change: their models share memory, so that what the base takes stays booked as
 	// long as this one is held. derived counts the snapshots that this one is the base of.

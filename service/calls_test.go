@@ -102,7 +102,7 @@ func everyKindOfCall(t *testing.T, r *replica) {
 	}
 }
 
-// series is what a metric has for some labels: times differ from run to run, so of those only how many there are.
+// series is the value of a metric for some labels. Times differ from run to run, so only their number counts.
 type series struct {
 	count  uint64
 	value  float64

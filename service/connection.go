@@ -23,9 +23,9 @@ type connection struct {
 	net.Conn
 
 	server *Server
-	// later is until when calls were told to wait, in nanoseconds since 1970.
+	// later is the time until which calls were told to wait, in nanoseconds since 1970.
 	later atomic.Int64
-	// tenant is that of callers without an identity.
+	// tenant is the tenant of callers without an identity.
 	tenant string
 
 	mutex sync.Mutex
@@ -197,7 +197,7 @@ const (
 	lateReset = 20 * time.Millisecond
 )
 
-// most is the most credit that a connection has: that of all calls that it may have at a time, and what it may save.
+// most is the maximum credit of a connection: the credit of all calls that it may have at a time, and what it may save.
 func (c *connection) most() float64 {
 	o := &c.server.options
 	return float64(o.Connection.Streams) + resetSeconds*float64(o.Connection.Resets)

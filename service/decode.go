@@ -82,7 +82,7 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 
 var errNoMessage = errors.New("the request is not a message")
 
-// readable returns the contract's INVALID_ARGUMENT for bytes that are no message: gRPC's INTERNAL is what operators are woken for.
+// readable returns the contract's INVALID_ARGUMENT for bytes that are not a message: gRPC would return INTERNAL, which alerts operators.
 func readable(err error) error {
 	if err != nil {
 		return invalidRequest("", "the message cannot be read")
@@ -173,7 +173,7 @@ func small(l *setting.Limit) int64 {
 	return small
 }
 
-// eachAt hands on every occurrence of a length-delimited field, which is that of a field and so on, up to a fault in the data.
+// eachAt yields every occurrence of a length-delimited field that is nested along a path, up to a fault in the data.
 func eachAt(data []byte, path []protowire.Number, do func([]byte)) {
 	if len(path) == 0 {
 		do(data)
@@ -195,8 +195,8 @@ type taken struct {
 }
 
 // takeOut takes the snapshot, or the change of one, out of a request, or out of the first message of a session, and returns it and the
-// rest: decoded, that is what decoding the whole would have made, but for a snapshot or a change that is empty. If the input or the
-// snapshot is written in several parts, or in none, the rest is the whole: ok is false.
+// rest. The decoded rest equals the decoded whole, but for a snapshot or a change that is empty. If the input or the snapshot is written in
+// several parts, or in none, the rest is the whole: ok is false.
 func takeOut(data []byte, request proto.Message) (out taken, rest []byte, ok bool) {
 	if _, session := request.(*apportionv1.RunSessionRequest); !session {
 		return takeOutOf(data, takeOutInput)

@@ -37,7 +37,7 @@ func (s *Server) fail(ctx context.Context, err error) error {
 	return status.ErrorProto(wire.Status(fault))
 }
 
-// pushback is the trailer that tells gRPC after how many milliseconds to repeat a call.
+// pushback is the trailer with the number of milliseconds after which gRPC repeats a call.
 func pushback(fault *wire.Fault) string { return strconv.FormatInt(fault.Retry.Milliseconds(), 10) }
 
 // StatusOf returns the status that is sent for an error, and nil for nil.
@@ -57,7 +57,7 @@ func lateness(ctx context.Context) error {
 		// What ended the call has said why.
 		return fault
 	}
-	// A caller whose deadline passes also cancels; whichever is heard first, it is the deadline that ended the call.
+	// A caller whose deadline passes also cancels. The deadline ended the call even if the cancellation arrives first.
 	deadline, limited := ctx.Deadline()
 	if errors.Is(ctx.Err(), context.Canceled) && !(limited && !time.Now().Before(deadline)) {
 		return &wire.Fault{

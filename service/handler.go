@@ -42,7 +42,7 @@ func (s *Server) Direct() apportionv1.ApportionServiceServer { return &call{serv
 
 // serviceDesc is the contract's service; its handlers receive the messages themselves.
 //
-//nolint:contextcheck,nolintlint // The context of a call is that of its stream, never one that the server was made with.
+// nolint:contextcheck,nolintlint // The context of a call is its stream's, never one with which the server was made.
 func (s *Server) serviceDesc() *grpc.ServiceDesc {
 	d := apportionv1.ApportionService_ServiceDesc
 	d.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
@@ -205,7 +205,7 @@ func (s *messageStream) RecvMsg(request any) error {
 	}
 	if err == nil {
 		err = messages.decode(ctx, &m, request, inline)
-		// What is left of the message is what it was decoded to, and a snapshot that has its own reference.
+		// Only the decoded message is left, and a snapshot that has its own reference.
 		m.drop()
 		s.call.pending = m
 	}

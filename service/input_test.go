@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// requireLikeTheLibrary decodes a request twice, and requires what the library makes of it.
+// requireLikeTheLibrary decodes a request and requires the result of the library.
 func requireLikeTheLibrary(t *testing.T, in *receiver, data []byte) {
 	t.Helper()
 	for range 2 {

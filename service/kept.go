@@ -102,7 +102,7 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	return nil
 }
 
-// viewOf returns how old and how complete a version is now; that of nil is of a snapshot without any.
+// viewOf returns the present age and completeness of a version; nil stands for a snapshot without versions.
 func (k *Kept) viewOf(v *version) *apportionv1.SnapshotView {
 	view := &apportionv1.SnapshotView{Name: k.name}
 	k.mutex.Lock()

@@ -27,7 +27,7 @@ func keep(t *testing.T, k *service.Kept, snapshot *apportionv1.Snapshot) {
 	}))
 }
 
-// asOfAnHourAgo is a view of a cluster that was last heard of an hour ago.
+// asOfAnHourAgo is a view of a cluster that was last read an hour ago.
 func asOfAnHourAgo(view *apportionv1.SnapshotView) {
 	view.AsOf, view.Complete = time.Now().Add(-time.Hour).UnixNano(), true
 }

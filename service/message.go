@@ -26,8 +26,8 @@ import (
 const (
 	// spareBytes is the memory that each call may use without booking, because booking small messages costs too much.
 	spareBytes = 32 << 10
-	// streamWindow is what a client may send before the server reads, connectionWindow what may be on its way in all of a connection. A
-	// larger message waits for an update of the window, which takes a round trip.
+	// streamWindow is the number of bytes that a client may send before the server reads, connectionWindow the number that may be on its
+	// way in a whole connection. A larger message waits for an update of the window, which takes a round trip.
 	streamWindow, connectionWindow = 96 << 10, 8 << 20
 	// pieceBytes is the size of the piece of a message that gRPC buffers before it is copied to its place.
 	pieceBytes = 1 << 20
@@ -69,13 +69,13 @@ type receiver struct {
 	wire atomic.Int64
 	// given is the policy of the request and its digest, if they are known.
 	given rule
-	// header is that of the message being received.
+	// header is the header of the message that is being received.
 	header [5]byte
 }
 
 var errNoTransport = errors.New("the call does not come over gRPC's own transport")
 
-// receive prepares to receive the messages of a call, whose context is that of gRPC's handler.
+// receive prepares to receive the messages of a call. ctx is the context of gRPC's handler.
 func (b *inbox) receive(ctx context.Context) (*receiver, error) {
 	from, ok := grpc.ServerTransportStreamFromContext(ctx).(source)
 	if !ok {

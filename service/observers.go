@@ -52,7 +52,7 @@ func (s *Server) received(ctx context.Context, what Received) {
 
 // Decision contains the questions and answers of one unary call, or of one batch of a session.
 type Decision struct {
-	// Method is its name without that of the service.
+	// Method is its name without the name of the service.
 	Method string
 	// Session is nil for a unary call.
 	Session *SessionID
@@ -146,7 +146,7 @@ type record struct {
 
 	server    *Server
 	observers []Observer
-	// outer is the span of the call, and span that of the steps.
+	// outer is the span of the call, and span the span of its steps.
 	outer, span trace.Span
 }
 

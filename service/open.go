@@ -171,7 +171,7 @@ func (c *call) open(
 	return opened{}, method.NoSnapshot()
 }
 
-// openChanged opens a session on what the change of an input makes of a cached snapshot, and returns the digest of that.
+// openChanged opens a session on a cached snapshot after the change of an input, and returns the digest of the result.
 func (c *call) openChanged(
 	e *entry, in *apportionv1.Input, r rule, stop func() bool, seen *record,
 ) (session *wire.Session, digest string, err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/service/admission"
 )
 
-// secret returns a question about a cluster all of whose texts hold a word that no other cluster has, and whose answer tells them.
+// secret returns a question about a cluster whose texts all hold a word that no other cluster has, and whose answer contains them.
 func secret(t *testing.T, word string, tasks int) *apportionv1.SimulateRequest {
 	t.Helper()
 	var all strings.Builder

@@ -75,7 +75,7 @@ func pooled(n int64) int64 {
 type idle[T any] struct {
 	mutex sync.Mutex
 	kept  []aged[T]
-	// watched tells that the next collection will be noticed.
+	// watched is true if the next collection will be noticed.
 	watched bool
 	// dropped, if it is set, receives each value that is dropped.
 	dropped func(T)

@@ -242,18 +242,18 @@ type lent struct {
 	reply *reply
 	// copied says that the memory was made for this response.
 	copied bool
-	// small says that the memory is that of a smallResponse.
+	// small is true if the memory is a smallResponse.
 	small bool
 }
 
-// lentPool keeps the memory of responses for the next ones, and smallPool that of leastBytes.
+// lentPool keeps the memory of responses for the next ones, and smallPool memory of leastBytes.
 var (
 	lentPool  idle[*lent]
 	smallPool = sync.Pool{New: func() any { return &lent{memory: make([]byte, smallResponse, leastBytes), small: true} }}
 )
 
 const (
-	// smallestLent is the smallest memory of which gRPC tells that it is free: as much follows the end of a smallResponse.
+	// smallestLent is the size of the smallest memory that gRPC gives back. As many bytes follow the end of a smallResponse.
 	smallestLent  = 1<<10 + 1
 	smallResponse = leastBytes - smallestLent
 	// largestLent is a size from which on memory is not kept.

@@ -67,7 +67,7 @@ func (s *Server) storeOnce(
 	return r.model, r.cached, false, nil
 }
 
-// compileStored returns the model of a snapshot, or of what a change makes of its base, and the cluster that it names.
+// compileStored returns the model of a snapshot, or of a base after a change, and the cluster that it names.
 func (s *Server) compileStored(data []byte, base *entry, g wire.Guard) (*model.Model, string, error) {
 	if base == nil {
 		m, err := new(wire.Decoder).CompileWithin(data, g)

@@ -47,7 +47,7 @@ func (c *call) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apportion
 	return answered(ctx, c, &method.Plan, r)
 }
 
-// Remedies tells what would make a job run.
+// Remedies returns changes that would make a job run.
 func (c *call) Remedies(ctx context.Context, r *apportionv1.RemediesRequest) (*apportionv1.RemediesResponse, error) {
 	return answered(ctx, c, &method.Remedies, r)
 }
@@ -129,8 +129,8 @@ func (c *call) decide(
 // fieldBytes is more than the tags and lengths of a response's own fields take.
 const fieldBytes = 64
 
-// limited returns a context that ends with CallTime, or when cancel is called. That of a call which came by a transport is the call's own,
-// and ends after CallTime alone.
+// limited returns a context that ends after CallTime, or when cancel is called. For a call from a transport it is the call's own context,
+// and ends only after CallTime.
 func (c *call) limited(ctx context.Context) (limited context.Context, cancel context.CancelFunc) {
 	s := c.server
 	if s.options.Deadline.Call <= 0 {

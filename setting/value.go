@@ -89,7 +89,7 @@ var bytesForm = &Form{
 	},
 }
 
-// durationForm is that of time.ParseDuration without signs.
+// durationForm is the form of time.ParseDuration without signs.
 var durationForm = &Form{
 	Placeholder: "DURATION", Description: "duration, such as `500ms`, `25s` or `1m30s`", Tags: []string{textTag}, Fault: wantDuration,
 	Schema: `{"type": "string", "pattern": "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h)` +

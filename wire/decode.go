@@ -29,12 +29,12 @@ type Decoder struct {
 	group slot[apportionv1.TaskGroup]
 	count slot[apportionv1.TaskCount]
 	task  slot[apportionv1.Task]
-	// total is that of the cluster; where tasks are only counted, then the least that a job needs; and request what they need.
+	// total is the cluster's total or, if tasks are only counted, the least that a job needs; request is what they need.
 	total, request slot[apportionv1.Resource]
 	memory         slot[apportionv1.Memory]
 	stop           func() bool
 	asked          int
-	// tally says that tasks are only counted where nothing but their uids tells them apart.
+	// tally is true if tasks that differ only in their uids are counted.
 	tally bool
 	// parts read parts of the jobs of one snapshot.
 	parts []*Decoder

@@ -18,7 +18,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// agree requires that the direct decoder makes of data what the protobuf library and Compile make of it.
+// agree requires that the direct decoder reads data as the protobuf library and Compile do.
 func agree(t *testing.T, data []byte) {
 	t.Helper()
 	agreeInParts(t, data)
@@ -40,7 +40,7 @@ func agree(t *testing.T, data []byte) {
 	require.Equal(t, public(want), public(direct))
 }
 
-// agreeInParts requires that reading the jobs in parts makes of data what reading them in one go makes of it.
+// agreeInParts requires that data is read alike with the jobs in parts and in one go.
 func agreeInParts(t *testing.T, data []byte) {
 	t.Helper()
 	whole, wholeErr := wire.CompileBytes(data)

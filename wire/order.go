@@ -129,7 +129,7 @@ func only[ID ~int32](ids []ID) ID {
 	return ids[0]
 }
 
-// ordered sorts things, each named once, and tells ties, pairs, and whether there is an order at all.
+// ordered sorts items, each named once, and returns ties, pairs, and whether there is an order at all.
 func ordered[ID ~int32](
 	s *Session, q *apportionv1.OrderStep, ids []ID, kind string, name func(ID) string, compare func(l, r ID) engine.Comparison,
 ) (*apportionv1.OrderAnswer, error) {

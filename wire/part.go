@@ -16,7 +16,7 @@ import (
 const (
 	// partTasks is the minimum number of tasks in a part: about a millisecond of reading.
 	partTasks = 8 << 10
-	// partChanged is that of a change, whose tasks are also looked for in the base. Waking another processor costs more than a smaller
+	// partChanged is the size for a change, whose tasks are also looked up in the base. Waking another processor costs more than a smaller
 	// part saves.
 	partChanged = 2 << 10
 	// partBytes is how many bytes are worth a part: about those of partChanged tasks. To note where one begins while all is counted costs

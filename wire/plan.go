@@ -10,7 +10,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// plannedTask is what a plan takes for each task that it may place or evict, beside what moving it takes, plannedNode for each node.
+// plannedTask is the memory of a plan for each task that it may place or evict, beside the memory for moving it; plannedNode is the memory
+// for each node.
 const plannedTask, plannedNode = 256, 512
 
 var planQuestion = question[*apportionv1.PlanStep]{

@@ -236,7 +236,7 @@ func shuffled(snapshot *apportionv1.Snapshot, seed uint64) *apportionv1.Snapshot
 	return out
 }
 
-// told returns the answers of a session by names alone, so that two orders of one cluster can be compared.
+// told returns the answers of a session by names only, so that two orders of one cluster can be compared.
 func told(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) map[string]any {
 	s := opened(t, snapshot, policy)
 	out := map[string]any{}

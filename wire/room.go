@@ -57,7 +57,7 @@ func (r *Room) emptyShares() {
 	r.amounts.empty()
 }
 
-// mostKept is the maximum number of values of a kind in an empty Room, and mostBytes that of encoded bytes.
+// mostKept is the maximum number of values of a kind in an empty Room, and mostBytes the maximum number of encoded bytes.
 const mostKept, mostBytes = 4096, 1 << 20
 
 // chunk hands out pieces of memory, each once until it is emptied.

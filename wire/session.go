@@ -30,7 +30,7 @@ type Options struct {
 	Limits Limits
 	// UndoBytes limits, by an estimate, the memory for rollbacks.
 	UndoBytes int64
-	// PolicyDigest is that of the policy, if it is known.
+	// PolicyDigest is the digest of the policy, if it is known.
 	PolicyDigest string
 }
 

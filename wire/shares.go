@@ -273,7 +273,7 @@ func (s *Session) tree(plugin *apportionv1.PluginShares, sharer policy.TreeShare
 	return nil
 }
 
-// standings tells the whole policy's view of queues.
+// standings returns the whole policy's view of queues.
 func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportionv1.QueueStanding, error) {
 	if err := s.out.room(len(queues), "queues"); err != nil {
 		return nil, err

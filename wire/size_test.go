@@ -22,8 +22,8 @@ func heap() int64 {
 	return int64(memory.HeapAlloc)
 }
 
-// An estimate decides what a cache holds: that of a model differs by less than a half from what it takes, and a session, whose plugins keep
-// more or less of each queue, takes a third of its estimate at least and all of it at most.
+// An estimate decides how much a cache holds. The estimate of a model differs by less than a half from its memory; a session, whose plugins
+// keep more or less for each queue, takes between a third and all of its estimate.
 func TestTheEstimatesOfMemoryAreNearTheTruth(t *testing.T) {
 	raced.Skip(t)
 	rules := parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } plugins { drf {} } } tiers { plugins { proportion {} } plugins { capacity {} } }`)

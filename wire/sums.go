@@ -172,13 +172,13 @@ func (d *Decoder) requestOf(data []byte) int32 {
 	if !d.request.fill(amountFields, data) {
 		return -1
 	}
-	// c.one is that of the job, which is closed later.
+	// c.one belongs to the job, which is closed later.
 	id := d.c.b.RequestID(d.c.two.of(&d.request.m))
 	d.requests.keep(at, data, id)
 	return id
 }
 
-// sumDetail returns the gate of a task and its request, which is that of its group if it has none of its own; -1: something is wrong.
+// sumDetail returns the gate of a task and its request, which is its group's if it has none of its own; -1: the task is faulty.
 func (d *Decoder) sumDetail(data []byte, request int32) (model.Gate, int32) {
 	const faulty = -1
 	gate, own := apportionv1.TaskGate(0), false

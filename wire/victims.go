@@ -228,7 +228,7 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 	return answer, s.out.check("candidates")
 }
 
-// plan tells what a plugin that makes plans decided; nil if no such plugin did.
+// plan returns the decision of a plugin that makes plans; nil if there is none.
 func (s *Session) plan(p *policy.Plan) *apportionv1.ReclaimPlan {
 	if p == nil {
 		return nil

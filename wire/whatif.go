@@ -84,8 +84,7 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 	}}}, nil
 }
 
-// changeSnapshot goes on from what a change makes of the state reached. The message is read as one that comes encoded is: there is one
-// meaning.
+// changeSnapshot continues on the present state after a change. The message is read like an encoded one, so that it has one meaning.
 func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer, error) {
 	data, err := proto.Marshal(q.GetChange())
 	if err != nil {
@@ -129,7 +128,7 @@ func within(err error, prefix string) error {
 	return prefixed(violations, prefix)
 }
 
-// changed tells where what a change has set is.
+// changed returns the positions of the objects that a change has set.
 func (s *Session) changed(before *policy.View, c *apportionv1.Change) *apportionv1.Answer {
 	v := s.engine.View()
 	answer := &apportionv1.ChangeAnswer{FirstTask: uint32(before.Tasks.Len())}

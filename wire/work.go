@@ -7,7 +7,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// ofWork returns the fault of a question that costs more than it may, if that is what an error says.
+// ofWork returns the fault of a question that exceeds its bound of work, if an error reports that.
 func ofWork(err error) *Fault {
 	e, ok := errors.AsType[*policy.WorkError](err)
 	if !ok {

@@ -91,8 +91,8 @@ func TestTheDefaultConfigurationAdmitsAsManyJobsAsVolcano(t *testing.T) {
 	}
 }
 
-// TestAJobThatVolcanoAdmitsIsBookedOnce compares votes with a sum: each job is admitted by the vote, or by Volcano alone, and Volcano 1.16
-// tells which jobs are admitted, Volcano 1.15 does not.
+// TestAJobThatVolcanoAdmitsIsBookedOnce compares votes with a sum: each job is admitted by the vote, or by Volcano alone, and only Volcano
+// 1.16 reports which jobs it has admitted.
 func TestAJobThatVolcanoAdmitsIsBookedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := waiting{

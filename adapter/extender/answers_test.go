@@ -35,7 +35,7 @@ type recordedCase struct {
 		Reclaims       []any       `json:"reclaims"`
 		Preempts       []any       `json:"preempts"`
 		Enqueue        []admission `json:"enqueue"`
-		// Nodes are what plugins say by themselves, by task and node.
+		// Nodes holds the answers of single plugins, by task and node.
 		Nodes       map[string]map[string]map[string]any `json:"nodes"`
 		AfterEvents struct {
 			Verdicts verdicts `json:"verdicts"`
@@ -153,7 +153,7 @@ func (a *asking) events() {
 	}
 }
 
-// nodes asks where tasks fit and how well, where the recording tells it of one plugin that takes part.
+// nodes asks where tasks fit and how well, if the recording has this for a plugin of the policy.
 func (a *asking) nodes() {
 	a.t.Helper()
 	for task, nodes := range a.Expect.Nodes {

@@ -97,7 +97,7 @@ func BenchmarkQuestion(b *testing.B) {
 	bridge.requireNoAbstention()
 }
 
-// BenchmarkMemory reports what a push of 10,000 pods costs the service in memory: what it keeps, and what it allocates on the way, all told.
+// BenchmarkMemory reports what a push of 10,000 pods costs the service in memory: what it keeps, and the sum of what it allocates.
 func BenchmarkMemory(b *testing.B) {
 	shape := extendertest.Shape{Pods: 10_000}
 	body := extendertest.Push(shape)

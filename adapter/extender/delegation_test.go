@@ -26,8 +26,8 @@ func delegate(tb testing.TB, conf string) (*delegation.Forms, error) {
 }
 
 // TestTheDelegatingFormLeavesRecordedDecisionsAsTheyWere plays what stock Volcano sent to a bridge whose policy is the original, and to one
-// that stands for the plugins which are left in the delegating form. What is delegated the former decides as Volcano's own plugins did, and
-// the latter has no opinion on, so that its answer is what Volcano's walk comes to; what is kept the latter decides as before.
+// that stands for the plugins which are left in the delegating form. The former makes the delegated decisions as Volcano's plugins did. The
+// latter abstains from them, so that Volcano's walk decides, and makes the other decisions as before.
 func TestTheDelegatingFormLeavesRecordedDecisionsAsTheyWere(t *testing.T) {
 	for file, verbs := range map[string][]string{
 		"proportion-1024.json.gz":            {"queueOverused", "jobEnqueueable", "reclaimable"},

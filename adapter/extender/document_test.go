@@ -13,7 +13,7 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 )
 
-// TestTheDocumentedConfigurationsAreWhatTheySay reads what docs/volcano.md tells people to configure.
+// TestTheDocumentedConfigurationsAreWhatTheySay reads the configurations in docs/volcano.md.
 func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 	page, err := os.ReadFile("../../docs/volcano.md")
 	require.NoError(t, err)

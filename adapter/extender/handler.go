@@ -25,7 +25,8 @@ type Handler struct {
 	schedulers map[string]*scheduler
 	metrics    *metrics
 	tracer     trace.Tracer
-	// room bounds the questions that are decided at a time, kept the memory of their bodies, and bodies that of those that are read whole.
+	// room bounds the questions that are decided at the same time, kept bounds the memory of their bodies, and bodies the memory of bodies
+	// that are read as a whole.
 	room         chan struct{}
 	kept, bodies allowance
 }

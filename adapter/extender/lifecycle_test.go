@@ -376,7 +376,7 @@ func TestMoreThanMayBeUnderWayIsLeftToVolcano(t *testing.T) {
 	counts := b.counts("apportion_extender_abstentions_total")
 	require.Equal(t, 3.0, counts["busy queueOverused "]+counts["building queueOverused "], counts)
 	require.Positive(t, counts["busy queueOverused "], counts)
-	// Where a session begins and ends is heard all the same.
+	// The beginning and the end of a session are noticed nevertheless.
 	b.asked("onSessionClose", []byte("{}"))
 	require.False(t, b.overused())
 	require.Equal(t, 1.0, b.counts("apportion_extender_abstentions_total")["no_snapshot queueOverused "])

@@ -26,7 +26,7 @@ type SessionObserver interface {
 
 // Opening describes a session that begins. It must not be modified.
 type Opening struct {
-	// Path is that of the scheduler, User who sent the push; "" if users are not configured.
+	// Path is the scheduler's path. User sent the push; it is "" if users are not configured.
 	Path, User string
 	// Policy is the policy of the session, as it was when the session began.
 	PolicyName string
@@ -56,7 +56,7 @@ type Question struct {
 	Took  time.Duration
 }
 
-// record is what one session reports to its observer. It is guarded by the session's lock. A nil *record does nothing.
+// record is the report of one session to its observer. It is guarded by the session's lock. A nil *record does nothing.
 type record struct {
 	to   SessionObserver
 	wire *wire.Session

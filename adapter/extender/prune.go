@@ -8,7 +8,7 @@ import (
 
 // shape selects parts of a JSON text. A nil *shape selects nothing.
 type shape struct {
-	// members are the shapes of named members; each is that of all other members, and of the elements of a list.
+	// members are the shapes of named members; each is the shape of all other members, and of the elements of a list.
 	members map[string]*shape
 	each    *shape
 	// small says that the value must not exceed maxValue, which also holds for every value that is selected whole.

@@ -166,7 +166,8 @@ func TestTheEndOfAValueIsFoundHoweverItIsCut(t *testing.T) {
 	})
 }
 
-// TestABackslashAtTheEndOfABlockEscapesWhatFollowsInTheNextPart is what blocks and parts that end at the same byte once got wrong.
+// TestABackslashAtTheEndOfABlockEscapesWhatFollowsInTheNextPart tests blocks and parts that end at the same byte, where an earlier version
+// was wrong.
 func TestABackslashAtTheEndOfABlockEscapesWhatFollowsInTheNextPart(t *testing.T) {
 	for size := range 4 * blockBytes {
 		text := `{"` + strings.Repeat("x", size) + `\"]}"}`

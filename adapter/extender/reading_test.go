@@ -18,7 +18,7 @@ import (
 	"github.com/apportion/apportion/adapter/extender/extendertest"
 )
 
-// plainTask, plainNode and plainQuestion are what Go's decoder, which holds all of it, makes of a question.
+// plainTask, plainNode and plainQuestion are a question as Go's decoder reads it, which holds all of it in memory.
 type plainTask struct {
 	UID      string `json:"UID"`
 	NodeName string `json:"NodeName"`
@@ -145,7 +145,7 @@ func TestRecordedRequestsAreReadAlikeInPiecesOfAnySize(t *testing.T) {
 		for i, e := range r.Exchanges {
 			var sent bytes.Buffer
 			require.NoError(t, json.Compact(&sent, e.Request.Body))
-			// All sizes in turn: each one for every request takes longer than it tells.
+			// The sizes take turns: trying all of them on every request takes long and finds no more.
 			for k, body := range [][]byte{sent.Bytes(), e.Request.Body} {
 				size := sizes[(i+k*5)%len(sizes)]
 				if e.Verb != onSessionOpen {

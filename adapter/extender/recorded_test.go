@@ -151,7 +151,7 @@ func named(tb testing.TB, victim json.RawMessage) string {
 	return task.Namespace + "/" + task.Name
 }
 
-// session is what Volcano makes of an answer if the extender is the only plugin: what the recording calls the session's result.
+// session is Volcano's decision after an answer if the extender is the only plugin. The recording calls it the session's result.
 func (r reply) session(tb testing.TB, verb string) any {
 	tb.Helper()
 	switch verb {

@@ -47,7 +47,7 @@ func unitOf(name string) unit {
 	return dropped
 }
 
-// amountOf is the float64 that Volcano accounts with. The rounding is that of each single quantity.
+// amountOf is the float64 that Volcano accounts with. Each quantity is rounded by itself.
 func amountOf(q *resource.Quantity, u unit) float64 {
 	if u == whole {
 		return float64(q.Value())

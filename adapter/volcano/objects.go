@@ -31,7 +31,7 @@ type Object struct {
 // content holds the fields of an object. Equal objects share it.
 type content struct {
 	kind Kind
-	// key is that of the object within its kind, by which API servers order lists.
+	// key identifies the object within its kind. API servers order lists by it.
 	key string
 	// sum is a hash of the fields that are read.
 	sum uint64
@@ -46,9 +46,8 @@ type content struct {
 	fault *Faulty
 }
 
-// Objects holds the objects of a cluster, and returns a snapshot of them at any time, equal to that of ReadManifests for the same objects
-// with LeaveOutFaulty.
-// It is safe for concurrent use.
+// Objects holds the objects of a cluster, and returns a snapshot of them at any time, equal to the result of ReadManifests for the same
+// objects with LeaveOutFaulty. It is safe for concurrent use.
 type Objects struct {
 	mutex sync.Mutex
 	seed  maphash.Seed

@@ -15,12 +15,12 @@ type Page struct {
 	Count int
 	// Continue asks the server for the next page; empty: this is the last one.
 	Continue string
-	// ResourceVersion is that of the list.
+	// ResourceVersion is the version of the list.
 	ResourceVersion string
 }
 
-// ReadPage reads one page of a list in JSON. Objects without a kind, as in lists of built-in kinds, have that of the list. ReadPage does
-// not retain data.
+// ReadPage reads one page of a list in JSON. Objects without a kind, as in lists of built-in kinds, have the kind of the list's items.
+// ReadPage does not retain data.
 func ReadPage(name string, data []byte) (*Page, error) {
 	list, objects, err := readItems(name, data, objectShape)
 	if err != nil {

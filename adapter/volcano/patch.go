@@ -56,8 +56,8 @@ func (p *patches) set(of target, value any, path ...string) {
 	at[path[len(path)-1]] = value
 }
 
-// Patches returns the changes of objects that make a remedy of a job of a snapshot. cluster is what the snapshot was read from; nil: it is
-// not known, nor then what keeps tasks from nodes. What no object of the cluster stands for, as nodes that are added, has no patch.
+// Patches returns the changes of objects that make a remedy of a job of a snapshot. cluster is the source of the snapshot. If it is nil,
+// the reasons why tasks may not run on nodes are not known. Changes without an object in the cluster, such as added nodes, have no patch.
 func Patches(snapshot *lookup.Snapshot, names wording.Names, cluster *Cluster, job uint32, r *apportionv1.Remedy) []Patch {
 	if int(job) >= len(snapshot.GetJobs()) {
 		return nil

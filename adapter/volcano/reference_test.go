@@ -19,7 +19,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// referenceDirectory holds what Volcano itself answered; its README.md tells the form.
+// referenceDirectory holds recorded answers of Volcano; its README.md describes the form.
 const referenceDirectory = "../../testdata/reference"
 
 // referenceCase is the part of a recorded case that says how Volcano read its input.
@@ -236,7 +236,7 @@ func total(s *apportionv1.Snapshot) vector {
 	return sum
 }
 
-// requestOf is what a task asks for, its group's request or its own.
+// requestOf returns the request of a task: its own, or else its group's.
 func requestOf(group *apportionv1.TaskGroup, task *apportionv1.Task) *apportionv1.Resource {
 	if own := task.GetDetail().GetRequest(); own != nil {
 		return own
@@ -340,7 +340,7 @@ func requireNodes(t *testing.T, want map[string]referenceNode, s *apportionv1.Sn
 	require.Equal(t, want, read)
 }
 
-// requireQueues compares weights and guarantees, where Volcano tells them as it read them: not of trees, whose root it overwrites.
+// requireQueues compares weights and guarantees with those that Volcano read. It skips trees, because Volcano overwrites the root.
 func requireQueues(t *testing.T, c *referenceCase, s *apportionv1.Snapshot) {
 	t.Helper()
 	if c.Expect.HierarchyReady != nil {

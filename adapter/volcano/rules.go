@@ -19,8 +19,8 @@ const (
 	NodeGroupKey = nodeGroupLabel
 )
 
-// Amount is what Volcano accounts for a quantity of a resource; accounted is false for names that it drops. A quantity that does not fit
-// int64 gives the same result as in Volcano.
+// Amount returns the amount that Volcano accounts for a quantity of a resource; accounted is false for names that it drops. A quantity that
+// does not fit int64 gives the same result as in Volcano.
 func Amount(name, quantity string) (amount float64, accounted bool, err error) {
 	u := unitOf(name)
 	if u == dropped {

@@ -24,7 +24,7 @@ var (
 	// leaf is a scalar, or a map or list of scalars.
 	leaf = &shape{rest: &shape{}}
 
-	// deepShape is that of a value of any depth.
+	// deepShape is the shape of a value of any depth.
 	deepShape = func() *shape {
 		s := &shape{}
 		s.rest = s

@@ -22,7 +22,7 @@ type attack struct {
 	measure     func(ctx context.Context, t target) (finding, error)
 }
 
-// target is what is attacked, and how much.
+// target is the server under attack, and the scale of the attack.
 type target struct {
 	binary string
 	// scale is the part of the calls, streams, connections and rounds of an attack that are made.
@@ -30,7 +30,7 @@ type target struct {
 	raceTime time.Duration
 }
 
-// finding is what an attack led to.
+// finding is the result of an attack.
 type finding struct {
 	measured string
 	held     bool

@@ -72,7 +72,7 @@ func runCases(ctx context.Context, s settings) error {
 	return errors.Join(faults...)
 }
 
-// report is what is read of a report of ghz.
+// report holds the parts of ghz's report that are used.
 type report struct {
 	Count        int            `json:"count"`
 	Rate         float64        `json:"rps"`

@@ -84,7 +84,7 @@ func (s *extending) run(ctx context.Context, push, question []byte, load int) (e
 	return nil
 }
 
-// schedulerConf is what is decided by.
+// schedulerConf is the configuration whose plugins decide.
 const schedulerConf = `tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]},
   {plugins: [{name: drf}, {name: proportion}]}]`
 

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// modes are what the program does, by its first argument. The last two are processes that others start.
+// modes are the functions of the program, by its first argument. The last two are processes that others start.
 var modes = map[string]func(context.Context, *flag.FlagSet, []string) error{
 	"cases": cases, "overload": overload, "fairness": fairness, "attacks": attacksOn, "extender": pushes,
 	"-serve": func(_ context.Context, _ *flag.FlagSet, args []string) error { return peer.Run(args[0]) },

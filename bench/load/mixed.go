@@ -35,7 +35,7 @@ import (
 type mixture struct {
 	directory, configuration string
 	server                   *replica.Replica
-	// http and extender are addresses; operator and team are tokens, team that of a caller that owns some queues.
+	// http and extender are addresses; operator and team are tokens. The caller with the token team owns some queues.
 	http, extender, operator, team string
 	teamHash, operatorHash, api    string
 
@@ -116,7 +116,7 @@ limit: {snapshot_bytes: 64MiB, session_idle: 5s}
 	return os.Rename(next, m.configuration)
 }
 
-// snapshotName is that of the followed cluster, house a policy by name.
+// snapshotName is the name of the followed cluster's snapshot, house the name of a policy.
 const (
 	snapshotName = "cluster"
 	house        = "house"

@@ -25,7 +25,7 @@ import (
 type pressure struct {
 	jobs, rounds       int
 	duration, deadline time.Duration
-	// factors of the sustainable rate, the last of which is what counts.
+	// factors of the sustainable rate. The result at the last one decides.
 	factors []float64
 	// conns are used in turn; payload is the request, encoded once: the generator must not be what is overloaded.
 	conns   []*grpc.ClientConn

@@ -64,7 +64,7 @@ func unreadAnswers(ctx context.Context, server string, scale float64) (string, e
 		tried, proto.Size(request), proto.Size(answer)>>20, counts(codes)), nil
 }
 
-// askUnread makes a call and reads no more than the headers of its answer. An error is that of a call that was refused.
+// askUnread makes a call and reads only the headers of its answer. It returns the error of a refused call.
 func askUnread(ctx context.Context, conn *grpc.ClientConn, request proto.Message) error {
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName)
 	if err != nil {
@@ -110,7 +110,7 @@ func watches(ctx context.Context, server string, scale float64) (string, error) 
 	return fmt.Sprintf("%d watches: %s", tried, counts(codes)), nil
 }
 
-// counts tells how many calls had which code.
+// counts returns the number of calls by code, as text.
 func counts(of map[string]int) string {
 	var texts []string
 	for _, code := range slices.Sorted(maps.Keys(of)) {

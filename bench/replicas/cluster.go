@@ -29,7 +29,7 @@ type cluster struct {
 	directory string
 }
 
-// leave tells the first server to end, and does not wait for it.
+// leave asks the first server to stop, and does not wait for it.
 func (c *cluster) leave() error {
 	c.left = true
 	return c.replicas[0].Leave()

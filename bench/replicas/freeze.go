@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// frozenDeadline is that of each question while a replica is stopped; recovery is the time after which the throughput is measured
-	// again, and thawed the time that the replica has to work again.
+	// frozenDeadline is the deadline of each question while a replica is stopped; recovery is the time after which the throughput is
+	// measured again, and thawed the time that the replica has to work again.
 	frozenDeadline = 3 * time.Second
 	recovery       = 5 * time.Second
 	thawed         = 3 * time.Second

@@ -69,7 +69,7 @@ func (c *changing) sent(shares *apportionv1.SharesStep) func(context.Context) er
 	}
 }
 
-// carried asks about what a change makes of the snapshot, and has nothing held.
+// carried asks about the changed snapshot without a held one.
 func (c *changing) carried(shares *apportionv1.SharesStep) func(context.Context) error {
 	return func(ctx context.Context) error {
 		rest, err := proto.Marshal(&apportionv1.Input{

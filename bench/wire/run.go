@@ -196,7 +196,7 @@ func table(title string, byRate bool, results []*result) error {
 // pause is the time that a refused client waits.
 const pause = 5 * time.Millisecond
 
-// sequential repeats an operation until time is up, three times at least. The latency of a call is that of the attempt that succeeded.
+// sequential repeats an operation until time is up, three times at least. The latency of a call is the time of the attempt that succeeded.
 func sequential(operation func(context.Context) error) func(context.Context, time.Duration) (block, error) {
 	return func(ctx context.Context, limit time.Duration) (block, error) {
 		var b block

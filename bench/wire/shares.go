@@ -17,8 +17,8 @@ import (
 	"github.com/apportion/apportion/internal/generate"
 )
 
-// floorBytes is what the floor of the shares call carries up, whatever our own encoding weighs: the smallest shape with uids that was
-// measured before this contract was written.
+// floorBytes is the size of the request that the floor of the shares call sends. It does not depend on our encoding: it is the smallest
+// encoding with uids that was measured before this contract was written.
 const floorBytes = 6_645_763
 
 const evaluateShares = apportionv1.ApportionService_EvaluateShares_FullMethodName

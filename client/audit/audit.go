@@ -59,8 +59,8 @@ type Breach struct {
 // Report is the result of Find.
 type Report struct {
 	Breaches []Breach `json:"breaches,omitempty"`
-	// Held is what each queue holds in the end, by queue and dimension, in units of the dimension: when nothing may start or evict any
-	// more, or a state repeats. Nil if this was not simulated.
+	// Held is the amount that each queue holds in the end, by queue and dimension, in units of the dimension: when nothing may start or
+	// evict any more, or a state repeats. Nil if this was not simulated.
 	Held map[string]map[string]float64 `json:"held,omitempty"`
 	// Evictions counts the evicted tasks.
 	Evictions int `json:"evictions,omitempty"`
@@ -158,7 +158,7 @@ type auditor struct {
 	snapshot *lookup.Snapshot
 	names    text.Names
 	limits   Limits
-	// answer and nodes are what was asked for at the beginning, total is the cluster's.
+	// answer and nodes are the answers at the beginning, total is the cluster's total.
 	answer *apportionv1.SharesAnswer
 	nodes  []*apportionv1.InspectedNode
 	total  []float64

@@ -45,7 +45,7 @@ func (s *state) settled() bool {
 // triesPerMove bounds how often victims are sought, for each move that may be made.
 const triesPerMove = 4
 
-// circle tells of plans that lead back to where they began.
+// circle reports plans that lead back to the state in which they began.
 func (s *state) circle(plans []plan) {
 	var parts []string
 	victims := 0
@@ -209,8 +209,8 @@ func (s *state) one(task uint32) (bool, error) {
 	return false, nil
 }
 
-// guarantees finds queues that wait for a part of their guarantee although tasks run that the policy protects and that are above that of
-// their own queue: one block for each queue.
+// guarantees finds queues that wait for a part of their guarantee although tasks run that the policy protects and that exceed the guarantee
+// of their own queue. It reports one block for each queue.
 func (s *state) guarantees() error {
 	blocks, err := s.waiting()
 	if err != nil || s.report.Partial != "" {

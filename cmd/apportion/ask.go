@@ -228,7 +228,7 @@ func (q *question) simulate(ctx context.Context, steps ...*apportionv1.Step) (*c
 	return simulation, nil
 }
 
-// jobNamed returns a job by its name or that of one of its pods, and its identifier in the contract.
+// jobNamed returns a job by its name or by the name of one of its pods, and its identifier in the contract.
 func (q *question) jobNamed(name string) (index uint32, job *apportionv1.Job, id string, err error) {
 	if index, err = q.snapshot.JobOrTask(name); err != nil {
 		return 0, nil, "", err

@@ -65,7 +65,7 @@ func causes(t *testing.T) map[string]*cause {
 	return all
 }
 
-// agrees asks the Explain call about the cause, and then the question by itself whose answer must be the same as that of the check.
+// agrees asks the Explain call about the cause, and then the question of the check, whose answer must be the same.
 func (c *cause) agrees(t *testing.T) {
 	t.Helper()
 	var flags inputFlags

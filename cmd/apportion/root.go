@@ -70,7 +70,7 @@ func isPlugin(path string) bool {
 	return strings.TrimSuffix(filepath.Base(path), ".exe") == pluginName
 }
 
-// becomePlugin changes the command line to that of kubectl's plugin: commands read the live cluster unless files are named.
+// becomePlugin changes the command line to the form of a kubectl plugin: commands read the live cluster unless files are named.
 func becomePlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl apportion"}
 	askLive(root)

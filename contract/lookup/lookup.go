@@ -152,7 +152,7 @@ func (s *Snapshot) Has(kind, name string) bool {
 // Job finds a job by uid, namespace/name, or name alone if no other job has it.
 func (s *Snapshot) Job(name string) (uint32, error) { return find("job", s.jobs, name) }
 
-// LeftOut reports whether a name, namespace/name or name alone, is that of a job or a pod that the scheduler does not consider.
+// LeftOut reports whether a job or a pod that the scheduler does not consider has a name, given as namespace/name or as the name alone.
 func (s *Snapshot) LeftOut(name string) bool {
 	return slices.ContainsFunc(s.GetLeftOut(), func(l *apportionv1.LeftOut) bool {
 		return name == full(l.GetNamespace(), l.GetName()) || name == l.GetName()

@@ -206,9 +206,9 @@ func tightest(list []excess, i int) (left float64, first bool) {
 // excess is by how much a queue exceeds a bound of a dimension.
 type excess struct {
 	dimension uint32
-	// queue is that of the bound, -1 for one of the whole cluster.
+	// queue is the queue of the bound, -1 for a bound of the whole cluster.
 	queue int64
-	// over is what is too much, left what the job may ask for.
+	// over is the excess, left the amount that the job may request.
 	over, left float64
 	// giving says that the job could have what it asks for if others gave back, limited that the bound is above zero.
 	giving, limited, overcommit bool
@@ -279,7 +279,7 @@ func bare(f *apportionv1.Finding) string {
 	return f.GetText()
 }
 
-// Named is what is said about the jobs that were named, a line for each.
+// Named is the text about the jobs that were named, a line for each.
 func Named(a *apportionv1.ExplainAnswer) string {
 	var lines []string
 	for _, e := range a.GetJobs() {

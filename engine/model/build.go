@@ -341,8 +341,8 @@ func (m *Model) sumNodes() {
 	}
 }
 
-// rebook computes the account of a job from the statuses of all its tasks. The result equals that of a model built with these statuses, bit
-// for bit; moving tasks one by one leaves rounding errors and dimensions.
+// rebook computes the account of a job from the statuses of all its tasks. The result equals the account in a model built with these
+// statuses, bit for bit. Moving tasks one by one would leave rounding errors and dimensions behind.
 func (m *Model) rebook(a *Account, job *Job) {
 	for t := job.FirstTask; t < job.EndTask; t++ {
 		task := m.Tasks.At(t)

@@ -209,7 +209,7 @@ type Detail struct {
 	// ScheduleTime and Cooldown are in nanoseconds and valid only if their flags are set.
 	ScheduleTime, Cooldown       int64
 	HasScheduleTime, HasCooldown bool
-	// NodeSet replaces that of the group unless it is AllNodes.
+	// NodeSet replaces the group's node set unless it is AllNodes.
 	NodeSet NodeSetID
 	// Unjudged are placement constraints in addition to those of the group.
 	Unjudged Constraints

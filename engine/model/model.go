@@ -28,7 +28,7 @@ type Model struct {
 	Tasks   List[TaskID, Task]
 	// Details are the rarely used properties to which Task.Detail refers.
 	Details List[int32, Detail]
-	// Requests are the distinct requests as built, each with cpu and memory present; Requests[0] is that of a best-effort task.
+	// Requests are the distinct requests as built, each with cpu and memory present; Requests[0] is the request of a best-effort task.
 	Requests []resource.Row
 	// Memory is nil if the snapshot has none; usage, budgets and owners are then ignored.
 	Memory *Memory

@@ -52,8 +52,8 @@ type Plan struct {
 	Nodes []model.NodeID
 	// Line is the line under which the plan was made: 0, guarantee; 1, fair share; 2, entitlement.
 	Line int
-	// Potential returns by how much the plan lowers the potential of the claimant and raises that of the victims, line by line; nil without
-	// a plan.
+	// Potential returns by how much the plan lowers the potential of the claimant and raises the potential of the victims, line by line;
+	// nil without a plan.
 	Potential func() (fall, rise [3]*big.Rat)
 }
 

@@ -34,8 +34,7 @@ type QueueOrderer interface {
 
 // QueueRanker is a QueueOrderer that keeps queues sorted.
 type QueueRanker interface {
-	// RankQueues sorts distinct queues as CompareQueues does, if that tells any two of them apart; else it returns false and changes
-	// nothing.
+	// RankQueues sorts distinct queues as CompareQueues does if no two of them compare equal; else it returns false and changes nothing.
 	RankQueues(queues []model.QueueID) bool
 }
 
@@ -68,8 +67,8 @@ func (k QueueKey) Compare(other QueueKey) int {
 // QueuePlacer is a QueueOrderer that can tell the order of many queues by numbers, which takes one call instead of one for each comparison.
 // Other than a QueueKey, the number of a queue depends on the queues that it is compared with.
 type QueuePlacer interface {
-	// PlaceQueues sets places[i] to that of queues[i]: CompareQueues of two of these queues is the comparison of their places. It returns
-	// false if there are no such places.
+	// PlaceQueues sets places[i] to the place of queues[i]: CompareQueues of two of these queues is the comparison of their places. It
+	// returns false if there are no such places.
 	PlaceQueues(queues []model.QueueID, places []QueuePlace) bool
 }
 
@@ -78,7 +77,8 @@ type QueuePlace struct{ High, Low uint64 }
 
 // VictimQueuePlacer is a VictimQueueOrderer that can tell the order of many queues by numbers.
 type VictimQueuePlacer interface {
-	// PlaceVictimQueues sets places[i] to that of queues[i]: CompareVictimQueues of two of these queues is the comparison of their places.
+	// PlaceVictimQueues sets places[i] to the place of queues[i]: CompareVictimQueues of two of these queues is the comparison of their
+	// places.
 	PlaceVictimQueues(queues []model.QueueID, claimant model.QueueID, places []uint32)
 }
 

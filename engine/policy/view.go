@@ -16,7 +16,8 @@ type View struct {
 	SortVictims func(claimant model.TaskID, candidates []model.TaskID)
 	// Stop, if not nil, reports that the answer is no longer needed; loops call it at intervals.
 	Stop func() bool
-	// Work, if not nil, is what may still be spent; whatever costs more than an amount for each queue, job and task spends it.
+	// Work, if not nil, is the work that may still be spent. A computation that costs more than a constant for each queue, job and task
+	// spends it.
 	Work *Work
 
 	// The following are nil until something differs from the model. accounts are those of jobs of which a task changed, and nil for all
@@ -240,10 +241,10 @@ func (v *View) accountToChange(j model.JobID) *model.Account {
 // Moved returns of how many jobs the view keeps accounts of its own, because a task changed.
 func (v *View) Moved() int { return len(v.moved) }
 
-// Changed returns a view of the model that a change makes of this view's state, which stays as it is. feed says what changes; its faults
-// are an *model.Error.
+// Changed returns a view of the model that a change makes of this view's state, which stays as it is. feed makes the change; its faults are
+// a *model.Error.
 //
-// Sums are those of a model that was built in that state: moving tasks one by one leaves rounding errors and dimensions behind.
+// Sums equal those of a model that was built in that state: moving tasks one by one would leave rounding errors and dimensions behind.
 func (v *View) Changed(dimensions []string, feed func(*model.ChangeBuilder) error) (*View, error) {
 	reached, err := v.reached()
 	if err != nil {

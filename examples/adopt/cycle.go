@@ -86,7 +86,7 @@ func (d *desk) start(ctx context.Context, job *Job) (why string, err error) {
 	return why, firstOf(err, undone)
 }
 
-// place asks whether the queue of a pod may use that much more, and where the pod fits best; then tells that it is there.
+// place asks whether the queue of a pod may use that much more, and where the pod fits best; then it reports the placement.
 func (d *desk) place(ctx context.Context, pod string) (node int, why string, err error) {
 	task := &apportionv1.Tasks{Uid: []string{pod}}
 	answers, err := d.ask(ctx,

@@ -7,7 +7,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Describe tells the cluster as it is now. A team is a queue whose weight is its quota.
+// Describe returns the present state of the cluster as a snapshot. A team is a queue whose weight is its quota.
 func (c *Cluster) Describe() (*apportionv1.Snapshot, error) {
 	snapshot := client.NewSnapshot()
 	for _, node := range c.Nodes {

@@ -138,7 +138,7 @@ void Session::restore() {
 
 v1::RunSessionResponse Session::exchange(const v1::RunSessionRequest& request) {
   v1::RunSessionResponse response;
-  // If writing fails, the stream has ended; its status tells why.
+  // If writing fails, the stream has ended; its status has the reason.
   for (bool heard = stream_->Write(request) && stream_->Read(&response); heard; heard = stream_->Read(&response)) {
     if (!response.has_going_away()) return response;
     going_away_ = true;

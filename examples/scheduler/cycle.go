@@ -13,7 +13,7 @@ import (
 type Eviction struct {
 	At    int64
 	Queue string
-	// Within tells a preemption by a job of the same queue from a reclaim by another queue.
+	// Within is true for a preemption by a job of the same queue, false for a reclaim by another queue.
 	Within bool
 	// LostSeconds is the time of work that an evicted task has to repeat, on GPUs each.
 	LostSeconds, GPUs int64

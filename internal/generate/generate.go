@@ -64,7 +64,8 @@ func (s Shape) completed() Shape {
 type cluster struct {
 	shape Shape
 	out   *apportionv1.Snapshot
-	// left is what each node has left, total the sum of what all offer, and largest the largest request that still fits well anywhere.
+	// left is the idle amount of each node, total the sum of the allocatable amounts, and largest the largest request that still fits well
+	// anywhere.
 	left    []vector
 	total   vector
 	largest vector

@@ -172,8 +172,8 @@ func shown(d int) int {
 	}
 }
 
-// path returns a leaf's place in the tree of hierarchical DRF: that of the queues, or without one a tree of teams. An inner node has the
-// same weight in all paths.
+// path returns a leaf's place in the tree of hierarchical DRF: the tree of the queues, or if there is none a tree of teams. An inner node
+// has the same weight in all paths.
 func (c *cluster) path(parents []int, leaf int) *apportionv1.FairShareHierarchy {
 	names, weights := []string{c.out.Queues[leaf].Name}, []string{nodeWeight(leaf)}
 	if c.shape.Depth == 0 {

@@ -12,7 +12,7 @@ type Bookings struct {
 	identity string
 
 	mutex sync.Mutex
-	// spare is what is left of the free bytes, booked what the call holds of the budget.
+	// spare is the rest of the free bytes, booked the bytes of the budget that the call holds.
 	spare, booked int64
 	closed        bool
 }

@@ -202,7 +202,7 @@ func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
 	return nil, err
 }
 
-// turn is that of work which was admitted at a time.
+// turn is the turn of work that was admitted together.
 func (c *Controller) turn(w *waiter, now time.Time) *Turn {
 	t := &Turn{c: c, w: w, resumed: now, breathed: now, slice: slice}
 	if c.small(w) {

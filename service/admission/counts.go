@@ -9,7 +9,7 @@ type Counts struct {
 	all   int
 }
 
-// Add adds n, which may be negative, to the count of an identity, and returns the new count and that of all identities.
+// Add adds n, which may be negative, to the count of an identity, and returns its new count and the count of all identities.
 func (c *Counts) Add(identity string, n int) (mine, all int) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

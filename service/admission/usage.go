@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// usage is the part of the slots that is taken: a mean in which what is older weighs less. The zero value is that of free slots.
+// usage is the part of the slots that is taken, as a mean in which older values weigh less. The zero value stands for free slots.
 type usage struct {
 	mean, now float64
 	asOf      time.Time

@@ -30,7 +30,7 @@ type memory struct {
 	lines []string
 	fault error
 	stuck chan struct{}
-	// full is what Flush fails with, and what is held back until then is lost.
+	// full is the error of Flush; records that were held back until then are lost.
 	full error
 }
 

@@ -278,7 +278,7 @@ func (r *Replayer) basis(e *Entry) (*model.Model, *apportionv1.Policy, string, e
 	return m, policy, why, err
 }
 
-// Model returns the model of a snapshot that is stored, or that changes stored make of one that is.
+// Model returns the model of a stored snapshot, or of a stored snapshot after stored changes.
 func (r *Replayer) Model(digest string) (*model.Model, error) {
 	m, why, err := r.model(digest)
 	if err == nil && m == nil {
@@ -293,7 +293,7 @@ type link struct {
 	data   []byte
 }
 
-// model returns the model of a digest: that of the snapshot stored, or what the changes stored make of one.
+// model returns the model of a digest: of a stored snapshot, or of one after stored changes.
 func (r *Replayer) model(digest string) (m *model.Model, why string, fault error) {
 	var chain []link
 	at := digest
@@ -315,7 +315,7 @@ func (r *Replayer) model(digest string) (m *model.Model, why string, fault error
 		if err != nil {
 			return nil, unstored(err), nil
 		}
-		// The digest covers that of the base, so that no chain closes to a circle.
+		// The digest covers the digest of the base, so that no chain can form a circle.
 		if wire.ChangeDigest(base, change) != at {
 			return nil, "the change stored has another digest than its name says", nil
 		}

@@ -66,7 +66,7 @@ func ask(t *testing.T, r *servicetest.Replica) {
 	}
 }
 
-// askOfResults makes calls about what changes make of a snapshot, and of each other's results.
+// askOfResults makes calls about a snapshot after changes, and about changes of these results.
 func askOfResults(t *testing.T, r *servicetest.Replica) {
 	t.Helper()
 	snapshot := servicetest.Snapshot(3)

@@ -105,8 +105,8 @@ func credentialOf(call *tap.Info, l *link) credential {
 	return c
 }
 
-// caller finds out who calls. A token that is shown counts, even where a certificate was shown too: it is what the caller chose to show
-// with this call, while a connection may be shared. Without a link, the certificate is verified anew.
+// caller returns the identity of the caller. A token takes precedence over a certificate: the caller chose it for this call, while a
+// connection may be shared. Without a link, the certificate is verified again.
 func (g *Gate) caller(t *table, l *link, shows *credential) (*Caller, error) {
 	switch {
 	case len(t.identities) == 0:

@@ -97,7 +97,7 @@ func (l *lasting) review() {
 // permitted returns why a caller may not do what the call does.
 func (l *lasting) permitted(caller *Caller) error {
 	if caller.Name != l.caller.Name {
-		// What the call holds is that of the identity it began with.
+		// The call counts for the identity with which it began.
 		return unauthenticated("the credentials of the call belong to another identity now")
 	}
 	if err := caller.MayCall(l.method); err != nil {

@@ -198,7 +198,7 @@ func ActivityOf(ctx context.Context) Activity {
 // from is the address of a peer.
 type from string
 
-// Network is that of HTTP.
+// Network is the network of HTTP.
 func (from) Network() string { return "tcp" }
 
 // String gives host:port.

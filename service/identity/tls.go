@@ -107,7 +107,7 @@ func (o *TLSOptions) load(now time.Time) (*material, error) {
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		// It tells what kind of block or key is wrong, nothing of the key itself.
+		// The error names the kind of block or key that is wrong, and nothing of the key itself.
 		return nil, fmt.Errorf("%s with %s: %w", o.Certificate, o.Key, err)
 	}
 	if err := checkServer(pair.Leaf, now); err != nil {

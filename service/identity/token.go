@@ -63,7 +63,7 @@ type ring struct {
 	owners []int
 }
 
-// owner returns the identity that a token belongs to, or -1. Every hash is compared to its last byte, so that the time tells nothing.
+// owner returns the identity that a token belongs to, or -1. Every hash is compared up to its last byte, so that the time reveals nothing.
 func (r *ring) owner(hash Hash) int {
 	found := 0
 	for i := range r.hashes {

@@ -55,7 +55,7 @@ type Shadow struct {
 	panics    prometheus.Counter
 }
 
-// beside is a session by the second policy, beside that of the caller.
+// beside is a session under the second policy, beside the caller's session.
 type beside struct {
 	session *wire.Session
 	next    uint64

@@ -56,7 +56,7 @@ func say(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// serveVersion tells of what the program was built.
+// serveVersion serves the versions from which the program was built.
 func (t *Telemetry) serveVersion(w http.ResponseWriter, _ *http.Request) {
 	about := struct {
 		Version  string            `json:"version"`

@@ -30,7 +30,7 @@ func unmarshalJSON(data []byte, into proto.Message) error {
 	return invalid(strings.ToValidUTF8("the message cannot be read: "+text, "\uFFFD"))
 }
 
-// plain is what protobuf's JSON says of a text that it cannot read, without the spaces that it varies so that no program relies on them.
+// plain returns the error text of protobuf's JSON for a text that it cannot read, without the spaces that the library varies on purpose.
 func plain(err error) string {
 	text := strings.TrimPrefix(err.Error(), "proto:")
 	text = strings.TrimLeft(text, " \u00a0")
@@ -53,7 +53,7 @@ var (
 	binaryCodec  = codec{"proto", proto.Marshal}
 )
 
-// Name is that of the media type: application/json or application/proto.
+// Name is the subtype of the media type: application/json or application/proto.
 func (c codec) Name() string { return c.name }
 
 // Marshal encodes an answer.

@@ -34,7 +34,7 @@ import (
 
 const serveInstead = "APPORTION_WEB_TEST_SERVE"
 
-// TestMain serves instead, if that is what the process was started for.
+// TestMain serves instead if the process was started as a server.
 func TestMain(m *testing.M) {
 	if os.Getenv(serveInstead) == "" {
 		os.Exit(m.Run())

@@ -21,7 +21,7 @@ var owned = map[string][]string{
 	"extender": {"listen", "schedulers", "shadow", "users", "tls", "plaintext"},
 }
 
-// configuration is the schema of values.config: that of the server's file without what the chart owns.
+// configuration is the schema of values.config: the schema of the server's file without the settings that the chart owns.
 func configuration(t *testing.T) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/configuration.schema.json")

@@ -18,7 +18,7 @@ func init() { resolver.Register(static{}) } //nolint:gochecknoinits // gRPC know
 // Scheme of the addresses.
 func (static) Scheme() string { return "static" }
 
-// Build tells a connection its addresses, once.
+// Build gives a connection its addresses, once.
 func (static) Build(target resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
 	state := resolver.State{ServiceConfig: conn.ParseServiceConfig(balanced)}
 	for _, address := range strings.Split(target.Endpoint, ",") {

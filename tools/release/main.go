@@ -43,7 +43,7 @@ type Release struct {
 	Version string
 	// Revision is the commit.
 	Revision string
-	// Created is the moment that everything carries; not that of making it.
+	// Created is the time that is recorded in all files; it is not the time at which they are made.
 	Created time.Time
 	// Platforms as os/arch.
 	Platforms []string

@@ -69,7 +69,7 @@ func SumsOf(p *apportionv1.Policy) Sums {
 
 // Terms are the displayed names of the numbers of a plugin that divides.
 type Terms struct {
-	// Deserved is what the division gives a queue, Would what it would give, Overused a queue that gets nothing more.
+	// Deserved is the amount that the division gives a queue, Would the amount that it would give, Overused a queue that gets nothing more.
 	Deserved, Would, Overused string
 }
 
@@ -90,7 +90,7 @@ func (r *Policy) ChoosesVictims() bool {
 
 // Form is a plugin with settings, under a name.
 type Form struct {
-	// Name is that of the plugin, possibly with a suffix for the settings, such as Hierarchical.
+	// Name is the name of the plugin, possibly with a suffix for the settings, such as Hierarchical.
 	Name string
 	// Settings is the message of the policy. nil: one without any field set.
 	Settings proto.Message
@@ -164,7 +164,7 @@ func Forms() []string {
 	return names
 }
 
-// Presets yields the presets with their names: that of the form that divides, with a dash instead of the slash.
+// Presets yields the presets with their names: the name of the form that divides, with a dash instead of the slash.
 func Presets() iter.Seq2[string, [][]string] {
 	return func(yield func(string, [][]string) bool) {
 		for i := range Policies {

@@ -26,7 +26,7 @@ func deriveFair(shares *apportionv1.PluginShares, p *fair.State, queues []model.
 	return err
 }
 
-// derivation tells how the cluster was divided.
+// derivation returns how the cluster was divided.
 func (s *division) derivation() (*apportionv1.FairDerivation, error) {
 	p, v := s.state, s.View()
 	if err := s.fits(); err != nil {
@@ -113,7 +113,7 @@ func (s *division) portion(p *fair.Portion) *apportionv1.FairPortion {
 	}
 }
 
-// queues tells what queues without children claim and leave.
+// queues returns what queues without children claim and leave.
 func (s *division) queues() []*apportionv1.FairQueue {
 	v := s.View()
 	claimed, aside := make([]int64, v.Dims.Len()), make([]int64, v.Dims.Len())

@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Fault records an invalid setting. The path is that of the setting below its message.
+// Fault records an invalid setting. The path is the setting's, below its message.
 type Fault func(path, format string, args ...any)
 
 // Settings converts between a message of the contract and a plugin; see SettingsOf.

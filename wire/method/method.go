@@ -14,7 +14,7 @@ type Request interface {
 
 // Method is a call with requests Q and responses A.
 type Method[Q Request, A any] struct {
-	// Name is that of the call in the contract.
+	// Name is the name of the call in the contract.
 	Name string
 	// Steps returns what a request asks, or a *wire.Fault if it asks nothing.
 	Steps func(Q) ([]*apportionv1.Step, error)

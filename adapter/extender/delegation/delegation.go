@@ -16,7 +16,7 @@ import (
 
 // Options say how Volcano reaches Apportion.
 type Options struct {
-	// URL is that of the scheduler's path, such as http://127.0.0.1:7173/volcano.
+	// URL is the URL of the scheduler's path, such as http://127.0.0.1:7173/volcano.
 	URL string
 	// Timeout bounds each request.
 	Timeout time.Duration

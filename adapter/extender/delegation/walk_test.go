@@ -119,7 +119,7 @@ func (w walk) admits(ask func(string) int) (admitted bool, vote int) {
 // books are those of plugins that count what they have let in: overcommit when a job is admitted, the others at their own yes.
 type books map[string]int
 
-// room is what each of them lets in.
+// room is the amount that each of them admits.
 const room = 5
 
 func (b books) vote(name string, size int, others func(string) int) int {
@@ -152,8 +152,8 @@ func (b books) admitted(w walk, size int) {
 	}
 }
 
-// bridge is Apportion behind the extender, with books of its own. Volcano does not keep them: a job is booked after the bridge's own permit,
-// and when Volcano 1.16 tells that it is admitted, but once.
+// bridge is Apportion behind the extender. It keeps accounts of its own: a job is booked after the bridge's permit, or when Volcano 1.16
+// reports its admission, and only once.
 type bridge struct {
 	walk    walk
 	books   books

@@ -16,7 +16,7 @@ type Object = map[string]any
 // Cluster writes what Volcano's extender plugin sends about a cluster: the manifests, and the numbers that Volcano computes from them. The
 // recordings check these numbers in adapter/volcano.
 type Cluster struct {
-	// Snapshot is what adapter/volcano makes of the same manifests.
+	// Snapshot is the snapshot that adapter/volcano reads from the same manifests.
 	Snapshot *apportionv1.Snapshot
 
 	Jobs, Nodes, Queues map[string]Object
@@ -231,7 +231,7 @@ func (c *Cluster) place(key string, raw Object) error {
 	return nil
 }
 
-// stray is the TaskInfo of a pod without a job in the session. Its request is read as that of a task.
+// stray is the TaskInfo of a pod without a job in the session. Its request is read like the request of a task.
 func (c *Cluster) stray(raw Object) (Object, error) {
 	namespace := word(raw, "metadata", "namespace")
 	alone := Object{"kind": "Pod", "spec": raw["spec"], "status": raw["status"], "metadata": Object{

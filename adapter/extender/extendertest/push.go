@@ -1,6 +1,6 @@
 // Package extendertest writes what Volcano's extender plugin sends: pushes of any size for benchmarks, and pushes of recorded manifests.
-// The form is that of Volcano v1.15.1 as recorded in adapter/extender/testdata: Go's field names, everything present, each pod four times
-// while it waits and five times once it runs.
+// The form is the one of Volcano v1.15.1, as recorded in adapter/extender/testdata: Go's field names, everything present, each pod four
+// times while it waits and five times once it runs.
 package extendertest
 
 import (

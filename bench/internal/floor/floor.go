@@ -51,7 +51,7 @@ const (
 	Stream = "/apportion.bench.Floor/Stream"
 )
 
-// StreamDesc is that of Stream, for clients.
+// StreamDesc describes Stream, for clients.
 var StreamDesc = grpc.StreamDesc{StreamName: "Stream", ServerStreams: true, ClientStreams: true, Handler: stream}
 
 type server struct{ reply atomic.Pointer[Bytes] }

@@ -38,7 +38,8 @@ type Peer struct {
 	answers *bufio.Reader
 }
 
-// Start runs this executable again as `-serve ROLE`, which must lead it to Run. environment is added to that of this process.
+// Start runs this executable again as `-serve ROLE`, and its main function must call Run. environment is added to the environment of this
+// process.
 func Start(ctx context.Context, role string, environment ...string) (*Peer, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // ProfileVariable is the environment variable that makes a peer write cpu-PID.prof and heap-PID.prof into a directory.
 const ProfileVariable = "BENCH_PROFILE"
 
-// Serve is the life of a process begun by Start: it listens on loopback, tells where, serves, tells what it has taken whenever it is
-// asked, and ends with its standard input.
+// Serve runs a process that Start began: it listens on loopback, prints the address, serves, prints its use of memory and processor when
+// asked, and ends at the end of its standard input.
 func Serve(in io.Reader, out io.Writer, serve func(context.Context, net.Listener) error) error {
 	profiled, err := profile(os.Getenv(ProfileVariable))
 	if err != nil {
@@ -67,8 +67,8 @@ func Used() Usage {
 	return u
 }
 
-// Peak returns the most memory of a process that was resident at a time, in bytes; 0 if the system does not tell. That of getrusage would
-// be no less than what the parent of the process had.
+// Peak returns the maximum resident memory of a process in bytes; 0 if the system does not report it. The value of getrusage would include
+// the memory of the parent process.
 func Peak(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -52,7 +52,7 @@ func view(t require.TestingT, jobs ...job) *policy.View {
 	b.Queue(model.QueueSpec{Name: "q"})
 	b.Queue(model.QueueSpec{Name: "other"})
 	for i, j := range jobs {
-		// The order of the uids is not that of the snapshot.
+		// The order of the uids differs from the order in the snapshot.
 		feed(b, string(rune('z'-i)), j)
 	}
 	m, err := b.Build()
@@ -218,7 +218,7 @@ func TestSumsDoNotDependOnTheOrderOfTheSnapshot(t *testing.T) {
 	})
 }
 
-// changed returns a view of what a random change makes of one: some of its jobs are removed, or replaced by one of the others.
+// changed returns a view after a random change: some of its jobs are removed, or replaced by one of the others.
 func changed(t *rapid.T, v *policy.View, others []job) *policy.View {
 	b := v.Change(nil)
 	var set []model.JobID

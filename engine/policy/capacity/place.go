@@ -36,7 +36,7 @@ type branching struct {
 	branch []branch
 	stamp  []uint32
 	epoch  uint32
-	// rank is that of the leaf ranked last.
+	// rank is the rank of the leaf that was ranked last.
 	rank uint64
 	// siblings is a stack of the children of the nodes from the root to the current one.
 	siblings []model.QueueID

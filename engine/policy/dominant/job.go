@@ -113,7 +113,8 @@ func (s *Jobs) save(t model.TaskID) model.JobID {
 }
 
 // Preemptable permits a task if the share of the claimant's job with the claimant is not larger than that of the task's job without the
-// task. Refused candidates are subtracted too, before the next one of that job is judged: Volcano subtracts before it compares.
+// task. Refused candidates are subtracted too, before the next candidate of the same job is judged, because Volcano subtracts before it
+// compares.
 func (s *Jobs) Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	s.gained.CopyFrom(s.allocated[s.view.Tasks.At(claimant).Job])
 	s.gained.Add(s.view.Request(claimant))

@@ -22,7 +22,7 @@ type twin struct {
 	order []string
 }
 
-// newTwin builds and computes the tree of what jobs hold; used is what all hold together.
+// newTwin builds and computes the tree of the amounts that jobs hold; used is their sum.
 func newTwin(v *policy.View, held map[model.JobID][]float64, used []float64) *twin {
 	root := &twin{name: "root", weight: 1, children: map[string]*twin{}}
 	for _, j := range v.Present() {

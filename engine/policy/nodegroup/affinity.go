@@ -187,8 +187,8 @@ func preference(mentions []mention, distinct int) float64 {
 // rootName is the queue that is the parent of those that name none.
 const rootName = "root"
 
-// inherit replaces every unset rule by that of the nearest ancestor that has one, or by free. Each queue is walked over once: a walk
-// ends at a queue that is decided already, at root, at a parent that does not exist, or where it meets itself.
+// inherit replaces every unset rule by the rule of the nearest ancestor that has one, or by free. Each queue is visited once: a walk ends
+// at a queue whose rule is known, at root, at a parent that does not exist, or where it would repeat itself.
 func inherit(m *model.Model, ruleOf []ruleID) {
 	way := make([]model.QueueID, 0, len(ruleOf))
 	for q := range ruleOf {

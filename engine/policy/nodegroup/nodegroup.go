@@ -18,7 +18,7 @@ type Plugin struct {
 	Strict bool
 	// PreferredOrder scores preferred groups by their position in the list.
 	PreferredOrder bool
-	// Hierarchical lets queues without an affinity inherit that of their nearest ancestor.
+	// Hierarchical lets queues without an affinity inherit the affinity of their nearest ancestor.
 	Hierarchical bool
 }
 

@@ -96,7 +96,8 @@ func (s *state) Enqueued(j model.JobID) {
 	s.inqueue.Add(s.scratch)
 }
 
-// opened sums what there was as the session opened. If something has changed since, that is what the model has: it was the view's state.
+// opened sums the tasks at the opening of the session. If something has changed since then, it sums the model, which was the state at the
+// opening.
 func (s *state) opened() {
 	switch {
 	case s.summed:

@@ -80,8 +80,8 @@ func (s *State) division() *division {
 	return d
 }
 
-// Derive tells a recorder of every round of the division, with the steps of the queues given (nil: all). It divides again, so that nothing
-// is kept for those who do not ask.
+// Derive reports every round of the division to a recorder, with the steps of the queues given (nil: all). It divides again, so that
+// sessions without derivations keep nothing for them.
 func (s *State) Derive(queues []model.QueueID, to Recorder) (Derivation, error) {
 	d, width := s.division(), s.v.Dims.Len()
 	deserved := resource.NewMatrix(len(s.v.Queues), width, resource.Base)

@@ -76,8 +76,8 @@ func (Plugin) Open(v *policy.View) (policy.State, error) {
 	return s, nil
 }
 
-// limit sets the real capability of a queue. free is what all guarantees leave of the total. A capability that names something leaves cpu
-// and memory unlimited where they are 0 or not named; a scalar of 0 is 0.
+// limit sets the real capability of a queue. free is the total without all guarantees. In a capability that names anything, cpu and memory
+// are unlimited if they are 0 or not named; a scalar of 0 is 0.
 func (s *State) limit(q model.QueueID, free resource.Row) {
 	queue, limit := &s.v.Queues[q], s.realCapability.Row(int(q))
 	limit.CopyFrom(free)

@@ -114,7 +114,7 @@ func (s *State) reason(q model.QueueID, allocated resource.Row, t model.TaskID, 
 	}
 }
 
-// begin starts a new round of judging: what queues have is what the session says.
+// begin starts a new round of judging with the accounts of queues in the session.
 func (s *State) begin(candidates []model.TaskID) {
 	s.losing = s.v.QueuesOf(candidates, s.losing)
 	if s.running == nil {

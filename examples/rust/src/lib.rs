@@ -38,7 +38,7 @@ pub async fn again<T>(end: Instant, mut call: impl AsyncFnMut() -> Result<T, Sta
     }
 }
 
-/// A request that tells the server how long it has.
+// / A request with a deadline that the server knows.
 pub fn until<M>(end: Instant, message: M) -> Request<M> {
     let mut request = Request::new(message);
     request.set_timeout(end.saturating_duration_since(Instant::now()));
@@ -136,7 +136,7 @@ impl Session {
     /// Says something, and returns what answers it.
     async fn exchange(&mut self, message: Said) -> Result<Heard, Status> {
         if let Some((requests, _)) = &self.stream {
-            // If that fails, the stream has ended; hearing tells why.
+            // If that fails, the stream has ended; receiving returns the reason.
             let _ = requests.send(said(message)).await;
         }
         self.hear().await

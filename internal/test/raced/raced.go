@@ -1,7 +1,7 @@
 //go:build !race
 
-// Package raced tells tests whether the race detector is at work, which makes them several times slower and takes memory of its own. Tests
-// run without it too, and whole: see the target test of the Makefile.
+// Package raced reports to tests whether the race detector is on, which makes them several times slower and needs memory of its own. All
+// tests also run without it, at full length: see the target test of the Makefile.
 package raced
 
 // On reports whether the race detector is at work.

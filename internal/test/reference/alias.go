@@ -99,7 +99,8 @@ func parentOf(q *apportionv1.Queue) string {
 	return q.Parent
 }
 
-// concerns reports whether path leads to an answer that rests on confused accounts or lists of ancestors. want is what is recorded there.
+// concerns reports whether path leads to an answer that depends on confused accounts or lists of ancestors. want is the recorded value
+// there.
 func (a *aliasing) concerns(path []string, want any) bool {
 	enqueued := path[0] != queuesKey
 	if path[0] == afterEvents {

@@ -46,8 +46,8 @@ func (p *plan) victimQueues(questions []VictimQueues) {
 	}
 }
 
-// orderOf is an order in the recorded form: pairs by name, and, where there is an order at all, the things in it, and again in groups of
-// those that no plugin tells apart.
+// orderOf is an order in the recorded form: pairs by name, and, if there is an order, its items, and the groups of items that compare equal
+// under all plugins.
 func orderOf(order *apportionv1.OrderAnswer, name func(uint32) string) any {
 	if order == nil {
 		return unanswered

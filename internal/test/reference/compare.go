@@ -102,7 +102,7 @@ func agree(want, got any) bool {
 	return leaves(want) == 0 && leaves(got) == 0
 }
 
-// tolerance is that of the recording: Volcano adds in the order of maps.
+// tolerance is the precision of the recording: Volcano adds in the random order of maps.
 const tolerance = 1e-9
 
 // near reports whether two numbers agree within a relative tolerance, or an absolute one where one of them is 0.

@@ -51,7 +51,7 @@ func readFair(line Line) (*fairCase, bool) {
 	return &c, len(c.Questions) > 0
 }
 
-// policy is that of the case's settings.
+// policy is the policy with the case's settings.
 func (c *fairCase) policy() (*apportionv1.Policy, error) {
 	base, ok := apportionv1.FairBase_value["FAIR_BASE_"+c.Settings.Base]
 	if !ok {

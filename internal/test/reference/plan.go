@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// plan is the questions of a case as steps, and what to make of the answer to each.
+// plan holds the questions of a case as steps, and for each the function that converts its answer.
 type plan struct {
 	*subject
 	steps []*apportionv1.Step

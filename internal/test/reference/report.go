@@ -59,8 +59,8 @@ func (t *Tally) String() string {
 		t.Cases, t.Answers, t.Equal, t.Different(), t.AllUnheld(), t.Unsupported)
 }
 
-// Report tells what results add up to: a table of the profiles; of each profile the first differences, at most that many; and a line that
-// sums up.
+// Report writes a summary of results: a table of the profiles, the first differences of each profile up to a maximum number, and a line
+// with the totals.
 func Report(results []*Result, ways []Way, most int) (string, Tally) {
 	var all Tally
 	groups := map[string]*Tally{}
@@ -87,7 +87,7 @@ func Report(results []*Result, ways []Way, most int) (string, Tally) {
 	return text.String(), all
 }
 
-// unheldText tells how many answers fall under each rule, the largest number first.
+// unheldText returns the number of answers that fall under each rule, the largest number first.
 func unheldText(unheld map[Rule]int) string {
 	if len(unheld) == 0 {
 		return "0"
@@ -128,7 +128,7 @@ func writeDifferences(text *strings.Builder, group string, results []*Result, wa
 	}
 }
 
-// gotText tells what came along each way, once if it is the same.
+// gotText returns the answer of each way of asking, once if all are equal.
 func gotText(d Difference, ways []Way) string {
 	texts := make([]string, len(d.Got))
 	for i, got := range d.Got {

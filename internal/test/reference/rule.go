@@ -18,8 +18,8 @@ const (
 	Crash Rule = "crash"
 	// Text is English.
 	Text Rule = "text"
-	// RefusedTree: of a tree that Volcano refuses its accounts are half built, and what its simulation makes of them depends on map order.
-	// Held, whatever is recorded: all verdicts (they are refusals), victims, orders, and everything that is not an account of queues.
+	// RefusedTree: Volcano's accounts of a tree that it refuses are half built, and its simulation on them depends on map order. Compared
+	// all the same: all verdicts (they are refusals), victims, orders, and everything that is not an account of queues.
 	RefusedTree Rule = "refused tree"
 	// ParentCycle: Volcano does not see that parents form a cycle and recurses without end as soon as it walks up, or answers from accounts
 	// that no root reaches; for us the tree is refused. Held: that it is refused, and that allocatable, preemptive, enqueue and reclaim are
@@ -50,7 +50,7 @@ type judge struct {
 	alone bool
 	// nodes are those that the manifests declare.
 	nodes map[string]bool
-	// script tells which simulated step an answer belongs to.
+	// script returns the simulated step that an answer belongs to.
 	script *Script
 }
 

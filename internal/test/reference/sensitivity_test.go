@@ -185,7 +185,7 @@ func commonPrefix(a, b string) string {
 	return a[:n]
 }
 
-// notRecorded are the fields of answers that the recording has no place for: Volcano does not tell them, or tells them elsewhere as well.
+// notRecorded are the fields of answers that are not in the recording: Volcano does not report them, or reports them elsewhere as well.
 var notRecorded = strings.Fields(`
 	SharesAnswer.standings QueueStanding.name QueueStanding.rank QueueStanding.reasons PluginShares.hierarchy_reasons
 	PluginShares.proportion PluginShares.capacity QueueShare.name QueueShare.dominant QueueShare.overused JobShare.uid

@@ -28,7 +28,7 @@ type FollowOptions struct {
 	Name string
 	// Label is the name of the cluster in the snapshot.
 	Label string
-	// Kubeconfig and Context select the cluster. Empty: the cluster of this pod, or that of the user's kubeconfig.
+	// Kubeconfig and Context select the cluster. Empty: the cluster of this pod, or else the cluster of the user's kubeconfig.
 	Kubeconfig, Context string
 	// Schedulers lists the schedulers whose pods are considered. Empty: Volcano.
 	Schedulers []string

@@ -118,8 +118,8 @@ func (s *apiServer) patchPod(i, round int) (uint64, error) {
 	return strconv.ParseUint(object.Metadata.ResourceVersion, 10, 64)
 }
 
-// TestLoadOfARealAPIServer measures how far a server is behind that follows FOLLOW_PODS pods of which FOLLOW_RATE change each second, and what
-// that takes of a processor. FOLLOW_RUN is what the server's command line begins with, such as a program that gives it priority.
+// TestLoadOfARealAPIServer measures the delay and the processor time of a server that follows FOLLOW_PODS pods, of which FOLLOW_RATE change
+// each second. The server's command line begins with FOLLOW_RUN, such as a program that gives it priority.
 func TestLoadOfARealAPIServer(t *testing.T) {
 	pods, rate := number(t, "FOLLOW_PODS", 0), number(t, "FOLLOW_RATE", 500)
 	if pods == 0 {

@@ -53,7 +53,7 @@ type Effect struct {
 	// Queue or Job is the affected one; Job is namespace/name.
 	Queue string `json:"queue,omitempty"`
 	Job   string `json:"job,omitempty"`
-	// Resource is that of an amount.
+	// Resource is the resource of an amount.
 	Resource string `json:"resource,omitempty"`
 	// Was and Is are formatted amounts, words or counts.
 	Was string `json:"was"`

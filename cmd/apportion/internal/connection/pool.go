@@ -212,7 +212,7 @@ func (p *Pool) announce() {
 	p.changed = make(chan struct{})
 }
 
-// prefixOf returns the addresses that count as one with that of a peer. It is invalid for a peer without an IP address.
+// prefixOf returns the range of addresses that count as one peer with an address. It is invalid for a peer without an IP address.
 func prefixOf(address net.Addr) netip.Prefix {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {

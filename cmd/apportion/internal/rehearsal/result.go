@@ -21,8 +21,8 @@ type Result struct {
 	// Use has an entry for each resource that jobs use.
 	Use       []Use     `json:"use"`
 	Evictions Evictions `json:"evictions"`
-	// Kept is the part of the time in which queues that wanted something had what they are entitled to, all queues together; Short is what
-	// was missing from it, in hours of the measured resource.
+	// Kept is the part of the time in which queues with demand had their entitlement, over all queues. Short is the amount that they
+	// lacked, in hours of the measured resource.
 	Kept  float64 `json:"entitlement_kept"`
 	Short float64 `json:"entitlement_short_hours"`
 	// Fairness is the mean of the fairness index over the time in which some queue wanted something.

@@ -18,7 +18,7 @@ import (
 	"github.com/apportion/apportion/contract/text"
 )
 
-// Report is the result of a rehearsal. Its JSON form is that of `apportion rehearse -o json`.
+// Report is the result of a rehearsal. Its JSON form is the output of `apportion rehearse -o json`.
 type Report struct {
 	Trace Trace `json:"trace"`
 	// Resource is the resource by which entitlement, fairness, losses and classes are measured.

@@ -34,7 +34,7 @@ type Step struct {
 	Text string
 	// Snapshot gives names to what the answer refers to.
 	Snapshot *lookup.Snapshot
-	// Done tells the translator that the step was carried out.
+	// Done records in the translator that the step was carried out.
 	Done func()
 }
 

@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// maxReplicas is the maximum number of pods of a set, and maxGroups that of PodGroups of a workload.
+// maxReplicas is the maximum number of pods of a set, and maxGroups the maximum number of PodGroups of a workload.
 const (
 	maxReplicas = 100_000
 	maxGroups   = 1_000

@@ -298,7 +298,7 @@ func said(f *Fact) []string {
 	return listed(f)
 }
 
-// numbers returns the number of a fact and that of an operand, both in the unit of the fact.
+// numbers returns the numbers of a fact and of an operand, both in the unit of the fact.
 func numbers(f *Fact, operand string) (have, want float64, ok bool) {
 	var err error
 	switch v := f.Value.(type) {

@@ -174,7 +174,7 @@ func (t *teller) list(to *Fact, f protoreflect.FieldDescriptor, list protoreflec
 	}
 }
 
-// identity returns the name of an entry of a list: that of its subject, or else its position.
+// identity returns the name of an entry of a list: the name of its subject, or else its position.
 func (t *teller) identity(m protoreflect.Message, position int) string {
 	for _, key := range []protoreflect.Name{"task", "job", "queue", "node", "check", "name", "plugin"} {
 		if f := m.Descriptor().Fields().ByName(key); f != nil && !f.IsList() && f.Message() == nil && (!f.HasPresence() || m.Has(f)) {

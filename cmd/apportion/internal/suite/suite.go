@@ -22,7 +22,7 @@ type Suite struct {
 
 // Test is one test with the values of one of its cases.
 type Test struct {
-	// Name is that of the test; with cases, that of the case behind a slash.
+	// Name is the name of the test, with cases followed by a slash and the name of the case.
 	Name string
 	Line int
 	Input

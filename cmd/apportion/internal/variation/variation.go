@@ -15,7 +15,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Variation contains the changes of a cluster from flags. The order within each list is that of the flags.
+// Variation contains the changes of a cluster from flags. Each list is in the order of the flags.
 type Variation struct {
 	// Set holds KIND/NAME.FIELD=VALUE.
 	Set []string
