@@ -79,6 +79,9 @@ func (c *check) beyondFair(step *apportionv1.SharesStep) omitted {
 	if e := step.GetExplain(); e.GetQueues() != nil || e.GetJobs() != nil || e.GetTasks() != nil {
 		but["PluginShares.fair"] = "the derivation is one of some queues"
 	}
+	if c.entered {
+		but["QueueShare.inqueue"] = "a step before has admitted jobs"
+	}
 	if c.lines == nil {
 		for _, field := range []string{"deserved", "overused"} {
 			but["QueueShare."+field] = "it needs the shares of all queues with their derivation: ask with explain"

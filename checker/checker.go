@@ -196,7 +196,9 @@ func (c *check) question(path string, step *apportionv1.Step, answer *apportionv
 	case *apportionv1.Step_Preemptive:
 		return c.taskVerdicts(path, q.Preemptive, answer.GetPreemptive().GetTasks(), c.preemptive)
 	case *apportionv1.Step_Enqueue:
-		return c.enqueue(path, q.Enqueue, answer.GetEnqueue())
+		repeated := c.enqueue(path, q.Enqueue, answer.GetEnqueue())
+		c.entered = c.entered || !repeated
+		return repeated
 	case *apportionv1.Step_Reclaim:
 		return c.reclaim(path, q.Reclaim, answer.GetReclaim())
 	default:

@@ -134,9 +134,12 @@ func (c *check) exceeds(path string, r *apportionv1.Reason) (exceeds, certain bo
 			return beyond(r, threshold)
 		}
 		return beyond(r, 0)
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY, apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT,
-		apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT, apportionv1.ReasonCode_REASON_CODE_BORROWED,
-		apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED:
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY:
+		// In enqueue, what a queue has is a sum and a difference that is rounded otherwise than the comparison.
+		above, certain := beyond(r, 0)
+		return above, certain && c.isExact(int(r.GetDimension()))
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT, apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT,
+		apportionv1.ReasonCode_REASON_CODE_BORROWED, apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED:
 		return beyond(r, 0)
 	default:
 		return false, false
@@ -153,6 +156,50 @@ func beyond(r *apportionv1.Reason, tolerance float64) (above, certain bool) {
 	excess := r.GetHave() + r.GetNeed() - r.GetLimit()
 	certain = whole && most < 1<<53 || math.IsInf(excess, 0) || math.Abs(excess-tolerance) > 8*0x1p-53*most
 	return excess > 0 && excess >= tolerance, certain
+}
+
+// isExact reports whether no sum of amounts of a dimension is rounded: all are whole, and together below 2^53.
+func (c *check) isExact(dimension int) bool {
+	if c.exact == nil {
+		all := make([]float64, len(c.dims))
+		count := func(r *apportionv1.Resource, times float64) {
+			for d, x := range c.amounts(r) {
+				switch {
+				case math.IsInf(x, 0):
+				case x != math.Trunc(x):
+					all[d] = math.Inf(1)
+				default:
+					all[d] += math.Abs(x) * times
+				}
+			}
+		}
+		count(c.GetTotal(), 1)
+		for _, n := range c.GetNodes() {
+			count(n.GetAllocatable(), 1)
+			count(n.GetUsedByOthers(), 1)
+		}
+		for _, q := range c.GetQueues() {
+			for _, r := range []*apportionv1.Resource{q.GetGuarantee(), q.GetDeserved(), q.GetCapability()} {
+				count(r, 1)
+			}
+		}
+		for _, j := range c.GetJobs() {
+			count(j.GetMinResources(), 2)
+			for _, g := range j.GetGroups() {
+				count(g.GetRequest(), float64(len(g.GetTasks())))
+				for _, t := range g.GetCounts() {
+					count(g.GetRequest(), float64(t.GetCount()))
+				}
+				for _, t := range g.GetTasks() {
+					count(t.GetDetail().GetRequest(), 1)
+				}
+			}
+		}
+		for _, x := range all {
+			c.exact = append(c.exact, x < 1<<53)
+		}
+	}
+	return dimension < len(c.exact) && c.exact[dimension]
 }
 
 // aboutVictims is a question about the tasks that a claimant may evict.

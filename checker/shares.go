@@ -28,8 +28,10 @@ type check struct {
 	claims
 	// admitted are jobs that an enqueue step has admitted.
 	admitted map[int]bool
-	// enqueued: a step before has asked whether jobs may enter.
-	enqueued bool
+	// enqueued: a step before has asked whether jobs may enter; entered: other plugins decided that.
+	enqueued, entered bool
+	// exact says of which dimensions no sum is rounded; nil if it is not known yet.
+	exact []bool
 	// lacking is what admitted jobs lack, by queue; nil if it is not known.
 	lacking map[int][]int64
 }
@@ -70,6 +72,10 @@ func (c *check) divisions() {
 	c.resource("total", c.fair.GetTotal(), c.resourceOf(c.all))
 	c.other = c.list("sated", c.fair.GetSated(), c.sated)
 	c.given = c.list("divisions", c.fair.GetDivisions(), c.bounds)
+	if c.GetMemory() == nil {
+		expect(c, "with_memory: entries", len(c.fair.GetWithMemory()), 0)
+		expect(c, "weights: entries", len(c.fair.GetWeights()), 0)
+	}
 	c.lines = map[int][][3]int64{}
 	for _, q := range c.order {
 		for d := range width {
