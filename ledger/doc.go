@@ -4,5 +4,10 @@
 // when it was last seen, when it ended. From that follows what each queue used in each epoch, exactly, in integers. Usage at the beginning
 // of an epoch is the sum of the finished epochs, each weighted by its age.
 //
-// The arithmetic stands here alone, without a clock and without a file, so that rehearsals use what servers use.
+//	l, err := ledger.New(ledger.Options{Epoch: 6 * time.Hour, HalfLife: 28})
+//	l.Follow(snapshot, now)        // whenever the cluster changed, or once a minute
+//	l.Fill(snapshot, now, budgets) // before the snapshot is sent
+//
+// The arithmetic stands here alone, without a clock and without a file, so that rehearsals use what servers use. Package ledger/file keeps
+// a ledger on disk.
 package ledger

@@ -98,8 +98,8 @@ type Ledger struct {
 	queues map[string]int64
 	rows   map[int64]*Row
 
-	// sight is when all live tasks were seen last.
-	sight int64
+	// sight is when all live tasks were seen last, followed the epoch of the newest snapshot.
+	sight, followed int64
 
 	counts Counts
 	dirty  dirty
@@ -151,7 +151,7 @@ func New(o Options) (*Ledger, error) {
 	}
 	return &Ledger{
 		options: o, seconds: int64(o.Epoch / time.Second), lambda: Lambda(o.HalfLife),
-		dimension: map[string]int{}, line: map[string]int32{}, records: map[key]*record{}, sealed: math.MinInt64,
+		dimension: map[string]int{}, line: map[string]int32{}, records: map[key]*record{}, sealed: math.MinInt64, followed: math.MinInt64,
 		cells: map[int64]block{}, offers: map[int64]offer{}, queues: map[string]int64{}, rows: map[int64]*Row{},
 		dirty: newDirty(),
 	}, nil
@@ -232,19 +232,27 @@ func (e *Evidence) check(clock int64) error {
 // see joins evidence with what is known of the task. The join is commutative, associative and idempotent: the greatest sight, the smallest
 // end, and the smallest triple of path, owner and amounts, kept whole.
 func (l *Ledger) see(e *Evidence) {
-	l.counts.Evidence++
 	amounts := l.vector(e.Amounts)
-	k := key{e.Start, e.Task}
-	r := l.records[k]
-	if r == nil {
-		r = &record{line: l.lineOf(e.Path, e.Owner), amounts: amounts, seen: e.Seen, end: e.End, ended: e.Ended}
-		if !l.late(e.Start, r) {
-			l.records[k] = r
-			l.dirty.records[k] = struct{}{}
-		}
+	l.take(key{e.Start, e.Task}, l.lineOf(e.Path, e.Owner), amounts, sighting{e.Seen, e.End, e.Ended})
+}
+
+// sighting is when a task was seen, and its end if it is known.
+type sighting struct {
+	seen, end int64
+	ended     bool
+}
+
+func (l *Ledger) take(k key, to int32, amounts []int64, at sighting) {
+	l.counts.Evidence++
+	if r := l.records[k]; r != nil {
+		l.join(k, r, to, amounts, at)
 		return
 	}
-	l.join(k, r, l.lineOf(e.Path, e.Owner), amounts, e)
+	r := &record{line: to, amounts: amounts, seen: at.seen, end: at.end, ended: at.ended}
+	if !l.late(k.start, r) {
+		l.records[k] = r
+		l.dirty.records[k] = struct{}{}
+	}
 }
 
 // late reports whether a new record has nothing outside of sealed epochs, and counts a record that has something inside.
@@ -256,15 +264,15 @@ func (l *Ledger) late(start int64, r *record) bool {
 	return l.EpochOf(r.until()-1) < l.sealed
 }
 
-func (l *Ledger) join(k key, r *record, to int32, amounts []int64, e *Evidence) {
+func (l *Ledger) join(k key, r *record, to int32, amounts []int64, at sighting) {
 	changed := false
-	if e.Seen > r.seen {
-		// The sight of a live task is kept for all of them together; see format.go.
-		changed = !r.live
-		r.seen = e.Seen
+	if at.seen > r.seen {
+		// The last sight of live tasks is stored once for all of them.
+		changed = !r.live || at.seen > l.sight
+		r.seen = at.seen
 	}
-	if e.Ended && (!r.ended || e.End < r.end) {
-		r.end, r.ended, changed = e.End, true, true
+	if at.ended && (!r.ended || at.end < r.end) {
+		r.end, r.ended, changed = at.end, true, true
 	}
 	if c := l.compareLines(to, r.line); c < 0 || c == 0 && l.compareAmounts(amounts, r.amounts) < 0 {
 		r.line, r.amounts, changed = to, amounts, true

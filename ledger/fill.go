@@ -1,0 +1,98 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Fill states in a snapshot what the ledger knows at a time, in Unix seconds: the memory of the snapshot, the usage of its queues and of
+// the owners in them, and the budgets. It is the same for the whole epoch. Owners keep the weights that the snapshot gives them.
+func (l *Ledger) Fill(s *apportionv1.Snapshot, at int64, budgets []Budget) {
+	queues := make([]Queue, len(s.GetQueues()))
+	for i, q := range s.GetQueues() {
+		queues[i] = Queue{Name: q.GetName(), Parent: parentOf(q), Weight: 1, Created: floorDiv(q.GetCreateTime(), nanos)}
+		if q.Weight != nil {
+			queues[i].Weight = q.GetWeight()
+		}
+	}
+	row := l.Row(at, queues, budgets)
+	index := map[string]uint32{}
+	for d, name := range s.GetDimensions() {
+		index[name] = uint32(d)
+	}
+	usage := func(v []int64) *apportionv1.Usage {
+		out := &apportionv1.Usage{}
+		for d, n := range v {
+			if to, is := index[l.dimensions[d]]; is && n > 0 {
+				put(out, to, n)
+			}
+		}
+		return out
+	}
+	s.Memory = &apportionv1.Memory{
+		EpochSeconds: l.seconds, HalfLifeEpochs: uint32(l.options.HalfLife), Epoch: row.Epoch, Offered: usage(row.Offered),
+	}
+	hard := map[string]bool{}
+	for i := range budgets {
+		hard[budgets[i].Queue] = budgets[i].Hard
+	}
+	inner := map[string]bool{}
+	for i := range queues {
+		inner[queues[i].Parent] = true
+	}
+	for _, q := range s.GetQueues() {
+		q.Usage = nil
+		if stated := row.Queues[q.GetName()]; stated != nil {
+			q.Usage = usage(stated)
+		}
+		if !inner[q.GetName()] {
+			q.Owners = owners(row.Owners[q.GetName()], q.GetOwners(), usage)
+		}
+		if a := row.Budgets[q.GetName()]; a != nil {
+			q.Budget = a.message(hard[q.GetName()], index)
+		}
+	}
+}
+
+// owners states the usage of owners in order of their names, with the weights that were given.
+func owners(row map[string][]int64, given []*apportionv1.OwnerUsage, usage func([]int64) *apportionv1.Usage) []*apportionv1.OwnerUsage {
+	by := map[string]*apportionv1.OwnerUsage{}
+	for _, o := range given {
+		by[o.GetOwner()] = &apportionv1.OwnerUsage{Owner: o.GetOwner(), Weight: o.Weight}
+	}
+	for name, used := range row {
+		if by[name] == nil {
+			by[name] = &apportionv1.OwnerUsage{Owner: name}
+		}
+		by[name].Usage = usage(used)
+	}
+	var out []*apportionv1.OwnerUsage
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, by[name])
+	}
+	return out
+}
+
+func (a *Allowance) message(hard bool, index map[string]uint32) *apportionv1.Budget {
+	out := &apportionv1.Budget{Kind: apportionv1.BudgetKind_BUDGET_KIND_SOFT, Amount: &apportionv1.Usage{}, Spent: &apportionv1.Usage{}}
+	if hard {
+		out.Kind = apportionv1.BudgetKind_BUDGET_KIND_HARD
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Granted)) {
+		d, is := index[name]
+		if !is {
+			continue
+		}
+		put(out.GetAmount(), d, a.Granted[name])
+		if n := a.Spent[name]; n > 0 {
+			put(out.GetSpent(), d, n)
+		}
+	}
+	return out
+}
+
+func put(to *apportionv1.Usage, dimension uint32, amount int64) {
+	to.Dimension, to.QuantumSeconds = append(to.Dimension, dimension), append(to.QuantumSeconds, amount)
+}
