@@ -17,7 +17,7 @@ import (
 )
 
 // defaultPaths are the folders of the project's recorded answers.
-var defaultPaths = []string{"testdata/reference", "testdata/fair", "testdata/ledger"}
+var defaultPaths = []string{"testdata/reference", "testdata/fair", "testdata/memory"}
 
 func main() {
 	var run reference.Run

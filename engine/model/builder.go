@@ -114,10 +114,10 @@ type Builder struct {
 	blank Task
 	// The last of each kind: these repeat.
 	role, class, namespace, parent, label, condition, owner string
-	tally                                            tally
-	slab                                             slab
-	store                                            accountStore
-	sums                                             sumStore
+	tally                                                   tally
+	slab                                                    slab
+	store                                                   accountStore
+	sums                                                    sumStore
 }
 
 // flat holds the entries that a builder collects, before it cuts them into pages. Positions count from the first entry here.

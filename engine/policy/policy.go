@@ -204,7 +204,9 @@ type Share struct {
 	Weight                                       int32
 	Guarantee, Deserved, Allocated, Request      resource.Row
 	Inqueue, Elastic, Capability, RealCapability resource.Row
-	Share                                        float64
+	// WithMemory is what the queue is given first of what becomes free; absent if past usage does not count.
+	WithMemory resource.Row
+	Share      float64
 	// Dominant is the dimension of Share, or -1.
 	Dominant int
 	Overused bool

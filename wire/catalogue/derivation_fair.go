@@ -55,6 +55,9 @@ func (s *division) derivation() (*apportionv1.FairDerivation, error) {
 			}
 			out.Divisions = append(out.Divisions, divided)
 			out.Sated = append(out.Sated, s.divided(p.Division(q, d, true)))
+			if p.HasMemory() {
+				s.remember(out, q, d, i == 0)
+			}
 			if err := s.Check(); err != nil {
 				return nil, err
 			}
@@ -62,6 +65,36 @@ func (s *division) derivation() (*apportionv1.FairDerivation, error) {
 	}
 	out.Queues = s.queues()
 	return out, s.Check()
+}
+
+// remember adds the division with memory of a queue in a dimension, and how its weights follow from usage.
+func (s *division) remember(out *apportionv1.FairDerivation, q model.QueueID, d int, isRoot bool) {
+	divided := s.divided(s.state.DivisionWithMemory(q, d))
+	if isRoot {
+		root := s.state.RootWithMemory(d)
+		divided.Root = s.portion(&root)
+	}
+	out.WithMemory = append(out.WithMemory, divided)
+	w := s.state.Weighing(q, d)
+	weights := &apportionv1.MemoryDivision{
+		Queue: s.Optional(int(q)), Dimension: divided.GetDimension(), Reference: w.Reference.String(), Usage: w.Usage.String(),
+		Nominal: w.Nominal.String(), Weight: uint64(w.Weight), WeightAll: uint64(w.All),
+		Children: make([]*apportionv1.MemoryChild, len(w.Children)),
+	}
+	for i := range w.Children {
+		c := &w.Children[i]
+		child := &apportionv1.MemoryChild{
+			Queue: uint32(c.Queue), Weight: uint64(c.Weight), IsNew: c.Usage == nil, Factor: uint32(c.Factor),
+			BudgetFactor: uint32(c.Soft), EffectiveWeight: uint64(c.Effective),
+		}
+		if c.Usage != nil {
+			child.Usage = c.Usage.String()
+		}
+		weights.Children[i] = child
+		s.Count(portionSize)
+	}
+	out.Weights = append(out.Weights, weights)
+	s.Count(1)
 }
 
 // wantedOf returns which of n queues are selected or above those that are.
@@ -87,7 +120,11 @@ func (s *division) fits() error {
 			portions += len(s.state.Children(q))
 		}
 	}
-	return s.Room(2 * portionSize * portions * s.View().Dims.Len())
+	divisions := 2
+	if s.state.HasMemory() {
+		divisions = 4
+	}
+	return s.Room(divisions * portionSize * portions * s.View().Dims.Len())
 }
 
 func (s *division) divided(division fair.Division) *apportionv1.FairDivision {
@@ -136,6 +173,9 @@ func (s *division) queues() []*apportionv1.FairQueue {
 		list = append(list, &apportionv1.FairQueue{
 			Queue: uint32(q), Claimed: resourceOf(claimed), Aside: resourceOf(aside), Wants: s.state.Wants(id),
 		})
+		if s.state.Saved(id, aside) {
+			list[len(list)-1].Saved = resourceOf(aside)
+		}
 		s.Count(1)
 	}
 	return list

@@ -8,10 +8,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// withinLimits evicts until the claimant's queue and its ancestors are within their limits with it, and returns where they are not
-// nevertheless.
-func (t *trial) withinLimits() (place, int) {
+// withinLimits evicts until the claimant's queue and its ancestors are within their limits with it, and returns the first place and dimension
+// in which one is not nevertheless. It goes on to further limits all the same, for the reasons of the candidates.
+func (t *trial) withinLimits() (beyond place, in int) {
 	s := t.s
+	beyond, in = none, -1
 	for a := t.queue; a != none; a = s.tree.parent[a] {
 		for _, d := range s.dims {
 			if !t.positive.Has(d) {
@@ -25,12 +26,12 @@ func (t *trial) withinLimits() (place, int) {
 					t.consider(i, resource.Mask(0).With(d))
 				}
 			}
-			if t.over(a, d) {
-				return a, d
+			if beyond == none && t.over(a, d) {
+				beyond, in = a, d
 			}
 		}
 	}
-	return none, -1
+	return beyond, in
 }
 
 // over reports whether a place would exceed its capability with the claimant.
@@ -264,7 +265,7 @@ func (t *trial) spares(v model.TaskID, p place) policy.Code {
 	return 0
 }
 
-// above reports whether a candidate's queue and all its ancestors that are not the claimant's hold more than the line in a shared
+// above reports whether a candidate's queue and all its ancestors that are not the claimant's hold more than the lines in a shared
 // dimension.
 func (t *trial) above(p place, r *request, shared resource.Mask) (policy.Reason, bool) {
 	s := t.s
@@ -275,7 +276,7 @@ func (t *trial) above(p place, r *request, shared resource.Mask) (policy.Reason,
 			continue
 		}
 		at := p
-		for t.held(at, d) > s.line(t.line, at, d) {
+		for t.held(at, d) > t.keeps(at, d)+t.grace(r.amount[d]) {
 			if at == branch {
 				return policy.Reason{}, true
 			}
@@ -284,11 +285,29 @@ func (t *trial) above(p place, r *request, shared resource.Mask) (policy.Reason,
 		if within.Code == 0 {
 			within = policy.Reason{
 				Plugin: name, Code: policy.WithinEntitlement, Queue: s.tree.queue[at], Dimension: d,
-				Have: float64(t.held(at, d)), Need: float64(r.amount[d]), Limit: float64(s.line(t.line, at, d)),
+				Have: float64(t.held(at, d)), Need: float64(r.amount[d]), Limit: float64(t.keeps(at, d)),
 			}
 		}
 	}
 	return within, false
+}
+
+// keeps returns what nothing is taken of from a place: the line of the attempt and, unless it is the guarantee, the line with memory.
+func (t *trial) keeps(p place, d int) int64 {
+	line := t.s.line(t.line, p, d)
+	if t.s.memory == nil || t.line == 0 {
+		return line
+	}
+	return max(line, t.s.lineWithMemory(p, d))
+}
+
+// grace returns what a place must hold beyond the lines: with memory these move, so it must be above them even without the task, lest a
+// share between two whole tasks moves one to and fro.
+func (t *trial) grace(amount int64) int64 {
+	if t.s.memory == nil || t.line == 0 {
+		return 0
+	}
+	return amount
 }
 
 // calm reports whether evicting a candidate too raises the potential by less than the claimant lowers it, and leaves that rise in

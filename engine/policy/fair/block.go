@@ -47,6 +47,9 @@ func (s *State) waitsOf(p place) []*wait {
 	if !s.blocks.known {
 		s.openBlocks()
 	}
+	if s.owned != nil {
+		s.sortWaits(p)
+	}
 	return s.blocks.waits[p]
 }
 
@@ -223,9 +226,14 @@ func (s *State) CompareTasks(l, r model.TaskID) int {
 	return cmp.Or(cmp.Compare(rt.Priority, lt.Priority), cmp.Compare(lt.CreateTime, rt.CreateTime))
 }
 
-// CompareJobs puts the job of higher priority first. Among equals the frame's own order is that of blocks.
+// CompareJobs puts the job of higher priority first. Among equals the frame's own order is that of blocks, unless they are ordered by the
+// usage of owners: then jobs of several queues are ordered by their places in these.
 func (s *State) CompareJobs(l, r model.JobID) int {
-	return cmp.Compare(s.v.Jobs.At(r).Priority, s.v.Jobs.At(l).Priority)
+	c := cmp.Compare(s.v.Jobs.At(r).Priority, s.v.Jobs.At(l).Priority)
+	if c == 0 && s.owned != nil {
+		c = cmp.Compare(s.rankOf(l), s.rankOf(r))
+	}
+	return c
 }
 
 // compareTasks orders the tasks of one job as they are served: by CompareTasks, then by their numbers, the order in which the job lists
@@ -236,7 +244,9 @@ func (s *State) compareTasks(l, r model.TaskID) int {
 
 // compareWaits puts first what is served first of one queue: higher priority of the job, then the older one, where a time that is not
 // known is the oldest, then the smaller uid.
-func (s *State) compareWaits(l, r *wait) int {
-	lj, rj := s.v.Jobs.At(l.job), s.v.Jobs.At(r.job)
+func (s *State) compareWaits(l, r *wait) int { return s.compareByAge(l.job, r.job) }
+
+func (s *State) compareByAge(l, r model.JobID) int {
+	lj, rj := s.v.Jobs.At(l), s.v.Jobs.At(r)
 	return cmp.Or(cmp.Compare(rj.Priority, lj.Priority), cmp.Compare(lj.CreateTime, rj.CreateTime), cmp.Compare(lj.UID, rj.UID))
 }

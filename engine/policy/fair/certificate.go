@@ -84,14 +84,24 @@ func (s *State) Children(q model.QueueID) []model.QueueID {
 // Division returns how a queue of Inner divides dimension d; sated, how it would if every queue without children that wants any of it
 // wanted the whole cluster.
 func (s *State) Division(q model.QueueID, d int, sated bool) Division {
-	p := place(0)
-	if q != model.None {
-		p = s.tree.at[q]
-	}
 	s.settle()
 	c := &s.division.columns[d]
 	if sated {
 		c = s.sated(d)
+	}
+	return s.divisionOf(c, q, d)
+}
+
+// DivisionWithMemory returns how a queue of Inner divides dimension d by the weights with memory. The session has a memory.
+func (s *State) DivisionWithMemory(q model.QueueID, d int) Division {
+	s.settle()
+	return s.divisionOf(s.steered(d), q, d)
+}
+
+func (s *State) divisionOf(c *column, q model.QueueID, d int) Division {
+	p := place(0)
+	if q != model.None {
+		p = s.tree.at[q]
 	}
 	pr := s.problem(c, p)
 	out := Division{Queue: q, Dimension: d, Amount: pr.amount, Stage: pr.stage, Children: make([]Portion, len(pr.share))}
@@ -125,6 +135,12 @@ func (s *State) Division(q model.QueueID, d int, sated bool) Division {
 func (s *State) Root(d int) Portion {
 	s.settle()
 	return s.portion(&s.division.columns[d], 0, d)
+}
+
+// RootWithMemory returns the root's own numbers of dimension d in the division with memory.
+func (s *State) RootWithMemory(d int) Portion {
+	s.settle()
+	return s.portion(s.steered(d), 0, d)
 }
 
 // portion returns the numbers of a place that do not depend on how its parent divides.

@@ -23,8 +23,12 @@ type claims struct {
 	fromOf map[restricted]int32
 	// before holds those of one gang.
 	before []int32
-	// failed marks the kinds of one job of which no further task can be claimed.
-	failed []bool
+	// failed marks the kinds of one job of which no further task can be claimed, and tried those of which none can be saved either.
+	failed, tried []bool
+	// saves reports whether the present leaf may still save a block.
+	saves bool
+	// empty has what nodes have if nothing runs; filled in when it is first needed.
+	empty shelf
 }
 
 // formClaims forms the claims of all places anew if anything has changed.
@@ -38,8 +42,9 @@ func (s *State) formClaims() {
 		c.fromOf, c.from, c.cluster = map[restricted]int32{}, make([]int32, len(s.requests)), make([]int64, s.width)
 		s.openShelf()
 	}
-	c.begin(s.version, s.tree.len()*s.width)
+	c.begin(s.version, s.tree.len()*s.width, s.memory != nil)
 	clear(c.claimed)
+	clear(c.saved)
 	clear(c.from)
 	clear(c.fromOf)
 	for d := range c.cluster {
@@ -50,8 +55,9 @@ func (s *State) formClaims() {
 			// Without claims it is entitled to none of its blocks, so it claims none.
 			continue
 		}
+		c.saves = s.memory != nil && !s.plugin.Memory.NoSaving
 		for _, w := range s.waitsOf(p) {
-			if s.refresh(w); w.gang >= 0 && s.claimGang(p, w) {
+			if s.refresh(w); w.gang >= 0 && (s.claimGang(p, w) || s.saveGang(p, w)) {
 				s.claimLoose(p, w)
 			}
 		}
@@ -119,13 +125,17 @@ func (s *State) claimGang(p place, w *wait) bool {
 
 // claimLoose claims for the single tasks of a job, one by one, each as if alone: runs of equal ones are claimed together.
 func (s *State) claimLoose(p place, w *wait) {
-	if len(w.kinds) == 1 {
-		s.claimRun(p, w.kinds[0].restricted, int64(w.pending-w.gang))
+	c, k := &s.claims, w.kinds[0].restricted
+	if n := int64(w.pending - w.gang); len(w.kinds) == 1 {
+		// What is saved leaves as much as before to tasks that are claimed, but less of the line: no further one can be.
+		if n > 0 && s.claimRun(p, k, n) < n {
+			s.saveOne(p, k)
+		}
 		return
 	}
-	c := &s.claims
 	c.failed = append(c.failed[:0], make([]bool, len(w.kinds))...)
-	failed, skipped := 0, w.gang
+	c.tried = append(c.tried[:0], c.failed...)
+	failed, tried, skipped := 0, 0, w.gang
 	for t := range s.first(w, w.pending) {
 		if skipped > 0 {
 			skipped--
@@ -133,14 +143,26 @@ func (s *State) claimLoose(p place, w *wait) {
 		}
 		k := s.restricted(t)
 		i := w.indexOf(k)
-		if c.failed[i] {
+		switch {
+		case c.failed[i]:
+		case s.claimRun(p, k, 1) > 0:
+			// With more claims a task of a kind that could not be saved may be next to be.
+			clear(c.tried)
+			tried = 0
+			continue
+		case s.requests[k.request].positive != 0:
+			c.failed[i] = true
+			failed++
+		default:
 			continue
 		}
-		if s.claimRun(p, k, 1) == 0 && s.requests[k.request].positive != 0 {
-			c.failed[i] = true
-			if failed++; failed == len(w.kinds) {
-				return
-			}
+		if !c.tried[i] {
+			c.tried[i] = true
+			tried++
+			s.saveOne(p, k)
+		}
+		if failed == len(w.kinds) && (!c.saves || tried == len(w.kinds)) {
+			return
 		}
 	}
 }
@@ -168,8 +190,9 @@ func (s *State) claimable(p place, amount []int64, positive resource.Mask, n int
 	claimed, held := s.row(c.claimed, p), s.row(s.accounts.held, p)
 	for m := positive; m != 0 && n > 0; m = m.Rest() {
 		d := m.First()
-		n = min(n, c.cluster[d]/amount[d], (s.line(2, p, d)-held[d]-claimed[d])/amount[d])
-		if c.cluster[d] < 0 || s.line(2, p, d) < held[d]+claimed[d] {
+		line := s.lineWithMemory(p, d)
+		n = min(n, c.cluster[d]/amount[d], (line-held[d]-claimed[d])/amount[d])
+		if c.cluster[d] < 0 || line < held[d]+claimed[d] {
 			return 0
 		}
 	}

@@ -92,23 +92,25 @@ type level struct{ high, low uint64 }
 func (p *problem) at(i int32, l level, shift uint) int64 {
 	w := uint64(p.weight[i])
 	high, low := bits.Mul64(w, l.low)
-	high += w * l.high
+	top, more := bits.Mul64(w, l.high)
+	high, carry := bits.Add64(high, more, 0)
+	top += carry
 	if shift > 0 {
-		var carry uint64
 		low, carry = bits.Add64(low, 1<<(shift-1), 0)
-		high += carry
-		low, high = low>>shift|high<<(64-shift), high>>shift
+		high, carry = bits.Add64(high, 0, carry)
+		top += carry
+		low, high, top = low>>shift|high<<(64-shift), high>>shift|top<<(64-shift), top>>shift
 	}
 	start, ceiling, base := p.from(int(i)), p.ceiling[i], p.zero(int(i))
-	if high != 0 || low >= uint64(ceiling-base) {
+	if high|top != 0 || low >= uint64(ceiling-base) {
 		return ceiling
 	}
 	return max(start, base+int64(low))
 }
 
 // raise brings the shares to a level at which at most rest quanta are awarded beyond the starts, such that few remain, and returns how many
-// remain. At level full every child has its ceiling; a product of weight and level has at most 127 bits, because weights that are not
-// queues' own are at least the ceilings, and queues' own have 31 bits.
+// remain. At level full every child has its ceiling. A level has at most 118 bits: ceilings have 60, weights with memory 55, and other weights
+// are smaller or at least the ceilings.
 //
 // The search narrows the interval between a level that awards too little and one that awards too much. Awards are a piecewise linear
 // function of the level, but for roundings of at most a half for each child. In turns it looks a little below and a little above where the

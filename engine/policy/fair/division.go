@@ -34,6 +34,11 @@ type column struct {
 	total int64
 	// sated is a second division, in which every leaf that wants anything wants everything; nil until it is needed.
 	sated *column
+	// steered is a division by the weights with memory; nil until it is needed. It is one of the present bounds if isSteered.
+	steered   *column
+	isSteered bool
+	// weight are the weights of a division that is not by the queues' own; nil if it is.
+	weight []int64
 }
 
 // division is the shares of all places, by dimension. Columns of stale are to be divided anew.
@@ -62,7 +67,7 @@ func (s *State) settle() {
 		d := m.First()
 		c := s.column(d)
 		c.total = s.total(d) / s.quantum[d]
-		c.sated = nil
+		c.sated, c.isSteered = nil, false
 		s.bound(c, d, false)
 		s.share(c)
 	}
@@ -189,12 +194,20 @@ func (s *State) problem(c *column, p place) problem {
 	case m > pr.amount:
 		pr.stage, pr.weight, pr.start, pr.ceiling = ByDeserved, c.deserving[from:to], b.lo[from:to], b.m[from:to]
 	default:
-		pr.weight, pr.start, pr.ceiling = s.weights()[from:to], b.m[from:to], b.hi[from:to]
+		pr.weight, pr.start, pr.ceiling = s.weightsOf(c)[from:to], b.m[from:to], b.hi[from:to]
 		if s.plugin.Base != OnNothing {
 			pr.base = pr.start
 		}
 	}
 	return pr
+}
+
+// weightsOf are the weights of a division, by place.
+func (s *State) weightsOf(c *column) []int64 {
+	if c.weight != nil {
+		return c.weight
+	}
+	return s.weights()
 }
 
 // weights are the queues' own, by place.

@@ -38,6 +38,7 @@ func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to mod
 	s.bookCluster(from, r, -1)
 	s.bookCluster(to, r, 1)
 	s.order.touch(p)
+	s.owned.touch(task.Job, p)
 	if holds(from) != holds(to) {
 		s.hold(task.Job, p, r, sign(holds(to)))
 	}

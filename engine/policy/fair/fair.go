@@ -63,6 +63,9 @@ type State struct {
 	fitting  map[restricted]bool
 	limits   []limit
 	accounts accounts
+	// memory is nil if the snapshot has none.
+	memory   *memory
+	owned    *owned
 	division division
 	// version tells states of the accounts apart; what is derived from them is valid for one version. latest is that of the newest state: a
 	// rollback returns to an older version.
@@ -86,6 +89,8 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 		return nil, err
 	}
 	s.tree.grow(v)
+	s.openMemory()
+	s.openOwners()
 	s.limits = s.readLimits()
 	var err error
 	if s.requests, err = s.readRequests(); err != nil {

@@ -7,7 +7,7 @@ import (
 
 // limit holds the settings of a queue for one place, per dimension.
 type limit struct {
-	// capability is raw; unlimited where none is stated.
+	// capability is raw; unlimited where none is stated. A hard budget lowers it.
 	capability []int64
 	// limited are the dimensions in which capability limits anything.
 	limited resource.Mask
@@ -34,6 +34,9 @@ func (s *State) readLimits() []limit {
 				l.limited = l.limited.With(d)
 			}
 		}
+	}
+	if s.memory != nil {
+		s.applyBudgets(list)
 	}
 	return list
 }

@@ -17,6 +17,37 @@ func (s *State) line(i int, p place, d int) int64 {
 	return c.share[p] * s.quantum[d]
 }
 
+// lineWithMemory returns the line up to which a place is given first what becomes free: line 2 if the snapshot has no memory. The division
+// is settled.
+func (s *State) lineWithMemory(p place, d int) int64 {
+	if s.memory == nil {
+		return s.line(2, p, d)
+	}
+	return s.steered(d).share[p] * s.quantum[d]
+}
+
+// takingLine returns the line up to which a place may take from others: it is entitled to that by weight, and it is next.
+func (s *State) takingLine(p place, d int) int64 { return min(s.line(2, p, d), s.lineWithMemory(p, d)) }
+
+// steered returns the division of a dimension by the weights with memory, which has the same bounds. The session has a memory.
+func (s *State) steered(d int) *column {
+	c := &s.division.columns[d]
+	if c.isSteered {
+		return c.steered
+	}
+	s.v.Work.Use(s.tree.len(), placeWork)
+	if c.steered == nil {
+		c.steered = &column{
+			bounds:     bounds{lo: c.lo, m: c.m, hi: c.hi, share: make([]int64, s.tree.len())},
+			capability: c.capability, guarantee: c.guarantee, deserved: c.deserved, guaranteed: c.guaranteed, deserving: c.deserving,
+			weight: s.weighed(d).weight,
+		}
+	}
+	c.isSteered, c.steered.total = true, c.total
+	s.share(c.steered)
+	return c.steered
+}
+
 // satedShare returns what every place would be given of a dimension if every leaf that wants any of it wanted the whole cluster.
 func (s *State) satedShare(d int) []int64 { return s.sated(d).share }
 
@@ -37,16 +68,27 @@ func (s *State) sated(d int) *column {
 	return c.sated
 }
 
-// entitled reports whether a queue may hold that much more under line i.
-func (s *State) entitled(p place, i int, amount []int64, positive resource.Mask) bool {
-	return s.unentitled(p, i, amount, positive) < 0
-}
-
-// unentitled returns a dimension in which a queue may not hold that much more under line i, or -1.
-func (s *State) unentitled(p place, i int, amount []int64, positive resource.Mask) int {
+// within reports whether a queue may hold that much more under line i.
+func (s *State) within(p place, i int, amount []int64, positive resource.Mask) bool {
 	held := s.row(s.accounts.held, p)
 	for m := positive; m != 0; m = m.Rest() {
 		if d := m.First(); held[d]+amount[d] > s.line(i, p, d) {
+			return false
+		}
+	}
+	return true
+}
+
+// entitled reports whether a queue with that much more is within its line with memory.
+func (s *State) entitled(p place, amount []int64, positive resource.Mask) bool {
+	return s.unentitled(p, amount, positive, (*State).lineWithMemory) < 0
+}
+
+// unentitled returns a dimension in which a queue with that much more is above a line, or -1.
+func (s *State) unentitled(p place, amount []int64, positive resource.Mask, line func(*State, place, int) int64) int {
+	held := s.row(s.accounts.held, p)
+	for m := positive; m != 0; m = m.Rest() {
+		if d := m.First(); held[d]+amount[d] > line(s, p, d) {
 			return d
 		}
 	}

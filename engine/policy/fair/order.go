@@ -22,6 +22,9 @@ type order struct {
 	wants   []bool
 	wanting []int32
 	ratio   []ratio
+	// With a memory: over is the weight by which ratio is divided, and eased the least weight with memory over the queue's own.
+	over  []int64
+	eased []ratio
 	// dirty are the leaves that events touched.
 	dirty   []place
 	isDirty []bool
@@ -66,6 +69,9 @@ func (s *State) sortAll() {
 	if !o.known {
 		o.sorted, o.position = make([]place, n+1), make([]int32, n)
 		o.wants, o.wanting, o.ratio, o.isDirty = make([]bool, n), make([]int32, n), make([]ratio, n), make([]bool, n)
+		if s.memory != nil {
+			o.over, o.eased = make([]int64, n), make([]ratio, n)
+		}
 		for p := range o.sorted {
 			o.sorted[p] = place(p)
 		}
@@ -76,7 +82,10 @@ func (s *State) sortAll() {
 	clear(o.isDirty)
 	for p := place(n) - 1; p >= 0; p-- {
 		s.v.Yield(int(p))
-		o.ratio[p], o.wants[p] = s.ratioOf(p), o.wanting[p] > 0
+		s.rate(p)
+		if o.wants[p] = o.wanting[p] > 0; s.memory != nil {
+			o.eased[p] = s.easeOf(p)
+		}
 		if t.isLeaf(p) {
 			o.wants[p] = s.wants(p)
 		}
@@ -100,7 +109,8 @@ func (s *State) reposition(p place) {
 	wants := s.wants(p)
 	for ; ; p = t.parent[p] {
 		changed := o.wants[p] != wants
-		o.ratio[p], o.wants[p] = s.ratioOf(p), wants
+		s.rate(p)
+		o.wants[p] = wants
 		if p == 0 {
 			return
 		}
@@ -183,17 +193,52 @@ func (s *State) wants(p place) bool {
 		if s.refresh(w); w.gang < 0 {
 			continue
 		}
-		if w.gang > 0 && w.positive != 0 && s.entitled(p, 2, w.need, w.positive) {
+		if w.gang > 0 && w.positive != 0 && s.entitled(p, w.need, w.positive) {
 			return true
 		}
 		for i := range w.kinds {
 			k := &w.kinds[i]
-			if r := &s.requests[k.request]; k.pending > k.ganged && r.positive != 0 && s.entitled(p, 2, r.amount, r.positive) {
+			if r := &s.requests[k.request]; k.pending > k.ganged && r.positive != 0 && s.entitled(p, r.amount, r.positive) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// rate sets the ratio by which a place is ordered.
+func (s *State) rate(p place) {
+	o := &s.order
+	if s.memory == nil {
+		o.ratio[p] = s.ratioOf(p)
+		return
+	}
+	o.ratio[p], o.over[p] = ratio{0, 1}, 1
+	for d, held := range s.row(s.accounts.held, p) {
+		if total := s.divided(d); total > 0 && held > 0 {
+			r, weight := ratio{held, total}, max(1, s.weighed(d).weight[p])
+			if r.compareOver(weight, o.ratio[p], o.over[p]) > 0 {
+				o.ratio[p], o.over[p] = r, weight
+			}
+		}
+	}
+}
+
+// easeOf returns the least weight with memory over the queue's own, in the dimensions that there is something of.
+func (s *State) easeOf(p place) ratio {
+	weight, least := s.weights()[p], int64(unlimited)
+	for d := range s.width {
+		if s.divided(d) > 0 {
+			least = min(least, s.weighed(d).weight[p])
+		}
+	}
+	switch {
+	case least == unlimited:
+		return ratio{1, 1}
+	case weight == 0:
+		return ratio{0, 1}
+	}
+	return ratio{least, weight}
 }
 
 // ratioOf returns the greatest held / total over the dimensions that there is something of.
@@ -242,7 +287,7 @@ func (s *State) compareSiblings(l, r place) int {
 	case (lq.Weight == 0) != (rq.Weight == 0):
 		return first(rq.Weight == 0)
 	}
-	if c := o.ratio[l].compareOver(max(int64(lq.Weight), 1), o.ratio[r], max(int64(rq.Weight), 1)); c != 0 {
+	if c := s.compareRatios(l, r); c != 0 {
 		return c
 	}
 	if lq.CreateTime != rq.CreateTime {
@@ -250,6 +295,15 @@ func (s *State) compareSiblings(l, r place) int {
 	}
 	// Siblings are listed by priority, age and name: places of equal priority and age are in order of their names.
 	return cmp.Compare(l, r)
+}
+
+// compareRatios puts first which of two siblings holds less for its weight; with a memory, then which has used less.
+func (s *State) compareRatios(l, r place) int {
+	o := &s.order
+	if s.memory != nil {
+		return cmp.Or(o.ratio[l].compareOver(o.over[l], o.ratio[r], o.over[r]), o.eased[r].compare(o.eased[l]))
+	}
+	return o.ratio[l].compareOver(max(s.weights()[l], 1), o.ratio[r], max(s.weights()[r], 1))
 }
 
 func first(l bool) int {

@@ -26,8 +26,8 @@ func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
 	if t.positive == 0 {
 		return policy.Plan{Refusal: policy.Because(name, policy.BestEffortClaimant, q)}
 	}
-	if d := s.unentitled(p, 2, t.need, t.positive); d >= 0 {
-		return policy.Plan{Refusal: s.aboveLine(p, 2, d, t.need[d])}
+	if d := s.unentitled(p, t.need, t.positive, (*State).takingLine); d >= 0 {
+		return policy.Plan{Refusal: s.aboveLine(p, d, t.need[d], s.takingLine(p, d))}
 	}
 	for m := t.positive; m != 0; m = m.Rest() {
 		d := m.First()
@@ -35,7 +35,7 @@ func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
 	}
 	var best policy.Plan
 	for i := lines - 1; i >= 0; i-- {
-		if !s.entitled(p, i, t.need, t.positive) {
+		if !s.within(p, i, t.need, t.positive) {
 			continue
 		}
 		t.line = i

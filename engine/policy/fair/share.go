@@ -23,6 +23,9 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 		Weight: s.v.Queues[q].Weight, Guarantee: rows[0], Deserved: rows[1], Allocated: rows[2], Request: rows[3], Inqueue: rows[4],
 		Capability: rows[5], RealCapability: rows[6], Dominant: -1, Overused: s.Overused(q, nil),
 	}
+	if s.memory != nil {
+		out.WithMemory = rows[7]
+	}
 	greatest := ratio{0, 1}
 	for d := range s.width {
 		at := int(p)*s.width + d
@@ -34,6 +37,9 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 			out.Capability.V[d] = float64(limit)
 		}
 		out.RealCapability.V[d] = float64(s.atMost(p, d))
+		if s.memory != nil {
+			out.WithMemory.V[d] = float64(s.lineWithMemory(p, d))
+		}
 		if r := (ratio{s.accounts.held[at], s.divided(d)}); r.total > 0 && r.compare(greatest) > 0 {
 			greatest, out.Dominant = r, d
 		}
@@ -62,7 +68,7 @@ func (s *State) atMost(p place, d int) int64 {
 // shareRows returns rows that name every dimension.
 func (s *State) shareRows() []resource.Row {
 	if s.scratch.rows == nil {
-		s.scratch.rows = resource.NewTable(7, s.width)
+		s.scratch.rows = resource.NewTable(8, s.width)
 		for i := range s.scratch.rows {
 			s.scratch.rows[i].Has = ^resource.Mask(0) >> (resource.MaxDimensions - s.width)
 		}

@@ -74,7 +74,7 @@ func (s *State) PlainClaims() map[model.QueueID][]int64 {
 				return true
 			}
 			add(amount, claims[q])
-			if !s.entitled(p, 2, amount, positive) {
+			if !s.entitled(p, amount, positive) {
 				return false
 			}
 			if a, _ := s.exceeded(p, amount, positive); a != none {

@@ -56,7 +56,7 @@ func (s *State) permit(p place, amount []int64, positive resource.Mask) (policy.
 		return s.aboveLimit(a, d, s.row(s.accounts.held, a)[d], amount[d]), false
 	}
 	s.settle()
-	beyond := s.unentitled(p, 2, amount, positive)
+	beyond := s.unentitled(p, amount, positive, (*State).lineWithMemory)
 	if beyond < 0 {
 		return policy.Because(name, policy.Entitled, q), true
 	}
@@ -71,12 +71,12 @@ func (s *State) permit(p place, amount []int64, positive resource.Mask) (policy.
 			}, false
 		}
 	}
-	borrowed := s.aboveLine(p, 2, beyond, amount[beyond])
+	borrowed := s.aboveLine(p, beyond, amount[beyond], s.lineWithMemory(p, beyond))
 	borrowed.Code = policy.Borrowed
 	return borrowed, true
 }
 
-// Preemptive reports whether a queue may take that much from others: it is open and entitled to it.
+// Preemptive reports whether a queue may take that much from others: it is open, and entitled to it by weight and with memory.
 func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reasons, checks *policy.Checks) bool {
 	p, refusal := s.serving(q)
 	amount := s.scratch.asked
@@ -87,12 +87,12 @@ func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reason
 	default:
 		positive := s.sum(r.Tasks, amount)
 		s.settle()
-		d := s.unentitled(p, 2, amount, positive)
+		d := s.unentitled(p, amount, positive, (*State).takingLine)
 		if d < 0 {
 			checks.Add(model.None, true, policy.Because(name, policy.Entitled, q))
 			return true
 		}
-		refusal = s.aboveLine(p, 2, d, amount[d])
+		refusal = s.aboveLine(p, d, amount[d], s.takingLine(p, d))
 	}
 	why.Add(refusal)
 	checks.Add(model.None, false, refusal)
@@ -100,10 +100,10 @@ func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reason
 }
 
 // aboveLine compares what a queue holds and asks for with a line of it.
-func (s *State) aboveLine(p place, i, d int, amount int64) policy.Reason {
+func (s *State) aboveLine(p place, d int, amount, line int64) policy.Reason {
 	return policy.Reason{
 		Plugin: name, Code: policy.NotEntitled, Queue: s.tree.queue[p], Dimension: d,
-		Have: float64(s.row(s.accounts.held, p)[d]), Need: float64(amount), Limit: float64(s.line(i, p, d)),
+		Have: float64(s.row(s.accounts.held, p)[d]), Need: float64(amount), Limit: float64(line),
 	}
 }
 

@@ -2,6 +2,8 @@ package fair
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
@@ -48,6 +50,7 @@ func (s *State) Warnings(add func(policy.Warning)) {
 	for p := range s.tree.queue {
 		s.warnOfGuarantees(place(p), add)
 	}
+	s.warnOfMemory(add)
 }
 
 func (s *State) warnOfGuarantees(p place, add func(policy.Warning)) {
@@ -58,7 +61,7 @@ func (s *State) warnOfGuarantees(p place, add func(policy.Warning)) {
 	}
 	for _, d := range s.dims {
 		c := &s.division.columns[d]
-		if c.guarantee[p] > c.capability[p] {
+		if stated := s.statedCapability(place(p), d); c.guarantee[p] > stated {
 			add(policy.Warning{
 				Code: policy.GuaranteeAboveCapability, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
 				Text: fmt.Sprintf("the guarantee of %s is above the capability, which counts", s.v.Dims.Name(d)),
@@ -69,6 +72,97 @@ func (s *State) warnOfGuarantees(p place, add func(policy.Warning)) {
 				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: q,
 				Text: fmt.Sprintf("guarantees of %s that are in use do not fit below %s: they are cut in proportion",
 					s.v.Dims.Name(d), label),
+			})
+		}
+	}
+}
+
+// statedCapability returns the capability of a place in quanta, as it is without a budget.
+func (s *State) statedCapability(p place, d int) int64 {
+	if q := s.tree.queue[p]; q != model.None && s.v.Queues[q].Capability.Has.Has(d) {
+		if limit := limitOf(s.v.Queues[q].Capability.V[d]); limit != unlimited {
+			return limit / s.quantum[d]
+		}
+	}
+	return unlimited
+}
+
+// warnOfMemory names usage that is ignored, or was stated for another time, a half-life at which shares swing, and budgets without the
+// effect that they look like.
+func (s *State) warnOfMemory(add func(policy.Warning)) {
+	if s.memory == nil {
+		for _, q := range s.v.QueueOrder {
+			if s.v.Queues[q].Memory != nil {
+				add(policy.Warning{
+					Code: policy.MemoryIgnored, Path: "memory", Queue: model.None,
+					Text: "usage, budgets and owners of queues are ignored: the snapshot has no memory",
+				})
+				return
+			}
+		}
+		return
+	}
+	if n := s.memory.staleness(s.v.AsOf); n != 0 {
+		add(policy.Warning{
+			Code: policy.MemoryStale, Path: "memory.epoch", Queue: model.None, Epochs: n,
+			Text: fmt.Sprintf("usage was stated for epoch %d, which differs from that of as_of by %d", s.memory.Epoch, n),
+		})
+	}
+	if s.plugin.Memory.swings(s.memory.HalfLife) {
+		add(policy.Warning{
+			Code: policy.MemorySwings, Path: "memory.half_life_epochs", Queue: model.None,
+			Text: fmt.Sprintf("a half-life of %d epochs is so short for this gain and power that shares may swing around the weights",
+				s.memory.HalfLife),
+		})
+	}
+	for p := range s.tree.queue {
+		s.warnOfBudget(place(p), add)
+	}
+}
+
+// staleness returns how many epochs a time is ahead of that of the usage; 0 if the time is not given.
+func (m *memory) staleness(asOf int64) int64 {
+	if asOf == 0 {
+		return 0
+	}
+	now := floorDiv(floorDiv(asOf, int64(time.Second)), m.EpochSeconds)
+	return max(now, math.MinInt64+m.Epoch) - m.Epoch
+}
+
+// floorDiv returns ⌊x / y⌋ for y > 0.
+func floorDiv(x, y int64) int64 {
+	q := x / y
+	if x%y < 0 {
+		q--
+	}
+	return q
+}
+
+func (s *State) warnOfBudget(p place, add func(policy.Warning)) {
+	of, q := s.memoryOf(p), s.tree.queue[p]
+	if of == nil || of.Budget == nil {
+		return
+	}
+	if of.Budget.Kind == model.SoftBudget {
+		if p == 0 || s.weights()[p] == 0 {
+			add(policy.Warning{
+				Code: policy.BudgetWithoutEffect, Path: fmt.Sprintf("queues[%d].budget", q), Queue: q,
+				Text: fmt.Sprintf("the soft budget of %q has no effect: it lowers weights, and the queue competes with none", s.v.Queues[q].Name),
+			})
+		}
+		return
+	}
+	for _, d := range s.dims {
+		c := &s.division.columns[d]
+		guaranteed := int64(0)
+		for k := s.tree.first[p]; k < s.tree.end[p]; k++ {
+			guaranteed += c.guaranteed[k]
+		}
+		if of.Budget.Amount.Has.Has(d) && max(c.guarantee[p], guaranteed) > c.capability[p] {
+			add(policy.Warning{
+				Code: policy.BudgetCutsGuarantee, Path: fmt.Sprintf("queues[%d].budget", q), Queue: q, Dimension: d,
+				Text: fmt.Sprintf("what is left of the budget of %q for %s does not pay for the guarantee", s.v.Queues[q].Name,
+					s.v.Dims.Name(d)),
 			})
 		}
 	}

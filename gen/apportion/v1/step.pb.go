@@ -36,6 +36,7 @@ const (
 	ShareField_SHARE_FIELD_CAPABILITY      ShareField = 8
 	ShareField_SHARE_FIELD_REAL_CAPABILITY ShareField = 9
 	ShareField_SHARE_FIELD_SHARE           ShareField = 10
+	ShareField_SHARE_FIELD_WITH_MEMORY     ShareField = 11
 )
 
 // Enum value maps for ShareField.
@@ -52,6 +53,7 @@ var (
 		8:  "SHARE_FIELD_CAPABILITY",
 		9:  "SHARE_FIELD_REAL_CAPABILITY",
 		10: "SHARE_FIELD_SHARE",
+		11: "SHARE_FIELD_WITH_MEMORY",
 	}
 	ShareField_value = map[string]int32{
 		"SHARE_FIELD_UNSPECIFIED":     0,
@@ -65,6 +67,7 @@ var (
 		"SHARE_FIELD_CAPABILITY":      8,
 		"SHARE_FIELD_REAL_CAPABILITY": 9,
 		"SHARE_FIELD_SHARE":           10,
+		"SHARE_FIELD_WITH_MEMORY":     11,
 	}
 )
 
@@ -2692,7 +2695,7 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\vExplainStep\x12&\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1f\n" +
 	"\vgroups_only\x18\x02 \x01(\bR\n" +
-	"groupsOnly*\xb0\x02\n" +
+	"groupsOnly*\xcd\x02\n" +
 	"\n" +
 	"ShareField\x12\x1b\n" +
 	"\x17SHARE_FIELD_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -2706,7 +2709,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x16SHARE_FIELD_CAPABILITY\x10\b\x12\x1f\n" +
 	"\x1bSHARE_FIELD_REAL_CAPABILITY\x10\t\x12\x15\n" +
 	"\x11SHARE_FIELD_SHARE\x10\n" +
-	"*t\n" +
+	"\x12\x1b\n" +
+	"\x17SHARE_FIELD_WITH_MEMORY\x10\v*t\n" +
 	"\vEnqueueMode\x12\x1c\n" +
 	"\x18ENQUEUE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENQUEUE_MODE_VOTES\x10\x01\x12\x17\n" +

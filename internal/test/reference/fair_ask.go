@@ -16,6 +16,8 @@ type fairAsked struct {
 	session  Session
 	// shares is the answer that most others are read from.
 	shares  *apportionv1.SharesAnswer
+	// memory says that the case is one with memory, and owners that jobs are served by the usage of their owners.
+	memory, owners bool
 	plugin  *apportionv1.PluginShares
 	queues  map[string]uint32
 	refused map[uint32]bool
@@ -26,6 +28,7 @@ func newFairAsked(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy, se
 	a := &fairAsked{
 		snapshot: snapshot, session: session, base: policy.GetTiers()[0].GetPlugins()[0].GetFair().GetBase(),
 		queues: map[string]uint32{}, refused: map[uint32]bool{},
+		owners: snapshot.GetMemory() != nil && policy.GetTiers()[0].GetPlugins()[0].GetFair().GetMemory().GetOwners(),
 	}
 	for i, q := range snapshot.GetQueues() {
 		a.queues[q.GetName()] = uint32(i)
@@ -104,6 +107,16 @@ func (a *fairAsked) answer(ctx context.Context, q fairQuestion) (any, error) {
 		return a.reclaim(ctx, q)
 	case "loop":
 		return a.loop(ctx)
+	case checkKey:
+		return a.checked(), nil
+	case weightsKey:
+		return a.weights(), nil
+	case "saved":
+		return a.saved(), nil
+	case "preemptive":
+		return a.preemptive(ctx, q.Task)
+	case "jobs":
+		return a.jobsOf(ctx, q.Queue)
 	}
 	return nil, fmt.Errorf("no question %q", q.Kind)
 }
@@ -153,15 +166,7 @@ func (a *fairAsked) dimension(d uint32) string { return a.session.Basis().GetDim
 func (a *fairAsked) claims() any {
 	out := object{}
 	for _, q := range a.plugin.GetFair().GetQueues() {
-		claimed := map[string]float64{}
-		for i, d := range q.GetClaimed().GetDimension() {
-			claimed[a.dimension(d)] = q.GetClaimed().GetAmount()[i]
-		}
-		row := []any{}
-		for _, name := range a.snapshot.GetDimensions() {
-			row = append(row, whole(claimed[name]))
-		}
-		out[a.queueName(q.GetQueue())] = row
+		out[a.queueName(q.GetQueue())] = a.row(q.GetClaimed())
 	}
 	return out
 }

@@ -29,12 +29,23 @@ type fairSettings struct {
 	Base             string            `json:"base"`
 	ReserveGuarantee bool              `json:"reserve_guarantee"`
 	Quanta           map[string]uint64 `json:"quanta"`
+	Memory           *memorySettings   `json:"memory"`
+}
+
+// memorySettings are those of past usage; what is absent has its default.
+type memorySettings struct {
+	Gain     *uint32            `json:"gain"`
+	Power    *uint32            `json:"power"`
+	Price    *map[string]uint32 `json:"price"`
+	Owners   bool               `json:"owners"`
+	NoSaving bool               `json:"no_saving"`
 }
 
 // fairQuestion is one question; Kind says which fields mean something.
 type fairQuestion struct {
 	Kind       string   `json:"kind"`
 	Queue      string   `json:"queue"`
+	Task       string   `json:"task"`
 	Job        string   `json:"job"`
 	Tasks      []string `json:"tasks"`
 	Claimant   []string `json:"claimant"`
@@ -61,13 +72,14 @@ func (c *fairCase) policy() (*apportionv1.Policy, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Settings.Quanta)) {
 		fair.Quanta = append(fair.Quanta, &apportionv1.Quantum{Name: name, Amount: c.Settings.Quanta[name]})
 	}
+	fair.Memory = c.Settings.Memory.message()
 	plugin := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Fair{Fair: fair}}
 	return &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{plugin}}}}, nil
 }
 
 // check asks the case's questions along all ways and compares the answers, exactly.
 func (c *fairCase) check(ctx context.Context, ways []Way, only string) *Result {
-	result := &Result{Case: &Case{Profile: fairGroup, Name: c.ID}}
+	result := &Result{Case: &Case{Profile: c.group(), Name: c.ID}}
 	want, err := c.expected()
 	got := make([]any, len(ways))
 	for i, way := range ways {
@@ -89,12 +101,19 @@ func (c *fairCase) ask(ctx context.Context, way Way, unreadable error) (any, err
 	if unreadable != nil {
 		return nil, unreadable
 	}
-	if err := protojson.Unmarshal(c.Snapshot, &snapshot); err != nil {
+	data, err := c.contractual()
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	if err := protojson.Unmarshal(data, &snapshot); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	policy, err := c.policy()
 	if err != nil {
 		return nil, err
+	}
+	if len(c.Questions) == 1 && c.Questions[0].Kind == checkKey {
+		return c.invalid(ctx, way, &snapshot, policy)
 	}
 	session, err := way.Open(ctx, &snapshot, policy)
 	if err != nil {
@@ -102,6 +121,7 @@ func (c *fairCase) ask(ctx context.Context, way Way, unreadable error) (any, err
 	}
 	defer func() { _ = session.Close() }()
 	asked := newFairAsked(&snapshot, policy, session)
+	asked.memory = c.group() == memoryGroup
 	return asked.answers(ctx, c.Questions)
 }
 
@@ -152,7 +172,10 @@ func fairForm(kind string, answer any) any {
 	if _, refused := o["refused"]; refused {
 		o["refused"] = refusedText
 	}
-	if kind != "shares" {
+	if kind == checkKey {
+		o["warnings"] = sortedTexts(o["warnings"])
+	}
+	if kind != "shares" && kind != weightsKey {
 		return o
 	}
 	for part, key := range map[string]string{queuesKey: "queue", "nodes": "node"} {

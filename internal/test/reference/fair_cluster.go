@@ -2,6 +2,7 @@ package reference
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -108,7 +109,7 @@ func (c *fairCluster) isOpen(q uint32) bool {
 }
 
 // blocks lists what a queue waits for: job by job the rest of the gang, then, unless that waits, single tasks.
-func (c *fairCluster) blocks(q uint32) [][]uint32 {
+func (c *fairCluster) blocks(ctx context.Context, q uint32) ([][]uint32, error) {
 	var jobs []int
 	for i, j := range c.snapshot.GetJobs() {
 		if c.queues[j.GetQueue()] == q && c.open[q] {
@@ -120,11 +121,21 @@ func (c *fairCluster) blocks(q uint32) [][]uint32 {
 		return cmp.Or(cmp.Compare(rj.GetPriority(), lj.GetPriority()), cmp.Compare(lj.GetCreateTime(), rj.GetCreateTime()),
 			cmp.Compare(lj.GetUid(), rj.GetUid()))
 	})
+	if c.owners && c.open[q] {
+		sorted, err := c.jobsInOrder(ctx, c.queueName(q))
+		if err != nil {
+			return nil, err
+		}
+		jobs = jobs[:0]
+		for _, j := range sorted {
+			jobs = append(jobs, int(j))
+		}
+	}
 	var blocks [][]uint32
 	for _, i := range jobs {
 		blocks = append(blocks, c.blocksOf(i)...)
 	}
-	return blocks
+	return blocks, nil
 }
 
 func (c *fairCluster) blocksOf(job int) [][]uint32 {

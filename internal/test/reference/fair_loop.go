@@ -81,7 +81,11 @@ func (l *fairLoop) candidates(ctx context.Context) ([]candidate, error) {
 	var list []candidate
 	var steps []*apportionv1.Step
 	for _, q := range queues {
-		for _, block := range l.cluster.blocks(q) {
+		blocks, err := l.cluster.blocks(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, block := range blocks {
 			tasks := &apportionv1.Tasks{Index: block}
 			list = append(list, candidate{tasks: block})
 			steps = append(steps, jointlyAllocatable(tasks), &apportionv1.Step{Step: &apportionv1.Step_Preemptive{

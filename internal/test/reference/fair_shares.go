@@ -46,6 +46,9 @@ func (a *fairAsked) divisions() any {
 			"case": []string{"", "a", "b", "c"}[division.GetCase()],
 		}
 	}
+	if a.memory {
+		a.steered(queues, nodes)
+	}
 	refusedQueues, refusedJobs := a.setAside()
 	return object{queuesKey: queues, "nodes": nodes, "refusedQueues": refusedQueues, "refusedJobs": refusedJobs}
 }

@@ -28,3 +28,15 @@ func TestOurAnswersAreThoseOfVolcano(t *testing.T) {
 	// Who lets go of more than this lets go of too much.
 	require.Less(t, tally.AllUnheld(), 10_000, text)
 }
+
+func TestOurAnswersOfFairAreThoseOfAnIndependentProgram(t *testing.T) {
+	ways, stop, err := Ways("process")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stop()) }()
+	run := Run{Paths: []string{"../../../testdata/memory"}, Ways: ways}
+	results, err := run.Do(t.Context())
+	require.NoError(t, err)
+	text, tally := Report(results, ways, 10)
+	require.True(t, tally.Good(), text)
+	require.Greater(t, tally.Answers, 170_000, text)
+}

@@ -83,7 +83,7 @@ func (r *Run) check(ctx context.Context, line Line) (*Result, error) {
 		return c.check(r.Ways, r.Only), nil
 	}
 	if c, ok := readFair(line); ok {
-		if r.Group != "" && !strings.EqualFold(r.Group, fairGroup) || r.Label != "" && r.Label != c.ID {
+		if r.Group != "" && !strings.EqualFold(r.Group, c.group()) || r.Label != "" && r.Label != c.ID {
 			return nil, nil //nolint:nilnil // no result and no error: the case is not asked for
 		}
 		return c.check(ctx, r.Ways, r.Only), nil
