@@ -326,7 +326,7 @@ func (p *Plan) Made() bool { return p.Answer.GetOutcome() == apportionv1.PlanOut
 // Simulation contains the answers to steps.
 type Simulation struct {
 	Basis *apportionv1.Basis
-	// Answers, one for each step, at its position.
+	// Answers holds one answer for each step, at the step's position.
 	Answers []*apportionv1.Answer
 	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback

@@ -17,7 +17,8 @@ type Decider interface {
 	Shares(ctx context.Context, in Input, question SharesQuestion) (*Shares, error)
 	// Enqueue decides which jobs may enter their queues.
 	Enqueue(ctx context.Context, in Input, question EnqueueQuestion) (*Admissions, error)
-	// Allocatable decides whether the queues of tasks may use that much more, and whether they may take it from others.
+	// Allocatable decides whether the queues of tasks may use as much more as these request, and whether they may take it from other
+	// queues.
 	Allocatable(ctx context.Context, in Input, question AllocatableQuestion) (*Allowances, error)
 	// Victims returns the tasks that a task may evict.
 	Victims(ctx context.Context, in Input, question VictimsQuestion) (*Victims, error)

@@ -86,7 +86,8 @@ type link struct {
 
 	silent  *silentWatch
 	address string
-	// others reports whether there are other replicas. Calls to the only one are left to it: a new connection would reach the same.
+	// others reports whether there are other replicas. Calls to the only replica are sent even while it is silent: a new connection would
+	// reach the same.
 	others func() bool
 	conn   atomic.Pointer[watchedConn]
 	// calls is the number of calls under way; began has an element if one has begun since the watch looked.

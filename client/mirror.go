@@ -114,7 +114,7 @@ func NewMirror(c *Client) *Mirror {
 	}
 }
 
-// Atomically makes the changes of do visible together: no State has only some of them. do must not call State.
+// Atomically makes the changes of do visible together: no State contains only a part of them. do must not call State.
 func (m *Mirror) Atomically(do func()) {
 	m.whole.Lock()
 	defer m.whole.Unlock()

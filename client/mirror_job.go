@@ -98,7 +98,7 @@ func (s *jobSpec) uid(group, index int) (uid []byte) {
 	return uid
 }
 
-// eachField calls do with every field of a message that was encoded here: its number, all of it, and its value.
+// eachField calls do with every field of a message that was encoded here: its number, the whole field, and its value.
 func eachField(data []byte, do func(number protowire.Number, whole []byte, value uint64, part []byte)) {
 	for i := 0; i < len(data); {
 		tag, value, from, to := field.At(data, i)

@@ -99,7 +99,7 @@ func (m *Mirror) forget(of *mirroredNode) {
 	}
 }
 
-// RemoveNode removes a node. Tasks on it are on no node.
+// RemoveNode removes a node. Tasks on it are then on no node.
 func (m *Mirror) RemoveNode(name string) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

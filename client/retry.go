@@ -61,8 +61,8 @@ func (c *Client) newAttempt(kind Kind) *attempt {
 	return &attempt{client: c, kind: kind, n: 1, wait: patience}
 }
 
-// again waits until the question may be asked again after an error. It returns false if it must not be: a retry would not help, the maximum
-// number of attempts is reached, or there is no time.
+// again waits until the question may be asked again after an error. It returns false if the call must not be repeated: a retry would not
+// help, the maximum number of attempts is reached, or there is no time.
 func (a *attempt) again(ctx context.Context, err error) bool {
 	if a.n >= a.client.attempts || !passing(err) || ctx.Err() != nil {
 		return false

@@ -43,7 +43,7 @@ func (l *stepLog) add(steps []*apportionv1.Step, answers []*apportionv1.Answer) 
 		}
 		switch q := wire.QuestionOf(step); {
 		case q == nil:
-			// It is unknown whether such a step changes something.
+			// It is not known whether a step of an unknown kind changes the session.
 			l.append(step)
 		case q.Undoes:
 			if mark := int(step.GetRollback().GetMark()); mark < len(l.marks) {

@@ -15,7 +15,7 @@ type World[J any] interface {
 	Pass(to int64)
 	// Arrive adds a job that arrives now.
 	Arrive(job J)
-	// Decide is called at each moment, once everything that happens then has happened.
+	// Decide is called at each time with events, after all of them.
 	Decide() error
 }
 

@@ -22,8 +22,8 @@ func Actions() []Action { return []Action{Enqueue, Allocate, Preempt, Reclaim} }
 type Scheduler[J any] interface {
 	// Enqueue lets jobs in.
 	Enqueue() error
-	// Waiting yields what an action may serve, the first in order first. Where something was done for what it yielded, the order after that
-	// counts; what it yielded in vain, it does not yield again. It ends with an error if it yields one.
+	// Waiting yields what an action may serve, the first in order first. After an item was served, the new order counts; it does not yield
+	// again what could not be served. It ends after it has yielded an error.
 	Waiting(action Action) iter.Seq2[J, error]
 	// Allocate starts it on what is free, and reports whether it did. If not, nothing has changed.
 	Allocate(job J) (bool, error)
@@ -36,14 +36,14 @@ type Scheduler[J any] interface {
 type Cycle[J any] struct {
 	Scheduler[J]
 
-	// Plans is true if the policy reclaims by plans, as fair does. What is free is then given out until nothing more is taken, because a
-	// refusal may rest on what others could still have been given, and after each plan of reclaim again.
+	// Plans is true if the policy reclaims by plans, as fair does. Free resources are then given out until no item takes more, because a
+	// refusal may depend on what others could still have been given. After each plan of reclaim this is repeated.
 	Plans bool
 	// Settled, if not nil, is called when what a plan of reclaim left free is given out. Reclaim ends if it returns true.
 	Settled func() bool
 }
 
-// Run carries out actions in order. If there is an error it ends with it.
+// Run carries out actions in order. It returns the first error.
 func (c *Cycle[J]) Run(actions ...Action) error {
 	for _, action := range actions {
 		if err := c.act(action); err != nil {

@@ -59,7 +59,7 @@ type Finding struct {
 	Task model.TaskID
 	// Amount is the request (CheckShare, CheckNodes) or what evictions would free. Absent: nothing.
 	Amount resource.Row
-	// Tasks that could be evicted, in order of eviction: those of Plan if it has any, otherwise all.
+	// Tasks that could be evicted, in order of eviction: the victims of Plan if it has any, otherwise all.
 	Tasks []model.TaskID
 	// Enough: evicting these tasks makes room for what the gang needs.
 	Enough bool
@@ -169,7 +169,7 @@ type explainer struct {
 	plans bool
 	// rank is the position of each queue in queue order, -1 for one without jobs.
 	rank []int
-	// entry says how admission in turn goes for each pending job; nil until needed.
+	// entry holds, for each pending job, the result of admission in order; nil until needed.
 	entry map[model.JobID]*turn
 	// turns says how jobs of a queue go in turn; a queue is missing until needed.
 	turns map[model.QueueID]map[model.JobID]*turn
@@ -177,7 +177,7 @@ type explainer struct {
 	served [][]model.JobID
 }
 
-// turn is how a job fares after those that come first.
+// turn is the finding about a job after the jobs that come first.
 type turn struct {
 	ok      bool
 	check   CheckKind

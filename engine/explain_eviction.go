@@ -9,7 +9,7 @@ import (
 const maxEvicted = 10_000
 
 // PlannedJobs is the maximum number of named jobs for which one explanation computes plans and forecasts. For more jobs it lists the
-// evictable tasks, and whether there would be room without all of them, which costs much less.
+// evictable tasks, and reports whether there would be room without all of them, which costs much less.
 const PlannedJobs = 4
 
 // plannedEviction finds the tasks to evict for the job by a plan. Without a plan it also returns the evictable tasks, or the reasons that
@@ -45,7 +45,7 @@ func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
 	return nil
 }
 
-// eviction asks which tasks could be evicted, without a plan: all of them, and whether there is room without them.
+// eviction asks which tasks could be evicted, without a plan: all tasks, and whether there is room without evictions.
 func (x *explainer) eviction(e *Explanation, w *waiting) error {
 	could, err := x.evictable(w, true)
 	if err != nil {
@@ -56,7 +56,8 @@ func (x *explainer) eviction(e *Explanation, w *waiting) error {
 }
 
 // evictable asks which tasks could be evicted for each kind of task, in other queues, then in the job's own. It returns the first such
-// choice, or, with room, the first that makes room for what the gang needs. If there is none, it says what protects the tasks.
+// choice, or, with room, the first that makes room for what the gang needs. If there is no plan, it gives the reasons that protect the
+// tasks.
 func (x *explainer) evictable(w *waiting, room bool) (*Finding, error) {
 	var held protectedTasks
 	var first *Finding

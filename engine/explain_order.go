@@ -13,7 +13,7 @@ const (
 	maxTurns  = 2_000
 )
 
-// order asks whether a job that may go on by itself may still do so after those that come first.
+// order reports whether a job that could start alone can still start after the jobs that come first.
 func (x *explainer) order(e *Explanation, w *waiting) error {
 	// Jobs that are admitted now are served in the same turn.
 	if x.entry == nil {
@@ -77,7 +77,7 @@ func (x *explainer) serve(q model.QueueID) error {
 		x.booked, x.seats, x.brief = []model.NodeID{}, true, true
 		defer func() { x.booked, x.seats, x.brief = nil, false, brief }()
 		if len(x.beingReleased()) > 0 {
-			// Later it would have what is booked then.
+			// Later the queue would also hold what is booked until then.
 			if _, err := x.index(true); err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func (x *explainer) serve(q model.QueueID) error {
 	})
 }
 
-// queueJobs lists the admitted jobs of a queue that have tasks to place, in order of service. The jobs of all queues are looked at once.
+// queueJobs lists the admitted jobs of a queue that have tasks to place, in order of service. The jobs of all queues are examined once.
 func (x *explainer) queueJobs(q model.QueueID) []model.JobID {
 	if x.served == nil {
 		x.served = make([][]model.JobID, len(x.view.Queues))

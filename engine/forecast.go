@@ -32,8 +32,8 @@ type Forecast struct {
 	// Minimal: the job could not start at that time if any one of Ends ran on. If the search was not cut short, no End can be left out of
 	// Ends either way; without Minimal, another job that has ended by then may take the place of one.
 	Minimal bool
-	// Earliest: it was asked after every end before At, or after all ends if there is no such time. Else only after some, among them the
-	// last one before At.
+	// Earliest: the question was asked after every end before At, or after all ends if there is no such time. Else it was asked only after
+	// some ends, among them the last one before At.
 	Earliest bool
 	// Unknown are other running jobs whose end is not known, Overdue those that were expected to end before now, by uid.
 	Unknown, Overdue []model.JobID
@@ -128,7 +128,7 @@ func (f *forecaster) findAhead() {
 
 // search finds the first time at which the job could start, and the ends on which it depends.
 func (f *forecaster) search() error {
-	// until says for each time at which jobs end how many have ended then.
+	// until holds, for each time at which jobs end, the number of jobs that have ended by then.
 	var until []int
 	for i, j := range f.ends {
 		if i+1 == len(f.ends) || f.endOf(f.ends[i+1]) != f.endOf(j) {

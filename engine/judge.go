@@ -8,11 +8,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Judgement says whether a job could start at once, whatever other jobs wait, and what holds it back if not. Every answer about a waiting
-// job reads it: explanations, plans, forecasts and remedies.
+// Judgement says whether a job could start at once, regardless of other waiting jobs, and what blocks it if not. Every answer about a
+// waiting job reads it: explanations, plans, forecasts and remedies.
 type Judgement struct {
 	Job model.JobID
-	// Findings are the checks of the job by itself, in the order in which they hold it back.
+	// Findings are the checks of the job regardless of other waiting jobs, in the order in which they block it.
 	Findings []Finding
 	// Waiting counts pending tasks; Counted those of them given as counts; Gated those with a gate; Needed is the minimum number of listed
 	// ones that the gang needs.
@@ -25,7 +25,7 @@ type Judgement struct {
 	// Nodes are where Tasks have room, if the judge was to choose nodes and every check is passed.
 	Nodes []model.NodeID
 	// enters: the job must be admitted first. lacking: only tasks that are counted, not listed, can be those that the gang lacks. blind: no
-	// node states what it offers, so that nothing is judged that depends on it.
+	// node states its allocatable amount, so that checks that depend on nodes are not made.
 	enters, lacking, blind bool
 }
 
@@ -72,7 +72,7 @@ type judge struct {
 	// room is the room of the nodes for each kind of task, gaining whether there is more of it later.
 	room    map[kindKey]*kindRoom
 	gaining map[kindKey]bool
-	// queues says of each queue whether it is served; nil until needed.
+	// queues holds for each queue whether it is served; nil until needed.
 	queues []*Finding
 	// free is what the nodes have left, now and later. released is what running tasks that are being released add, on the nodes in
 	// releasing; nil until needed.
@@ -99,7 +99,7 @@ func (s *Session) judged(j model.JobID, w *waiting, brief bool) (*Judgement, err
 	return g.judge(j, w)
 }
 
-// judge makes the checks of a job by itself in their order. The state in which a job is admitted is that in which the others are made.
+// judge makes the checks of a job by itself in their order. The other checks are made in the state in which the job is admitted.
 func (g *judge) judge(j model.JobID, w *waiting) (*Judgement, error) {
 	d := &Judgement{
 		Job: j, Waiting: len(w.tasks) + w.counted, Counted: w.counted, Gated: w.gated, Needed: len(w.needed), Unjudged: w.unjudged,
@@ -135,7 +135,7 @@ func (g *judge) judge(j model.JobID, w *waiting) (*Judgement, error) {
 	return d, g.after(d, w, creates)
 }
 
-// nothingOffered says that no node states what it offers; nil if some does.
+// nothingOffered is the finding that no node states its allocatable amount; nil if some does.
 func (s *Session) nothingOffered() *policy.Reason {
 	for _, n := range s.view.NodeOrder {
 		if s.view.Nodes[n].Allocatable.Positive() != 0 {
@@ -147,7 +147,7 @@ func (s *Session) nothingOffered() *policy.Reason {
 	return &nothing
 }
 
-// blindly makes the check that needs no cluster, where nothing is known of what there is to divide.
+// blindly makes the check that needs no cluster, for snapshots without a total to divide.
 func (g *judge) blindly(d *Judgement, w *waiting, creates bool, nothing policy.Reason) error {
 	if err := g.tasks(d, w, creates); err != nil || d.failed() != nil {
 		return err
@@ -197,8 +197,8 @@ func (g *judge) placement(d *Judgement, w *waiting) error {
 	return g.nodesFor(d, w, o)
 }
 
-// tasks asks whether a job has the tasks that its gang needs. Before admission it may have none yet: Volcano creates them afterwards. Tasks
-// that a gate holds back are missing if the gang lacks them once all others that it needs are placed.
+// tasks asks whether a job has the tasks that its gang needs. Before admission it may have no plan yet: Volcano creates them afterwards.
+// Tasks that a gate holds back are missing if the gang still needs them after all its other tasks are placed.
 func (g *judge) tasks(d *Judgement, w *waiting, creates bool) error {
 	var why policy.Reasons
 	switch {
@@ -270,7 +270,7 @@ func (g *judge) queue(d *Judgement) {
 	d.add(*f)
 }
 
-// share asks whether the queue may use what the gang needs. The tasks are chosen so that it may, if that is possible.
+// share asks whether the queue may use what the gang needs. The tasks are chosen so that the policy permits them, if possible.
 func (g *judge) share(d *Judgement, w *waiting, o *options) {
 	why := policy.Reasons{Every: true}
 	if g.Allocatable(w.needed, policy.InSession, &why, nil) {

@@ -13,7 +13,7 @@ import (
 type kindRoom struct {
 	// tasks is how many of the kind have room at the same time, up to limit.
 	tasks, limit int
-	// reasons say why no node has room for one, with the number of nodes that each is about; the most frequent first.
+	// reasons are the reasons why no node has room for one of them, each with its number of nodes; the most frequent first.
 	reasons []policy.Reason
 	counts  []int
 }
@@ -118,7 +118,7 @@ func (g *judge) found(d *Judgement, s seating, later bool) {
 	d.find(CheckNodes, Noted, g.releases(s)...).Amount = g.sum(s.tasks)
 }
 
-// without notes why the chosen tasks have no places: those of one kind have none, or not all of them together.
+// without notes why the chosen tasks have no places: no task of one kind has a place, or not all tasks have one together.
 func (g *judge) without(d *Judgement, w *waiting, p Placement) error {
 	outcome, code := Failed, policy.NoJointPlacement
 	if p.Outcome == PlacementUnknown {
@@ -150,8 +150,8 @@ type seating struct {
 	tasks []model.TaskID
 }
 
-// otherwise looks for another choice of tasks that has places. It returns what was known without one, as unknown if not every choice was
-// tried to its end.
+// otherwise looks for another choice of tasks that has places. Without one it returns the previous finding, as unknown if not every choice
+// was tried completely.
 func (g *judge) otherwise(d *Judgement, o *options, later, allowed bool, known seating) (seating, error) {
 	var failed error
 	for i := range o.classes {
@@ -385,7 +385,7 @@ func (f *frequency) most() (reasons []policy.Reason, counts []int) {
 	return reasons, counts
 }
 
-// lacks says which dimensions no node has enough of for a task, or that none has enough of everything at once.
+// lacks returns the dimensions of which no node has enough for a task, or reports that no node has enough of all at once.
 func (g *judge) lacks(t model.TaskID, nodes []model.NodeID) []policy.Reason {
 	v := g.view
 	request := v.Request(t)

@@ -24,7 +24,7 @@ type freeNodes struct {
 	idle     []resource.Row
 	offered  resource.Row
 	orders   map[int32]*nodeOrder
-	// changed has the nodes that have something else left, with what they have; marks has for each node its position there, plus one.
+	// changed lists the nodes whose rest has changed, with the new rest; marks holds for each node its position in changed, plus one.
 	changed []changedNode
 	marks   []int32
 }
@@ -242,7 +242,7 @@ func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placem
 	return Placement{Outcome: Placed, Nodes: p.placed(), Most: most}, true, nil
 }
 
-// book notes what nodes have left on which something was booked.
+// book records the rest of the nodes on which something was booked.
 func (f *freeNodes) book(booked []model.NodeID) {
 	for _, n := range booked {
 		if i := f.position[n]; f.marks[i] == 0 {
@@ -266,8 +266,7 @@ func (f *freeNodes) forget() {
 	f.changed = f.changed[:0]
 }
 
-// fill places as many tasks of a kind as have room, as placer.fill does, and returns how many. It is not done if there is no order of the
-// nodes.
+// fill places as many tasks of a kind as have room, as placer.fill does, and returns how many. This is skipped if the nodes have no order.
 func (f *freeNodes) fill(p *placer, k *taskKind) (placed int, done bool, _ error) {
 	first := p.tasks[k.tasks[0]]
 	order, err := f.order(f.session.view.Tasks.At(first).Request, k.request)

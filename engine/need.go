@@ -12,7 +12,7 @@ type waiting struct {
 	// tasks are pending and not held back by a gate.
 	tasks []model.TaskID
 	// needed is the first choice of those that the gang needs: what its roles lack, then others up to the minimum, in order of service; at
-	// least one. Any other choice that has as many of each role that lacks some will do.
+	// least one. Any other choice with as many tasks of each role that lacks some is as good.
 	needed []model.TaskID
 	// kinds has the first task of each kind, at most maxKinds.
 	kinds    []model.TaskID

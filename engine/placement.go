@@ -25,7 +25,7 @@ const (
 
 const (
 	// placementTrials bounds the search for a placement, in comparisons with one node. It is enough to try everything for six tasks on
-	// seven nodes; tasks and nodes that are alike are tried once, so that it is often enough for many more.
+	// seven nodes; equal tasks and nodes are tried once, so that the bound often suffices for many more.
 	placementTrials = 1 << 20
 	// PlacementWork bounds the cost of the search for a placement.
 	PlacementWork = 1 << 21
@@ -124,7 +124,7 @@ func (s *Session) kindOf(t model.TaskID) kindKey {
 	return kindKey{s.view.QueueOf(t), s.view.NodeSetOf(t), s.view.Tasks.At(t).Request}
 }
 
-// prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if that is too much.
+// prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if there are too many.
 func (p *placer) prepare() error {
 	v := p.session.view
 	width := v.Dims.Len()
@@ -204,8 +204,8 @@ func (p *placer) bestFit() (most int, alone bool, err error) {
 	return most, true, nil
 }
 
-// hasRoomAlone reports whether the tasks of a kind have room if no other kind is placed. What one node takes does not depend on the others,
-// so that no choice of nodes has room for more.
+// hasRoomAlone reports whether the tasks of a kind have room if no other kind is placed. The room of a node does not depend on the other
+// nodes, so that no choice of nodes has room for more.
 func (p *placer) hasRoomAlone(k *taskKind) bool {
 	left := resource.NewAccount(p.session.view.Dims.Len())
 	room := 0
@@ -311,8 +311,8 @@ func (p *placer) start() {
 	}
 }
 
-// search places the tasks of kinds from position n of kind k on, those of one kind on nodes from position from on: which of them is on
-// which node makes no difference. It tries one of several nodes that are alike.
+// search places the tasks of kinds from position n of kind k on, those of one kind on nodes from position from on: exchanging two of them
+// makes no difference. It tries one of several nodes that are alike.
 func (p *placer) search(k, n, from int) bool {
 	for k < len(p.kinds) && n == len(p.kinds[k].tasks) {
 		k, n, from = k+1, 0, 0

@@ -90,7 +90,7 @@ type Evicted struct {
 	For model.TaskID
 	// Own: it belongs to the queue of the job.
 	Own bool
-	// Limit: it is evicted to keep a queue within its limit; the node of For has room without it.
+	// Limit: it is evicted to keep a queue within its limit; the node of For has room without this eviction.
 	Limit bool
 	// Tier is the position of the tier that decided; Plugins are its plugins that permit the eviction.
 	Tier    int
@@ -250,7 +250,7 @@ func (p *planner) evictingFor(d *Judgement, against *Finding, w *waiting) (*Miss
 	return p.evicting(w, proven)
 }
 
-// refuse says that there is no plan.
+// refuse records that there is no plan.
 func (p *planner) refuse(check CheckKind, reasons []policy.Reason) (*Miss, error) {
 	p.plan.Outcome = NoPlan
 	return &Miss{Check: check, Reasons: reasons, Task: model.None, Node: model.None}, nil

@@ -43,7 +43,7 @@ func (p *planner) checked(d *draft) (*draft, error) {
 	return nil, nil //nolint:nilnil // As above.
 }
 
-// others lists those of victims that are of other queues.
+// others lists the victims that belong to other queues.
 func (p *planner) others(victims []model.TaskID) []model.TaskID {
 	return slices.DeleteFunc(slices.Clone(victims), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
 }

@@ -35,8 +35,8 @@ type sets struct {
 }
 
 // smaller tries all sets of at most as many victims as the best plan has, those with fewer first, and of one size in the order of rather.
-// all says that it has tried all that are smaller than the best plan's, or all there are without a plan. proven says that there is no plan
-// without victims.
+// all is true if it has tried all sets that are smaller than the best plan's, or all sets if there is no plan. proven is true if it is
+// certain that there is no plan without victims.
 func (p *planner) smaller(best **draft, proven bool) (all bool, err error) {
 	s := &sets{planner: p, best: best, trials: placementTrials}
 	if err := s.begin(); err != nil {
@@ -113,8 +113,8 @@ func (s *sets) sortPool() error {
 	}
 	slices.SortFunc(s.pool, s.compareByStay)
 	if len(s.pool) > planAsked || 1<<len(s.pool) <= planSets || s.policy.Walk == Volcano {
-		// All sets are tried anyway, or too few. Where tiers are combined as in Volcano, a set of tasks may be evictable though none of
-		// them is alone.
+		// All sets are tried anyway, or too few. If tiers are combined as in Volcano, a set of tasks may be evictable although no single
+		// one of them is.
 		return nil
 	}
 	s.unknown = s.Reclaim().Plans()
@@ -193,7 +193,7 @@ func (s *sets) enough() bool {
 			s.left.Add(s.view.Request(s.pool[i]))
 		}
 	}
-	// What one node takes above what it has is below the tolerance, for each of them.
+	// For each node, the excess over its room is below the tolerance.
 	slack := resource.Threshold * float64(len(s.view.NodeOrder)+1)
 	for m := s.need.AtLeastThreshold(); m != 0; m = m.Rest() {
 		if d := m.First(); s.need.V[d]*(1-1e-9) > s.left.V[d]+slack {

@@ -44,8 +44,8 @@ func (p *planner) leastByRoom() (int, error) {
 	return int(math.Ceil(victims - 1e-6)), nil
 }
 
-// hostings appends what a node costs: nothing for the tasks that have room, and for further ones the smallest number of victims for each
-// that any number of them may come to.
+// hostings appends what a node costs: nothing for tasks that have room, and for each further task the smallest average number of victims
+// over any number of them.
 func (s *stall) hostings(n model.NodeID, costs []hosting) []hosting {
 	s.future(n, &s.row)
 	s.list = s.candidates(n, s.list[:0])

@@ -26,7 +26,7 @@ func (p *planner) lacking() (*Miss, error) {
 		miss.Reasons = p.refused
 	}
 	if miss.Check == 0 {
-		// There is room, but the policy does not let all go that are in its way.
+		// There is room, but the policy does not let all tasks in its way be evicted.
 		miss.Check, miss.Reasons, miss.Placed = CheckEviction, p.refused, 0
 	}
 	return miss, nil

@@ -60,7 +60,7 @@ func (p *planner) compareOffers(l, r *offer, hosting bool) int {
 	return cmp.Compare(l.rank, r.rank)
 }
 
-// stall is where one kind of task may go.
+// stall is the search for nodes that may take tasks of one kind.
 type stall struct {
 	*planner
 
@@ -189,7 +189,7 @@ func (s *stall) exact(t model.TaskID, rest []model.TaskID, n model.NodeID, rank 
 	return o, true
 }
 
-// ordered sorts candidates: those that make room alone first, then by rather.
+// ordered sorts candidates: tasks that make room alone come first, then the order of rather.
 func (s *stall) ordered(list []model.TaskID) {
 	slices.SortFunc(list, func(l, r model.TaskID) int {
 		la, ra := s.covered([]model.TaskID{l}), s.covered([]model.TaskID{r})
@@ -253,7 +253,7 @@ func (s *stall) fewest(let []model.TaskID) []model.TaskID {
 	return inOrder
 }
 
-// weight is how much of what is short a task holds.
+// weight is the part of the missing amount that a task holds.
 func (s *stall) weight(t model.TaskID, short resource.Mask) float64 {
 	weight := 0.0
 	for m := short; m != 0; m = m.Rest() {

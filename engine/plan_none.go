@@ -5,8 +5,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// roomless reports whether it is proven that the nodes have no room for the tasks even without all tasks that may be evicted. Then no
-// answer of the policy to evictions matters, and there is no plan for these tasks. The judge proves the same without evictions.
+// roomless reports whether the nodes provably have no room for the tasks even without all evictable tasks. Then no answer of the policy to
+// evictions matters, and there is no plan for these tasks. The judge proves the same without evictions.
 func (p *planner) roomless() (bool, error) {
 	placement, err := p.placeIn(p.tasks, func(n model.NodeID, row *resource.Row) {
 		p.future(n, row)
@@ -17,8 +17,8 @@ func (p *planner) roomless() (bool, error) {
 	return placement.Outcome == NoPlacement, err
 }
 
-// onlyPlaceable lets no more tasks of each class be chosen than have room on the nodes without all tasks that run there, and reports
-// whether that leaves fewer choices. Those that it takes away have no plan.
+// onlyPlaceable limits the chosen tasks of each class to the number that the empty nodes have room for, and reports whether that leaves
+// fewer choices. The choices that it removes have no plan.
 func (p *planner) onlyPlaceable(o *options) bool {
 	v := p.view
 	running := make(map[model.NodeID]*resource.Row)

@@ -120,7 +120,8 @@ func (p *planner) below(limited model.QueueID) map[model.QueueID]bool {
 	return below
 }
 
-// consented returns those candidates that the policy lets a task evict, in their order. rest are the tasks that are to be placed with it.
+// consented returns those candidates that the policy lets a task evict, in their order. rest are the tasks that the plan must place beside
+// it.
 func (p *planner) consented(t model.TaskID, rest, candidates []model.TaskID, n model.NodeID) []model.TaskID {
 	p.plan.Looked++
 	var own, others []model.TaskID
@@ -178,7 +179,7 @@ func (p *planner) allow(claim *policy.Claim, allowed map[model.TaskID]bool) {
 	for _, c := range claim.Candidates {
 		switch check := protected[c]; {
 		case check == nil, check.Reason.Code == policy.NoPlan, check.Reason.Code == policy.NotNeeded:
-			// It may be evicted, though this claim is not made with it.
+			// It may be evicted, though this claim does not use it.
 			allowed[c] = true
 		}
 	}

@@ -65,7 +65,7 @@ func (s *Session) compareKeyed(l, r keyed) int {
 	return strings.Compare(s.view.Queues[l.queue].Name, s.view.Queues[r.queue].Name)
 }
 
-// sortKeyed sorts queues by order of service. No two are equal, so that the order does not depend on how they are sorted.
+// sortKeyed sorts queues by order of service. No two are equal, so that the order does not depend on the algorithm.
 func (s *Session) sortKeyed(keyer policy.QueueKeyer, queues []model.QueueID) {
 	list := make([]keyed, len(queues))
 	for i, q := range queues {

@@ -87,19 +87,18 @@ type Edit struct {
 	Node  model.NodeID
 	// Dimension of the amounts, or -1.
 	Dimension int
-	// Before is the value now, valid if Given; After is the value with which the job runs. It does not run with one Step less of a
-	// difference. Changes without an amount have neither.
+	// Before is the value now, valid if Given; After is the value with which the job runs. With a difference that is one Step smaller it
+	// does not run. Changes without an amount have neither.
 	Before, After, Step float64
 	Given               bool
 }
 
-// Remedy is a smallest change that makes a job run, which was tried: with all edits the job runs, and with one Step less of any it does
-// not.
+// Remedy is a smallest change that makes a job run, which was tried: with all edits the job runs, and with one Step less of any edit it
+// does not.
 type Remedy struct {
 	Kind  RemedyKind
 	Edits []Edit
-	// MinAvailable is the minimum of tasks of the job afterwards, and MinResources are its minimum resources; absent if they stay what they
-	// are.
+	// MinAvailable is the minimum of tasks of the job afterwards, and MinResources are its minimum resources; absent if they do not change.
 	MinAvailable int32
 	MinResources resource.Row
 	// Loses are the queues that deserve less, the greatest loss first, and Losing how many there are in all.
@@ -134,25 +133,25 @@ const (
 	NoRemedyFound RemedyOutcome = 2
 	// RunsNow: nothing blocks the job.
 	RunsNow RemedyOutcome = 3
-	// WaitsForNothing: the job has all that it asks for.
+	// WaitsForNothing: the job has everything that it requests.
 	WaitsForNothing RemedyOutcome = 4
 	// NotJudged: nothing was tried; Check and Reasons say why. The job has no task that may be placed, or no node states what it offers, or
 	// nothing that is judged holds the job back, but its placement also depends on Unjudged.
 	NotJudged RemedyOutcome = 5
 )
 
-// UntriedCause says why something was not tried. The values are those of the contract's UntriedCause.
+// UntriedCause is the reason why a change was not tried. The values are those of the contract's UntriedCause.
 type UntriedCause uint8
 
 // The causes.
 const (
 	// NoneThere: the cluster or the job has nothing of that kind.
 	NoneThere UntriedCause = 1
-	// BeyondBound: there are more than Of, of which Tried were tried.
+	// BeyondBound: there are more than Of of them; Tried were tried.
 	BeyondBound UntriedCause = 2
 	// TriesSpent: the bound on all tries, or on the work of the question, was reached.
 	TriesSpent UntriedCause = 3
-	// NotNeeded: remedies of other kinds were found that are smaller.
+	// NotNeeded: smaller remedies of other kinds were found.
 	NotNeeded UntriedCause = 4
 )
 
@@ -178,7 +177,7 @@ const (
 type Untried struct {
 	Kind  RemedyKind
 	Cause UntriedCause
-	// Tried of Of were, with BeyondBound; Of is 0 where the number is not known.
+	// Tried of Of were, with BeyondBound; Of is 0 if the number is not known.
 	Tried, Of int
 	Bound     UntriedBound
 }
@@ -194,7 +193,7 @@ type Remedies struct {
 	Reasons []policy.Reason
 	// List holds the remedies by kind, in the order of the kinds.
 	List []Remedy
-	// Untried says what was not tried, in the order of the kinds. What was tried and is not listed does not help.
+	// Untried says what was not tried, in the order of the kinds. A change that was tried and is not listed does not help.
 	Untried []Untried
 	// Tries counts the changed clusters about which the policy was asked.
 	Tries int
@@ -214,9 +213,9 @@ type RemedyQuestion struct {
 }
 
 // Remedies finds the smallest changes of each kind that make a waiting job run. Each was tried: the engine opened a session on the changed
-// cluster and found that the job runs there, in the sense of PlaceOnly of Plan; and that it does not with one step less of the change.
-// Amounts and counts are found by bisection, sets by a greedy search whose members are then left out one by one. What jobs that come first
-// take is not looked at; see Explain.
+// cluster and found that the job runs there, in the sense of PlaceOnly of Plan; and that it does not run with one step less of the change.
+// Amounts and counts are found by bisection, sets by a greedy search whose members are then left out one by one. Jobs that come first are
+// not considered; see Explain.
 //
 // It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError if not even the first question can be paid; later it ends the
 // search, and TriesSpent says so.

@@ -83,8 +83,8 @@ func deservedOf(v *policy.View, d Divider) map[model.QueueID]resource.Row {
 	return all
 }
 
-// cost finds the queues that deserve less in the present state than before: of others than the job, and than the jobs that end, which leave
-// less to be asked for.
+// cost finds the queues that deserve less in the present state than before: of jobs other than the job itself and the jobs that end, which
+// reduce the demand.
 func (r *remedier) cost(found *Remedy) {
 	v := r.view
 	size := func(l *QueueLoss) float64 {

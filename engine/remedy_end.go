@@ -15,8 +15,8 @@ const (
 	maxRemedyRounds = 12
 )
 
-// jobsEnd ends jobs: greedily those that go furthest towards what is lacking, or else all if they are few; and then leaves out those that
-// are not needed.
+// jobsEnd ends jobs: greedily the jobs that release most of the lacking amount, or else all jobs if they are few. Then it drops the jobs
+// that are not needed.
 func (r *remedier) jobsEnd() error {
 	e := &ender{remedier: r, ended: map[model.JobID]bool{}}
 	if e.find(); len(e.jobs) == 0 {
@@ -95,7 +95,7 @@ func (e *ender) find() {
 	})
 }
 
-// occupied sums what a job holds, and what is being released of it, which some policies count until it is gone.
+// occupied sums what a job holds, including amounts that are being released, which some policies count until the release is complete.
 func (s *Session) occupied(j model.JobID) resource.Row {
 	v := s.view
 	account := v.Account(j)
@@ -162,7 +162,7 @@ func (e *ender) forLimits(reasons []policy.Reason) {
 		if reason.Code != policy.AboveOvercommit && reason.Queue != model.None {
 			within = func(q model.QueueID) bool { return slices.Contains(e.pathOf(q), reason.Queue) }
 		}
-		// One job that suffices is better than several that go further.
+		// A single job that suffices is better than several that release more.
 		for short > 0 && len(e.dials) < maxRemedyJobs {
 			best, most := model.JobID(model.None), 0.0
 			for _, j := range e.jobs {

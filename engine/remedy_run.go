@@ -17,9 +17,9 @@ type standing struct {
 	blind bool
 }
 
-// runs reports whether a job could start at once, whatever other jobs wait, and which check holds it back if not: it is admitted or may
-// be, its queue is served and may use what the gang needs, and the nodes have room for it, where needed once tasks are gone that are being
-// released. Of a job that waits to be admitted and has no tasks yet it reports whether it may be admitted. Nothing changes.
+// runs reports whether a job could start at once, whatever other jobs wait, and which check holds it back if not: it is admitted or may be,
+// its queue is served and may use what the gang needs, and the nodes have room for it, where needed once tasks are gone that are being
+// released. For a job that waits for admission and has no tasks yet it reports whether the job may be admitted. Nothing changes.
 func (s *Session) runs(j model.JobID) (standing, error) {
 	w := s.waiting(j)
 	if err := s.spendOnRun(w); err != nil {
@@ -92,7 +92,8 @@ func (r *remedier) runsWith(edits []Edit) (bool, error) {
 	return now.runs, nil
 }
 
-// under does something in a session on the cluster after edits, and undoes it. It does nothing where the edits make no snapshot.
+// under does something in a session on the cluster after edits, and undoes it. It does nothing if the edits do not result in a valid
+// snapshot.
 func (r *remedier) under(edits []Edit, do func() error) error {
 	return r.tried(func() error {
 		if len(edits) > 0 {

@@ -74,7 +74,7 @@ func (d *dial) steps(value float64) int {
 	return int(max(min(k, float64(d.most)), 0))
 }
 
-// whole is a dial for something that is either so or not.
+// whole is a dial for a change that is made as a whole or not at all.
 func whole(edit Edit) dial {
 	edit.After, edit.Step = 1, 1
 	return dial{edit: edit, most: 1}
@@ -88,7 +88,7 @@ type search struct {
 	at    []int
 }
 
-// edits are those of the dials that are turned.
+// edits are the edits of the dials that are turned.
 func (s *search) edits() []Edit {
 	var edits []Edit
 	for i := range s.dials {
@@ -105,8 +105,8 @@ func (s *search) stands(i, k int) (*standing, error) {
 	return s.standing(s.edits())
 }
 
-// smallest turns dials as little as makes the job run, one after the other from all at their most; nil if it does not run even then. With
-// the result, one step less of any dial does not do.
+// smallest turns dials as little as makes the job run, one after the other from all at their most; nil if the job does not run even then.
+// With the result, one step less of any dial does not suffice.
 func (r *remedier) smallest(dials []dial) ([]Edit, error) {
 	s := &search{remedier: r, at: make([]int, len(dials))}
 	for i := range dials {
@@ -139,7 +139,7 @@ func (r *remedier) smallest(dials []dial) ([]Edit, error) {
 	}
 }
 
-// turnBack turns a dial as far back as the job runs: with one step less it does not, while the other dials stay.
+// turnBack turns a dial as far back as the job runs: with one step less of it and the other dials unchanged it does not.
 func (s *search) turnBack(i int) error {
 	high, low := s.at[i], 0
 	if high == 0 {
@@ -170,7 +170,7 @@ type probe struct {
 	*dial
 
 	low, high int
-	// stride doubles while nothing has run that was tried; hints counts those followed, and hinted says that the last choice was one.
+	// stride doubles until the job runs with a tried change; hints counts those followed, and hinted says that the last choice was one.
 	stride, hints int
 	hinted        bool
 }

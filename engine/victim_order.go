@@ -48,8 +48,8 @@ func sortVictims(v *policy.View, t *table, claimant model.TaskID, candidates []m
 	}
 }
 
-// byRank returns the candidates sorted by one of their ranks, of which there are so many, and those of equal rank as they were. It counts
-// them, because ranks are no more than candidates. The second result is the memory that the first leaves free.
+// byRank returns the candidates sorted by one of their ranks, of which there are so many, and those of equal rank as they were. It sorts by
+// counting, because there are no more ranks than candidates. The second result is the memory that the first leaves free.
 func byRank(o *victimOrder, ranks int32, rank func(*victimKey) int32) (sorted, free []victimKey) {
 	if ranks < 2 {
 		return o.keys, o.sorted

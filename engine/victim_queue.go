@@ -115,7 +115,7 @@ func (o *rankedQueues) compare(v *policy.View, l, r int) int {
 	return -1
 }
 
-// place gives each queue its places. It returns false if the plugins' orders do not come to such.
+// place gives each queue its places. It returns false if the plugins' orders cannot be expressed so.
 func (o *rankedQueues) place(t *table, claimant model.QueueID) bool {
 	n := len(o.ids)
 	o.order, o.victim = slices.Grow(o.order[:0], n)[:n], slices.Grow(o.victim[:0], n)[:n]

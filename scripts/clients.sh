@@ -175,7 +175,7 @@ short() {
   ((lines < 150)) || die "${file#"$PWD/"} has $lines lines, and should have less than 150"
 }
 
-# one LANGUAGE: builds it, and plays with it if that is asked for.
+# one LANGUAGE: builds it, and runs it if asked to.
 one() {
   local started=$SECONDS built
   declare -F "build_$1" >/dev/null || die "no language $1"

@@ -19,7 +19,7 @@ export VERSION=$version SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
 # A copy has no repository to ask.
 revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 export REVISION=${REVISION:-$revision}
-# The tool writes files and compiles the program; compiled once, it does so in both places.
+# The tool, which writes files and compiles the program, is compiled once and used in both places.
 export RELEASE=$elsewhere/release
 (cd tools/release && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$RELEASE" .)
 scripts/release.sh "$system/$arch"

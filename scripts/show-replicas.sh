@@ -1,6 +1,5 @@
-#!/usr/bin/env bash
-# Shows several replicas behind a real proxy and behind a client that balances by itself; flags go to `bench/replicas balance`. HAProxy comes from
-# the distribution: where it is missing, apt-get installs it if this may.
+# !/usr/bin/env bash Shows several replicas behind a real proxy and behind a client that balances by itself; flags go to `bench/replicas
+# balance`. HAProxy comes from the distribution: if it is missing, apt-get installs it where permitted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -57,7 +57,7 @@ func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, erro
 		return ctx, s.fail(ctx, fault)
 	}
 	if quiet(call.FullMethodName) {
-		// gRPC reads its message, so there is no end of one that is reset before.
+		// gRPC reads its message, so that the end of a call that is reset before is not seen.
 		c.waste()
 	}
 	if strings.HasPrefix(call.FullMethodName, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {

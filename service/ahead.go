@@ -80,7 +80,7 @@ func (a *ahead) add(next *arrival) bool {
 	a.unanswered++
 	a.bytes += next.bytes()
 	if len(a.queue) == cap(a.queue) && a.first > 0 {
-		// What was taken leaves its room to what comes.
+		// Messages that were taken make room for new ones.
 		waiting := copy(a.queue, a.queue[a.first:])
 		clear(a.queue[waiting:])
 		a.queue, a.first = a.queue[:waiting], 0
@@ -103,7 +103,7 @@ func (a *ahead) take() []arrival {
 	return a.group[:n]
 }
 
-// done makes room for others after these were answered.
+// done makes room for other messages after these were answered.
 func (a *ahead) done(answered []arrival) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -16,8 +16,8 @@ import (
 )
 
 // A caller that owns some queues sees these and their jobs in snapshots that the server holds for others, and the sums of all other queues.
-// Package wire refuses questions about anything else and makes answers without other names; what leaves it passes redact, which knows
-// each field that may be sent, and drops every other one. Snapshots that the caller sent are its own, and not restricted.
+// Package wire refuses questions about anything else and makes answers without other names; its answers pass redact, which lists each field
+// that may be sent and drops every other one. Snapshots that the caller sent are its own, and not restricted.
 
 // Audience is a caller that owns some queues, as a reader of one model.
 type Audience struct {
@@ -210,8 +210,8 @@ func (a *Audience) seesEntry(m protoreflect.Message) bool {
 	return true
 }
 
-// visible holds what an audience may see of each message of an answer: its fields, and of what those that are positions are. A message or
-// a field that is not here is never sent to an audience. Each question says what may be seen of its answer.
+// visible holds what an audience may see of each message of an answer: its fields and, for positions, the kind of object. A message or a
+// field that is not here is never sent to an audience. Each question lists the parts of its answer that may be seen.
 var visible = seen(visibleLists())
 
 func visibleLists() map[string]string {

@@ -36,7 +36,7 @@ type entry struct {
 	gone   bool
 	// viewed returns how old and complete it is, if it is a version of a kept snapshot; else it is nil.
 	viewed func() *apportionv1.SnapshotView
-	// kept is the name of the kept snapshot that it is a version of, or that it was made of by changes; else it is empty.
+	// kept is the name of the kept snapshot of which it is a version, or from which changes made it; else it is empty.
 	kept string
 	// held says that the program of the server gave it, not its callers.
 	held atomic.Bool
@@ -126,8 +126,8 @@ func (c *cache) size(key entryKey) int64 {
 	return 0
 }
 
-// put holds a snapshot, and returns false if it and what it was made of are larger than any may be. One that is held already stays. base is
-// the snapshot that it was made of by a change, nil if it came whole.
+// put keeps a snapshot, and returns false if it exceeds the maximum size together with its base. One that is held already stays. base is
+// the snapshot from which a change made it, nil if it was sent as a whole.
 func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64, base *entry) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -152,7 +152,7 @@ func (c *cache) put(key entryKey, m *model.Model, cluster string, bytes int64, b
 	return true
 }
 
-// retain keeps what a base takes booked until release, for an identity. One that was let go meanwhile is booked again.
+// retain keeps what a base takes booked until release, for an identity. A base that was dropped meanwhile is booked again.
 func (c *cache) retain(base *entry, identity string) {
 	for b := base; b != nil; b = b.base {
 		if b.viewed != nil {
@@ -166,7 +166,7 @@ func (c *cache) retain(base *entry, identity string) {
 	}
 }
 
-// release ends what retain began. What a base takes is given back once it is let go and no snapshot is made of it any more.
+// release ends what retain began. The memory of a base is given back once the base is dropped and no snapshot depends on it.
 func (c *cache) release(base *entry, identity string) {
 	for b := base; b != nil; b = b.base {
 		if b.viewed != nil {

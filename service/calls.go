@@ -24,9 +24,9 @@ type calls struct {
 	started        metric.Int64Counter
 	seconds        metric.Float64Histogram
 	sent, received metric.Int64Histogram
-	// methods are those that are served, by full name.
+	// methods are the methods that are served, by full name.
 	methods map[string]*methodLabels
-	// other stands for all methods that are not.
+	// other stands for all methods that are not counted by name.
 	other *methodLabels
 }
 
@@ -147,7 +147,7 @@ func codeOf(err error) codes.Code {
 	return status.FromContextError(err).Code()
 }
 
-// measureQuiet measures the unary calls that gRPC receives itself. Others are measured where they are received.
+// measureQuiet measures the unary calls that gRPC receives itself. Other messages are measured when they are received.
 func (s *Server) measureQuiet(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (response any, err error) {

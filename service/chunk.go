@@ -10,7 +10,7 @@ import (
 // Most uploads are one chunk, which is hashed and compiled where it was received.
 
 // lend makes a request the last chunk of an upload, whose bytes are those of the message, which the call keeps until it ends. False: the
-// message is another one, or is not worth it, and nothing was done.
+// message is of another kind, or too small to gain, and nothing was done.
 func (c *call) lend(m *message, request any) bool {
 	upload, ok := request.(*apportionv1.UploadSnapshotRequest)
 	if !ok || m.buffer == nil || m.buffer.Len() <= spareBytes || !c.server.forgets() {

@@ -109,7 +109,7 @@ func (c *connection) check() {
 	c.mutex.Unlock()
 	c.server.metrics.untaken.Inc()
 	c.ending("an answer was not read in time")
-	// The peer does not take what it was sent. There is no use for the error.
+	// The peer does not read what the server sends. There is no use for the error.
 	_ = c.Close()
 }
 
@@ -186,8 +186,8 @@ func (c *connection) ending(why string) {
 }
 
 // A client may reset its calls as fast as it can write, and each costs the server more than its frames cost the client. So a call that is
-// wasted takes a credit of its connection when it ends: one that its client has reset before its time was over, one without the identity
-// that it needs, and one of a method that does not exist. What the server refuses because it is busy, and what comes too late, costs none.
+// wasted takes a credit of its connection when it ends: a call that its client has reset before its deadline, a call without the required
+// identity, and a call of a method that does not exist. What the server refuses because it is busy, and what comes too late, costs none.
 // Without credit, calls are refused; the connection is closed when a peer spends as much again on refused calls.
 
 const (
@@ -212,7 +212,7 @@ func (c *connection) spend(credit float64) float64 {
 	return c.credit
 }
 
-// begin returns a fault if the connection has no credit for another call. It closes the connection of a peer that goes on.
+// begin returns a fault if the connection has no credit for another call. It closes the connection of a peer that continues.
 func (c *connection) begin() *wire.Fault {
 	if c == nil {
 		return nil
@@ -249,7 +249,7 @@ func (c *connection) wait(retry time.Duration) {
 	}
 }
 
-// mustWait reports whether a call was told to ask again at a time that has not come.
+// mustWait reports whether a call was told to wait until a time that is still to come.
 func (c *connection) mustWait() bool {
 	if c == nil {
 		return false

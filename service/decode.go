@@ -162,7 +162,8 @@ func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
 	return added.Within(wire.LimitsOf(l))
 }
 
-// small returns a size of messages that are within all limits whatever they hold: all that question counts takes a byte at least.
+// small returns the size up to which messages are within all limits whatever their contents: all that question counts takes a byte at
+// least.
 func small(l *setting.Limit) int64 {
 	small := min(int64(l.QuestionBytes), int64(l.PolicyBytes), l.Steps)
 	for _, most := range []int64{l.Dimensions, l.Nodes, l.NodeSets, l.Queues, l.Jobs, l.Groups, l.Tasks} {

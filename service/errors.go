@@ -67,7 +67,7 @@ func lateness(ctx context.Context) error {
 	return wire.AsFault(policy.ErrStopped)
 }
 
-// invalidRequest is a fault of one field of a request; without a path, of all of it.
+// invalidRequest is a fault of one field of a request; without a path, of the whole message.
 func invalidRequest(path, text string) error {
 	if path == "" {
 		return &wire.Fault{Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, Text: text}

@@ -29,7 +29,7 @@ type call struct {
 	snapshot snapshot
 	// reply is the booking for the next response, nil if there is none.
 	reply *reply
-	// measured is nil for a call that does not come by gRPC.
+	// measured is nil for a call that does not arrive by gRPC.
 	measured *measured
 	// pending is the message of a stream that was received last, unless the session has taken it.
 	pending message
@@ -181,7 +181,7 @@ type messageStream struct {
 	grpc.ServerStream
 
 	call *call
-	// first says that no message has been received: only the first one may hold a snapshot.
+	// first is true if no message has been received: only the first one may hold a snapshot.
 	first bool
 }
 

@@ -88,7 +88,7 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 		return StatusOf(err)
 	}
 	bytes := wire.OwnBytes(m) + int64(len(data)) + entryBytes
-	// It is in no list of the cache, which pools no sessions of it.
+	// It is not in the cache's lists, and the cache pools no sessions of it.
 	e := &entry{key: entryKey{digest: digest}, model: m, cluster: wire.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true}
 	next := &version{entry: e, data: data, view: proto.CloneOf(view)}
 	next.view.Name, next.view.Digest = k.name, digest
@@ -148,7 +148,7 @@ func (k *Kept) held() []*version {
 	return held
 }
 
-// hold holds a version for questions that follow its sending.
+// hold keeps a version for questions after it was sent.
 func (k *Kept) hold(v *version) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

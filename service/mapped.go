@@ -21,17 +21,17 @@ const (
 	spareMapped = 32 << 20
 )
 
-// mapped lends memory outside Go's heap. No more is mapped than was lent at a time, and spareMapped: allocations do not make the garbage
-// collector run, so what is idle is given back for what is mapped next.
+// mapped lends memory outside Go's heap. At most as much is mapped as was lent at one time, plus spareMapped: allocations do not make the
+// garbage collector run, so what is idle is given back for what is mapped next.
 type mapped struct {
 	least   int
 	changed func(bytes int64)
 	idle    idle[*[]byte]
-	// once says that what was lent is not lent again. Tests protect it from being read.
+	// once is true if memory is lent only once. Tests protect it from being read.
 	once bool
 
 	mutex sync.Mutex
-	// regions holds what is mapped by its first byte.
+	// regions holds the mapped regions by their first byte.
 	regions map[*byte]region
 
 	counting sync.Mutex
@@ -41,7 +41,7 @@ type mapped struct {
 // region is mapped memory.
 type region struct {
 	memory []byte
-	// lost unmaps it once nothing refers to what was lent: a call that panics does not give its message back.
+	// lost unmaps it once nothing refers to the lent memory: a call that panics does not give its message back.
 	lost runtime.Cleanup
 }
 

@@ -65,7 +65,7 @@ type receiver struct {
 	identity string
 	// held is the memory that the call holds for its messages.
 	held *admission.Bookings
-	// wire counts the bytes that came, as they came.
+	// wire counts the bytes that were received, before decompression.
 	wire atomic.Int64
 	// given is the policy of the request and its digest, if they are known.
 	given rule
@@ -85,7 +85,7 @@ func (b *inbox) receive(ctx context.Context) (*receiver, error) {
 	return &receiver{inbox: b, from: from, identity: identity, held: admission.NewBookings(b.budget, identity, spareBytes)}, nil
 }
 
-// message is a message that was received, in memory that is given back once it is not used any more.
+// message is a received message in memory that is given back after use.
 type message struct {
 	buffer mem.Buffer
 	// length is the number of received bytes.
@@ -95,7 +95,7 @@ type message struct {
 
 func (m *message) data() []byte { return m.buffer.ReadOnlyData() }
 
-// unbook gives back what was booked. The memory itself may be kept by who has a reference.
+// unbook gives back what was booked. Holders of a reference may keep the memory.
 func (m *message) unbook() {
 	for i := range m.booked {
 		m.booked[i].Release()
@@ -192,7 +192,7 @@ func (in *receiver) body(ctx context.Context, length int) (mem.Buffer, error) {
 	return mem.NewBuffer(whole, &pool), nil
 }
 
-// inflated returns a message decompressed. It takes its memory as it grows.
+// inflated returns a message decompressed. Its memory grows with the bytes that arrive.
 func (in *receiver) inflated(ctx context.Context, packed message) (message, error) {
 	defer packed.free()
 	compressor := encoding.GetCompressor(in.from.RecvCompress())

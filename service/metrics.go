@@ -169,7 +169,7 @@ func (s *Server) meter() metric.MeterProvider {
 	return own
 }
 
-// traces are gRPC's own traces, if there is a tracer. What a tap refuses is not in them: gRPC does not count it as a call.
+// traces are gRPC's own traces, if there is a tracer. Calls that a tap refuses are not counted: gRPC does not count it as a call.
 func (s *Server) traces() []grpc.ServerOption {
 	o := &s.options
 	if o.Tracer == nil {

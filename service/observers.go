@@ -103,7 +103,7 @@ const SessionMethod = sessionMethod
 type Snapshot struct {
 	// Digest of the encoded bytes; "" if it was not computed.
 	Digest string
-	// Model is set if it may be kept.
+	// Model is set if the observer may keep it.
 	Model *model.Model
 	// Message is set if the snapshot was received as a message.
 	Message *apportionv1.Snapshot

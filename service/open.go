@@ -245,7 +245,7 @@ func (s *Server) guard(stop func() bool) wire.Guard {
 var decoders idle[*wire.Decoder]
 
 // compile returns the model of the snapshot in a unary request, and a function that takes the model's memory back. No answer may refer to
-// the model then but by strings. sums says that no more is asked than what tasks add up to.
+// the model then but by strings. sums is true if the questions need only the sums of tasks.
 func (c *call) compile(
 	ctx context.Context, decoded *apportionv1.Snapshot, stop func() bool, sums bool,
 ) (*model.Model, func(), error) {
@@ -304,7 +304,7 @@ func (s *Server) findShown(ctx context.Context, digest, field string) (*entry, e
 	}
 	e := s.cache.find(entryKey{IdentityOf(ctx), digest})
 	if e != nil && e.kept != "" && s.mayAsk(ctx, e.kept) != nil {
-		// What was made of a kept snapshot shows it.
+		// The basis of a session on a kept snapshot, or on a change of one, shows its view.
 		e = nil
 	}
 	if e == nil {

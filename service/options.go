@@ -65,7 +65,7 @@ type Options struct {
 	Transport []grpc.ServerOption
 }
 
-// complete replaces what is not given by its default.
+// complete replaces absent options by their defaults.
 func (o *Options) complete() {
 	if o.Limit.IdentityBytes <= 0 && o.Limit.CacheBytes > 0 {
 		o.Limit.IdentityBytes = o.Limit.CacheBytes / 2

@@ -129,7 +129,7 @@ func (i *idle[T]) watch() {
 	runtime.AddCleanup(new(sentinel), func(i *idle[T]) { i.collected() }, i)
 }
 
-// sentinel is an object of its own: what holds no pointer may share its memory with others.
+// sentinel is an object of its own: an object without pointers may share its memory with others.
 type sentinel struct{ _ *sentinel }
 
 // collected drops what was not wanted since the collection before this one.
@@ -161,7 +161,7 @@ func (i *idle[T]) take(unwanted func(aged[T]) bool) (taken []T) {
 	return taken
 }
 
-// drop drops values that were taken out. It may take milliseconds, so others can borrow meanwhile.
+// drop drops values that were taken out. It may take milliseconds, so the lock is released meanwhile.
 func (i *idle[T]) drop(values []T) {
 	for _, value := range values {
 		i.dropped(value)

@@ -11,7 +11,7 @@ import (
 )
 
 // sessionMemory is the memory of the sessions that are open. A model counts once for each identity, however many of its sessions use it,
-// and even where it is held for calls that name its digest: a session keeps it when it is let go there.
+// and even where it is held for calls that name its digest: a session keeps it when it is released there.
 type sessionMemory struct {
 	budget *admission.Budget
 
@@ -38,7 +38,7 @@ type reservation struct {
 	bytes int64
 }
 
-// open books what a session takes, or returns why it may not.
+// open books the memory of a session, or returns the reason why it may not.
 func (m *sessionMemory) open(identity string, of *model.Model, session *wire.Session) (*reservation, error) {
 	key := modelKey{identity, of}
 	m.mutex.Lock()

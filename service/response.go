@@ -30,7 +30,7 @@ type outbox struct {
 	sent sync.Map
 }
 
-// reply is a response with what is booked for it. It is handed to gRPC in place of the response, and encoded by codec.
+// reply is a response with the memory that is booked for it. It is handed to gRPC in place of the response, and encoded by codec.
 type reply struct {
 	response any
 
@@ -81,7 +81,7 @@ func (r *reply) part(p *reply, bytes int64) {
 	p.booked.Store(booked)
 }
 
-// grow books memory until so much is booked in all, or as much as any may have.
+// grow books memory up to a total of so many bytes, or up to the maximum of one claim.
 func (r *reply) grow(ctx context.Context, bytes int64, patience time.Duration) error {
 	b := r.outbox.budget
 	more := min(max(bytes, leastBytes), b.Most()) - r.booked.Load()
@@ -238,9 +238,9 @@ type lent struct {
 	memory []byte
 	// out is the part that gRPC holds, at the end of memory.
 	out []byte
-	// reply is the response that is in it.
+	// reply is the response in this memory.
 	reply *reply
-	// copied says that the memory was made for this response.
+	// copied is true if the memory was allocated for this response.
 	copied bool
 	// small is true if the memory is a smallResponse.
 	small bool
@@ -260,7 +260,7 @@ const (
 	largestLent = 8 << 20
 )
 
-// lend returns memory for a response of a size. Small ones are encoded where they stay: as much as that is booked for each.
+// lend returns memory for a response of a size. Small ones are encoded where they stay: this much is booked for each.
 func lend(size int) *lent {
 	if size <= smallResponse {
 		l, _ := smallPool.Get().(*lent)
@@ -302,8 +302,8 @@ func (l *lent) Get(length int) *[]byte {
 	return &fresh
 }
 
-// sendPlain makes gRPC send the responses of a call as they are. Of a response that it compresses, as it does where the request was
-// compressed, it keeps a copy that is not booked.
+// sendPlain makes gRPC send the responses of a call as they are. gRPC compresses a response if the request was compressed; it then keeps a
+// copy that is not booked.
 func sendPlain(ctx context.Context) {
 	if from, ok := grpc.ServerTransportStreamFromContext(ctx).(source); !ok || from.RecvCompress() == "" {
 		return

@@ -143,7 +143,7 @@ func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
 	return nil
 }
 
-// workers is how many calls are answered by goroutines that are used again, which have a stack as deep as a call takes: two for each
+// workers is the number of goroutines that are reused for calls, so that their stacks have grown to the depth of a call: two for each
 // processor, so that few of them are idle. Each further call that is open has a goroutine of its own.
 func workers() uint32 { return uint32(2 * processor.Count()) }
 
@@ -160,7 +160,7 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		experimental.BufferPool(&pool),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
-		// An answer is bounded where it is made, with an error that says what to narrow.
+		// The size of an answer is bounded where the answer is made, with an error that says which selection to narrow.
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.MaxConcurrentStreams(uint32(o.Connection.Streams)),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPings, PermitWithoutStream: true}),

@@ -63,7 +63,7 @@ type conversation struct {
 	// began and limit bound the batch under way.
 	began time.Time
 	limit time.Duration
-	// message is the message with the answers. It is used again where a Room is.
+	// message is the message with the answers. It is reused together with a Room.
 	message answersMessage
 }
 
@@ -230,7 +230,7 @@ func (v *conversation) run() error {
 	draining, gone := v.server.draining, v.stream.Context().Done()
 	timeouts := v.server.newTimeouts()
 	defer timeouts.stop()
-	// A select of all costs as much as a small step, so it is made where nothing waits, and at intervals.
+	// A select over all channels costs as much as a small step, so it is made only if nothing waits, and at intervals.
 	const between = 16
 	for n := 0; ; n++ {
 		if group := ahead.take(); len(group) > 0 {
@@ -299,8 +299,8 @@ func (v *conversation) aged() error {
 		"the session reached its maximum duration")
 }
 
-// read reads ahead: as many batches as are promised, so that a client that sends them before it reads answers is not stuck. It ends
-// with the stream.
+// read reads ahead: as many batches as the contract promises, so that a client that sends them before it reads answers does not block. It
+// ends with the stream.
 func (v *conversation) read(ahead *ahead) {
 	ctx := v.stream.Context()
 	for {
@@ -331,7 +331,7 @@ func (v *conversation) answer(group []arrival) (answered int, err error) {
 	reused := room != nil
 	if reused {
 		v.session.Use(room)
-		// Sending encodes. After an error something may have been left behind, and the memory is not used again.
+		// Sending encodes. After an error the memory may still be referenced, and is not reused.
 		defer func() {
 			v.session.Use(nil)
 			if err == nil {
@@ -387,7 +387,7 @@ func (v *conversation) decide(group []arrival, r *reply) (answered int, err erro
 	var bytes int64
 	now := time.Now()
 	for i := range group[:n] {
-		// Answers that are large, or were long in coming, are not kept from the client until others are.
+		// Answers that are large, or that took long, are sent without waiting for further answers.
 		if i > 0 && (bytes > firstBytes-leastBytes || now.Sub(v.began) > togetherTime) {
 			return i, nil
 		}

@@ -193,7 +193,7 @@ func (s *Server) uploading(ctx context.Context) (context.Context, context.Cancel
 // saturate returns a number that fits into 63 bits.
 func saturate(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
-// append makes room as bytes come, not as they are announced. The only chunk is kept as it came.
+// append allocates memory for the bytes that arrive, not for the announced size. The only chunk is kept as it came.
 func (u *upload) append(data []byte, last bool) error {
 	if last && len(u.data) == 0 {
 		if !u.server.receiving.Take(u.identity, int64(len(data))) {

@@ -52,7 +52,7 @@ type Form struct {
 	// Tags are those of the YAML scalars that may be a value. A text that YAML takes for something else must be quoted, so that a file
 	// means the same to every reader.
 	Tags []string
-	// Fault says what is expected in place of other scalars.
+	// Fault is the text of the error for other scalars: what is expected.
 	Fault string
 	// Schema of the value in JSON Schema.
 	Schema string

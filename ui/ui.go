@@ -56,7 +56,7 @@ type Cluster struct {
 	Read time.Time
 	// Snapshot is the message in protobuf's JSON.
 	Snapshot []byte
-	// Warnings are sentences about how it was read.
+	// Warnings are sentences about problems in the snapshot.
 	Warnings []string
 }
 
@@ -85,7 +85,7 @@ const (
 const contentSecurity = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// document is a file as it is sent.
+// document is a file in the form in which it is sent.
 type document struct {
 	media      string
 	tag        string

@@ -78,7 +78,7 @@ func (a *Audience) jobs(v *policy.View, list []model.JobID) []model.JobID {
 	return own
 }
 
-// leftOut returns the jobs and pods left out that the reader may see: those that name a queue of its own.
+// leftOut returns the jobs and pods left out that the reader may see: the entries that name one of its queues.
 func (a *Audience) leftOut(v *policy.View) []*model.LeftOut {
 	var list []*model.LeftOut
 	for i := range v.LeftOut {

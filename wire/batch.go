@@ -83,13 +83,13 @@ func readStep(data []byte) *apportionv1.Step {
 	return step
 }
 
-// made is a step with all its parts in one piece of memory.
+// made is a step and its parts in one allocation.
 type made[M, B any] struct {
 	step   apportionv1.Step
 	member M
 	body   B
 	tasks  apportionv1.Tasks
-	// one is room for the index of a selection of one task.
+	// one is memory for the index of a selection of one task.
 	one [1]uint32
 }
 

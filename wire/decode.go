@@ -305,7 +305,7 @@ func (d *Decoder) places(pieces [2][]byte) bool {
 		all(d, pieces, tagSnapshotNodeSet, &d.set, nodeSetFields, d.c.nodeSet)
 }
 
-// jobs reads all jobs, and the nodes beside them if it is asked to.
+// jobs reads all jobs and, if asked to, the nodes at the same time.
 func (d *Decoder) jobs(data []byte, size *Size, parts int, nodes bool) bool {
 	switch {
 	case d.tally:

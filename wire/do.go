@@ -34,7 +34,7 @@ func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 }
 
 // DoAll answers steps in order; the paths of an error begin with the step (steps[3].reclaim.claimant). A *Fault is returned instead of
-// answers only if the answers together are too large, or are no longer needed; some of the steps have then been executed.
+// answers only if the answers together are too large, or are no longer needed; some of the steps have been executed by then.
 func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	s.begin()
 	defer s.end()
@@ -61,7 +61,7 @@ func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error
 	return answers, nil
 }
 
-// begin makes as much available for answers and work as one question may take.
+// begin sets the budgets of answers and work to those of one question.
 func (s *Session) begin() {
 	s.follow()
 	s.out.begin(s.model.Dims, s.maximum)
@@ -126,7 +126,7 @@ func (s *Session) bounded(q *Question, step *apportionv1.Step) (*apportionv1.Ans
 	return answer, err
 }
 
-// derived answers a step, but holds one that asks for derivations to what these may take.
+// derived answers a step, and limits a step with derivations to the memory for these.
 func (s *Session) derived(q *Question, step *apportionv1.Step) (*apportionv1.Answer, error) {
 	if q.explains == nil || !q.explains(step) {
 		return q.answer(s, step)

@@ -43,8 +43,8 @@ func (e *encoder) memory() *Room {
 	return &e.own
 }
 
-// whole is an answer with the parts that make it of one kind, in one piece of memory. It is no part of a larger piece: that would keep
-// every answer in it, with all that these refer to, as long as any of them.
+// whole is an answer of one kind with its parts, in one allocation. It is not part of a larger allocation: every answer in it, and
+// everything that it refers to, would be kept as long as any of them.
 type whole[M, B any] struct {
 	answer apportionv1.Answer
 	member M
@@ -56,7 +56,7 @@ func (e *encoder) begin(dims resource.Dimensions, maximum int) {
 	e.dims, e.left, e.maximum, e.limit = dims, maximum, maximum, "answer_bytes"
 }
 
-// within holds what is made until end is called to a smaller maximum, if it is one.
+// within limits the answers that are made until end is called to a maximum, if it is smaller than the present one.
 func (e *encoder) within(maximum int, limit string) (end func()) {
 	if maximum >= e.left {
 		return func() {}
@@ -66,7 +66,7 @@ func (e *encoder) within(maximum int, limit string) (end func()) {
 	return func() { e.left, e.maximum, e.limit = left-(maximum-e.left), outer, outerLimit }
 }
 
-// room returns a *Fault unless a list of n things can be sent; narrow is the selection that made it so long.
+// room returns a *Fault unless a list of n things can be sent; narrow names the selection that a caller can reduce.
 func (e *encoder) room(n int, narrow string) error {
 	if n > e.left/messageBytes {
 		return e.tooLarge(narrow)
@@ -74,7 +74,7 @@ func (e *encoder) room(n int, narrow string) error {
 	return nil
 }
 
-// check returns a *Fault if what was made so far is too large to be sent.
+// check returns a *Fault if the answers so far are too large to be sent.
 func (e *encoder) check(narrow string) error {
 	if e.left < 0 {
 		return e.tooLarge(narrow)

@@ -203,7 +203,7 @@ func (s *Session) finding(f *engine.Finding) *apportionv1.Finding {
 	return out
 }
 
-// evictable encodes who must be evicted, or could be; nil if that is not said, or no task could.
+// evictable encodes who must be evicted, or could be; nil if that is not stated, or if no task could be placed.
 func (s *Session) evictable(f *engine.Finding) *apportionv1.Evictable {
 	planned := f.Plan != nil && f.Plan.Miss == nil
 	if len(f.Tasks) == 0 && !planned {

@@ -70,7 +70,7 @@ type Size struct {
 
 // layout contains the place of the jobs in a message, which a search for other fields skips.
 type layout struct {
-	// All jobs lie between from and to; if they take as much as that, nothing else does.
+	// All jobs lie between from and to; if they take as much as that, the rest of the snapshot takes no more.
 	from, to, taken int
 	// cuts are those of cutsOf.
 	cuts []partStart
@@ -309,7 +309,7 @@ func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
 	return steps, added
 }
 
-// step adds what a step brings in, which is in field 1 of its message.
+// step adds the objects that a step adds, which are in field 1 of its message.
 func (z *Size) step(data []byte) {
 	for i := 0; i < len(data); {
 		tag, _, from, to := field.At(data, i)
@@ -344,7 +344,7 @@ func (c *compiler) isText(b []byte) bool {
 	return isASCII(b) || utf8.Valid(b)
 }
 
-// areTexts reports whether all are texts that are not too long.
+// areTexts reports whether all are valid texts within the maximum length.
 func (c *compiler) areTexts(list ...[]byte) bool {
 	for _, b := range list {
 		if len(b) > 0 && !c.isText(b) {

@@ -35,7 +35,7 @@ func (m *memo) at(b []byte) *known {
 	return &m.known[h*0x9e3779b97f4a7c15>>55]
 }
 
-// is reports whether these bytes are remembered there.
+// is reports whether the memo holds these bytes.
 func (m *memo) is(at *known, b []byte) bool {
 	return at.to > at.from && bytes.Equal(m.base[at.from:at.to], b)
 }

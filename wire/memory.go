@@ -8,7 +8,7 @@ import (
 const (
 	// answerFactor is the maximum memory of an answer for each byte of its estimated size: messages of a few numbers need most.
 	answerFactor = 6
-	// explainFactor is the same for derivations, which are lists of numbers.
+	// explainFactor is the same factor for derivations, which are lists of numbers.
 	explainFactor = 4
 	// stepBytes is the memory of the smallest answer to a step.
 	stepBytes = 256

@@ -148,7 +148,7 @@ func ordered[ID ~int32](
 		}
 	}
 	sorted := slices.Clone(ids)
-	// Comparing is most of the work. Once the answer is no longer needed, all are equal, and what is left of it is over at once.
+	// Comparing is most of the work. Once the answer is no longer needed, all items compare equal, so that the rest ends at once.
 	halt := halting{stop: s.stop}
 	less := func(l, r ID) bool { return !halt.now() && compare(l, r).Less }
 	engine.Sort(sorted, func(l, r ID) int {

@@ -10,8 +10,8 @@ import (
 )
 
 // Reading jobs is most of the work on a large snapshot, and nothing in one job's bytes depends on another's. So their bytes are cut into
-// parts, which are read at the same time into builders of their own, whose models are joined in order. What is found is the same as in one
-// go; where anything is wrong it is found again in one go, because only that counts positions from the first job on.
+// parts, which are read at the same time into builders of their own, whose models are joined in order. The result is the same as in one go;
+// if there is a fault, the jobs are read again in one go, because only then do positions count from the first job.
 
 const (
 	// partTasks is the minimum number of tasks in a part: about a millisecond of reading.
@@ -19,8 +19,8 @@ const (
 	// partChanged is the size for a change, whose tasks are also looked up in the base. Waking another processor costs more than a smaller
 	// part saves.
 	partChanged = 2 << 10
-	// partBytes is how many bytes are worth a part: about those of partChanged tasks. To note where one begins while all is counted costs
-	// nothing.
+	// partBytes is how many bytes are worth a part: about those of partChanged tasks. To note where a part begins while everything is
+	// counted costs nothing.
 	partBytes = 128 << 10
 	// besideBytes is from how many bytes on parts are counted at the same time. One processor counts 7 MB in a millisecond, and it takes
 	// 0.1 to 0.5 ms until a goroutine starts on another.
@@ -87,7 +87,7 @@ func partOf(data []byte, cuts []partStart, i int) []byte {
 	return data
 }
 
-// joined joins the parts, of which each says whether it was read.
+// joined joins the parts; each reports whether it was read.
 func (d *Decoder) joined(read []bool) bool {
 	for i, ok := range read {
 		if !ok || i > 0 && !d.join(d.parts[i-1]) {
@@ -97,8 +97,8 @@ func (d *Decoder) joined(read []bool) bool {
 	return true
 }
 
-// sums does what jobsInParts does where tasks are only counted. Each part is counted beforehand, and fills its place among all. The first
-// of several begins with the nodes if nodes says so.
+// sums is jobsInParts for tasks that are only counted. Each part is counted beforehand, and fills its place among all. The first of several
+// begins with the nodes if nodes says so.
 func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 	cuts, all := size.layout.cuts, size.extent()
 	if len(cuts) != n-1 || size.Bytes != int64(len(data)) {
@@ -164,7 +164,7 @@ func (z *Size) extents(n int) []model.Extent {
 	return list
 }
 
-// share returns about how much of all one of n parts holds, and a little more where there are several.
+// share returns the size of one of n parts of a total, with a reserve if there are several.
 func share(all int64, n int) int {
 	if n == 1 {
 		return int(all)

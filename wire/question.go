@@ -53,7 +53,7 @@ type question[Q proto.Message] struct {
 	answer func(*Session, Q) (*apportionv1.Answer, error)
 	// work spends what the answer costs, before anything is done. What only a division finds out on its way is spent there.
 	work func(*Session, Q) error
-	// memory returns what the answer takes, and what working on it takes beside that. It notes what is left to be undone.
+	// memory returns what the answer takes, and what working on it takes beside that. It records what must be undone.
 	memory func(*asking, Q) (answer, work int64)
 	// explains reports whether the answer holds derivations.
 	explains func(Q) bool
@@ -176,7 +176,8 @@ type decision func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, wh
 // Decides reports whether answers hold decisions: any number of them. The answer to a question that decides nothing is one answer.
 func (q *Question) Decides() bool { return q != nil && q.decision != nil }
 
-// Decision returns the i-th decision in an answer that is not an error, with the reason that is named first; ok is false if there is none.
+// Decision returns the i-th decision in an answer that is not an error, with the reason that is named first; ok is false if there are
+// fewer.
 func (q *Question) Decision(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Reason, ok bool) {
 	if !q.Decides() {
 		return 0, nil, false

@@ -25,8 +25,8 @@ type Room struct {
 	queue  *Room
 }
 
-// Use makes messages of the next answers in a Room, until it is called again; nil: in memory of their own. Before the Room is emptied they
-// must have been encoded, and nothing may refer to them any more.
+// Use makes messages of the next answers in a Room, until it is called again; nil: in memory of their own. They must be encoded, and no
+// longer referenced, before the Room is emptied.
 func (s *Session) Use(room *Room) { s.out.lent = room }
 
 // Empty makes the memory of the Room available again, except for lists that are too large to keep.
@@ -60,11 +60,11 @@ func (r *Room) emptyShares() {
 // mostKept is the maximum number of values of a kind in an empty Room, and mostBytes the maximum number of encoded bytes.
 const mostKept, mostBytes = 4096, 1 << 20
 
-// chunk hands out pieces of memory, each once until it is emptied.
+// chunk allocates pieces of memory. Each piece is used once until the chunk is emptied.
 type chunk[T any] struct {
 	free []T
 	next int
-	// taken counts what was handed out since block was empty. All of it is in block if within.
+	// taken counts what was handed out since block was empty. With within, all of it is in block.
 	taken  int
 	within bool
 	block  []T

@@ -34,7 +34,8 @@ func sumBytes(m *model.Model, n int) int64 {
 	return int64(n) * (8 + sizeOf[model.QueueSum](1) + (8+4)*6*int64(m.Dims.Len()))
 }
 
-// OwnBytes estimates the memory of a model that it does not share with the base of its change; for a model that was built whole, all of it.
+// OwnBytes estimates the memory of a model that it does not share with the base of its change; for a model without a base, its whole
+// memory.
 func OwnBytes(m *model.Model) int64 {
 	o := m.Own
 	if o == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/apportion/apportion/internal/field"
 )
 
-// slot is a message of the contract that is read again and again into the same memory. What it holds is valid until it is filled again,
-// and its texts are the bytes that were read.
+// slot is a message of the contract that is read again and again into the same memory. Its contents are valid until it is filled again, and
+// its texts share memory with the bytes that were read.
 type slot[M any] struct {
 	m M
 	record
@@ -368,7 +368,7 @@ func afterShort(b []byte, from int, tag uint32) (end, n int) {
 	return i, n
 }
 
-// lent returns bytes as a string that is valid as long as they are.
+// lent returns bytes as a string, which is valid as long as the bytes are.
 func lent(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // G103: lent, not kept; what is kept is copied.
 }

@@ -35,8 +35,8 @@ type task struct {
 	createTime        int64
 }
 
-// read reads a task that is written in the usual way; false: it is not, and what was read means nothing. Each text is there once:
-// whether it is UTF-8 is left to the caller.
+// read reads a task that is written in the usual way; false: the task is not read, and the results have no meaning. Each text is there
+// once: whether it is UTF-8 is left to the caller.
 func (t *task) read(b []byte) bool {
 	t.priority, t.index, t.node = 1, -1, model.None
 	i := 0

@@ -31,7 +31,7 @@ func (u *undo) rollback(mark int) {
 
 func (u *undo) clear() { u.held, u.at = 0, nil }
 
-// mayChange returns a *Fault if no more changes can be remembered. Where nothing is marked nothing needs to be.
+// mayChange returns a *Fault if no more changes can be remembered. Without a mark, no step needs to be undone.
 func (s *Session) mayChange() error {
 	journal := s.engine.View().Journal
 	if !journal.Recording() || s.undo.held+int64(journal.Bytes()) <= s.undo.maximum {

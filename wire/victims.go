@@ -28,7 +28,8 @@ var preemptQuestion = question[*apportionv1.PreemptStep]{
 	decision: victimsDecision((*apportionv1.Answer).GetPreempt),
 }
 
-// victimsDecision is one decision, whatever the number of candidates: some may be evicted, none may, or no plugin had an opinion.
+// victimsDecision is one decision, whatever the number of candidates: some candidates may be evicted, none may, or no plugin had an
+// opinion.
 func victimsDecision(of func(*apportionv1.Answer) *apportionv1.VictimsAnswer) decision {
 	return func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Reason, ok bool) {
 		a := of(answer)
@@ -298,7 +299,7 @@ func (s *Session) spendOnVictims(q victimsStep) error {
 
 func (a *asking) victims(q victimsStep) (answer, work int64) {
 	n := int64(selected(q.GetCandidates(), int(a.Tasks)))
-	// A list of checks that grows is there twice for a while.
+	// While a list of checks grows, it exists twice.
 	checks := n * a.Voters * 3 * sizeOf[policy.Check](1) / 2
 	answer = n * (sizeOf[apportionv1.Spared](1) + 24 + a.reason() + 4*a.Voters + 16)
 	work = n*(candidateBytes+8*a.Voters) + checks

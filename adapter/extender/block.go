@@ -53,7 +53,7 @@ func (v *span) blocks(text []byte) (n int, ended bool) {
 	return n, false
 }
 
-// ending returns the place in a block of the bracket that ends the value; -1 if it goes on, with its depth after the block.
+// ending returns the place in a block of the bracket that ends the value; -1 if it continues, with its depth after the block.
 func (v *span) ending(opening, closing uint64) int {
 	for ; closing != 0; closing &= closing - 1 {
 		at := bits.TrailingZeros64(closing)

@@ -90,7 +90,7 @@ type share struct {
 // errBusy says that concurrent questions use the whole allowance.
 var errBusy = errors.New("too many requests at once")
 
-// take takes memory for something that is kept until the question is answered.
+// take books memory that is kept until the question is answered.
 func (s *share) take(n int) error {
 	if s == nil {
 		return nil

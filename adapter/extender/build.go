@@ -47,7 +47,7 @@ type feederGroup struct {
 	tasks   []int
 }
 
-// keptJobs returns which jobs have a queue. Volcano sends no others; one without would be left out with its tasks.
+// keptJobs returns which jobs have a queue. Volcano sends no others; a job without one would be left out with its tasks.
 func (f *feeder) keptJobs() []bool {
 	queues := make(map[string]bool, len(f.queues))
 	for i := range f.queues {
@@ -60,7 +60,7 @@ func (f *feeder) keptJobs() []bool {
 	return kept
 }
 
-// feedNodes feeds the nodes with what is used of them by tasks that are in no job of the model.
+// feedNodes adds the nodes, with the amounts that tasks without a job in the model use on them.
 func (f *feeder) feedNodes(kept []bool) {
 	byName := make(map[string]model.NodeID, len(f.nodes))
 	for i := range f.nodes {

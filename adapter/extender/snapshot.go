@@ -19,7 +19,7 @@ type snapshot struct {
 	engine engine.Host
 	wire   *wire.Session
 	record *record
-	// booked says for each task whether the plugins have booked it. It prevents booking a task twice after an event was lost.
+	// booked holds for each task whether the plugins have booked it. It prevents booking a task twice after an event was lost.
 	booked []bool
 
 	// Scratch of one question.
@@ -231,7 +231,7 @@ type nodeScore struct {
 	score float64
 }
 
-// score scores nodes for a task; nodes that are not in the snapshot are left out, and all of them if no plugin scores nodes.
+// score scores nodes for a task; nodes that are not in the snapshot are left out; if no plugin scores nodes, all are left out.
 func (s *snapshot) score(task string, nodes []string) ([]nodeScore, bool) {
 	v := s.engine.View()
 	t, ok := v.TaskOf(task)

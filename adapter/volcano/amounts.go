@@ -16,7 +16,7 @@ type entry struct {
 	amount float64
 }
 
-// at returns the entry of a resource. It adds one with amount 0 if there is none, and then reports fresh.
+// at returns the entry of a resource. If there is none, it adds one with amount 0 and returns fresh.
 func (a *amounts) at(name resourceName) (place *entry, fresh bool) {
 	i := len(a.entries)
 	for i > 0 && a.entries[i-1].name.Value() >= name.Value() {

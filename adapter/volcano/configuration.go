@@ -174,7 +174,7 @@ type switches struct {
 	disabled  []apportionv1.Decision
 }
 
-// decisionOf returns the decision that a flag switches. Flags of decisions that are not made here have none.
+// decisionOf returns the decision that a flag switches. Flags of decisions that are not made here have no name.
 var decisionOf = map[string]apportionv1.Decision{
 	"enableQueueOrder":         apportionv1.Decision_DECISION_QUEUE_ORDER,
 	"enableJobOrder":           apportionv1.Decision_DECISION_JOB_ORDER,

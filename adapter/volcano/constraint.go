@@ -76,7 +76,7 @@ func (e *excluded) text() string {
 type obstacle struct {
 	*placement
 
-	// taints are those that the pods do not tolerate, labels those of the node selector that a node does not have.
+	// taints are the taints that the pods do not tolerate, labels the labels of the node selector that a node does not have.
 	taints []corev1.Taint
 	labels []string
 	// tainted, unselected and unfit name the nodes with such taints, without such labels, and those that do not meet the node affinity.

@@ -72,7 +72,7 @@ type dimension struct {
 	name resourceName
 }
 
-// units has the unit of each resource name that was read. It may forget them at any time.
+// units has the unit of each resource name that was read. It may drop cached values at any time.
 type units map[string]dimension
 
 // of returns the dimension of a name; fresh says that the name is new.

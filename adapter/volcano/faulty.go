@@ -107,7 +107,7 @@ func (r *reader) refuse(before *entities, root *value) {
 	}
 }
 
-// alone returns the snapshot of what was read since before, with all that is quoted of it.
+// alone returns the snapshot of the objects that were read since before, with everything that they refer to.
 func (r *reader) alone(before *entities) *apportionv1.Snapshot {
 	const queueName = "q"
 	s, d := &apportionv1.Snapshot{}, &dimensions{}

@@ -17,7 +17,7 @@ type itemList struct {
 }
 
 // cutList cuts a document that has a top-level `items` in block style, as kubectl prints it. It is false for any other document, and for
-// one with anchors, because an alias may stand in another item than its anchor.
+// one with anchors, because an alias and its anchor may be in different items.
 func cutList(doc *document) (itemList, bool) {
 	start, line := itemsBegin(doc.data)
 	if start < 0 || bytes.Contains(doc.data, []byte(": &")) || bytes.Contains(doc.data, []byte("- &")) {

@@ -20,7 +20,7 @@ type Kind struct{ Name, Version string }
 
 // Object holds the fields of one object that are read: about half a kilobyte of a pod. It is immutable.
 type Object struct {
-	// Namespace is "" for kinds that are in none.
+	// Namespace is "" for kinds without namespaces.
 	Namespace, Name, ResourceVersion string
 	// Synced is true for the bookmark that an API server sends after the objects that existed when the watch began.
 	Synced bool
@@ -113,7 +113,7 @@ var followedShape = func() *shape {
 	return &shape{fields: whole}
 }()
 
-// object makes an Object of what was scanned of one.
+// object makes an Object from the scanned fields of a manifest.
 func (o *Objects) object(kind Kind, root *value) (*Object, error) {
 	if root.kind != object {
 		return nil, errors.New(kind.Name + ": not an object")
@@ -191,7 +191,7 @@ func (r *reader) forget() {
 	*r = *again
 }
 
-// once returns a text that is held once for all objects.
+// once returns a text whose memory all objects share.
 func once(text string) string {
 	if text == "" {
 		return ""

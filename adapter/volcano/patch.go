@@ -15,7 +15,7 @@ import (
 
 // Patch is a change of objects of a cluster that makes a part of a remedy.
 type Patch struct {
-	// Why says what is to be known of the change, in a sentence. It may be empty.
+	// Why is a sentence that explains the change. It may be empty.
 	Why string `json:"why,omitempty"`
 	// YAML is the part of the object that changes, with what names it. Without a Kubectl it is a part of the template that makes pods.
 	YAML string `json:"yaml"`

@@ -102,7 +102,7 @@ func (p *pruner) key(line []byte, start, column int) {
 	}
 }
 
-// plainKey returns the position of the colon after a plain key; -1 if the text does not begin with one.
+// plainKey returns the position of the colon after a plain key; -1 if the text does not begin with a value.
 func plainKey(text []byte) int {
 	for i, c := range text {
 		switch {

@@ -116,7 +116,7 @@ func Schedulers(opts ...Option) []string {
 }
 
 // ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
-// streams of documents, in any order. Queue, PodGroup, Pod, Node and PriorityClass are read; of each other kind one warning says that it
+// streams of documents, in any order. Queue, PodGroup, Pod, Node and PriorityClass are read; for each other kind one warning says that it
 // was left out. An error is an *Error.
 func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
@@ -351,7 +351,7 @@ func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 	if first, ok := r.seen[key]; ok {
 		found := &r.found
 		if r.lenient && first.doc.name != r.doc.name {
-			// Which of two files is meant is not known.
+			// With two files it is not known which one is meant.
 			found = &r.clashes
 		}
 		found.add(r.doc, root, "%s %s is already at %s", kindName, m.full(), first)

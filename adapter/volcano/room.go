@@ -14,8 +14,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Each function below leaves out objects that a snapshot has no room for. Nodes and queues come before jobs, and each namespace gets about
-// as much of a limit as any other, so that objects of one tenant displace none of others.
+// Each function below leaves out objects that a snapshot has no room for. Nodes and queues come before jobs, and each namespace gets an
+// equal part of a limit, so that objects of one tenant do not displace those of others.
 
 // maxNames returns how many resource names a snapshot may have, cpu and memory included.
 func (r *reader) maxNames() int {
@@ -211,7 +211,7 @@ func (r *reader) roomForJobs(jobs []*job) []*job {
 	return jobs
 }
 
-// holds reports whether there is room for all jobs.
+// holds reports whether the limits admit all jobs.
 func (l *limit) holds(jobs []*job) bool {
 	used, total := maps.Clone(l.given), int64(0)
 	if used == nil {
@@ -279,7 +279,7 @@ func (r *reader) fair(jobs []*job, l *limit) []*job {
 	return out
 }
 
-// leaveJob leaves out a job. What its tasks use on nodes is used by others.
+// leaveJob leaves out a job. The amounts that its tasks use on nodes count as used by others.
 func (r *reader) leaveJob(j *job, l *limit) {
 	f := r.leave(podGroupKind, j.message.GetNamespace(), j.message.GetName(), j.written,
 		"with it the snapshot would have more than %d %s", l.most, l.what)

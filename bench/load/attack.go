@@ -17,7 +17,7 @@ import (
 // attack is one way to harm a server, or those who depend on it.
 type attack struct {
 	name string
-	// does says what attackers do, and bound what must hold meanwhile.
+	// does describes the attack, and bound the condition that must hold meanwhile.
 	does, bound string
 	measure     func(ctx context.Context, t target) (finding, error)
 }

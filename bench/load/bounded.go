@@ -59,7 +59,7 @@ const (
 // pinned reports whether server and generator are kept apart.
 func pinned() bool { return os.Getenv(pinnedVariable) != "" }
 
-// alone reports whether they are not, and can be.
+// alone reports whether the output is not bounded yet and can be.
 func alone() bool {
 	_, err := exec.LookPath(tasksetName)
 	return err == nil && runtime.NumCPU() > 1 && !pinned()

@@ -155,7 +155,7 @@ func (c *testCase) load(ctx context.Context, s settings, server *peer.Peer, meth
 	return r, nil
 }
 
-// source gives an input its snapshot: itself, or its digest once the service holds it.
+// source gives an input its snapshot: the snapshot, or its digest once the service holds it.
 func (c *testCase) source(ctx context.Context, server *peer.Peer, in *apportionv1.Input) error {
 	snapshot, err := c.snapshot()
 	if err != nil {

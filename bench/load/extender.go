@@ -20,7 +20,7 @@ import (
 )
 
 // extending sends pushes as stock Volcano does, with its default timeout, to a server in a process of its own, and says how long the
-// scheduler waited: on a machine that has nothing else to do, and on one that has. It writes a line of name=value for each.
+// scheduler waited: on an idle machine and on a busy one. It writes a line of name=value for each.
 type extending struct {
 	binary       string
 	buffer       string

@@ -31,7 +31,7 @@ type siege struct {
 	duration time.Duration
 }
 
-// request is a call that is encoded once, so that the generator takes as little as it can.
+// request is a call that is encoded once, so that the generator uses little processor time.
 type request struct {
 	method  string
 	payload floor.Bytes

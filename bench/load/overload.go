@@ -144,8 +144,8 @@ func (p *pressure) closedLoop(ctx context.Context) float64 {
 	return float64(done.Load()) / time.Since(began).Seconds()
 }
 
-// openLoop offers calls at a rate, at random moments, and counts what becomes of them once the queues are as full as they get: what is
-// answered, refused or late from then on, for as long as a round of one rate takes.
+// openLoop offers calls at a rate, at random moments, and counts what becomes of them once the queues are as full as they get: the calls
+// that are answered, refused or late from then on, for the time of a round.
 func (p *pressure) openLoop(ctx context.Context, server *peer.Peer, rate float64) *result {
 	r := &result{from: time.Now().Add(warming)}
 	r.until = r.from.Add(p.duration)

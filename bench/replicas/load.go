@@ -20,8 +20,8 @@ type caller struct {
 	input  client.Input
 }
 
-// dialOne connects to one address, whatever is behind it. The proxy asks the replicas for their health: a client behind it would hear of
-// that replica alone which its question reached, and take it for all.
+// dialOne connects to one address, of a replica or of a proxy. The proxy asks the replicas for their health: a client behind it would hear
+// of that replica alone which its question reached, and take it for all.
 func dialOne(address string) (*caller, error) {
 	return newCaller(dialProxy(address))
 }
@@ -73,7 +73,7 @@ func (r *result) quantile(part float64) float64 {
 	return float64(r.took[min(len(r.took)-1, int(part*float64(len(r.took))))]) / float64(time.Millisecond)
 }
 
-// load keeps a number of calls under way for a time. half, if there is one, is called after half of it. The error is the first of a call.
+// load keeps a number of calls under way for a time. half, if not nil, is called after half of the time. The error is the first of a call.
 func (c *caller) load(ctx context.Context, workers int, span time.Duration, half func() error) (*result, error) {
 	var (
 		mutex sync.Mutex

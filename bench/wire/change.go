@@ -21,7 +21,7 @@ type changing struct {
 	server *other
 	base   string
 	policy *apportionv1.Policy
-	// changes are encoded, at the price of none for the client; times make each of them another one.
+	// changes are encoded, at the price of none for the client; different times make them distinct.
 	changes [][]byte
 	times   uint64
 }

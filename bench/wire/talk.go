@@ -179,7 +179,7 @@ func (o *other) sessionBytes(ctx context.Context, h held, policy string, steps .
 	return t, nil
 }
 
-// pingPong waits for each answer before it asks again.
+// pingPong waits for each answer before it sends the next question.
 func pingPong(t talk) func(context.Context, time.Duration) (block, error) {
 	return sequential(func(context.Context) error {
 		if err := t.send(); err != nil {

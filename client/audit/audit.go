@@ -66,8 +66,8 @@ type Report struct {
 	Evictions int `json:"evictions,omitempty"`
 	// Partial describes the checks that were not made; empty if all were.
 	Partial string `json:"partial,omitempty"`
-	// Unjudged says that what there is to divide is not known, because the snapshot has neither nodes nor a total. Nothing that rests on it
-	// was checked.
+	// Unjudged says that what there is to divide is not known, because the snapshot has neither nodes nor a total. Rules that depend on it
+	// were not checked.
 	Unjudged bool `json:"unjudged,omitempty"`
 }
 

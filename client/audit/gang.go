@@ -33,8 +33,8 @@ func (c *checker) tree(plugin *apportionv1.PluginShares) {
 	}
 }
 
-// gangs finds jobs that would have no room even if nothing else were on the nodes and all of them took tasks. What no single node could
-// hold was found before.
+// gangs finds jobs that would have no room even if nothing else were on the nodes and all of them took tasks. Tasks that no single node
+// could hold are other findings.
 func (c *checker) gangs(ctx context.Context, decider Decider, in client.Input) error {
 	empty := emptied(in.Snapshot)
 	if len(in.Snapshot.GetNodes()) == 0 || len(empty.GetJobs()) == 0 {

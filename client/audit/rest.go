@@ -62,7 +62,7 @@ func (s *state) conclude() {
 	}
 }
 
-// Enqueue lets jobs enter; those that may not take no part.
+// Enqueue lets jobs enter; jobs that may not enter take no part.
 func (s *state) Enqueue() error {
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
 		Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION, OmitNames: true,

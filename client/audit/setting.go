@@ -179,7 +179,7 @@ func amountOf(r *apportionv1.Resource, dimension int) (float64, bool) {
 	return 0, false
 }
 
-// siblings compares what queues of one parent are promised together with what there is to divide among them.
+// siblings compares the sum of what the queues of one parent are promised with the amount that is divided among them.
 func (c *checker) siblings() {
 	children := map[string][]*apportionv1.Queue{}
 	for _, q := range c.snapshot.GetQueues() {

@@ -159,7 +159,7 @@ func firstFile(files []string) string {
 	return files[0]
 }
 
-// nothing says that nothing was found, and whether that is about everything.
+// nothing is the sentence for an audit without findings; it says whether everything was checked.
 func (c *checked) nothing() string {
 	if c.unjudged {
 		return "nothing suspicious was found in what could be judged"

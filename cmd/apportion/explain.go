@@ -229,7 +229,7 @@ func (e *explaining) pending(ctx context.Context, q *question) error {
 			p.Text(render.Bad, unread)
 		}
 	})
-	// Where no job waits that is considered, what is not considered may.
+	// If no considered job waits, jobs that are not considered may.
 	nothing := len(answer.GetJobs()) == 0 && (len(answer.GetLeftOut()) > 0 || unread != "")
 	return cmp.Or(err, verdict(!nothing))
 }

@@ -85,8 +85,8 @@ func must(command *cobra.Command, err error) {
 	}
 }
 
-// arguments returns an error unless the number of arguments is from least to most, where most 0 is no limit; what describes them, such as
-// "one task".
+// arguments returns an error unless the number of arguments is from least to most, where most 0 is no limit; what describes the arguments,
+// such as "one task".
 func arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) < least || most > 0 && len(args) > most {

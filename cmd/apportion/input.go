@@ -67,7 +67,7 @@ type inputFlags struct {
 	policyName string
 	asOf       string
 	schedulers []string
-	// strict makes objects that are left out an error. own is the file in which they always are.
+	// strict makes objects that are left out an error. own is the file that always contains them.
 	strict bool
 	own    string
 	live   cluster.Flags

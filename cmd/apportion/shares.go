@@ -90,7 +90,7 @@ func (q *question) incomplete() error {
 	return nil
 }
 
-// whyUnknown says why it is not known what there is to divide; "" if it is known.
+// whyUnknown says why the total to divide is not known; "" if it is known.
 func (q *question) whyUnknown() string {
 	offers := func(n *apportionv1.Node) bool {
 		return slices.ContainsFunc(n.GetAllocatable().GetAmount(), func(x float64) bool { return x > 0 })
@@ -105,7 +105,7 @@ func (q *question) whyUnknown() string {
 	}
 }
 
-// whyNoNodes says that the nodes of the cluster may not be read, if that is so.
+// whyNoNodes is a note that the nodes of the cluster may not be read, "" if they may.
 func (q *question) whyNoNodes() string {
 	for _, w := range q.warnings {
 		if strings.HasPrefix(w.GetMessage(), "nodes may not be read") || strings.HasPrefix(w.GetMessage(), "nodes cannot be read") {

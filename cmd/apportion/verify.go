@@ -88,7 +88,7 @@ The exit code is 2 if a field is wrong, or if an answer is an error, which says 
 	return command
 }
 
-// policy is the policy of a question; of one that names it, as the server read it.
+// policy is the policy of a question; or, if the request names a snapshot, as the server read it.
 func (q *question) policy(ctx context.Context) (*apportionv1.Policy, error) {
 	if q.Policy != nil {
 		return q.Policy, nil

@@ -40,7 +40,7 @@ func (c *checked) found() string {
 	}
 }
 
-// alsoDepends says on what placement depends that is not evaluated.
+// alsoDepends lists constraints on placement that are not evaluated.
 func alsoDepends(unjudged []apportionv1.PlacementConstraint) string {
 	return "placement also depends on " + Constraints(unjudged) + ", which are not judged here"
 }
@@ -329,7 +329,7 @@ func (c *checked) planned() string {
 	return sentence
 }
 
-// missed says why no evictions were found that make room.
+// missed returns the reason why no evictions were found that make room.
 func (c *checked) missed() string {
 	miss := c.finding.GetMiss()
 	switch miss.GetCheck() { //nolint:exhaustive // The others are about room.
@@ -358,7 +358,7 @@ func (c *checked) missed() string {
 	return head + ": the policy does not let all tasks go that are in the way"
 }
 
-// spared says why no task may be evicted.
+// spared returns the reason why no task may be evicted.
 func (c *checked) spared() string {
 	if len(c.finding.GetReasons()) == 0 {
 		return "no running task may be evicted for the job"
@@ -469,7 +469,7 @@ func Are(n int, noun string) string { return Count(n, noun) + " " + plural2(n, "
 // Verb is the form of a verb for a number of things.
 func Verb(n int, one, several string) string { return plural2(n, one, several) }
 
-// ofThem is a part of several things that were counted before: `2 of them`, or `it` where there is one.
+// ofThem is a part of several things that were counted before: `2 of them`, or `it` for a single one.
 func ofThem(n, of int) string {
 	if of == 1 {
 		return "it"

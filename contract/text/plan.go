@@ -120,7 +120,7 @@ func (p planned) returns() []string {
 	return sentences
 }
 
-// none says why there is no plan.
+// none returns the reason why there is no plan.
 func (p planned) none() string {
 	miss := p.answer.GetMiss()
 	head := "No plan was found for " + p.job()

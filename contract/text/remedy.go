@@ -161,7 +161,7 @@ func exact(dimension string, amount float64) string {
 	return quantity.Format(dimension, amount)
 }
 
-// running says which jobs end, and what they hold.
+// running names the jobs that end and the amounts that they hold.
 func (w remedied) running() string {
 	var jobs []string
 	for _, edit := range w.remedy.GetEdits() {
@@ -275,13 +275,13 @@ func cutShort(u *apportionv1.UntriedRemedy) string {
 	}
 }
 
-// CutShort reports whether something was not tried that could have helped.
+// CutShort reports whether changes that could have helped were not tried.
 func CutShort(u *apportionv1.UntriedRemedy) bool {
 	return u.GetCause() == apportionv1.UntriedCause_UNTRIED_CAUSE_BOUND ||
 		u.GetCause() == apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT
 }
 
-// Untried says what was not tried, and why.
+// Untried returns a sentence about what was not tried, and why.
 func Untried(u *apportionv1.UntriedRemedy) string {
 	kind := remedyKinds[u.GetKind()]
 	switch u.GetCause() {

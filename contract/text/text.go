@@ -121,7 +121,7 @@ func (f facts) queue() string {
 	return "queue " + f.names.Queue(f.reason.GetQueue())
 }
 
-// of is ` of DIMENSION`, empty if no single dimension is meant.
+// of is ` of DIMENSION`, empty for several dimensions.
 func (f facts) of() string {
 	if f.reason.Dimension == nil {
 		return ""

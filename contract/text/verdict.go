@@ -128,7 +128,8 @@ func further(e *apportionv1.Explanation) string {
 	return "Besides, " + strings.Join(also, ", and ") + "."
 }
 
-// evictionHelps repeats the finding about eviction for a job that waits for room: where that would make room, or why none is possible.
+// evictionHelps repeats the finding about eviction for a job that waits for room: where evictions would make room, or why none are
+// possible.
 func evictionHelps(e *apportionv1.Explanation) string {
 	if e.GetFindings()[e.GetBlocking()].GetCheck() != apportionv1.CheckKind_CHECK_KIND_NODES {
 		return ""

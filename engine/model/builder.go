@@ -295,7 +295,7 @@ func (b *Builder) Job(s JobSpec) {
 	b.jobs = append(b.jobs, job)
 }
 
-// describe sets the fields of the newest job. queue is None if there is none of its name. It shares texts that the job had before.
+// describe sets the fields of the newest job. queue is None if no queue has its name. It shares texts that the job had before.
 func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID, was *Job) {
 	job.UID, job.Condition = b.text.keepAs(was.UID, s.UID), b.text.keepAs(was.Condition, s.Condition)
 	if job.Namespace = was.Namespace; s.Namespace != was.Namespace {

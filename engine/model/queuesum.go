@@ -178,7 +178,7 @@ type grain struct {
 	bits []uint64
 	// total is, for each dimension, the total over all queues, with a rounding error below a half of it.
 	total []float64
-	// rough says that some amount is not an integer.
+	// rough is true if some amount is not an integer.
 	rough bool
 }
 
@@ -256,7 +256,8 @@ func isAdmitted(job *Job, tasks *Account) bool {
 }
 
 // setLack sets dst to the part of its minimum that a job does not hold (Volcano's GetInqueueResource). cpu and memory are floored at 0. A
-// scalar that the job holds some of is named only where it lacks some; one that it holds none of is named even with 0, except `pods`.
+// scalar that the job holds some of is named only where it lacks some; a dimension of which it holds nothing is present with 0, except
+// `pods`.
 func (m *Model) setLack(job *Job, tasks *Account, unbooked resource.Mask, dst *resource.Row) {
 	dst.Clear(resource.Base)
 	minimum, held := job.MinResources, tasks.Allocated

@@ -22,7 +22,7 @@ type tally struct {
 	counts [NumStatus]int32
 	// uids are the hashes of the uids of all tasks.
 	uids []uint64
-	// places and late are scratch memory for finding equal ones; repeated says that there may be some.
+	// places and late are scratch memory for finding equal ones; repeated is true if there may be some.
 	places, late []uint64
 	repeated     bool
 	// n is how many tasks were counted, nodes how many nodes there are.

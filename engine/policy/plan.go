@@ -44,9 +44,9 @@ type Plan struct {
 	Made bool
 	// Stopped: View.Stop requested a stop; the other fields are not set.
 	Stopped bool
-	// Refusal says why there is no plan.
+	// Refusal is the reason why there is no plan.
 	Refusal Reason
-	// Victims in the order in which they were chosen; none where there is room, or room is being made.
+	// Victims in the order in which they were chosen; no victims if there is room, or if room is being made.
 	Victims []model.TaskID
 	// Nodes are those of the claimant's tasks, in their order; empty with WholeCluster.
 	Nodes []model.NodeID

@@ -23,8 +23,8 @@ type Plugin interface {
 	Open(v *View) (State, error)
 }
 
-// State is an opened plugin: the mutable part of its accounts lives in rows that it saves to View.Journal before each change. It
-// implements those of the interfaces below that it takes part in.
+// State is an opened plugin: the mutable part of its accounts lives in rows that it saves to View.Journal before each change. It implements
+// the interfaces below for the decisions in which it takes part.
 type State any
 
 // QueueOrderer says which queue is served first: negative if l, positive if r, 0 if it cannot tell.
@@ -127,7 +127,7 @@ type Allocater interface {
 	Allocatable(q model.QueueID, r Request, mode Mode, why *Reasons, checks *Checks) bool
 }
 
-// Preempter says whether a queue may take that much from others.
+// Preempter decides whether a queue may take the requests of tasks from other queues.
 type Preempter interface {
 	Preemptive(q model.QueueID, r Request, why *Reasons, checks *Checks) bool
 }
@@ -223,7 +223,7 @@ type Sharer interface {
 
 // Tree is implemented by hierarchical sharers.
 type Tree interface {
-	// Accepted reports whether the queue tree passed; why says what is wrong with it.
+	// Accepted reports whether the queue tree passed; why is the reason if it is not.
 	Accepted(why *Reasons) bool
 }
 

@@ -112,7 +112,7 @@ type Reasons struct {
 	Every bool
 }
 
-// All reports whether every queue that refuses is to be named.
+// All reports whether every queue that refuses must be named.
 func (r *Reasons) All() bool { return r != nil && r.Every }
 
 // Add records a reason.

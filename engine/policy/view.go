@@ -10,7 +10,7 @@ import (
 // View is a model together with what has changed since: the state that all plugins of one session see.
 type View struct {
 	*model.Model
-	// Journal undoes changes; plugins save to it whatever they are about to change.
+	// Journal undoes changes; plugins save to it what they are about to change.
 	Journal *Journal
 	// SortVictims sorts candidates by who is evicted first for a claimant, by all plugins of the session; it is set once they are open.
 	SortVictims func(claimant model.TaskID, candidates []model.TaskID)
@@ -67,7 +67,7 @@ func (v *View) Busy() []model.QueueID {
 	return busy
 }
 
-// Fresh reports whether everything is as the model has it, so that the sums which the model keeps are those of the view.
+// Fresh reports whether nothing differs from the model, so that the model's sums are valid for the view.
 func (v *View) Fresh() bool { return v.status == nil && v.phase == nil }
 
 // Account returns what a job's tasks add up to now.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// DefaultWork is the work that a question may take where nothing else is said. It is a few seconds of one processor.
+// DefaultWork is the work that a question may take by default. It is a few seconds of one processor.
 const DefaultWork = 1_000_000_000
 
 // Work is the budget that a question has left. A unit is about one amount of one resource that is compared or added, or one task, job,
@@ -33,8 +33,8 @@ func (w *Work) Spend(n, width int) error {
 	return nil
 }
 
-// Use is Spend for questions that have no error. Where there are not as many units it returns false and leaves none: the caller need not
-// do the work, whatever is answered then is discarded, and the question fails with what Exceeded returns.
+// Use is Spend for questions that have no error. If there are fewer units, it returns false and leaves none: the caller need not do the
+// work, whatever is answered then is discarded, and the question fails with what Exceeded returns.
 func (w *Work) Use(n, width int) bool {
 	err := w.Spend(n, width)
 	if err == nil {
@@ -60,13 +60,13 @@ func (w *Work) Exceeded() error {
 // exhausted reports whether a Use has failed, so that what is worked on will be discarded.
 func (w *Work) exhausted() bool { return w != nil && w.exceeded != nil }
 
-// Renew makes as much available as there was at first.
+// Renew restores the initial amount.
 func (w *Work) Renew() { w.spent, w.exceeded = 0, nil }
 
 // Spent returns the units spent so far.
 func (w *Work) Spent() int64 { return w.spent }
 
-// WorkError says that a question costs more than it may: N times Width units beyond those that were spent.
+// WorkError is the error of a question that costs more than it may: N times Width units beyond those that were spent.
 type WorkError struct {
 	Spent, Maximum int64
 	N, Width       int

@@ -21,7 +21,7 @@ type Team struct {
 	Quota int
 }
 
-// Job is a gang of pods with one GPU each. It runs with as many of them as it gets, but with no fewer than Least.
+// Job is a gang of pods with one GPU each. It runs with any number of pods from Least on.
 type Job struct {
 	Name, Team  string
 	Pods, Least int

@@ -63,7 +63,7 @@ func (d *desk) ask(ctx context.Context, steps ...*apportionv1.Step) ([]*apportio
 	return answers, err
 }
 
-// start places as many pods of a job as it may, or none of them if those are fewer than it needs: it then rolls back to a mark.
+// start places as many pods of a job as the queue may use, or none if these are fewer than the job needs: it then rolls back to a mark.
 func (d *desk) start(ctx context.Context, job *Job) (why string, err error) {
 	answers, err := d.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}})
 	if err != nil {

@@ -12,7 +12,7 @@ from session import again, details
 CHUNK = (1 << 20) - 1024
 # How often a server may say that it does not hold a snapshot before the question carries it.
 TRIES = 3
-# Positions that may be holes, beside as many as there are tasks.
+# The number of unused positions that are kept beside one for each task.
 SPARE = 1024
 
 

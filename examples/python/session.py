@@ -10,7 +10,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 ATTEMPTS = 5
-# The steps that change the state of a session: those that another replica has to do again.
+# The steps that change the state of a session: another replica has to repeat these.
 CHANGES = {"enqueue", "set_status", "allocate", "deallocate", "add_job", "remove_job", "mark", "rollback"}
 
 

@@ -1,5 +1,5 @@
-// Command scheduler-loop is a small scheduler that leaves its decisions to Apportion: who may enter, who may use more, where it fits.
-// It decides in process, or asks the service whose address is its argument: the calls are the same.
+// Command scheduler-loop is a small scheduler that leaves its decisions to Apportion: which jobs may enter, which queues may use more, and
+// where tasks fit. It decides in process, or asks the service whose address is its argument: the calls are the same.
 package main
 
 import (
@@ -34,7 +34,7 @@ func (l *loop) now() client.Input {
 	return client.Input{State: l.mirror.State(), Policy: client.VolcanoDefault()}
 }
 
-// cycle admits jobs, then places those that may use what they ask for, each of them whole or not at all.
+// cycle admits jobs, then places the jobs whose queues may use what they request, each as a whole or not at all.
 func (l *loop) cycle(ctx context.Context, jobs []client.Job) error {
 	for _, job := range jobs {
 		if err := l.mirror.SetJob(job); err != nil {

@@ -11,8 +11,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Desk is a conversation with Apportion about one moment: everything that this scheduler does not decide itself. Things are named by their
-// positions, which are those of the snapshot.
+// Desk is a conversation with Apportion about one moment: all decisions that this scheduler leaves to the service. Things are named by
+// their positions, which are those of the snapshot.
 type Desk struct {
 	ctx     context.Context //nolint:containedctx // A desk is open for one cycle.
 	session *client.Session

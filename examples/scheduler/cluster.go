@@ -55,7 +55,7 @@ type Nodes struct {
 	Each  Room `yaml:"each"`
 }
 
-// Queue is one of those that share the cluster, with what each policy wants to know about it.
+// Queue is one of the queues that share the cluster, with the settings that each policy needs.
 type Queue struct {
 	Name string `yaml:"name"`
 	// Weight is for proportion, and for its branch of the tree of hierarchical DRF.

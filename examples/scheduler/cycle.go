@@ -114,7 +114,7 @@ func (r *round) nextQueue(waiting [][]*Job, all bool) (int, error) {
 	return -1, nil
 }
 
-// Allocate places tasks of a job where there is room until the job is ready. If it does not get that far nothing has happened.
+// Allocate places tasks of a job where there is room until the job is ready. If a step fails, the state is unchanged.
 func (r *round) Allocate(job *Job) (bool, error) {
 	mark, err := r.desk.mark()
 	if err != nil {

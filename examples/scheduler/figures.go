@@ -79,7 +79,7 @@ func (r *Result) utilisation(c *Cluster, from, to int64) float64 {
 	return float64(used) / float64(c.gpus()*(to-from))
 }
 
-// at is the sample that holds at a moment; nil before the first.
+// at is the sample that is valid at a time; nil before the first.
 func (r *Result) at(moment int64) *Sample {
 	i, found := slices.BinarySearchFunc(r.Samples, moment, func(s Sample, moment int64) int { return int(s.At - moment) })
 	if found {

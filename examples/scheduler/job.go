@@ -13,7 +13,7 @@ import (
 // checkpoint is the interval at which a task saves its work. Work after the last checkpoint is repeated after an eviction.
 const checkpoint = 10 * minute
 
-// never is a moment that has not come.
+// never is a time after every event.
 const never = cycle.Never
 
 // Job is a submission in the course of a simulation.

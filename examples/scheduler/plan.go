@@ -19,7 +19,7 @@ func (d *Desk) plan(job *Job, means apportionv1.PlanMeans) (*apportionv1.PlanAns
 	return answers[0].GetPlan(), nil
 }
 
-// block returns the tasks that a job places together: those that its gang lacks, or else one task; nil if all run.
+// block returns the tasks that a job places together: the tasks that its gang lacks, or else one task; nil if all run.
 func (j *Job) block() []int {
 	size := max(1, j.Min-int(j.running()))
 	var block []int

@@ -21,7 +21,7 @@ type Submission struct {
 	Tasks, Min int
 	// Each is the request of one task.
 	Each Room
-	// Seconds is the running time of the job with all its tasks. With half of them it takes twice as long.
+	// Seconds is the running time of the job with all its tasks. With half of its tasks running it takes twice as long.
 	Seconds int64
 }
 

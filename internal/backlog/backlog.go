@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Queue holds items in the order in which they came. It is for any number of goroutines.
+// Queue holds items in the order in which they came. It may be used by any number of goroutines.
 type Queue[T any] struct {
 	maxItems int
 	maxBytes int64
@@ -67,7 +67,7 @@ func (q *Queue[T]) PutWithin(ctx context.Context, item T, bytes int64, limit tim
 		select {
 		case <-q.room:
 			if q.Put(item, bytes) {
-				// There may be room for another that waits.
+				// There may now be room for another waiting item.
 				signal(q.room)
 				return true
 			}

@@ -13,7 +13,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Difference is one field that is not the same.
+// Difference is a field with two different values.
 type Difference struct {
 	// Path of the field, such as shares.plugins[0].queues[3].deserved.amount[1].
 	Path string `json:"path"`
@@ -119,7 +119,7 @@ func isNaN(v protoreflect.Value) bool {
 	return ok && math.IsNaN(number)
 }
 
-// shown is a value in short: of a message, that there is one.
+// shown is a value in short: for a message, only that it is present.
 func shown(field protoreflect.FieldDescriptor, v protoreflect.Value, present bool) string {
 	const longest = 200
 	switch {
@@ -141,7 +141,7 @@ func shown(field protoreflect.FieldDescriptor, v protoreflect.Value, present boo
 	return fmt.Sprint(v.Interface())
 }
 
-// Bare returns an answer without its reasons: what was decided, not why, nor by which plugin.
+// Bare returns an answer without its reasons: decisions only, without reasons and plugins.
 func Bare(answer *apportionv1.Answer) *apportionv1.Answer {
 	out := proto.CloneOf(answer)
 	strip(out.ProtoReflect())

@@ -29,7 +29,7 @@ func Change(s *apportionv1.Snapshot, jobs int, seed uint64) *apportionv1.Change 
 	return change
 }
 
-// move takes a task one step on in its life, or leaves it where it is.
+// move advances the status of a task by one step, or leaves it unchanged.
 func move(t *apportionv1.Task, nodes int, random *rand.Rand) {
 	if random.IntN(2) == 0 {
 		return

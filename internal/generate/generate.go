@@ -6,9 +6,9 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Shape says how large a snapshot is, and what it holds. Negative numbers count as 0.
+// Shape defines the size and the contents of a snapshot. Negative numbers count as 0.
 type Shape struct {
-	// Queues includes the root of a tree. Jobs need a queue and tasks a job, so that one more of either is made where there is none.
+	// Queues includes the root of a tree. Jobs need a queue and tasks need a job: if there is none, one is added.
 	Queues, Jobs, Tasks, Nodes int
 	// Seed chooses among the snapshots of one shape.
 	Seed uint64
@@ -75,7 +75,7 @@ type cluster struct {
 	leaves []int
 }
 
-// The sources of randomness, one for each part, so that the size of one part changes no other.
+// The sources of randomness, one for each part, so that the size of one part does not change the others.
 const (
 	nodePart uint64 = iota + 1
 	queuePart

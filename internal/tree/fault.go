@@ -66,7 +66,7 @@ func (f *Faults) Add(err error) {
 	*f = append(*f, more[:max(0, min(len(more), maxFaults-len(*f)))]...)
 }
 
-// Err returns the faults as an error: nil if there are none, and a single one as itself.
+// Err returns the faults as an error: nil if there are none, and a single fault itself.
 func (f Faults) Err() error {
 	switch len(f) {
 	case 0:

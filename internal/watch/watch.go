@@ -64,7 +64,7 @@ func Files(ctx context.Context, o Options, list func() []string, changed func())
 		for now := Look(files); !maps.Equal(last, now); now = Look(files) {
 			last = now
 			changed()
-			// Files that are new may have changed since they were read: what they held is not known.
+			// New files may have changed since they were read: what they held is not known.
 			files = list()
 			w.follow(ctx, files)
 		}

@@ -25,8 +25,8 @@ type BudgetOptions struct {
 	Purpose string
 }
 
-// Budget is memory shared by identities. An identity gets no more once it has as much as is free, so one identity may have half of the
-// budget, two a third each, and something is always left for the next one.
+// Budget is memory shared by identities. An identity gets no more once it has as much as is free: one identity may have half of the budget,
+// two a third each, so that a part always stays free for the next one.
 type Budget struct {
 	options BudgetOptions
 

@@ -71,15 +71,15 @@ func (c *Controller) tenant(identity string) *tenantQueue {
 	return t
 }
 
-// forget drops a tenant that has nothing, so that there are no more than callers.
+// forget drops a tenant that holds nothing, so that there are no more tenants than callers.
 func (c *Controller) forget(t *tenantQueue) {
 	if t.running == 0 && t.queued == 0 && t.coming == 0 && len(t.parked) == 0 {
 		delete(c.tenants, t.identity)
 	}
 }
 
-// begins reports whether a tenant may begin or go on with something, were there memory for it. The reserve is for small work: large work
-// that began beyond the slots would compete with what has a slot, and small work with both.
+// begins reports whether a tenant may begin or continue a call, if there is memory for it. The reserve is for small work: large work that
+// began beyond the slots would compete with what has a slot, and small work with both.
 func (c *Controller) begins(t *tenantQueue) bool {
 	if c.free > 0 {
 		return true
@@ -119,8 +119,8 @@ func (c *Controller) overShare(t *tenantQueue) bool {
 	return (t.queued+t.coming)*tenants >= c.queued+c.coming
 }
 
-// saturated reports whether another call of this identity should not be received: what waits and what comes already takes longer than half
-// of the time that anything may wait, and the identity has its part of that. A slot that is free for a moment between two messages does not
+// saturated reports whether another call of this identity should not be received: the waiting and arriving calls already take longer than
+// half of the maximum waiting time, and the identity has its part of them. A slot that is free for a moment between two messages does not
 // change that; slots that are mostly free do, because then senders are slow, and not the work.
 func (c *Controller) saturated(identity string) bool {
 	c.mutex.Lock()
@@ -153,8 +153,8 @@ func (c *Controller) waitsLong(t *tenantQueue) bool {
 	return false
 }
 
-// ahead returns how many calls a new one would find before it: those that wait, and of those whose messages come as many as come within
-// the time that anything may wait. Senders may be slow, and a call that waits for them does not wait for a processor.
+// ahead returns how many calls a new one would find before it: the calls that wait, and of the calls whose messages are arriving as many as
+// arrive within the maximum waiting time. Senders may be slow, and a call that waits for them does not wait for a processor.
 func (c *Controller) ahead() float64 {
 	coming := float64(c.coming)
 	if c.arrival > c.options.Wait {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// slice is how long work runs before it makes way for others that had less. Small work may run for longer at first: most of it ends
+	// slice is the time that work runs before it yields to work that has had less. Small work may run for longer at first: most of it ends
 	// within that, even if the system gives its processor to another process meanwhile.
 	slice, smallSlice = 2 * time.Millisecond, 5 * time.Millisecond
 	// breath is the interval at which work of one tenant yields its processor while other tenants call. Without a spare processor it

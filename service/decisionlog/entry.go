@@ -45,7 +45,8 @@ type Entry struct {
 	// Steps are the questions; or StepsDigest, if they are not logged.
 	Steps       []json.RawMessage `json:"steps,omitempty"`
 	StepsDigest string            `json:"steps_digest,omitempty"`
-	// Answers belong to the steps at the same positions. If Error is set, it was sent instead of them; answers before it are kept.
+	// Answers belong to the steps at the same positions. If Error is set, the error was sent instead of answers; answers before it are
+	// kept.
 	Answers []json.RawMessage `json:"answers,omitempty"`
 	Error   json.RawMessage   `json:"error,omitempty"`
 	// Masked is true if fields were masked: the entry cannot be replayed.

@@ -33,7 +33,7 @@ type Replayer struct {
 	sessions map[string]*replayed
 }
 
-// replayed is a session under way; nil session: the rest of it cannot be decided again.
+// replayed is a session under way; nil session: the rest of the session cannot be decided again.
 type replayed struct {
 	session *wire.Session
 	next    uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/setting"
 )
 
-// Sink takes entries, for one goroutine at a time. What is written may be kept until Flush.
+// Sink takes entries, for one goroutine at a time. Written data may be held back until Flush.
 type Sink interface {
 	// Write takes an entry, and the same as one line of JSON without its end.
 	Write(e *Entry, line []byte) error

@@ -17,7 +17,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Store is a directory of snapshots and policies by digest. It is for one goroutine at a time.
+// Store is a directory of snapshots and policies by digest. It may be used by one goroutine at a time.
 type Store struct {
 	directory string
 	maximum   int64
@@ -98,7 +98,7 @@ func (s *Store) Policy(digest string, policy *apportionv1.Policy) error {
 	return s.write(fileOf(digest, policyEnding), data)
 }
 
-// write makes a file that is whole or not there.
+// write creates a file atomically.
 func (s *Store) write(name string, data []byte) error {
 	if s.known[name] {
 		return nil
@@ -128,7 +128,7 @@ func (s *Store) write(name string, data []byte) error {
 	return nil
 }
 
-// ErrNotStored says that a digest is not in a store.
+// ErrNotStored is returned for a digest that is not in a store.
 var ErrNotStored = errors.New("it is not stored")
 
 // ReadSnapshot reads a snapshot of a store's directory.

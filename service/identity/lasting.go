@@ -40,7 +40,8 @@ var unary = func() map[string]bool {
 	return names
 }()
 
-// follow returns the context of a call that was let in and lasts, which Review may end. reviews is their number before it was let in.
+// follow returns the context of a call that was let in and lasts, which Review may end. reviews is the number of reviews before the call
+// was admitted.
 func (g *Gate) follow(ctx context.Context, l *lasting, reviews int64) context.Context {
 	ctx, l.end = context.WithCancelCause(ctx)
 	l.gate, l.clusters, l.snapshots = g, map[string]bool{}, map[string]bool{}

@@ -39,7 +39,7 @@ func Of(ctx context.Context) *Caller {
 	return caller
 }
 
-// servicePrefix stands before the methods that may be forbidden. Others, such as reflection, are for every identity.
+// servicePrefix stands before the methods that may be forbidden. Other methods, such as reflection, are open to every identity.
 var servicePrefix = "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/"
 
 // MayCall returns a PERMISSION_DENIED if the caller may not call a method, given by its full name.

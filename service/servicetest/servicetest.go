@@ -59,7 +59,7 @@ func Start(tb testing.TB, options service.Options) *Replica { //nolint:gocritic 
 // Stop ends the replica before the test does.
 func (r *Replica) Stop() { r.stop() }
 
-// Snapshot is a small cluster with something of everything.
+// Snapshot is a small cluster with objects of every kind.
 func Snapshot(seed uint64) *apportionv1.Snapshot {
 	shape := generate.Standard()
 	shape.Queues, shape.Jobs, shape.Tasks, shape.Nodes, shape.Seed, shape.UIDs = 6, 24, 120, 8, seed, true
@@ -76,7 +76,7 @@ func Capacity() *apportionv1.Policy {
 	return of(&apportionv1.Plugin{Plugin: &apportionv1.Plugin_Capacity{Capacity: &apportionv1.Capacity{}}})
 }
 
-// Nested is a policy of hierarchies, with most plugins that the others do without.
+// Nested is a policy of hierarchies, with most plugins that the other policies do not use.
 func Nested() *apportionv1.Policy {
 	p := of(&apportionv1.Plugin{Plugin: &apportionv1.Plugin_Capacity{Capacity: &apportionv1.Capacity{Hierarchical: true}}})
 	p.Tiers[1].Plugins = append(p.Tiers[1].Plugins,

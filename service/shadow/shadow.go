@@ -168,7 +168,7 @@ func (s *Shadow) drop(j *job, cause string) {
 	j.release()
 	s.dropped.WithLabelValues(cause).Inc()
 	if j.decision.Session != nil {
-		// What comes after a hole cannot be decided.
+		// Steps after a gap cannot be decided.
 		s.forget(j.decision.Session)
 	}
 }

@@ -89,8 +89,8 @@ func (t *Telemetry) Stop(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// measure shows all metrics to Prometheus, and sends them elsewhere too if that is asked for. What OpenTelemetry collects has a registry of
-// its own, so that the bridge which takes ours to OpenTelemetry does not take that round again.
+// measure shows all metrics to Prometheus, and sends them elsewhere too if that is asked for. Metrics of OpenTelemetry have a registry of
+// their own, so that the bridge that exports our metrics to OpenTelemetry does not export them again.
 func (t *Telemetry) measure(ctx context.Context, about *resource.Resource) error {
 	theirs := prometheus.NewRegistry()
 	exporter, err := otelprom.New(otelprom.WithRegisterer(theirs), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())

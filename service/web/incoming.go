@@ -51,7 +51,7 @@ const (
 	sentJSONBytes = 32
 )
 
-// hold books what sending an answer takes, until it has been taken.
+// hold books the memory for sending an answer until the client has read it.
 func (in *incoming) hold(ctx context.Context, answer any) error {
 	m, ok := answer.(proto.Message)
 	if !ok {
@@ -193,7 +193,7 @@ func (in *incoming) unwrap(ctx context.Context) error {
 	if !compressed || len(t.Data()) == 0 || compression == "" || compression == "identity" {
 		return nil
 	}
-	// Connect has refused what it does not know; gzip is all it does.
+	// Connect has refused unknown encodings; gzip is all it does.
 	return t.Decompress(ctx, func(from io.Reader) (io.Reader, error) { return gzip.NewReader(from) })
 }
 

@@ -47,7 +47,7 @@ func (r *Release) check(ctx context.Context, out io.Writer) error {
 	return r.checkImage(ctx, out)
 }
 
-// checkBinary holds a program to how it was to be built.
+// checkBinary checks that a program was built with the expected settings.
 func (r *Release) checkBinary(ctx context.Context, platform string) error {
 	info, err := buildinfo.ReadFile(r.binary(platform))
 	if err != nil {

@@ -140,7 +140,7 @@ func (r *Release) make(ctx context.Context, out io.Writer) error {
 	return r.sum()
 }
 
-// name of what is made for a platform, without its ending.
+// name returns the name of a platform's files without the extension.
 func (r *Release) name(platform string) string {
 	system, arch, _ := strings.Cut(platform, "/")
 	return fmt.Sprintf("apportion_%s_%s_%s", strings.TrimPrefix(r.Version, "v"), system, arch)

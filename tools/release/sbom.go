@@ -16,7 +16,7 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// describe writes the bill of materials of a program in CycloneDX: what the binary itself says it was built of, and nothing else.
+// describe writes the bill of materials of a program in CycloneDX: exactly the modules that the binary lists in its build information.
 func (r *Release) describe(ctx context.Context, platform, binary string) error {
 	bom, err := r.bill(ctx, platform, binary)
 	if err != nil {
@@ -78,7 +78,7 @@ func module(m *debug.Module) cyclonedx.Component {
 		Scope: cyclonedx.ScopeRequired,
 	}
 	if m.Sum != "" {
-		// The sum of go.sum is one of a listing of files, not of a file.
+		// The hash in go.sum covers a listing of files, not one file.
 		component.Properties = &[]cyclonedx.Property{{Name: "go:sum", Value: m.Sum}}
 	}
 	return component

@@ -40,7 +40,7 @@ type Policy struct {
 	Terms Terms
 }
 
-// Sums is a set of questions: each value contains the questions of those before it.
+// Sums is a set of questions: each value contains the questions of the values before it.
 type Sums uint8
 
 const (

@@ -11,7 +11,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Derivation adds to the shares of a plugin how it came by those of the given queues, nil for all.
+// Derivation adds to the shares of a plugin the derivation for the given queues, nil for all.
 type Derivation func(shares *apportionv1.PluginShares, state policy.State, queues []model.QueueID, answer Answer) error
 
 // Answer makes the parts of an answer and keeps its size within the limit. Sizes are in messages of a few numbers.
@@ -34,7 +34,7 @@ type Answer interface {
 	Stopped(i int) bool
 }
 
-// Derive adds how the plugin with a name came by its shares, if it can tell.
+// Derive adds the derivation of the shares of the plugin with a name, if it has one.
 func Derive(shares *apportionv1.PluginShares, state policy.State, queues []model.QueueID, answer Answer) error {
 	for i := range Policies {
 		if row := &Policies[i]; row.Name == shares.GetPlugin() && row.Derive != nil {

@@ -278,7 +278,8 @@ func writeFair(p fair.Plugin) *apportionv1.Fair {
 	return m
 }
 
-// writeFairMemory returns nil for the defaults, which are the same policy as no settings, so that its digest is that of earlier versions.
+// writeFairMemory returns nil for the defaults. They are the same policy as absent settings, so that its digest stays the same as in
+// earlier versions.
 func writeFairMemory(p fair.Memory) *apportionv1.FairMemory {
 	if p.IsDefault() {
 		return nil

@@ -16,7 +16,7 @@ type Fault func(path, format string, args ...any)
 
 // Settings converts between a message of the contract and a plugin; see SettingsOf.
 type Settings struct {
-	// field is the member of the oneof Plugin.plugin; nil if it has no member of that message.
+	// field is the member of the oneof Plugin.plugin; nil if no member has that message.
 	field protoreflect.FieldDescriptor
 	// member is the type that holds the message in the oneof; nil without a field.
 	member    reflect.Type
@@ -47,7 +47,7 @@ func SettingsOf[M proto.Message, P policy.Plugin](read func(M, Fault) P, write f
 	return s
 }
 
-// as returns a message as what it is: settings are read from the member that has the type M.
+// as returns a message by its type: settings are read from the member that has the type M.
 func as[M proto.Message](m proto.Message) M {
 	typed, _ := m.(M)
 	return typed

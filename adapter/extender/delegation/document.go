@@ -72,8 +72,8 @@ func expanded(n *yaml.Node, left *int) *yaml.Node {
 	return &out
 }
 
-// merged are the members that an object takes over from another one, or from a list of them: those that it does not have itself, from
-// the first that has them.
+// merged are the members that an object takes over from another one, or from a list of them: the members that it does not have itself, from
+// the first object that has them.
 func merged(into, from *yaml.Node) []*yaml.Node {
 	sources := []*yaml.Node{from}
 	if from.Kind == yaml.SequenceNode {

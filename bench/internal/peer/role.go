@@ -24,7 +24,7 @@ import (
 const (
 	// Service answers as the product does; it knows the policies of package fixture by their names.
 	Service = "service"
-	// Patient is a Service that lets calls wait for a minute: where what is measured is how long they take, not who is sent away.
+	// Patient is a Service that lets calls wait for a minute: if their latency is measured, not which of them are refused.
 	Patient = "patient"
 	// Bounded is a Service whose memory and calls are limited to Bound.
 	Bounded = "bounded"

@@ -58,7 +58,7 @@ type State struct {
 	realCapability        []resource.Row
 	deserved              []resource.Row
 	request, elastic      []resource.Row
-	// relevant are the dimensions in which a queue can exceed its deserved; some are those of which it deserves any.
+	// relevant are the dimensions in which a queue can exceed its deserved; some are the dimensions of which it deserves a part.
 	relevant, some []resource.Mask
 	// totalGuarantee is the sum over all queues, kept if flat.
 	totalGuarantee resource.Row
@@ -70,7 +70,7 @@ type State struct {
 	need               resource.Row
 }
 
-// Open computes the accounts of all queues that take part: those with jobs if flat, all in a tree.
+// Open computes the accounts of all queues that take part: the queues with jobs if flat, all queues in a tree.
 func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	accounts, err := account.Open(v)
 	if err != nil {

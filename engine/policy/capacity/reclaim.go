@@ -67,8 +67,8 @@ func (p *party) set(t model.TaskID, q model.QueueID, request resource.Row) {
 // Reclaimable judges the candidates in the order in which the session would evict them, and takes one that
 //
 //   - asks for a dimension that the claimant asks for, and leaves its queue what is guaranteed, in every dimension;
-//   - comes from a queue that deserves nothing of what it asks for, or has more than it deserves of some of it; in the former case a
-//     claimant that deserves nothing of what it asks for either takes nothing from under a common ancestor below the root within
+//   - comes from a queue that deserves nothing of the requested dimensions, or has more than it deserves in one of them; in the former
+//     case a claimant that deserves nothing of its own request takes nothing from under a common ancestor below the root within
 //     AncestorReclaimLevel;
 //   - passes the second test at each of the nearest ancestors below the root (AncestorReclaimLevel) where the claimant, as many levels up,
 //     has another one.

@@ -10,7 +10,7 @@ import (
 
 // Allocatable reports whether a queue and all its ancestors stay within real capability in every dimension that is asked for, `pods` left
 // out. A session asks for an open queue (the states of ancestors do not count), a simulation only for the numbers. why receives the first
-// account that does not fit, or all of them if it asks for that; checks receives all.
+// account that does not fit, or all if it requests them; checks receives all.
 func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	if s.refused(why, checks) || !s.admits(q, mode, why, checks) {
 		return false

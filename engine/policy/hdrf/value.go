@@ -81,8 +81,8 @@ func (v *values) place(leaf int32, account *resource.Row, share float64) {
 	}
 }
 
-// settle brings everything up to date for the dimensions that are not used up. If there is no work left for that, everything stays as it
-// is, and what is answered is discarded.
+// settle brings everything up to date for the dimensions that are not used up. If no work is left for that, the state stays as it is, and
+// the answer is discarded.
 func (v *values) settle(demanding resource.Mask) {
 	dimensions := v.view.Dims.Len()
 	switch {
@@ -165,8 +165,8 @@ func (v *values) climb(leaf int32) {
 	}
 }
 
-// full reports whether a leaf is saturated: of some dimension that it holds and asks for it has all that it asks for, or nothing is left,
-// or the cluster has none (Volcano's resourceSaturated).
+// full reports whether a leaf is saturated: in some dimension that it holds and requests, it has everything that it requests, or nothing is
+// left, or the cluster has none (Volcano's resourceSaturated).
 func (v *values) full(leaf int32) bool {
 	held, asked := *v.account[leaf], v.request(leaf)
 	for m := held.AtLeastThreshold(); m != 0; m = m.Rest() {

@@ -113,8 +113,8 @@ func (s *state) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	return false
 }
 
-// ScoreNodes sets out[i] to what the affinity of the task's queue gives the group of nodes[i]: 100 for a required group, up to 50 more
-// for a preferred one, -1 for one that is better avoided, and 0 for all others and for nodes without a group.
+// ScoreNodes sets out[i] to what the affinity of the task's queue gives the group of nodes[i]: 100 for a required group, up to 50 more for
+// a preferred one, -1 for a group to avoid, and 0 for all other nodes, with or without a group.
 func (s *state) ScoreNodes(t model.TaskID, nodes []model.NodeID, out []float64) {
 	id := s.ruleOf[s.view.QueueOf(t)]
 	if id < 0 {

@@ -26,7 +26,7 @@ type rising struct {
 type waiting struct {
 	queue  model.QueueID
 	weight int32
-	// end is where the dimensions of the queue end in the list of all; they begin where those of the queue before it end.
+	// end is where the dimensions of the queue end in the list of all; they begin where the dimensions of the previous queue end.
 	end int
 	// found is the state of the queue before a round.
 	found uint
@@ -100,8 +100,8 @@ func (f *filling) close() bool {
 	return f.settle()
 }
 
-// begin is raise of a queue that has nothing yet. An amount that a row does not name is 0, so that it matters only for
-// scalars whether real capability names them: one that it does not name is unlimited.
+// begin is raise of a queue that has nothing yet. An amount that a row does not name is 0, so that it matters only for scalars whether real
+// capability names them: a dimension that it does not name is unlimited.
 func (f *filling) begin(q model.QueueID, total float64) {
 	queue, width := &f.v.Queues[q], len(f.columns)
 	n, at := len(f.rising), int(q)*width

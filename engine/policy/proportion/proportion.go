@@ -1,8 +1,8 @@
 // Package proportion divides the cluster among queues by weight, within guarantee, request and capability: Volcano's plugin of that name
 // (pkg/scheduler/plugins/proportion/proportion.go).
 //
-// Only queues with at least one job take part. A queue's deserved is found by water-filling (divide.go); what it may use at enqueue is
-// its real capability:
+// Only queues with at least one job take part. A queue's deserved is found by water-filling (divide.go); its limit at enqueue is the real
+// capability:
 //
 //	real capability = min(capability, ExceededPart(total, guarantees of all queues) + own guarantee)
 package proportion
@@ -131,8 +131,9 @@ func (s *State) inqueue(q model.QueueID) resource.Row {
 	return s.changed.inqueue.At(q, s.v.QueueSumOf(q).Inqueue)
 }
 
-// share returns the largest allocated / deserved over the dimensions with a deserved of Threshold or more, and its dimension, or -1: what
-// is used without being deserved does not count. It is computed when it is asked for, because most sessions ask it of few queues.
+// share returns the largest allocated / deserved over the dimensions with a deserved of Threshold or more, and its dimension, or -1:
+// amounts of dimensions that the queue does not deserve do not count. It is computed when it is asked for, because most sessions ask it of
+// few queues.
 func (s *State) share(q model.QueueID) (float64, int) {
 	deserved := s.deserved.Row(int(q))
 	return resource.DominantShare(s.allocated(q), deserved, deserved.AtLeastThreshold())

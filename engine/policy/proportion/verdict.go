@@ -134,7 +134,7 @@ func (s *State) left(q model.QueueID) resource.Row {
 	return s.allocated(q)
 }
 
-// take takes a victim off what is left of its queue.
+// take subtracts a victim from the rest of its queue.
 func (s *State) take(q model.QueueID, request resource.Row) {
 	if s.stamp[q] != s.epoch {
 		s.stamp[q] = s.epoch

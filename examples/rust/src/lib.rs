@@ -191,7 +191,7 @@ pub fn tasks(uid: &[String]) -> Option<v1::Tasks> {
     Some(v1::Tasks { uid: uid.to_vec(), ..Default::default() })
 }
 
-/// Steps, of which only what is asked about is said.
+// / Steps that name only the subject of each question.
 pub mod steps {
     use super::{Step, tasks, v1};
 

@@ -46,7 +46,7 @@ func Expired(c *x509.Certificate) {
 // Until sets its end.
 func Until(end time.Time) Option { return func(c *x509.Certificate) { c.NotAfter = end } }
 
-// For sets what it may be used for.
+// For sets the permitted uses of a certificate.
 func For(usage x509.ExtKeyUsage) Option {
 	return func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{usage} }
 }

@@ -20,8 +20,8 @@ type aliasing struct {
 	queues map[string]bool
 	// tasks and jobs are those of these queues.
 	tasks, jobs map[string]bool
-	// enqueue is the position in script.enqueueOrder of the first of these jobs. From there on a wrong verdict may have changed what is
-	// inqueue in queues that are not confused.
+	// enqueue is the position in script.enqueueOrder of the first of these jobs. From there on, a wrong verdict may have changed the
+	// inqueue amounts of queues that are not confused.
 	enqueue int
 	script  *Script
 }

@@ -35,7 +35,7 @@ func (p *plan) simulate(questions []Simulation) {
 			case "add":
 				p.ask(allocate(p.taskRefs(step.Task)), where, noTask, done)
 			case "clone":
-				// Nothing is copied here that could be copied again.
+				// Messages are shared here, because nothing changes them afterwards.
 				p.prepare(func(f *form) { where(f, "ok") })
 			}
 		}

@@ -80,7 +80,7 @@ const (
 // capacity is the plugin whose accounts of queues may form a tree.
 const capacity = "capacity"
 
-// everything, as a selection of fields, is all of them.
+// everything selects all fields.
 var everything []apportionv1.ShareField
 
 // shares asks for the accounts of all queues and jobs. Its parts go under keys: queues, drfJobs, hdrfTree, verdicts.overused, and, at the

@@ -15,7 +15,7 @@ const (
 // Schema is the version of the case schema that is read.
 const Schema = 1
 
-// Case is one recorded case: what there was, what was asked, and what Volcano answered.
+// Case is one recorded case: the state of the cluster, the questions, and Volcano's answers.
 type Case struct {
 	Schema  int    `json:"schema"`
 	Profile string `json:"profile"`

@@ -20,7 +20,7 @@ type Difference struct {
 // absent stands where there is nothing.
 type absent struct{}
 
-// comparison compares what is recorded with what came along each way.
+// comparison compares the recorded answer with the answer of each way of asking.
 type comparison struct {
 	// judge is nil if everything is held.
 	*judge

@@ -21,7 +21,7 @@ type Result struct {
 	Unheld map[Rule]int
 	// Unsupported: a plugin of the case's configuration is not implemented, so nothing was compared.
 	Unsupported bool
-	// Failures are the errors of ways that did not answer at all.
+	// Failures are the errors of ways of asking that gave no answer.
 	Failures    []string
 	Differences []Difference
 }

@@ -21,10 +21,10 @@ type fairLoop struct {
 	started, plans, evictions int
 }
 
-// candidate is a block that waits, with what may be done for it.
+// candidate is a waiting block, with the permitted actions for it.
 type candidate struct {
 	tasks []uint32
-	// allowed says that its queue may use more, evicts that it may have others evicted.
+	// allowed is true if its queue may use more, evicts if it may have other tasks evicted.
 	allowed, evicts bool
 }
 
@@ -50,7 +50,7 @@ func (a *fairAsked) loop(ctx context.Context) (any, error) {
 	}, nil
 }
 
-// waiting yields the blocks that wait, queue by queue in order, and all of them again after each that was started.
+// waiting yields the waiting blocks, queue by queue in order, and starts again after each block that was started.
 func (l *fairLoop) waiting(ctx context.Context) iter.Seq2[candidate, error] {
 	return func(yield func(candidate, error) bool) {
 		for started := -1; started != l.started; {
@@ -72,7 +72,7 @@ func (l *fairLoop) waiting(ctx context.Context) iter.Seq2[candidate, error] {
 	}
 }
 
-// candidates asks what may be done for each block.
+// candidates asks which actions are permitted for each block.
 func (l *fairLoop) candidates(ctx context.Context) ([]candidate, error) {
 	queues, err := l.inOrder(ctx)
 	if err != nil {

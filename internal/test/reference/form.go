@@ -37,7 +37,7 @@ func at(keys ...string) place {
 	}
 }
 
-// merge adds what is in from to what is in into.
+// merge adds the members of from to those of into.
 func merge(into, from object) {
 	for key, value := range from {
 		if below, ok := value.(object); ok {

@@ -16,7 +16,7 @@ type plan struct {
 	*subject
 	steps []*apportionv1.Step
 	reads []func(f *form, a *apportionv1.Answer)
-	// blank makes what a form holds before any answer is read.
+	// blank returns the contents of a form before any answer is read.
 	blank []func(f *form)
 	// status is the status of each task after the steps so far.
 	status []apportionv1.TaskStatus

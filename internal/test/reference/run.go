@@ -5,8 +5,8 @@
 // One answer is one leaf of a case's `expect`: a number, a truth value, a name (of a queue in an order, of a task among the victims), a
 // null, or one dimension of a resource. A leaf that only we have is one more answer, and a different one. Numbers agree within a relative
 // 1e-9, or an absolute 1e-9 where one of them is 0; everything else, the presence of a dimension included, agrees exactly. Every answer is
-// computed along several ways (in the process, and through the service); it is counted once, and equal only if it is equal along all of
-// them.
+// computed along several ways (in the process, and through the service); it is counted once, and as equal only if it is equal in all of
+// these ways.
 //
 // Four things are equal though they are not written alike:
 //   - No victims are null in the recording and an empty list here: Volcano's code does not tell a nil slice from an empty one, and neither

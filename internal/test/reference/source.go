@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Line is a case as its file holds it.
+// Line is the case as it is written in its file.
 type Line struct {
 	File   string
 	Number int

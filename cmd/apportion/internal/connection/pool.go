@@ -21,8 +21,8 @@ type Options struct {
 	// Address limits the connections from one IP address, if it is below Maximum; the addresses of an IPv6 /64 count as one. Unix sockets
 	// are not limited.
 	Address int
-	// Idle is the time without a call after which a new connection may replace a connection. One that never had a call may be replaced at
-	// once.
+	// Idle is the time without a call after which a new connection may replace a connection. A connection that never had a call may be
+	// replaced at once.
 	Idle time.Duration
 }
 

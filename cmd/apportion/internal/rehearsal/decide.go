@@ -12,8 +12,8 @@ import (
 // errNotReady undoes an attempt.
 var errNotReady = errors.New("the job does not become ready")
 
-// Allocate places tasks of a job where there is room until the job is ready, and reports whether it became so. If it does not, nothing has
-// happened.
+// Allocate places tasks of a job where there is room until the job is ready, and reports whether it became so. If it does not, the state is
+// unchanged.
 func (d *deciding) Allocate(j *job) (bool, error) {
 	if d.memo.refused(d.run, j, 0) {
 		return false, nil

@@ -111,7 +111,7 @@ func (j *job) place(task int, now int64) {
 	if j.working || j.running < j.Min {
 		return
 	}
-	// Those that were placed before could not work without the others.
+	// Tasks that were placed before could not work without the others.
 	j.working = true
 	for i, start := range j.started {
 		if start != idle {

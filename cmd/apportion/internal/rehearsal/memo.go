@@ -14,7 +14,7 @@ type memo struct {
 	full map[roomKey]bool
 }
 
-// refusal is a question that was answered with no; means is 0 for an attempt without evictions.
+// refusal is a question that was refused; means is 0 for an attempt without evictions.
 type refusal struct {
 	kind    int32
 	running int

@@ -23,7 +23,7 @@ const (
 // meter sums what happens over time.
 type meter struct {
 	*run
-	// at is the moment up to which everything is summed; first and last are the first and the last arrival.
+	// at is the time up to which everything is summed; first and last are the first and the last arrival.
 	at, first, last int64
 	// unit is the amount of the measured resource that counts as one.
 	unit float64
@@ -231,7 +231,7 @@ func (m *meter) whole(amount float64) float64 {
 }
 
 // jain is the fairness index of Jain, Chiu and Hawe (DEC Research Report TR-301, 1984): the square of the sum over n times the sum of the
-// squares; 1 if all have the same part of their due, 1/n if one has all. No part at all counts as equal.
+// squares; 1 if all queues have the same part of their entitlement, 1/n if one of n queues has everything. No part at all counts as equal.
 func jain(sum, squares float64, n int) float64 {
 	if n == 0 || squares == 0 {
 		return 1

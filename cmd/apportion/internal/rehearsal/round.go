@@ -33,8 +33,8 @@ func (r *run) round() error {
 		return err
 	}
 	d.settle()
-	// What an eviction leaves free besides the place that it was for is given out in the next round. Such a round is followed by no other,
-	// so that jobs which evict each other do so no more often than something happens.
+	// What an eviction leaves free besides the place that it was for is given out in the next round. No other round follows such a round,
+	// so that jobs which evict each other do so at most once for each event.
 	r.again = eventful && d.evicted
 	return nil
 }
@@ -134,7 +134,7 @@ func (d *deciding) line() *lines {
 	return w
 }
 
-// next is the first queue to be served that has a job waiting; nil if there is none. Those that use all they may count only with all.
+// next is the first queue to be served that has a job waiting; nil if there is none. Queues that use all they may count only with all set.
 func (w *lines) next(all bool) *line {
 	rest := w.queues[:0]
 	for _, q := range w.queues {
@@ -171,7 +171,7 @@ func (d *deciding) Waiting(action cycle.Action) iter.Seq2[*job, error] {
 			if moved && action == cycle.Allocate && j.running < len(j.started) {
 				heap.Push(l, id)
 			}
-			// Where nothing was done the order of queues is as before.
+			// If nothing was done, the order of queues is unchanged.
 			if moved || l.Len() == 0 {
 				l = w.next(all)
 			}

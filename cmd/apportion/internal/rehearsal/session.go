@@ -88,7 +88,7 @@ func (r *run) reopen() error {
 	return r.number(r.live)
 }
 
-// nanoseconds is a moment of the simulation as the engine counts time, from the start of 1970: which date it is matters to no decision.
+// nanoseconds is a moment of the simulation as the engine counts time, from the start of 1970: no decision depends on the date.
 func (r *run) nanoseconds(second int64) int64 {
 	return min(second, math.MaxInt64/1_000_000_000) * 1_000_000_000
 }

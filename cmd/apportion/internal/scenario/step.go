@@ -38,7 +38,7 @@ type Step struct {
 	Done func()
 }
 
-// Step translates a step. What it changes counts for later steps once it is Done.
+// Step translates a step. Its changes apply to later steps once it is Done.
 func (t *Translator) Step(n tree.Node) (*Step, error) {
 	n.Path = ""
 	name, value := n.Value, tree.Node{Node: &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}, Source: n.Source, Path: n.Value}

@@ -123,7 +123,7 @@ func (t *teller) message(to *Fact, key string, m protoreflect.Message) {
 	}
 }
 
-// reasons adds reasons one by one, and all of them as one text.
+// reasons adds each reason, and all of them as one text.
 func (t *teller) reasons(to *Fact, reasons []*apportionv1.Reason) {
 	list := make([]string, len(reasons))
 	for i, reason := range reasons {
@@ -252,7 +252,7 @@ func enum(e protoreflect.EnumDescriptor, number protoreflect.EnumNumber) string 
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(string(value.Name()), prefix)), "_", " ")
 }
 
-// nodes adds a row of nodes: those that fit, the scores, and why others do not fit.
+// nodes adds a row of nodes: the nodes that fit, the scores, and why other nodes do not fit.
 func (t *teller) nodes(to *Fact, row *apportionv1.TaskNodes) {
 	to.add("task", t.snapshot.TaskName(row.GetTask()))
 	fitting := []string{}

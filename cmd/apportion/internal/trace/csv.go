@@ -115,7 +115,7 @@ type csvReader struct {
 	resources []column
 	// names contains the jobs so far, with their lines.
 	names map[string]int
-	// moments are the arrivals of jobs that are given as times; dated says that arrivals are times, plain that they are seconds.
+	// moments are the arrivals of jobs that are given as times; dated is true if arrivals are times, plain if they are seconds.
 	moments      []time.Time
 	dated, plain bool
 	trace        *Trace

@@ -22,9 +22,9 @@ const maxLogLine = 64 << 20
 // ReadLog reads the jobs that the snapshots of a decision log show. models finds a snapshot by digest.
 //
 // A log shows the jobs at the times of questions, so the times are as exact as questions are frequent. A job arrives when it was created,
-// or at the first entry that shows it if that is not known. It runs from the first entry at which its minimum runs to the first one that
-// does not show it running any more. Jobs that were never seen running are left out, because the log does not say how long they take; jobs
-// that ran to the end of the log count with the time until then. Both are counted in the notes.
+// or at the first entry that shows it if that is not known. It runs from the first entry in which its minimum runs to the first later entry
+// in which it does not. Jobs that were never seen running are left out, because the log does not say how long they take; jobs that ran to
+// the end of the log count with the time until then. Both are counted in the notes.
 func ReadLog(source string, r io.Reader, models func(digest string) (*model.Model, error)) (*Trace, error) {
 	in := &logReader{faults: Error{Source: source}, models: models, jobs: map[string]*sighting{}}
 	lines := bufio.NewScanner(r)

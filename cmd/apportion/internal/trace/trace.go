@@ -30,7 +30,7 @@ type Job struct {
 	Priority int32
 	// Min is the number of tasks that must run for the job to make progress: at least 1, at most the number of all tasks.
 	Min int
-	// Seconds is the duration of the job with all its tasks, 1 or above. With half of them it takes twice as long.
+	// Seconds is the duration of the job with all its tasks, 1 or above. With half of its tasks running it takes twice as long.
 	Seconds int64
 	// Protected is true if no task of the job may be evicted.
 	Protected bool

@@ -25,7 +25,7 @@ type setting struct {
 	before, after, subject string
 }
 
-// fields of a kind by name, each with what sets it. A field that ends in a period is followed by a resource.
+// fields of a kind by name, each with the function that sets it. A field that ends in a period is followed by a resource.
 type fields map[string]func(*setting) error
 
 var kinds = map[string]fields{
