@@ -18,7 +18,8 @@ func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) { p.RemediesWith(a, ni
 // RemediesWith shows what would make a job run, with the command that tries each and the changes of objects that make it, and what was not
 // tried. With parts it shows the parts of the objects that change.
 func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]volcano.Patch, parts bool) {
-	if reasons := text.Reasons(p.Names, a.GetReasons()); reasons != "" && len(a.GetRemedies()) > 0 {
+	none := a.GetOutcome() == apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE
+	if reasons := text.Reasons(p.Names, a.GetReasons()); reasons != "" && (len(a.GetRemedies()) > 0 || none) {
 		p.Text("", visible.Text(p.Snapshot.JobName(a.GetJob()))+" waits: "+reasons+".")
 		p.Line("")
 	}
