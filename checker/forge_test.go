@@ -161,6 +161,7 @@ func crowded(t require.TestingT, policy string, seed uint64) *apportionv1.Simula
 	for _, n := range s.GetNodes() {
 		everyAmount(n.ProtoReflect(), func(x float64) float64 { return x / 2 })
 	}
+	protect(s, rand.New(rand.NewPCG(seed, 1)))
 	return asked(t, s, policy, append(fairQuestions(s, 3), plansOf(s, 40)...)...)
 }
 

@@ -188,6 +188,35 @@ var forgeries = []forgery{
 		}
 		return done
 	}},
+	{"a victim of a plan exchanged for a task that may not be evicted", func(f *forged) bool {
+		_, uids := f.described()
+		s, number, done := f.request.GetInput().GetSnapshot(), uint32(0), false
+		queues := map[string]uint32{}
+		for i, q := range s.GetQueues() {
+			queues[q.GetName()] = uint32(i)
+		}
+		for _, j := range s.GetJobs() {
+			for _, g := range j.GetGroups() {
+				for _, t := range g.GetTasks() {
+					may := t.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_RUNNING && (t.GetDetail() == nil || t.Detail.Preemptable == nil)
+					for _, a := range f.response.GetAnswers() {
+						if p := a.GetPlan(); !done && !may && t.Node != nil && len(p.GetVictims()) > 0 {
+							v := p.GetVictims()[0]
+							v.Task, v.Uid, v.Queue, v.Node = number, uids[number], queues[j.GetQueue()], t.Node
+							v.NodeName, v.Freed = s.GetNodes()[t.GetNode()].GetName(), g.GetRequest()
+							p.Freed = nil
+							for _, v := range p.GetVictims() {
+								p.Freed = proto.CloneOf(v.GetFreed())
+							}
+							done = true
+						}
+					}
+					number++
+				}
+			}
+		}
+		return done
+	}},
 	{"a plan that says that it frees something", func(f *forged) bool {
 		done := false
 		for _, a := range f.response.GetAnswers() {

@@ -9,7 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-const planOnly = "that the policy permits the plan, and that no plan is better, is not checked; its tasks, nodes and room are"
+const planOnly = "that the policy permits the plan, and that no plan is better, is not checked; its tasks, nodes, room and means are"
 
 // ownPlan checks what a plan of any policy promises by itself: it places waiting tasks of the job on nodes that take them and have room
 // once the victims and what is being released are gone, and each victim is a running task with its own queue, node and request.
@@ -38,7 +38,7 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 		c.omit(path+"."+field, "it is what the placements and victims come to, and whether these are all is not checked")
 	}
 	p := &planned{
-		check: c, job: int(got.GetJob()), unnamed: step.GetOmitNames(), room: copyRooms(c.future),
+		check: c, job: int(got.GetJob()), means: step.GetMeans(), unnamed: step.GetOmitNames(), room: copyRooms(c.future),
 		slack: map[int]int64{}, seen: map[uint32]bool{},
 		outside: slices.ContainsFunc(c.jobs, func(j *job) bool { return j.leaf == aside }),
 	}
@@ -107,6 +107,7 @@ func (p *planned) potential(path string, got *apportionv1.PlanAnswer) {
 		return out
 	}
 	want := &apportionv1.PlanAnswer{}
+	var rises, falls [3]*big.Rat
 	for line := range 3 {
 		rise := new(big.Rat)
 		for q, row := range gone {
@@ -117,6 +118,10 @@ func (p *planned) potential(path string, got *apportionv1.PlanAnswer) {
 		want.Rise = append(want.GetRise(), fraction(rise))
 		fall := new(big.Rat).Sub(p.lack(queue, p.held[queue], line), p.lack(queue, after(queue, need, 1), line))
 		want.Fall = append(want.GetFall(), fraction(fall))
+		rises[line], falls[line] = rise, fall
+	}
+	if lexical(rises, falls) >= 0 {
+		p.wrong("%s: the plan does not lower what queues lack", path)
 	}
 	p.compare(path, &apportionv1.PlanAnswer{Fall: got.GetFall(), Rise: got.GetRise()}, want, nil)
 }
@@ -171,6 +176,7 @@ type planned struct {
 	*check
 
 	job     int
+	means   apportionv1.PlanMeans
 	unnamed bool
 	// room is what is free of each node, slack how many requests were added and rounded up there.
 	room  map[int][]int64
@@ -187,11 +193,27 @@ func (p *planned) evict(at string, v *apportionv1.PlannedEviction, freed []int64
 		p.wrong("%s is task %d, which does not run, or which is named before", at, v.GetTask())
 		return
 	}
+	p.permitted(at, t)
 	p.seen[v.GetTask()] = true
 	add(freed, t.request, 1)
 	if t.node != nil {
 		add(p.room[int(*t.node)], t.request, 1)
 		p.slack[int(*t.node)]++
+	}
+}
+
+// permitted checks that the means of the question and the frame allow a victim, whatever the plugins decide: it may be evicted, and belongs
+// to a queue that gives tasks back or, in the job's own queue, to another job, which under fair is of lower priority.
+func (p *planned) permitted(at string, t *task) {
+	mine, its := p.jobs[p.job], p.jobs[t.job]
+	own, nothing := mine.queue == its.queue, within(t.request, make([]int64, len(t.request)))
+	switch {
+	case own && p.means == apportionv1.PlanMeans_PLAN_MEANS_RECLAIM, !own && p.means == apportionv1.PlanMeans_PLAN_MEANS_PREEMPT:
+		p.wrong("%s is not a victim by the means of the question", at)
+	case !t.preemptable, nothing && !own, !own && !p.reclaimable(its.queue), own && t.job == p.job:
+		p.wrong("%s is task %d, which may not be evicted for this job", at, t.number)
+	case own && p.alone() && its.message.GetPriority() >= mine.message.GetPriority():
+		p.wrong("%s is task %d, whose job is not of lower priority", at, t.number)
 	}
 }
 
@@ -229,10 +251,7 @@ func (c *check) running(at string, v *apportionv1.PlannedEviction, omit bool) *t
 		return nil
 	}
 	t := c.tasks[v.GetTask()]
-	if !slices.Contains([]apportionv1.TaskStatus{
-		apportionv1.TaskStatus_TASK_STATUS_RUNNING, apportionv1.TaskStatus_TASK_STATUS_ALLOCATED,
-		apportionv1.TaskStatus_TASK_STATUS_BINDING, apportionv1.TaskStatus_TASK_STATUS_BOUND,
-	}, t.status) {
+	if t.status != apportionv1.TaskStatus_TASK_STATUS_RUNNING {
 		return nil
 	}
 	name := ""
