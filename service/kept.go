@@ -102,6 +102,9 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	return nil
 }
 
+// Most returns the largest memory that a version may take, as wire.Size.Memory estimates it.
+func (k *Kept) Most() int64 { return k.server.admission.Most() }
+
 // viewOf returns the present age and completeness of a version; nil stands for a snapshot without versions.
 func (k *Kept) viewOf(v *version) *apportionv1.SnapshotView {
 	view := &apportionv1.SnapshotView{Name: k.name}

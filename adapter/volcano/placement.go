@@ -1,6 +1,7 @@
 package volcano
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -27,6 +28,19 @@ type placement struct {
 	nodes      []uint32
 	rule       string
 	generation uint64
+}
+
+// conditions returns what holding a node against the placement costs. Eight expressions or tolerations cost about as much as one node.
+func (p *placement) conditions() int64 {
+	const atOnce = 8
+	spec := &p.pod.Spec
+	n := len(spec.NodeSelector) + len(spec.Tolerations)
+	if spec.Affinity != nil {
+		for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			n += 1 + len(term.MatchExpressions) + len(term.MatchFields)
+		}
+	}
+	return int64(1 + n/atOnce)
 }
 
 // nodeCandidate is a node as Kubernetes' own code looks at it.
@@ -108,22 +122,27 @@ func keepsOff(t *corev1.Taint, unschedulable bool) bool {
 // restrict names the node set of each placement that a task of the snapshot has.
 func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 	names := map[string]bool{}
-	// The same nodes by the same rule are one set.
-	sets := map[string]string{}
+	// The same nodes by the same rule are one set; numbered counts those of each rule.
+	sets, numbered := map[string]string{}, map[string]int{}
+	var key []byte
 	for _, p := range used {
 		p.set = ""
 		nodes, rule := r.allowedOnce(p)
 		if len(nodes) == len(r.nodes) {
 			continue
 		}
-		key := fmt.Sprint(rule, nodes)
-		name, ok := sets[key]
+		key = append(append(key[:0], rule...), 0)
+		for _, n := range nodes {
+			key = binary.LittleEndian.AppendUint32(key, n)
+		}
+		name, ok := sets[string(key)]
 		if !ok {
 			name = rule
-			for n := 2; names[name]; n++ {
-				name = fmt.Sprintf("%s (%d)", rule, n)
+			for names[name] {
+				numbered[rule]++
+				name = fmt.Sprintf("%s (%d)", rule, 1+numbered[rule])
 			}
-			names[name], sets[key] = true, name
+			names[name], sets[string(key)] = true, name
 			set := &apportionv1.NodeSet{Name: name, Nodes: nodes}
 			if name != rule {
 				set.Rule = rule

@@ -99,6 +99,9 @@ func LeaveOutFaulty() Option { return func(r *reader) { r.lenient = true } }
 // WithLimits sets the limits of the server that the snapshot is for. Default: those that every server has.
 func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits = limits } }
 
+// WithMemory bounds about what the jobs of the snapshot take in the memory of a server, in the bytes of wire.Size.Memory. Default: no bound.
+func WithMemory(bytes int64) Option { return func(r *reader) { r.memory = bytes } }
+
 // defaultScheduler is the name of Volcano's scheduler unless its configuration gives another.
 const defaultScheduler = "volcano"
 
@@ -162,8 +165,9 @@ type reader struct {
 	units      units
 	dimensions dimensions
 	requests   requests
-	// limits are those of the snapshot. A lenient reader leaves out faulty objects; any other fails for them.
+	// limits are those of the snapshot, memory that of its jobs. A lenient reader leaves out faulty objects; any other fails for them.
 	limits  wire.Limits
+	memory  int64
 	lenient bool
 	faulty  []*Faulty
 	// clashes are objects of one name in two files, for which a lenient reader fails too.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unique"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/apportion/apportion/engine/hierarchy"
@@ -154,36 +155,29 @@ type limit struct {
 	most int64
 	// given is used without any job.
 	given map[any]bool
-	// uses returns how many a job uses by itself, and calls share for each that it may share with others.
-	uses func(j *job, share func(any)) int64
+	// uses returns how much a job uses by itself, and calls share for each thing that it may share with others, with what that takes.
+	uses func(j *job, share func(thing any, takes int64)) int64
 }
 
 // limited are the limits of the jobs of a snapshot.
 func (r *reader) limited() []limit {
 	l := &r.limits
 	return []limit{
-		{"jobs", l.Jobs, nil, func(*job, func(any)) int64 { return 1 }},
-		{"groups", l.Groups, nil, func(j *job, _ func(any)) int64 { return int64(len(j.message.GetGroups())) }},
-		{"tasks", l.Tasks, nil, func(j *job, _ func(any)) (n int64) {
-			for _, group := range j.message.GetGroups() {
-				n += int64(len(group.GetTasks()))
-			}
-			return n
-		}},
-		{"rules of placement", l.NodeSets, nil, func(j *job, share func(any)) int64 {
-			for _, group := range j.placed {
-				for i := range group {
-					if i == 0 || group[i].placement != group[i-1].placement {
-						share(group[i].placement)
-					}
-				}
-			}
+		{"jobs", l.Jobs, nil, func(*job, func(any, int64)) int64 { return 1 }},
+		{"groups", l.Groups, nil, func(j *job, _ func(any, int64)) int64 { return int64(len(j.message.GetGroups())) }},
+		{"tasks", l.Tasks, nil, func(j *job, _ func(any, int64)) int64 { return j.tasks() }},
+		{"rules of placement", l.NodeSets, nil, func(j *job, share func(any, int64)) int64 {
+			j.eachPlacement(func(p *placement) { share(p, 1) })
 			return 0
 		}},
-		{"resource names", int64(r.maxNames()), r.placeNames(), func(j *job, share func(any)) int64 {
+		{"conditions of placement", max(matches/int64(max(len(r.nodes), 1)), 1), nil, func(j *job, share func(any, int64)) int64 {
+			j.eachPlacement(func(p *placement) { share(p, p.conditions()) })
+			return 0
+		}},
+		{"resource names", int64(r.maxNames()), r.placeNames(), func(j *job, share func(any, int64)) int64 {
 			each := func(a *amounts) {
 				for _, e := range a.entries {
-					share(e.name)
+					share(e.name, 1)
 				}
 			}
 			if j.minResources != nil {
@@ -198,6 +192,44 @@ func (r *reader) limited() []limit {
 			}
 			return 0
 		}},
+		// The last, because it looks for the nodes of each rule of placement.
+		{"bytes in memory", r.memory, nil, func(j *job, share func(any, int64)) int64 {
+			j.eachPlacement(func(p *placement) {
+				nodes, rule := r.allowedOnce(p)
+				set := wire.Size{NodeSets: 1, Bytes: int64(len(rule)), NodeSetBytes: int64(bytesOfNode * len(nodes))}
+				share(p, set.Memory())
+			})
+			return wire.Size{
+				Bytes: int64(proto.Size(j.message)), Jobs: 1, Groups: int64(len(j.message.GetGroups())), Tasks: j.tasks(),
+			}.Memory()
+		}},
+	}
+}
+
+const (
+	// bytesOfNode is about what a node of a node set takes in a snapshot.
+	bytesOfNode = 2
+	// matches bounds how often a node is held against a condition of a rule of placement, so that looking for the nodes of all rules takes a
+	// few seconds of processor time at most.
+	matches = 16 << 20
+)
+
+// tasks returns the number of tasks that are listed.
+func (j *job) tasks() (n int64) {
+	for _, group := range j.message.GetGroups() {
+		n += int64(len(group.GetTasks()))
+	}
+	return n
+}
+
+// eachPlacement calls f for the placements of all tasks, once for several in a row.
+func (j *job) eachPlacement(f func(*placement)) {
+	for _, group := range j.placed {
+		for i := range group {
+			if i == 0 || group[i].placement != group[i-1].placement {
+				f(group[i].placement)
+			}
+		}
 	}
 }
 
@@ -213,14 +245,19 @@ func (r *reader) roomForJobs(jobs []*job) []*job {
 
 // holds reports whether the limits admit all jobs.
 func (l *limit) holds(jobs []*job) bool {
-	used, total := maps.Clone(l.given), int64(0)
+	used, total := maps.Clone(l.given), int64(len(l.given))
 	if used == nil {
 		used = map[any]bool{}
 	}
 	for _, j := range jobs {
-		total += l.uses(j, func(one any) { used[one] = true })
+		total += l.uses(j, func(thing any, takes int64) {
+			if !used[thing] {
+				used[thing] = true
+				total += takes
+			}
+		})
 	}
-	return total+int64(len(used)) <= l.most
+	return total <= l.most
 }
 
 // fair keeps the jobs that fit, in the order of what the older jobs of their namespace and they use.
@@ -229,43 +266,46 @@ func (r *reader) fair(jobs []*job, l *limit) []*job {
 		*job
 		at        int
 		rank, own int64
-		shared    map[any]bool
+		shared    map[any]int64
 	}
 	list, sums := make([]ranked, len(jobs)), map[string]int64{}
 	for i, j := range jobs {
-		one := ranked{job: j, at: i, shared: map[any]bool{}}
-		one.own = l.uses(j, func(s any) {
-			if !l.given[s] {
-				one.shared[s] = true
+		one := ranked{job: j, at: i, shared: map[any]int64{}}
+		one.own = l.uses(j, func(thing any, takes int64) {
+			if !l.given[thing] {
+				one.shared[thing] = takes
 			}
 		})
 		list[i] = one
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(a.message.GetCreateTime(), b.message.GetCreateTime()) })
 	for i := range list {
-		if cost := list[i].own + int64(len(list[i].shared)); cost > 0 {
+		cost := list[i].own
+		for _, takes := range list[i].shared {
+			cost += takes
+		}
+		if cost > 0 {
 			sums[list[i].message.GetNamespace()] += cost
 			list[i].rank = sums[list[i].message.GetNamespace()]
 		}
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	used, total := maps.Clone(l.given), int64(0)
-	if used == nil {
-		used = map[any]bool{}
-	}
+	used, total := map[any]bool{}, int64(len(l.given))
 	fits := make([]bool, len(jobs))
 	for _, one := range list {
-		more := int64(0)
-		for s := range one.shared {
-			if !used[s] {
-				more++
+		more := one.own
+		for thing, takes := range one.shared {
+			if !used[thing] {
+				more += takes
 			}
 		}
-		if total+one.own+int64(len(used))+more > l.most {
+		if total+more > l.most {
 			continue
 		}
-		total += one.own
-		maps.Copy(used, one.shared)
+		total += more
+		for thing := range one.shared {
+			used[thing] = true
+		}
 		fits[one.at] = true
 	}
 	var out []*job

@@ -171,10 +171,13 @@ func (c *Controller) Expect(identity string) (arrived func()) {
 	})
 }
 
+// Most returns the largest memory of work that is ever admitted.
+func (c *Controller) Most() int64 { return int64(c.options.Memory - c.options.Memory/smallShare) }
+
 // Enter waits until work may begin, and returns its turn. It returns an OVERLOADED fault if the turn does not come in time, the error of
 // ctx if that ends first, and a LIMIT_EXCEEDED fault at once for more memory than there is for large work.
 func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
-	if most := int64(c.options.Memory - c.options.Memory/smallShare); work.Bytes > most {
+	if most := c.Most(); work.Bytes > most {
 		return nil, wire.Exceeded("overload.memory", work.Bytes, most,
 			"the call would take about "+strconv.FormatInt(work.Bytes, 10)+" bytes of memory, more than there is for all calls together")
 	}

@@ -164,15 +164,11 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	if len(f.options.Schedulers) > 0 {
 		options = append(options, volcano.WithSchedulers(f.options.Schedulers...))
 	}
-	cluster, err := f.objects.Cluster(options...)
+	cluster, data, err := f.within(options)
 	if err != nil {
 		return err
 	}
 	f.leftOut(cluster, view)
-	data, err := proto.Marshal(cluster.Snapshot)
-	if err != nil {
-		return err
-	}
 	if err := f.kept.Put(ctx, data, view); err != nil {
 		return err
 	}
@@ -182,6 +178,31 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	}
 	f.tellFaults(ctx, "object", fault)
 	return nil
+}
+
+// within returns a cluster and its snapshot. Jobs for which the server has no memory are left out.
+func (f *Follower) within(options []volcano.Option) (c *volcano.Cluster, data []byte, err error) {
+	const tries = 8
+	most := f.kept.Most()
+	for room, tried := int64(0), 1; ; tried++ {
+		if c, err = f.objects.Cluster(append(options, volcano.WithMemory(room))...); err != nil {
+			return nil, nil, err
+		}
+		if data, err = proto.Marshal(c.Snapshot); err != nil {
+			return nil, nil, err
+		}
+		size := wire.Measure(data)
+		takes := size.Memory()
+		if takes <= most || tried == tries {
+			return c, data, nil
+		}
+		// The bound of the jobs is about what they take: the next one is smaller by as much as this one is too large.
+		if room == 0 {
+			room = most
+		} else {
+			room = int64(0.95 * float64(room) * float64(most) / float64(takes))
+		}
+	}
 }
 
 // leftOut counts the objects that a version lacks, and names the first of them.
