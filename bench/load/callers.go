@@ -47,14 +47,18 @@ func explaining(ctx context.Context, t target) (f finding, err error) {
 	small, err := beside(ctx, server.Address, func() error {
 		defer close(done)
 		for range scaled(3, t.scale) {
-			from := processorTime(server.Process().Pid)
+			pid := server.Process().Pid
+			from, had := processorTime(pid), granted(pid)
 			peak := explanations(ctx, asked, in, few, span)
-			between := processorTime(server.Process().Pid)
+			between, halfway := processorTime(pid), granted(pid)
 			flood := explanations(ctx, asked, in, many, span)
-			until := processorTime(server.Process().Pid)
+			until, has := processorTime(pid), granted(pid)
 			ratio := flood / max(peak, 1)
-			ratios = append(ratios, ratio)
 			byTime = append(byTime, ratio*(between-from)/max(until-between, 1e-9))
+			if has > halfway && halfway > had {
+				ratio *= (halfway - had) / (has - halfway)
+			}
+			ratios = append(ratios, ratio)
 		}
 		return nil
 	})
@@ -71,7 +75,7 @@ func explaining(ctx context.Context, t target) (f finding, err error) {
 	}
 	ratio := sample.Median(ratios)
 	p50, p99 := small.calls.percentile(0.5)/other.calls.percentile(0.5), small.calls.percentile(0.99)/other.calls.percentile(0.99)
-	f.measured = fmt.Sprintf("%.2f of the answers, by processor time %.2f; %.0f connections closed; "+
+	f.measured = fmt.Sprintf("%.2f of the answers, %.2f by processor time used; %.0f connections closed; "+
 		"p50 %.1f, p99 %.1f times (%s and %s ms), %d failed",
 		ratio, sample.Median(byTime), closed, p50, p99, small.calls.both(), other.calls.both(), small.calls.failed)
 	f.held = ratio >= enough && closed == 0 && p50 <= 1.5 && p99 <= 3

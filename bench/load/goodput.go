@@ -15,8 +15,9 @@ import (
 // result contains the results of the calls at one rate, in one round.
 type result struct {
 	from, until time.Time
-	// cpu is the processor time in seconds that the server took meanwhile.
-	cpu float64
+	// cpu is the processor time in seconds that the server took meanwhile, and seconds the time that its processor gave it or had left for
+	// it, which is less than the time that passed if other programs run there.
+	cpu, seconds float64
 
 	mutex                  sync.Mutex
 	took                   sample.Durations
@@ -52,7 +53,7 @@ type load struct {
 	seconds, cpu           float64
 	offered, refused, late int
 	took                   sample.Durations
-	// rates are the good answers a second of each round.
+	// rates are the good answers of each round in a second that the server's processor gave it or had left for it.
 	rates []float64
 }
 
@@ -70,7 +71,7 @@ func (l *load) add(r *result) {
 	l.cpu += r.cpu
 	l.offered, l.refused, l.late = l.offered+r.offered, l.refused+r.refused, l.late+r.late
 	l.took = append(l.took, r.took...)
-	l.rates = append(l.rates, float64(len(r.took))/r.until.Sub(r.from).Seconds())
+	l.rates = append(l.rates, float64(len(r.took))/max(r.seconds, 1e-9))
 }
 
 func (l *load) perSecond(calls int) float64 { return float64(calls) / l.seconds }

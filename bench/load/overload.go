@@ -150,12 +150,12 @@ func (p *pressure) openLoop(ctx context.Context, server *peer.Peer, rate float64
 	r := &result{from: time.Now().Add(warming)}
 	r.until = r.from.Add(p.duration)
 	var all sync.WaitGroup
-	next, n, used := time.Now(), 0, 0.0
+	next, n, used, had := time.Now(), 0, 0.0, 0.0
 	for ; time.Now().Before(r.until); n++ {
 		next = next.Add(time.Duration(rand.ExpFloat64() / rate * float64(time.Second))) //nolint:gosec // G404: arrivals, no secrets.
 		time.Sleep(time.Until(next))
 		if used == 0 && !time.Now().Before(r.from) {
-			used = processorTime(server.PID())
+			used, had = processorTime(server.PID()), granted(server.PID())
 		}
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, p.deadline)
@@ -165,6 +165,10 @@ func (p *pressure) openLoop(ctx context.Context, server *peer.Peer, rate float64
 		})
 	}
 	r.cpu = processorTime(server.PID()) - used
+	r.seconds = time.Since(r.from).Seconds()
+	if pinned() && had > 0 {
+		r.seconds = granted(server.PID()) - had
+	}
 	all.Wait()
 	return r
 }

@@ -32,7 +32,7 @@ func overloaded(ctx context.Context, t target) (f finding, err error) {
 	if values == nil {
 		return f, errors.Join(errors.New("load overload printed no result"), err)
 	}
-	f.measured = fmt.Sprintf("%s of the peak, by processor time %s; %s of %s MiB", values["good_at_10x_of_peak"],
+	f.measured = fmt.Sprintf("%s of the peak, %s by processor time used; %s of %s MiB", values["good_at_10x_of_peak"],
 		values["good_at_10x_of_peak_by_cpu"], values["peak_memory_mib"], values["memory_bound_mib"])
 	f.held = err == nil
 	return f, nil
