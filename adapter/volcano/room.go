@@ -209,8 +209,8 @@ func (r *reader) limited() []limit {
 const (
 	// bytesOfNode is about what a node of a node set takes in a snapshot.
 	bytesOfNode = 2
-	// matches bounds how often a node is held against a condition of a rule of placement, so that looking for the nodes of all rules takes a
-	// few seconds of processor time at most.
+	// matches bounds how often a node is held against a condition of a rule of placement, so that looking for the nodes of all rules takes
+	// a few seconds of processor time at most.
 	matches = 16 << 20
 )
 
