@@ -83,7 +83,7 @@ func (c *check) beyondFair(step *apportionv1.SharesStep) omitted {
 		but["QueueShare.inqueue"] = "a step before has admitted jobs"
 	}
 	if c.lines == nil {
-		for _, field := range []string{"deserved", "overused"} {
+		for _, field := range []string{"deserved", "overused", "with_memory"} {
 			but["QueueShare."+field] = "it needs the shares of all queues with their derivation: ask with explain"
 		}
 	}
@@ -154,6 +154,13 @@ func (c *check) account(q int) *apportionv1.QueueShare {
 		Request: c.resourceOf(c.demand[q]), Inqueue: c.resourceOf(c.inqueue(q, nil)),
 		Capability: c.resourceOf(c.capability[q]), RealCapability: c.resourceOf(most),
 		Overused: c.overused(q) != nil,
+	}
+	if c.GetMemory() != nil && c.lines != nil {
+		line := make([]int64, width)
+		for d := range line {
+			line[d] = c.remembered(q, d) * c.unit[d]
+		}
+		share.WithMemory = c.resourceOf(line)
 	}
 	greatest := c.load(q)
 	if greatest.Sign() > 0 {

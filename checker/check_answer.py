@@ -113,7 +113,8 @@ class Answers:
             queue=q, participating=True, weight=c.weight(q), guarantee=self.resource(guaranteed),
             deserved=self.resource([c.lines[q][d][2] * c.u[d] for d in self.width]), allocated=self.resource(held),
             request=self.resource(c.demand[q]), inqueue=self.resource(self.inqueue(q)), capability=self.resource(self.capability[q]),
-            real_capability=self.resource(real), share=float(most), dominant_=next((d for d in self.by_name if part(d) == most), None) if most else None,
+            real_capability=self.resource(real),
+            with_memory=self.resource([c.lines[q][d][3] * c.u[d] for d in self.width]) if c.memory else None, share=float(most), dominant_=next((d for d in self.by_name if part(d) == most), None) if most else None,
             overused=self.overused(q) is not None, ancestors=[a for a in reversed(c.path(q)[1:]) if a is not None], children=c.kids[q])
 
     def shares(self, path, step, got):
@@ -180,20 +181,23 @@ class Answers:
             for d in self.width:
                 if ask[d] > 0 and c.held[a][d] + ask[d] > self.capability[a][d]:
                     return False, self.because("ABOVE_LIMIT", a, d, c.held[a][d], ask[d], self.capability[a][d])
-        beyond = self.unentitled(q, ask)
+        beyond = self.unentitled(q, ask, (3,))
         if beyond is None:
             return True, self.because("ENTITLED", q)
         for d in self.width:
             if ask[d] > 0 and ask[d] > self.free[d] - self.aside[q][d]:
                 return False, self.because("NOT_IDLE", q, d, self.aside[q][d], ask[d], self.free[d])
-        return True, self.above("BORROWED", q, beyond, ask)
+        return True, self.above("BORROWED", q, beyond, ask, (3,))
 
-    def unentitled(self, q, ask, line=2):
-        c = self.c
-        return next((d for d in self.by_name if ask[d] > 0 and c.held[q][d] + ask[d] > c.lines[q][d][line] * c.u[d]), None)
+    def line(self, q, d, lines):
+        return min(self.c.lines[q][d][i] for i in lines) * self.c.u[d]
 
-    def above(self, code, q, d, ask):
-        return self.because(code, q, d, self.c.held[q][d], ask[d], self.c.lines[q][d][2] * self.c.u[d])
+    def unentitled(self, q, ask, lines=(2, 3)):
+        """The first dimension in which a queue may not hold that much more under some lines; taking needs 2 and 3."""
+        return next((d for d in self.by_name if ask[d] > 0 and self.c.held[q][d] + ask[d] > self.line(q, d, lines)), None)
+
+    def above(self, code, q, d, ask, lines=(2, 3)):
+        return self.because(code, q, d, self.c.held[q][d], ask[d], self.line(q, d, lines))
 
     def allocatable(self, q, ask, simulation=False):
         if refusal := self.refused(q):
@@ -432,7 +436,7 @@ class Answers:
             return {"refusal": refusal, "victims": [], "why": {}}
         line = next((i for i, name in enumerate(LINES) if plan.get("line") == "FAIR_LINE_" + name), 0)
         victims = [t for v in got.get("victims", []) for t in released if t["number"] == v.get("task", 0)]
-        if self.unentitled(claim[0]["leaf"], self.sum(claim), line) is not None:
+        if self.unentitled(claim[0]["leaf"], self.sum(claim), (line,)) is not None:
             return {"refusal": self.because("NOT_ENTITLED", claim[0]["leaf"]), "victims": [], "why": {}}
         return Search(self, claim, victims, room, line).attempt()
 
@@ -445,7 +449,7 @@ class Answers:
     def find(self, claim, candidates, room):
         best = None
         for line in (2, 1, 0):
-            if self.unentitled(claim[0]["leaf"], self.sum(claim), line) is None:
+            if self.unentitled(claim[0]["leaf"], self.sum(claim), (line,)) is None:
                 found = Search(self, claim, candidates, room, line).attempt()
                 best = found if best is None or not found["refusal"] else best
                 if not found["refusal"]:
@@ -501,6 +505,8 @@ class Search:
                 for v in self.candidates:
                     if self.over(a, d) and (v["leaf"] == -1 or a in self.c.path(v["leaf"])):
                         self.consider(v, [d])
+        for a in self.c.path(self.q):
+            for d in self.a.width:
                 if self.over(a, d):
                     return self.a.because("ABOVE_LIMIT", a, d, self.held(a)[d], self.need[d], self.a.capability[a][d])
 
@@ -584,8 +590,10 @@ class Search:
             for a in self.c.path(v["leaf"]):
                 if a in mine:
                     return None
-                line = self.c.lines[a][d][self.line] * self.c.u[d]
-                if self.held(a)[d] <= line:
+                line, remembers = self.c.lines[a][d][self.line] * self.c.u[d], self.c.memory and self.line > 0
+                if remembers:
+                    line = max(line, self.c.lines[a][d][3] * self.c.u[d])
+                if self.held(a)[d] <= line + (v["r"][d] if remembers else 0):  # With memory: without the task too.
                     first = first or self.a.because("WITHIN_ENTITLEMENT", a, d, self.held(a)[d], v["r"][d], line)
                     break
         return first

@@ -22,6 +22,8 @@ class Cluster:
     """What the snapshot says: the tree, and what tasks hold, demand, occupy and release. Amounts are whole."""
     def __init__(self, snapshot, settings, dims):
         self.s, self.dims, self.queues, self.nodes = snapshot, dims, snapshot.get("queues", []), snapshot.get("nodes", [])
+        self.memory, self.remembers = snapshot.get("memory"), settings.get("memory", {})
+        self.no_saving, self.by_owner = self.remembers.get("noSaving", False), self.memory and self.remembers.get("owners", False)
         self.base, self.reserve = settings.get("base", "FAIR_BASE_NONE"), settings.get("reserveGuarantee", False)
         stated = {q["name"]: int(q["amount"]) for q in settings.get("quanta", [])}
         self.u = [stated.get(n, {"cpu": 1, "pods": 1, "memory": 1 << 20}.get(n, 1000)) for n in dims]
@@ -38,7 +40,8 @@ class Cluster:
         get = lambda q, field, otherwise: otherwise if q is None else self.queues[q].get(field, otherwise)
         self.age = lambda q: int(get(q, "createTime", 0)) or inf
         self.priority, self.weight = lambda q: get(q, "priority", 0), lambda q: get(q, "weight", 1)
-        self.limits = lambda q, field, absent: self.row(get(q, field, None), floor, absent)
+        self.get = get
+        self.limits = lambda q, field, absent: self.budgets(q, self.row(get(q, field, None), floor, absent), field)
         self.kids, self.order = {q: [] for q in [self.root, *self.parent]}, [self.root]
         for i in sorted((i for i in self.parent if i != self.root), key=lambda i: (-self.priority(i), self.age(i), get(i, "name", "").encode())):
             self.kids[self.parent[i]].append(i)
@@ -55,6 +58,91 @@ class Cluster:
             way.add(at)
             at = self.above(at)
         return None if q in self.parent else "UNKNOWN_PARENT" if at == -1 else "TOO_DEEP" if at == self.root else "CYCLE"
+
+    def usage(self, usage):
+        """Quantum-seconds by dimension; those that are not stated are missing."""
+        usage = usage or {}
+        return {self.dims.index(self.s["dimensions"][i]): int(x) for i, x in zip(usage.get("dimension", []), usage.get("quantumSeconds", []))}
+
+    def left(self, q, kind):
+        """Of a budget of a kind: by dimension its amount, and what is left of it."""
+        budget = self.get(q, "budget", None) if self.memory else None
+        if not budget or budget.get("kind") != "BUDGET_KIND_" + kind:
+            return {}
+        spent = self.usage(budget.get("spent"))
+        return {d: (x, max(0, x - spent.get(d, 0))) for d, x in self.usage(budget.get("amount")).items()}
+
+    def budgets(self, q, row, field):
+        if field == "capability":
+            for d, (_, left) in self.left(q, "HARD").items():
+                most = left // int(self.memory["epochSeconds"]) * self.u[d]
+                row[d] = min(row[d], most if most <= LARGEST else inf)
+        return row
+
+    def charged(self, usage, d):
+        amounts, prices = self.usage(usage), self.remembers.get("prices")
+        if prices is None:
+            return amounts.get(d, 0)
+        price = {p["dimension"]: p.get("amount", 0) for p in prices.get("prices", [])}
+        return sum(price.get(self.dims[i], 0) * x for i, x in amounts.items())
+
+    def weigh(self, fair):
+        """The weights with memory follow from the usage that is given; they are left in self.W, by dimension and queue."""
+        one, inner = 1 << 16, [q for q in self.order if self.kids[q] or q == self.root]
+        gain, power, width = self.remembers.get("gain", 3 * one), self.remembers.get("power", 2), range(len(self.u))
+        nominal = [{self.root: self.charged(self.memory.get("offered"), d)} for d in width]
+        self.W = [{self.root: self.weight(self.root)} for d in width]
+        got = fair.get("weights", [])
+        expect("weights", [(x.get("queue"), x.get("dimension", 0)) for x in got], [(q, d) for q in inner for d in width])
+        for (q, d), x in zip(((q, d) for q in inner for d in width), got):
+            ks, usage = self.kids[q], {k: self.charged(self.get(k, "usage", None), d) for k in self.kids[q] if self.get(k, "usage", None) is not None}
+            known = [k for k in ks if k in usage and self.weight(k)]
+            V, W, every, N = sum(usage[k] for k in known), sum(map(self.weight, known)), sum(map(self.weight, ks)), nominal[d][q]
+            reference, rows, soft = max(V, N * W // every) if known else 0, [], lambda k: self.left(k, "SOFT").get(d)
+            for k in ks:
+                w, v, of = self.weight(k), usage.get(k, V), self.weight(k) if k in usage else W
+                part = one * of * reference
+                first = max(1, (one + gain) * part // (part + gain * v * W)) if reference and w else one
+                f = first
+                for _ in range(power - 1 if reference else 0):
+                    f = max(1, f * first // one)
+                s = one if soft(k) is None else 1 if soft(k)[0] == 0 else max(1, min(one, 4 * one * soft(k)[1] // soft(k)[0]))
+                self.W[d][k], nominal[d][k] = (max(1, w * f * s // one), N * w // every) if w else (0, 0)
+                rows.append((k, w, str(usage[k]) if k in usage else None, k not in usage, f if w else 0, s if w else 0, self.W[d][k]))
+            at = f"weights of {q}, dimension {d}"
+            expect(at, [x.get(n) for n in ("reference", "usage", "nominal")], [str(reference), str(V), str(N)])
+            expect(at + ": weights", [int(x.get(n, 0)) for n in ("weight", "weightAll")], [W, every])
+            expect(at + ": children", [(c.get("queue"), int(c.get("weight", 0)), c.get("usage"), c.get("isNew", False),
+                                        c.get("factor", 0), c.get("budgetFactor", 0), int(c.get("effectiveWeight", 0))) for c in x.get("children", [])], rows)
+
+    def in_order(self, jobs):
+        """Jobs by priority and age or, among equals of one leaf, by the usage of their owners."""
+        jobs = sorted(jobs, key=lambda j: j["key"])
+        if not self.by_owner:
+            return jobs
+        out, width = [], range(len(self.u))
+        for leaf in dict.fromkeys(j["leaf"] for j in jobs):
+            mine, listed = [j for j in jobs if j["leaf"] == leaf], {o.get("owner", ""): o for o in self.get(leaf, "owners", [])}
+            weight = {name: max(1, o.get("weight", 1)) for name, o in listed.items()}
+            used = {name: self.usage(o.get("usage")) for name, o in listed.items()}
+            average = {d: sum(u.get(d, 0) for u in used.values()) // max(1, sum(weight.values())) for d in width}
+            taken = {j["owner"]: [0] * len(self.u) for j in mine}
+            for j in mine:
+                taken[j["owner"]] = [a + b for a, b in zip(taken[j["owner"]], j["row"])]
+            def level(o):
+                v = [used.get(o, average).get(d, 0) + int(self.memory["epochSeconds"]) * taken[o][d] // self.u[d] for d in width]
+                X = [self.A[d] // self.u[d] for d in width]
+                prices = self.remembers.get("prices")
+                if prices is not None:
+                    price = {p["dimension"]: p.get("amount", 0) for p in prices.get("prices", [])}
+                    return Fraction(sum(price.get(self.dims[d], 0) * x for d, x in enumerate(v)), weight.get(o, 1))
+                return Fraction(sum((x << 20) // X[d] for d, x in enumerate(v) if X[d]), weight.get(o, 1))
+            while mine:
+                best = min((j for j in mine if j["key"][0] == mine[0]["key"][0]), key=lambda j: (level(j["owner"]), j["key"]))
+                taken[best["owner"]] = [a + b for a, b in zip(taken[best["owner"]], best["asks"])]
+                out.append(best)
+                mine.remove(best)
+        return out
 
     def row(self, resource, rounded, absent=0):
         out = [absent] * len(self.dims)
@@ -78,6 +166,7 @@ class Cluster:
         zeros = lambda keys: {k: [0] * len(self.dims) for k in keys}
         offer = {i: self.row(n.get("allocatable"), floor) for i, n in enumerate(self.nodes)}
         used = {i: self.row(n.get("usedByOthers"), ceil) for i, n in enumerate(self.nodes)}
+        self.empty = {i: [a - b for a, b in zip(offer[i], used[i])] for i in offer}
         total = self.row(self.s["total"], floor) if "total" in self.s else self.sum_of_nodes()
         self.A = [t - sum(r[d] for r in used.values()) for d, t in enumerate(total)]
         self.sets = {s["name"]: s.get("nodes", []) for s in self.s.get("nodeSets", [])}
@@ -90,7 +179,7 @@ class Cluster:
             leaf, name = q if not self.kids.get(q, [0]) else -1, "/".join(filter(None, (job.get("namespace"), job.get("name"))))
             minimum = self.row(job["minResources"], ceil) if "minResources" in job else None
             j = {"leaf": leaf, "held": 0, "blocks": [], "least": job.get("minAvailable", 0), "queue": q, "tasks": 0, "fitting": 0, "counted": 0,
-                 "ready": 0, "namespace": job.get("namespace"), "row": [0] * len(self.dims), "minimum": minimum, "phase": job.get("phase"),
+                 "ready": 0, "namespace": job.get("namespace"), "row": [0] * len(self.dims), "asks": [0] * len(self.dims), "owner": job.get("owner", ""), "minimum": minimum, "phase": job.get("phase"),
                  "key": (-job.get("priority", 0), int(job.get("createTime", 0)), (job.get("uid") or name).encode())}
             self.jobs.append(j)
             for group in job.get("groups", []):
@@ -105,6 +194,8 @@ class Cluster:
                     j["tasks"] += t["one"]
                     j["ready"] += n * (status in (*HELD, "SUCCEEDED"))
                     j["fitting"] += t["one"] and fits
+                    if t["one"] and fits and status in ("PENDING", "UNSPECIFIED") and t["gate"] != "TASK_GATE_OTHER":
+                        j["asks"] = [a + x for a, x in zip(j["asks"], r)]
                     occupies, many = status in HELD or status == "RELEASING", [n * x for x in r]
                     add = lambda row, sign=1: row.__setitem__(slice(None), [a + sign * x for a, x in zip(row, many)])
                     add(self.A if leaf == -1 else self.busy[None], -occupies if leaf == -1 else occupies)
@@ -146,7 +237,7 @@ class Cluster:
             b[q] = lo, m, max(hi, lo), G, max(G, min(c, below(4) if t is None else t)) if deserved else G, c
         return b
 
-    def divide(self, at, division, d, b, Y):
+    def divide(self, at, division, d, b, Y, weight):
         """Section 3: one division is what the rules make of the bounds and the amount; it returns the shares."""
         q, ks = division.get("queue"), self.kids[division.get("queue")]
         lo, m = sum(b[k][0] for k in ks), sum(b[k][1] for k in ks)
@@ -157,7 +248,7 @@ class Cluster:
         shares, rows = {}, []
         for rank, (k, p) in enumerate(zip(ks, division.get("children", []))):
             W, s, top, z = {"GUARANTEE": (b[k][3], 0, b[k][0], 0), "DESERVED": (b[k][4], b[k][0], b[k][1], 0),
-                            "WEIGHT": (self.weight(k), b[k][1], b[k][2], 0 if self.base.endswith(("NONE", "UNSPECIFIED")) else b[k][1])}[case]
+                            "WEIGHT": (weight(k), b[k][1], b[k][2], 0 if self.base.endswith(("NONE", "UNSPECIFIED")) else b[k][1])}[case]
             e = shares[k] = int(p.get("share", 0))
             for name, want in zip(("guaranteed", "begin", "useful", "weight", "start", "ceiling", "base"), (*b[k][:3], W, s, top, z)):
                 expect(f"{at}.children[{rank}].{name}", int(p.get(name, 0)), want)
@@ -182,20 +273,25 @@ class Cluster:
         expect("total: dimensions that exist", max(total[0], default=0) < len(self.u), True)
         expect("total", sorted((d, x) for d, x in zip(*total) if x), [(d, x) for d, x in enumerate(self.A) if x])
         inner, share = [q for q in self.order if self.kids[q] or q == self.root], {}
-        for name in ("sated", "divisions"):
+        if self.memory:
+            self.weigh(fair)
+        names = ("sated", "divisions", "withMemory") if self.memory else ("sated", "divisions")
+        expect("withMemory and weights are there", ("withMemory" in fair, "weights" in fair), (bool(self.memory),) * 2)
+        for name in names:
             expect(name, [(x.get("queue"), x.get("dimension", 0)) for x in fair[name]], [(q, d) for q in inner for d in range(len(self.u))])
             for d in range(len(self.u)):
                 b = self.bounds(d, name == "sated")
                 share[name, d] = {self.root: min(self.A[d] // self.u[d], b[self.root][5], inf if self.kids[self.root] else b[self.root][2])}
                 for i, x in ((i, x) for i, x in enumerate(fair[name]) if x.get("dimension", 0) == d):
-                    share[name, d].update(self.divide(f"{name}[{i}]", x, d, b, share[name, d][x.get("queue")]))
+                    by = self.weight if name != "withMemory" else lambda k: self.W[d][k]
+                    share[name, d].update(self.divide(f"{name}[{i}]", x, d, b, share[name, d][x.get("queue")], by))
             share[name] = [self.bounds(d, False) for d in range(len(self.u))]
-        self.lines = {q: [(min(share["divisions"][d][q][0], e), min(e, max(share["divisions"][d][q][0], share["sated", d][q])), e)
+        self.lines = {q: [(min(share["divisions"][d][q][0], e), min(e, max(share["divisions"][d][q][0], share["sated", d][q])), e, share[names[-1], d][q])
                           for d, e in ((d, share["divisions", d][q]) for d in range(len(self.u)))] for q in self.order}
-        for name in ("sated", "divisions"):
+        for name in names:
             for i, x in enumerate(fair[name]):
                 d, root = x.get("dimension", 0), [("root", x["root"])] if "root" in x else []
-                expect(f"{name}[{i}]: the root's own numbers", "root" in x, name == "divisions" and x.get("queue") == self.root)
+                expect(f"{name}[{i}]: the root's own numbers", "root" in x, name != "sated" and x.get("queue") == self.root)
                 for at, p in [(f"children[{k}]", p) for k, p in enumerate(x.get("children", []))] + root:
                     want = self.lines[p.get("queue")][d]
                     expect(f"{name}[{i}].{at}.guaranteeLine", int(p.get("guaranteeLine", 0)), want[0])
@@ -203,7 +299,7 @@ class Cluster:
                     if at == "root":
                         got = [p.get("queue"), *(int(p.get(f, 0)) for f in ("guaranteed", "begin", "useful", "share", "weight", "start", "ceiling", "base"))]
                         expect(f"{name}[{i}].root.bound", p.get("bound"), None)
-                        expect(f"{name}[{i}].root", got, [self.root, *share["divisions"][d][self.root][:3], want[2], 0, 0, 0, 0])
+                        expect(f"{name}[{i}].root", got, [self.root, *share["divisions"][d][self.root][:3], want[2 + (name == "withMemory")], 0, 0, 0, 0])
 
 def check(request, response):
     """Checks the shares of a response: the cluster, the certificate, and a sentence for each number that is wrong."""

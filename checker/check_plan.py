@@ -15,38 +15,57 @@ from check_fair import check as check_shares, expect, faults
 def check_claims(self, queues):
     """Sections 4 and 6: what each leaf claims and leaves aside, and whether it wants."""
     width, leaves = range(len(self.u)), [q for q in self.order if not self.kids[q] and q is not None]
-    entitled = lambda q, r, plus: all(self.held[q][d] + x + plus[d] <= self.lines[q][d][2] * self.u[d] for d, x in enumerate(r) if x > 0)
+    entitled = lambda q, r, plus, line=3: all(self.held[q][d] + x + plus[d] <= self.lines[q][d][line] * self.u[d] for d, x in enumerate(r) if x > 0)
     limited = lambda q, r, plus: any(self.held[a][d] + x + plus[d] > self.limits(a, "capability", inf)[d]
                                      for a in self.path(q) for d, x in enumerate(r) if x > 0)
     blocks = {q: [] for q in self.order}
-    for j in sorted((j for j in self.jobs if j["leaf"] != -1), key=lambda j: j["key"]):
+    for j in self.in_order([j for j in self.jobs if j["leaf"] != -1]):
         k, ts = max(0, j["least"] - j["held"]), sorted(j["blocks"], key=lambda t: t["key"])
         blocks[j["leaf"]] += [(k, ([ts[:k]] if k else []) + [[t] for t in ts[k:]])] if k <= len(ts) else []
     ask = lambda block: [sum(t["r"][d] for t in block) for d in width]
     wants = {q: any(any(ask(b)) and entitled(q, ask(b), [0] * len(self.u)) for _, j in blocks[q] for b in j) for q in self.order}
     for q in reversed(self.order):
         wants[q] |= any(wants[k] for k in self.kids[q])
-    load = lambda q: max([Fraction(h, self.A[d] // self.u[d] * self.u[d]) for d, h in enumerate(self.held[q]) if self.A[d] >= self.u[d]] or [0])
+    offered = [d for d in width if self.A[d] >= self.u[d]]
+    over = lambda q, d: max(1, self.W[d][q] if self.memory else self.weight(q))
+    load = lambda q: max([Fraction(self.held[q][d], self.A[d] // self.u[d] * self.u[d] * over(q, d)) for d in offered] or [0])
+    ease = lambda q: -min([Fraction(self.W[d][q], self.weight(q)) if self.weight(q) else 0 for d in offered] or [1]) if self.memory else 0
     place = {q: i for i, q in enumerate(self.order)}
-    turn = lambda q: (-self.priority(q), not wants[q], self.weight(q) == 0, load(q) / max(self.weight(q), 1), self.age(q), place[q])
+    turn = lambda q: (-self.priority(q), not wants[q], self.weight(q) == 0, load(q), ease(q), self.age(q), place[q])
     walk = lambda q: [q] if not self.kids[q] else [x for k in sorted(self.kids[q], key=turn) for x in walk(k)]
     claimed, by_name = {q: [0] * len(self.u) for q in self.order}, sorted(range(len(self.nodes)), key=lambda i: self.nodes[i]["name"].encode())
     def claim(q, block):
         r, room = ask(block), {i: list(f) for i, f in self.free.items()}
         if any(x > room[None][d] for d, x in enumerate(r) if x > 0) or not entitled(q, r, claimed[q]) or limited(q, r, claimed[q]):
             return False
+        return place_in(q, r, block, room)
+    def place_in(q, r, block, room):
+        if not first_fit(block, room):
+            return False
+        self.free, claimed[q] = room, [a + x for a, x in zip(claimed[q], r)]
+        return True
+    def first_fit(block, room):
         for t in block:
             fit = [i for i in by_name if self.takes(i, t) and all(x <= room[i][d] for d, x in enumerate(t["r"]) if x > 0)]
             if self.nodes and not fit:
                 return False
             for i in [None] + fit[:1]:
                 room[i] = [a - x for a, x in zip(room[i], t["r"])]
-        self.free, claimed[q] = room, [a + x for a, x in zip(claimed[q], r)]
+        return True
+    saved = {}
+    def save(q, block):
+        """Claims a block that is next by memory, can never be had by taking, and has no room yet."""
+        r, lacks = ask(block), lambda room: any(x > room[d] for d, x in enumerate(r) if x > 0)
+        if (not self.memory or self.no_saving or q in saved or not entitled(q, r, claimed[q]) or entitled(q, r, claimed[q], 2)
+                or limited(q, r, claimed[q]) or not lacks(self.free[None]) or lacks(self.A)
+                or not first_fit(block, {None: list(self.A), **{i: list(x) for i, x in self.empty.items()}})):
+            return False
+        saved[q], claimed[q] = r, [a + x for a, x in zip(claimed[q], r)]
         return True
     for q in walk(self.root):
         for k, job in blocks[q] if self.open[q] else []:
             for i, b in enumerate(job):
-                if any(ask(b)) and not claim(q, b) and i == 0 and k > 0:
+                if any(ask(b)) and not claim(q, b) and not save(q, b) and i == 0 and k > 0:
                     break
     withheld = {}
     for q in reversed(self.order):
@@ -57,7 +76,8 @@ def check_claims(self, queues):
     expect("queues", [x.get("queue", 0) for x in queues], sorted(leaves))
     for n, x in enumerate(queues):
         q = x.get("queue", 0)
-        for name, want in (("claimed", claimed[q]), ("aside", aside(q))):
+        expect(f"queues[{n}]: room is saved", "saved" in x, q in saved)
+        for name, want in (("claimed", claimed[q]), ("aside", aside(q)), *((("saved", saved[q]),) if q in saved and "saved" in x else ())):
             got = [x[name].get("dimension", []), list(map(float, x[name].get("amount", [])))]
             expect(f"queues[{n}].{name}: dimensions", len(got[0]), len(got[1]))
             expect(f"queues[{n}].{name}: dimensions, once", len(got[0]), len(set(got[0])))

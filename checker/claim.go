@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -17,6 +16,9 @@ func (c *check) waiting() map[int][][][]*task {
 		return cmp.Or(cmp.Compare(r.message.GetPriority(), l.message.GetPriority()),
 			cmp.Compare(l.message.GetCreateTime(), r.message.GetCreateTime()), cmp.Compare(nameOf(l.message), nameOf(r.message)))
 	})
+	if c.GetMemory() != nil && c.settings.GetMemory().GetOwners() {
+		jobs = c.byOwners(jobs)
+	}
 	out := map[int][][][]*task{}
 	for _, j := range jobs {
 		rest := max(0, int64(j.message.GetMinAvailable())-j.held)
@@ -69,6 +71,8 @@ type claims struct {
 	wants  map[int]bool
 	// claimed and aside are what a leaf claims, and what it leaves to others.
 	claimed, left map[int][]int64
+	// saved is the part of what a leaf claims that waits for tasks to end.
+	saved map[int][]int64
 	// serving lists the leaves in the order in which they are served.
 	serving []int
 }
@@ -83,7 +87,7 @@ func (c *check) form() {
 		for _, j := range c.blocks[q] {
 			for _, b := range j {
 				r := sum(b, width)
-				c.wants[q] = c.wants[q] || !within(r, none) && c.entitled(q, 2, r, none)
+				c.wants[q] = c.wants[q] || !within(r, none) && c.entitled(q, withMemory, r, none)
 			}
 		}
 		c.wants[q] = c.wants[q] || slices.ContainsFunc(c.kids[q], func(k int) bool { return c.wants[k] })
@@ -127,9 +131,13 @@ func (c *check) leaves() {
 			c.wrong("%s is missing", path)
 			return
 		}
-		c.compare(path, c.fair.GetQueues()[at-1], &apportionv1.FairQueue{
+		want := &apportionv1.FairQueue{
 			Queue: uint32(q), Claimed: c.resourceOf(c.claimed[q]), Aside: c.resourceOf(c.left[q]), Wants: c.wants[q],
-		}, nil)
+		}
+		if c.saved[q] != nil {
+			want.Saved = c.resourceOf(c.saved[q])
+		}
+		c.compare(path, c.fair.GetQueues()[at-1], want, nil)
 	}
 	expect(c, "queues: number", len(c.fair.GetQueues()), at)
 }
@@ -149,6 +157,7 @@ func (c *check) resourceOf(row []int64) *apportionv1.Resource {
 // claim lets the leaves claim in queue order, block by block, what fits.
 func (c *check) claim() map[int][]int64 {
 	rooms, claimed := copyRooms(c.free), map[int][]int64{}
+	c.saved = map[int][]int64{}
 	for _, q := range c.order {
 		claimed[q] = make([]int64, len(c.dims))
 	}
@@ -160,8 +169,11 @@ func (c *check) claim() map[int][]int64 {
 					continue
 				}
 				after := copyRooms(rooms)
-				if within(r, rooms[root]) && c.entitled(q, 2, r, claimed[q]) && !c.aboveLimit(q, r, claimed[q]) && c.place(after, b) {
+				if within(r, rooms[root]) && c.entitled(q, withMemory, r, claimed[q]) && !c.aboveLimit(q, r, claimed[q]) && c.place(after, b) {
 					rooms = after
+					add(claimed[q], r, 1)
+				} else if c.saved[q] == nil && c.savable(q, b, claimed[q], rooms) {
+					c.saved[q] = r
 					add(claimed[q], r, 1)
 				} else if i == 0 && int64(j[0][0].jobOf(c).message.GetMinAvailable()) > j[0][0].jobOf(c).held {
 					break
@@ -195,11 +207,17 @@ func (c *check) served(q int) []int {
 	if len(c.kids[q]) == 0 {
 		return []int{q}
 	}
-	load := func(q int) *big.Rat { return new(big.Rat).Mul(c.load(q), big.NewRat(1, max(c.weight(q), 1))) }
+	load := c.loadByWeight
+	ease := func(l, r int) int {
+		if c.GetMemory() == nil {
+			return 0
+		}
+		return c.eased(r).Cmp(c.eased(l))
+	}
 	kids := slices.Clone(c.kids[q])
 	slices.SortStableFunc(kids, func(l, r int) int {
 		return cmp.Or(cmp.Compare(c.GetQueues()[r].GetPriority(), c.GetQueues()[l].GetPriority()), falseFirst(!c.wants[l], !c.wants[r]),
-			falseFirst(c.weight(l) == 0, c.weight(r) == 0), load(l).Cmp(load(r)), cmp.Compare(c.age(l), c.age(r)))
+			falseFirst(c.weight(l) == 0, c.weight(r) == 0), load(l).Cmp(load(r)), ease(l, r), cmp.Compare(c.age(l), c.age(r)))
 	})
 	var list []int
 	for _, k := range kids {

@@ -46,7 +46,9 @@ type job struct {
 	queue, leaf int
 	held        int64
 	heldRow     []int64
-	waiting     []*task
+	// asks is what its pending tasks ask for that could run on an empty cluster.
+	asks    []int64
+	waiting []*task
 	// tasks are those with numbers; fitting of them could run on an empty cluster. counted tasks hold something without a number.
 	tasks            []*task
 	fitting, counted int64
@@ -159,6 +161,7 @@ func (c *cluster) grow() {
 			capability = c.GetQueues()[q].GetCapability()
 		}
 		c.capability[q] = c.row(capability, math.Floor, unlimited)
+		c.budgets(q)
 		open := q == root || c.GetQueues()[q].GetState() <= apportionv1.QueueState_QUEUE_STATE_OPEN
 		c.open[q] = open && (q == c.top || c.open[c.parent[q]])
 	}
@@ -238,6 +241,13 @@ func (c *cluster) limit(q, d int, field func(*apportionv1.Queue) *apportionv1.Re
 		return x
 	}
 	return x / c.unit[d]
+}
+
+// nodeRow is what a node has if nothing runs on it.
+func (c *cluster) nodeRow(n *apportionv1.Node) []int64 {
+	row := c.row(n.GetAllocatable(), math.Floor, 0)
+	add(row, c.row(n.GetUsedByOthers(), math.Ceil, 0), -1)
+	return row
 }
 
 // takes reports whether a node takes new tasks that are restricted to a set.

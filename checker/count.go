@@ -67,7 +67,7 @@ func (c *cluster) job(a *accounts, message *apportionv1.Job) {
 	if c.refused[queue] != 0 || len(c.kids[queue]) > 0 {
 		leaf = aside
 	}
-	j := &job{message: message, queue: queue, leaf: leaf, heldRow: make([]int64, len(c.dims))}
+	j := &job{message: message, queue: queue, leaf: leaf, heldRow: make([]int64, len(c.dims)), asks: make([]int64, len(c.dims))}
 	c.jobs = append(c.jobs, j)
 	for _, g := range message.GetGroups() {
 		for _, m := range g.GetTasks() {
@@ -86,6 +86,9 @@ func (c *cluster) job(a *accounts, message *apportionv1.Job) {
 			c.tasks, j.tasks = append(c.tasks, t), append(j.tasks, t)
 			if c.fits(a, t) {
 				j.fitting++
+				if m.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && m.GetDetail().GetGate() != apportionv1.TaskGate_TASK_GATE_OTHER {
+					add(j.asks, t.request, 1)
+				}
 			}
 			if c.book(a, j, t, m.GetStatus(), m.GetDetail().GetGate(), 1) {
 				j.waiting = append(j.waiting, t)

@@ -9,7 +9,9 @@ import (
 )
 
 // division checks one division: it adds up, keeps its bounds, and no quantum went to a later signpost than one that was refused.
-func (c *check) division(path string, division *apportionv1.FairDivision, q int, b map[int]bound, shares map[int]int64) {
+func (c *check) division(
+	path string, division *apportionv1.FairDivision, q int, b map[int]bound, shares map[int]int64, weightOf func(q int) int64,
+) {
 	amount, kids := shares[q], c.kids[q]
 	var lo, m, all, most int64
 	for _, k := range kids {
@@ -27,7 +29,7 @@ func (c *check) division(path string, division *apportionv1.FairDivision, q int,
 	var last, next *award
 	for i, k := range kids[:min(len(kids), len(division.GetChildren()))] {
 		p, at := division.GetChildren()[i], fmt.Sprintf("%s.children[%d]", path, i)
-		start, top, base, weight := c.terms(kind, b[k], k)
+		start, top, base, weight := c.terms(kind, b[k], weightOf(k))
 		share := int64(p.GetShare())
 		shares[k], all = share, all+share
 		expect(c, at+".queue", queueOf(p.Queue), k)
@@ -111,7 +113,7 @@ func fractionText(f *apportionv1.Fraction) string {
 }
 
 // terms are what a child's share is held to in a case of section 3.
-func (c *check) terms(kind apportionv1.FairCase, b bound, q int) (start, ceiling, base, weight int64) {
+func (c *check) terms(kind apportionv1.FairCase, b bound, own int64) (start, ceiling, base, weight int64) {
 	switch kind {
 	case apportionv1.FairCase_FAIR_CASE_GUARANTEE:
 		return 0, b.lo, 0, b.guaranteed
@@ -119,11 +121,10 @@ func (c *check) terms(kind apportionv1.FairCase, b bound, q int) (start, ceiling
 		return b.lo, b.m, 0, b.deserving
 	case apportionv1.FairCase_FAIR_CASE_UNSPECIFIED, apportionv1.FairCase_FAIR_CASE_WEIGHT:
 	}
-	weight = c.weight(q)
 	if c.settings.GetBase() > apportionv1.FairBase_FAIR_BASE_NONE {
 		base = b.m
 	}
-	return b.m, b.hi, base, weight
+	return b.m, b.hi, base, own
 }
 
 // portions checks the lines of every portion, and the root's own numbers.
@@ -133,7 +134,7 @@ func (c *check) portions(name string, divisions []*apportionv1.FairDivision) {
 		path := fmt.Sprintf("%s[%d]", name, i)
 		portions := division.GetChildren()
 		own := division.GetRoot()
-		expect(c, path+": the root's own numbers", own != nil, name == "divisions" && queueOf(division.Queue) == c.top)
+		expect(c, path+": the root's own numbers", own != nil, name != "sated" && queueOf(division.Queue) == c.top)
 		if own != nil {
 			b := c.bounds[min(d, len(c.bounds)-1)][c.top]
 			portions = append(slices.Clip(portions), own)

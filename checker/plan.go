@@ -246,11 +246,11 @@ func (c *check) withoutPlan(h *hunt) *found {
 	case within(need, make([]int64, len(need))):
 		refusal = because(apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_CLAIMANT, q)
 	default:
-		d := c.unentitled(q, 2, need)
+		d := c.unentitled(q, need, c.taking)
 		if d < 0 {
 			return nil
 		}
-		refusal = c.aboveLine(apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED, q, d, need)
+		refusal = c.aboveLine(apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED, q, d, need, c.taking)
 	}
 	return &found{refusal: refusal}
 }

@@ -84,6 +84,11 @@ func TestWriteASampleOfMutants(t *testing.T) {
 		r.Steps = append(r.Steps, fairQuestions(r.GetInput().GetSnapshot(), 3)...)
 		sample(t, r)
 	})
+	eachRemembered(t, 23, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		t.Helper()
+		r.Steps = append(r.Steps, fairQuestions(r.GetInput().GetSnapshot(), 3)...)
+		sample(t, r)
+	})
 	for seed := range uint64(6) {
 		s := generate.Snapshot(generate.Shape{Queues: 5, Jobs: 8, Tasks: 30, Nodes: 3, Seed: seed, Depth: int(seed % 3), Dimensions: 3, UIDs: true})
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -137,15 +137,21 @@ func (s *search) holds(q int) []int64 {
 // limits takes victims until the claimant's queue and those above it are within their limits with the claimant, and returns where they are
 // not; dimension -1 if they are.
 func (s *search) limits() (queue, dimension int) {
+	over := func(a, d int) bool {
+		return s.need[d] > 0 && s.capability[a][d] != unlimited && s.holds(a)[d]+s.need[d] > s.capability[a][d]
+	}
 	for _, a := range s.path(s.queue) {
-		for d, x := range s.need {
-			over := func() bool { return x > 0 && s.capability[a][d] != unlimited && s.holds(a)[d]+x > s.capability[a][d] }
-			for i := 0; i < len(s.candidates) && over(); i++ {
+		for d := range s.need {
+			for i := 0; i < len(s.candidates) && over(a, d); i++ {
 				if v := s.candidates[i]; v.leaf == aside || slices.Contains(s.path(v.leaf), a) {
 					s.consider(i, []int{d})
 				}
 			}
-			if over() {
+		}
+	}
+	for _, a := range s.path(s.queue) {
+		for d := range s.need {
+			if over(a, d) {
 				return a, d
 			}
 		}
@@ -301,7 +307,7 @@ func (s *search) above(v *task, shared []int) *apportionv1.Reason {
 			if slices.Contains(mine, a) {
 				break
 			}
-			if limit := s.lines[a][d][s.line] * s.unit[d]; s.holds(a)[d] <= limit {
+			if limit, more := s.keeps(a, d, v.request[d]); s.holds(a)[d] <= limit+more {
 				if over = false; within == nil {
 					within = compared(apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT, a, d, s.holds(a)[d], v.request[d], limit)
 				}

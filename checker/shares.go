@@ -23,8 +23,10 @@ type check struct {
 	// bounds and shares by dimension and queue, the second ones those of the second division.
 	bounds, sated []map[int]bound
 	given, other  []map[int]int64
-	// lines are guarantee, fair share and entitlement by queue and dimension, in quanta; nil without a certificate.
-	lines map[int][][3]int64
+	// lines are guarantee, fair share, entitlement and the line with memory by queue and dimension, in quanta; nil without a certificate.
+	lines map[int][][4]int64
+	// effective are the weights with memory by dimension and queue; nil without a memory.
+	effective []map[int]int64
 	claims
 	// admitted are jobs that an enqueue step has admitted.
 	admitted map[int]bool
@@ -70,21 +72,27 @@ func (c *check) divisions() {
 	width := len(c.dims)
 	expect(c, "quanta", fmt.Sprint(c.fair.GetQuanta()), fmt.Sprint(c.unit))
 	c.resource("total", c.fair.GetTotal(), c.resourceOf(c.all))
-	c.other = c.list("sated", c.fair.GetSated(), c.sated)
-	c.given = c.list("divisions", c.fair.GetDivisions(), c.bounds)
+	byWeight := func(_, q int) int64 { return c.weight(q) }
+	c.other = c.list("sated", c.fair.GetSated(), c.sated, byWeight)
+	c.given = c.list("divisions", c.fair.GetDivisions(), c.bounds, byWeight)
+	remembered := c.given
 	if c.GetMemory() == nil {
 		expect(c, "with_memory: entries", len(c.fair.GetWithMemory()), 0)
 		expect(c, "weights: entries", len(c.fair.GetWeights()), 0)
+	} else {
+		c.weights()
+		remembered = c.list("with_memory", c.fair.GetWithMemory(), c.bounds, func(d, q int) int64 { return c.effective[d][q] })
 	}
-	c.lines = map[int][][3]int64{}
+	c.lines = map[int][][4]int64{}
 	for _, q := range c.order {
 		for d := range width {
 			lo, e := c.bounds[d][q].lo, c.given[d][q]
-			c.lines[q] = append(c.lines[q], [3]int64{min(lo, e), min(e, max(lo, c.other[d][q])), e})
+			c.lines[q] = append(c.lines[q], [4]int64{min(lo, e), min(e, max(lo, c.other[d][q])), e, remembered[d][q]})
 		}
 	}
 	c.portions("sated", c.fair.GetSated())
 	c.portions("divisions", c.fair.GetDivisions())
+	c.portions("with_memory", c.fair.GetWithMemory())
 }
 
 // bound sets the bounds of all queues, bottom up.
@@ -98,7 +106,10 @@ func (c *check) bound(d int, sated bool) map[int]bound {
 				below.lo + b.lo, below.m + b.m, below.hi + b.hi, below.guaranteed + b.guaranteed, below.deserving + b.deserving, 0,
 			}
 		}
-		b := bound{capability: c.limit(q, d, (*apportionv1.Queue).GetCapability, unlimited)}
+		b := bound{capability: c.capability[q][d]}
+		if b.capability != unlimited {
+			b.capability /= c.unit[d]
+		}
 		guarantee, deserved := c.limit(q, d, (*apportionv1.Queue).GetGuarantee, 0), c.limit(q, d, (*apportionv1.Queue).GetDeserved, -1)
 		want := below.hi
 		if len(c.kids[q]) == 0 {
@@ -129,7 +140,7 @@ func (c *check) bound(d int, sated bool) map[int]bound {
 }
 
 // list checks that a list has every division once, and each of them; it returns the shares by dimension and queue.
-func (c *check) list(name string, divisions []*apportionv1.FairDivision, bounds []map[int]bound) []map[int]int64 {
+func (c *check) list(name string, divisions []*apportionv1.FairDivision, bounds []map[int]bound, weight func(d, q int) int64) []map[int]int64 {
 	shares := make([]map[int]int64, len(c.dims))
 	for d := range shares {
 		b := bounds[d][c.top]
@@ -151,7 +162,7 @@ func (c *check) list(name string, divisions []*apportionv1.FairDivision, bounds 
 			}
 			expect(c, path+".queue", queueOf(divisions[at-1].Queue), q)
 			expect(c, path+".dimension", int(divisions[at-1].GetDimension()), d)
-			c.division(path, divisions[at-1], q, bounds[d], shares[d])
+			c.division(path, divisions[at-1], q, bounds[d], shares[d], func(k int) int64 { return weight(d, k) })
 		}
 	}
 	expect(c, name+": number of divisions", len(divisions), at)

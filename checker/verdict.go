@@ -83,7 +83,7 @@ func (c *check) permit(q int, request []int64) verdict {
 			}
 		}
 	}
-	beyond := c.unentitled(q, 2, request)
+	beyond := c.unentitled(q, request, c.remembered)
 	if beyond < 0 {
 		return verdict{true, because(apportionv1.ReasonCode_REASON_CODE_ENTITLED, q)}
 	}
@@ -92,22 +92,27 @@ func (c *check) permit(q int, request []int64) verdict {
 			return verdict{false, compared(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, q, d, c.left[q][d], x, free)}
 		}
 	}
-	return verdict{true, c.aboveLine(apportionv1.ReasonCode_REASON_CODE_BORROWED, q, beyond, request)}
+	return verdict{true, c.aboveLine(apportionv1.ReasonCode_REASON_CODE_BORROWED, q, beyond, request, c.remembered)}
 }
 
 // unentitled returns the first dimension in which a queue may not hold that much more under a line; -1 if there is none.
-func (c *check) unentitled(q, line int, request []int64) int {
+func (c *check) unentitled(q int, request []int64, line func(q, d int) int64) int {
 	for _, d := range c.byDimension {
-		if request[d] > 0 && c.held[q][d]+request[d] > c.lines[q][d][line]*c.unit[d] {
+		if request[d] > 0 && c.held[q][d]+request[d] > line(q, d)*c.unit[d] {
 			return d
 		}
 	}
 	return -1
 }
 
-func (c *check) aboveLine(code apportionv1.ReasonCode, q, d int, request []int64) *apportionv1.Reason {
-	return compared(code, q, d, c.held[q][d], request[d], c.lines[q][d][2]*c.unit[d])
+func (c *check) aboveLine(
+	code apportionv1.ReasonCode, q, d int, request []int64, line func(q, d int) int64,
+) *apportionv1.Reason {
+	return compared(code, q, d, c.held[q][d], request[d], line(q, d)*c.unit[d])
 }
+
+// remembered is the line with memory of a queue.
+func (c *check) remembered(q, d int) int64 { return c.lines[q][d][withMemory] }
 
 // preemptive decides whether a queue may take from others: it is open and entitled to what it asks for.
 func (c *check) preemptive(s served) verdict {
@@ -116,11 +121,11 @@ func (c *check) preemptive(s served) verdict {
 		refusal = because(apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN, s.queue)
 	}
 	if refusal == nil {
-		d := c.unentitled(s.queue, 2, s.request)
+		d := c.unentitled(s.queue, s.request, c.taking)
 		if d < 0 {
 			return verdict{permitted: true}
 		}
-		refusal = c.aboveLine(apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED, s.queue, d, s.request)
+		refusal = c.aboveLine(apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED, s.queue, d, s.request, c.taking)
 	}
 	return verdict{false, refusal}
 }

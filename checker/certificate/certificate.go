@@ -57,7 +57,10 @@ type check struct {
 func Check(answer []byte) ([]string, error) {
 	var shares struct {
 		Plugins []struct {
-			Fair *struct{ Divisions, Sated []division }
+			Fair *struct {
+				Divisions, Sated, WithMemory []division
+				Weights                      []weighing
+			}
 		}
 	}
 	if err := json.Unmarshal(answer, &shares); err != nil { //nolint:musttag // Names differ from the contract's in case only.
@@ -73,6 +76,7 @@ func Check(answer []byte) ([]string, error) {
 				c.lines(given[at], given[at], cmp.Or(sated[at], given[at]))
 				c.lines(cmp.Or(sated[at], given[at]), given[at], cmp.Or(sated[at], given[at]))
 			}
+			c.memory(p.Fair.WithMemory, p.Fair.Weights, given, sated)
 			return c.faults, nil
 		}
 	}

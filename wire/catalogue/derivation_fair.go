@@ -84,7 +84,7 @@ func (s *division) remember(out *apportionv1.FairDerivation, q model.QueueID, d 
 	for i := range w.Children {
 		c := &w.Children[i]
 		child := &apportionv1.MemoryChild{
-			Queue: uint32(c.Queue), Weight: uint64(c.Weight), IsNew: c.Usage == nil, Factor: uint32(c.Factor),
+			Queue: s.Optional(int(c.Queue)), Weight: uint64(c.Weight), IsNew: c.Usage == nil, Factor: uint32(c.Factor),
 			BudgetFactor: uint32(c.Soft), EffectiveWeight: uint64(c.Effective),
 		}
 		if c.Usage != nil {

@@ -9,10 +9,9 @@ import (
 )
 
 // withinLimits evicts until the claimant's queue and its ancestors are within their limits with it, and returns the first place and dimension
-// in which one is not nevertheless. It goes on to further limits all the same, for the reasons of the candidates.
-func (t *trial) withinLimits() (beyond place, in int) {
+// in which one is not nevertheless. Where no candidate helps it goes on to further limits: victims for these may help.
+func (t *trial) withinLimits() (place, int) {
 	s := t.s
-	beyond, in = none, -1
 	for a := t.queue; a != none; a = s.tree.parent[a] {
 		for _, d := range s.dims {
 			if !t.positive.Has(d) {
@@ -26,12 +25,16 @@ func (t *trial) withinLimits() (beyond place, in int) {
 					t.consider(i, resource.Mask(0).With(d))
 				}
 			}
-			if beyond == none && t.over(a, d) {
-				beyond, in = a, d
+		}
+	}
+	for a := t.queue; a != none; a = s.tree.parent[a] {
+		for _, d := range s.dims {
+			if t.positive.Has(d) && t.over(a, d) {
+				return a, d
 			}
 		}
 	}
-	return beyond, in
+	return none, -1
 }
 
 // over reports whether a place would exceed its capability with the claimant.

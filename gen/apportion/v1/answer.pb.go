@@ -1402,7 +1402,7 @@ func (x *MemoryDivision) GetChildren() []*MemoryChild {
 type MemoryChild struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue.
-	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Queue *uint32 `protobuf:"varint,1,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
 	// The queue's weight.
 	Weight uint64 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	// Its usage as it is charged. A decimal integer. Empty: not known.
@@ -1450,8 +1450,8 @@ func (*MemoryChild) Descriptor() ([]byte, []int) {
 }
 
 func (x *MemoryChild) GetQueue() uint32 {
-	if x != nil {
-		return x.Queue
+	if x != nil && x.Queue != nil {
+		return *x.Queue
 	}
 	return 0
 }
@@ -4607,15 +4607,16 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
 	"weight_all\x18\a \x01(\x04R\tweightAll\x125\n" +
 	"\bchildren\x18\b \x03(\v2\x19.apportion.v1.MemoryChildR\bchildrenB\b\n" +
-	"\x06_queue\"\xd0\x01\n" +
-	"\vMemoryChild\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x16\n" +
+	"\x06_queue\"\xdf\x01\n" +
+	"\vMemoryChild\x12\x19\n" +
+	"\x05queue\x18\x01 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x04R\x06weight\x12\x14\n" +
 	"\x05usage\x18\x03 \x01(\tR\x05usage\x12\x15\n" +
 	"\x06is_new\x18\x04 \x01(\bR\x05isNew\x12\x16\n" +
 	"\x06factor\x18\x05 \x01(\rR\x06factor\x12#\n" +
 	"\rbudget_factor\x18\x06 \x01(\rR\fbudgetFactor\x12)\n" +
-	"\x10effective_weight\x18\a \x01(\x04R\x0feffectiveWeight\"\xa9\x02\n" +
+	"\x10effective_weight\x18\a \x01(\x04R\x0feffectiveWeightB\b\n" +
+	"\x06_queue\"\xa9\x02\n" +
 	"\fFairDivision\x12\x19\n" +
 	"\x05queue\x18\x01 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1c\n" +
 	"\tdimension\x18\x02 \x01(\rR\tdimension\x12\x16\n" +
@@ -5140,6 +5141,7 @@ func file_apportion_v1_answer_proto_init() {
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[8].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[9].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[10].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[11].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[13].OneofWrappers = []any{}

@@ -1324,8 +1324,8 @@ func (m *MemoryChild) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x10
 	}
-	if m.Queue != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Queue))
+	if m.Queue != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Queue))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -4707,8 +4707,8 @@ func (m *MemoryChild) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.Queue != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Queue))
+	if m.Queue != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Queue))
 	}
 	if m.Weight != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Weight))

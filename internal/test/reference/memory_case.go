@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -345,4 +346,22 @@ func (a *fairAsked) jobsOf(ctx context.Context, queue string) (any, error) {
 		list = append(list, a.snapshot.GetJobs()[j].GetUid())
 	}
 	return list, err
+}
+
+// FairInput returns the snapshot and the policy of a case of `fair` that is valid; false if the line is none.
+func FairInput(line Line) (*apportionv1.Snapshot, *apportionv1.Policy, bool) {
+	c, ok := readFair(line)
+	if !ok || len(c.Questions) == 1 {
+		return nil, nil, false
+	}
+	data, err := c.contractual()
+	if err != nil {
+		return nil, nil, false
+	}
+	snapshot := &apportionv1.Snapshot{}
+	policy, err := c.policy()
+	if err != nil || protojson.Unmarshal(data, snapshot) != nil {
+		return nil, nil, false
+	}
+	return snapshot, policy, true
 }

@@ -1,0 +1,106 @@
+package checker_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/checker"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
+	"github.com/apportion/apportion/internal/test/reference"
+)
+
+// eachRemembered calls f with every n-th recorded case with memory.
+func eachRemembered(t *testing.T, n int, f func(t *testing.T, r *apportionv1.SimulateRequest)) {
+	t.Helper()
+	for line, err := range reference.Lines("../testdata/memory/cases.jsonl.gz") {
+		require.NoError(t, err)
+		snapshot, policy, ok := reference.FairInput(line)
+		if !ok || line.Number%n != 0 || snapshot.GetMemory() == nil {
+			continue
+		}
+		var r recorded
+		require.NoError(t, json.Unmarshal(line.Data, &r))
+		r.Snapshot, err = protojson.Marshal(snapshot)
+		require.NoError(t, err)
+		request := r.request(t)
+		request.Input.Rule = &apportionv1.Input_Policy{Policy: policy}
+		t.Run(r.ID, func(t *testing.T) { f(t, request) })
+	}
+}
+
+func TestEveryNumberOfFairWithMemoryIsTrue(t *testing.T) {
+	raced.Skip(t)
+	plans, saved := 0, 0
+	eachRemembered(t, 1, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		t.Helper()
+		response := answered(t, r)
+		report, err := checker.Check(r, response)
+		require.NoError(t, err)
+		require.Empty(t, report.Faults)
+		for _, a := range response.GetAnswers() {
+			if a.GetReclaim().GetPlan().GetMade() {
+				plans++
+			}
+			for _, p := range a.GetShares().GetPlugins() {
+				for _, q := range p.GetFair().GetQueues() {
+					if q.GetSaved() != nil {
+						saved++
+					}
+				}
+			}
+		}
+		require.Empty(t, certified(t, response.GetAnswers()[0].GetShares()))
+	})
+	require.Greater(t, plans, 100, "plans are among what is checked")
+	require.Greater(t, saved, 50, "saved blocks are among what is checked")
+}
+
+// TestEachNumberOfMemoryThatIsChangedByOneIsFound changes every number of the division with memory, and of how its weights follow from
+// usage, by one. So is each number of usage that the snapshot states, if another would give other weights.
+func TestEachNumberOfMemoryThatIsChangedByOneIsFound(t *testing.T) {
+	raced.Skip(t)
+	changed := 0
+	eachRemembered(t, 41, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		t.Helper()
+		response := answered(t, r)
+		truth := plain(response)
+		for _, p := range response.GetAnswers()[0].GetShares().GetPlugins() {
+			tamper(p.GetFair().ProtoReflect(), "fair", func(path string) {
+				if changed++; proto.Equal(truth, plain(response)) {
+					return
+				}
+				report, err := checker.Check(r, response)
+				require.NoError(t, err)
+				require.NotEmpty(t, report.Faults, "%s", path)
+			})
+		}
+	})
+	require.Greater(t, changed, 3000)
+}
+
+func TestWeightsOfOtherUsageAreFound(t *testing.T) {
+	found := 0
+	eachRemembered(t, 9, func(t *testing.T, r *apportionv1.SimulateRequest) {
+		t.Helper()
+		response := answered(t, r)
+		for _, q := range r.GetInput().GetSnapshot().GetQueues() {
+			for i := range q.GetUsage().GetQuantumSeconds() {
+				q.Usage.QuantumSeconds[i] += 1 << 20
+			}
+		}
+		other := answered(t, r)
+		if proto.Equal(plain(response), plain(other)) {
+			return
+		}
+		found++
+		report, err := checker.Check(r, response)
+		require.NoError(t, err)
+		require.NotEmpty(t, report.Faults)
+	})
+	require.Greater(t, found, 10)
+}
