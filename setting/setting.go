@@ -180,18 +180,18 @@ type Deadline struct {
 type Connection struct {
 	// Connections at a time, on all addresses together. A connection is idle if it never had a call, or had none for a minute. While all
 	// are in use, the server is not ready.
-	// Beyond it: a new connection replaces an idle one; where all are in use, it waits to be accepted.
+	// Beyond it: a new connection replaces an idle one; if all are in use, it waits to be accepted.
 	Maximum int `yaml:"maximum" default:"10000" min:"1" max:"10000000"`
 	// Connections at a time from one IP address. The addresses of an IPv6 /64 count as one; connections over Unix sockets are not counted.
 	// Raise it behind a proxy.
-	// Beyond it: a new connection replaces an idle one of the address; where all are in use, it is closed.
+	// Beyond it: a new connection replaces an idle one of the address; if all are in use, it is closed.
 	AddressMaximum int `yaml:"address_maximum" default:"1000" min:"1" max:"10000000"`
 	// Calls at a time on one connection.
 	// Beyond it: further calls wait in the client.
 	Streams int `yaml:"streams" default:"1000" min:"1" max:"1000000"`
 	// Calls of one connection per second, averaged over five seconds, that are wasted: the client resets them before their deadline, or
-	// they name no method or show no identity.
-	// Beyond it: calls of the connection get RESOURCE_EXHAUSTED with a time to retry; the connection of a client that goes on is closed.
+	// they name no method or show no identity. Beyond it: calls of the connection get RESOURCE_EXHAUSTED with a time to retry; the
+	// connection of a client that continues is closed.
 	Resets int `yaml:"resets" default:"200" min:"1" max:"1000000"`
 	// Streams of health (Watch) and reflection at a time, on all connections together. The last half is left to callers with less than a
 	// half.
@@ -221,7 +221,7 @@ type Connection struct {
 type Drain struct {
 	// How long calls are still accepted after health reports NOT_SERVING, so that load balancers can stop sending.
 	Delay time.Duration `yaml:"delay" default:"5s" max:"1h"`
-	// How long calls in progress may then take to finish.
+	// The time that calls in progress then have to finish.
 	Time time.Duration `yaml:"time" default:"25s" min:"1ms" max:"24h"`
 }
 
