@@ -49,7 +49,7 @@ func BenchmarkFairRound(b *testing.B) {
 	}
 }
 
-// chosen returns at most n pending tasks to allocate one after the other: their queues are entitled to each in its turn, or to none.
+// chosen returns at most n pending tasks to allocate one after the other: their queues are entitled to each of them in turn, or to none.
 func (s *subject) chosen(borrow bool, n int) []model.TaskID {
 	var list []model.TaskID
 	mark := s.Mark()

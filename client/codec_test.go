@@ -129,7 +129,7 @@ func TestTheCodecEncodesOtherMessagesToo(t *testing.T) {
 	require.True(t, proto.Equal(sent, received))
 }
 
-// Memory is lent again only after gRPC has let go of it.
+// Memory is reused only after gRPC has released it.
 func TestMessagesThatAreSentShareNoMemory(t *testing.T) {
 	codec := client.Codec()
 	var sent []mem.BufferSlice

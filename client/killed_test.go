@@ -64,7 +64,7 @@ func startProcess(t *testing.T) (address string, kill func()) {
 	return strings.TrimSpace(strings.TrimPrefix(line, "address ")), kill
 }
 
-// A process that is killed with signal 9 says nothing more. What it was asked is asked again, and its sessions go on.
+// A process that is killed with signal 9 sends nothing more. Its questions are asked again, and its sessions continue.
 func TestNothingIsLostWithAProcessThatIsKilled(t *testing.T) {
 	first, kill := startProcess(t)
 	second, _ := startProcess(t)

@@ -137,7 +137,7 @@ func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 	replicas := []*replica{
 		startReplica(t, service.Options{}), startReplica(t, service.Options{}),
 	}
-	// What is shown is where a session gets to, not how patient it is: a busy machine may take long to connect anew.
+	// The test shows the state that a session reaches, not how long it waits: a busy machine may take long to connect anew.
 	c := dialAll(t, replicas, client.WithAttempts(8))
 	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	rapid.Check(t, func(t *rapid.T) {

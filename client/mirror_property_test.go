@@ -54,7 +54,7 @@ func (w *twin) settle() {
 	}
 }
 
-// snapshot is the cluster whole. What refers to a node that is not there refers to none.
+// snapshot is the cluster whole. A reference to an absent node counts as none.
 func (w *twin) snapshot(t require.TestingT) *apportionv1.Snapshot {
 	again := twin{nodes: w.nodes, sets: maps.Clone(w.sets), jobs: copied(w.jobs)}
 	again.settle()
@@ -80,7 +80,7 @@ func (w *twin) snapshot(t require.TestingT) *apportionv1.Snapshot {
 	return whole
 }
 
-// tasks are those of all jobs that have a uid, by their place.
+// tasks are the tasks with a uid of all jobs, by their place.
 func (w *twin) tasks() map[string]*client.Task {
 	tasks := map[string]*client.Task{}
 	for _, job := range w.jobs {

@@ -277,7 +277,7 @@ func TestABaseWithManyHolesIsSentWholeAgain(t *testing.T) {
 	for i := range 8 {
 		job := client.Job{Name: "j", Queue: "ml", Priority: int32(i), Groups: []client.Group{{Request: client.Resources{"cpu": "1"}, Tasks: tasks}}}
 		require.NoError(t, m.SetJob(job))
-		// Beside it, so that the job is not most of the cluster.
+		// Other jobs, so that the job is a small part of the cluster.
 		job.Name, job.Priority = "other", 0
 		for k := range job.Groups[0].Tasks {
 			job.Groups[0].Tasks = append([]client.Task(nil), job.Groups[0].Tasks...)

@@ -35,7 +35,7 @@ func (s *scripted) EvaluateShares(ctx context.Context, _ *apportionv1.EvaluateSh
 	return &apportionv1.EvaluateSharesResponse{}, s.shares(ctx, int(s.calls.Add(1)))
 }
 
-// play serves what was scripted, to a client that is joined to it by memory.
+// play serves the scripted answers to a client that is connected in memory.
 func (s *scripted) play(t *testing.T, options ...client.Option) (c *client.Client, stop func()) {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)

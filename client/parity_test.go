@@ -159,7 +159,7 @@ func (p *parity) calls(t *testing.T, uploaded, in client.Input) {
 	}
 }
 
-// messages are those of an answer, if there is one.
+// messages are the messages of an answer, if there is one.
 func messages(err error, read func() []proto.Message) ([]proto.Message, error) {
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/apportion/apportion/service"
 )
 
-// replica is a server on a real listener that can be lost as a machine is: its connections are reset and nothing is said.
+// replica is a server on a real listener that can be lost as a machine is: its connections are reset without a message.
 type replica struct {
 	net.Listener
 

@@ -84,7 +84,7 @@ func TestCallsThatASurvivorRefusesAreAskedAgain(t *testing.T) {
 				}
 			})
 			<-busy.entered
-			// Round robin: some of these calls are at the replica that is lost, the others at the one that is busy.
+			// Round robin: some of these calls wait at the lost replica, the others at the busy one.
 			for range 4 {
 				calls.Go(func() {
 					if err := both(t.Context()); err != nil {

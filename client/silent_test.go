@@ -158,7 +158,7 @@ func TestNoCallIsLostToAReplicaThatIsFrozen(t *testing.T) {
 					}
 					require.Zero(t, time.Since(began), "the frozen replica is avoided")
 					link.thaw()
-					// It is used again before the next one freezes.
+					// It is in use again before the next replica freezes.
 					time.Sleep(10 * time.Second)
 				}
 			})
@@ -166,7 +166,7 @@ func TestNoCallIsLostToAReplicaThatIsFrozen(t *testing.T) {
 	}
 }
 
-// counted counts the questions that a replica answers, each after a time. It answers about its health at once.
+// counted counts the questions that a replica answers, each after a time. It answers health checks at once.
 func counted(calls *atomic.Int32, slow time.Duration) service.Options {
 	return service.Options{Unary: []grpc.UnaryServerInterceptor{func(
 		ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,

@@ -64,7 +64,7 @@ func (d *desk) Evict(job string, action cycle.Action) (bool, error) {
 		return false, nil
 	}
 	d.events = append(d.events, fmt.Sprintf("%s %s for %s", action, d.running[0], job))
-	// What it stops leaves a place more than it takes.
+	// The items that it stops leave one more place than it takes.
 	d.free++
 	d.running = d.running[1:]
 	d.start(job)

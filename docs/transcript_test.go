@@ -44,7 +44,7 @@ type console struct {
 	err error
 }
 
-// play returns a transcript with every answer as the engine gives it: what follows `> ` is kept, all else is replaced.
+// play returns a transcript with every answer as the engine gives it: lines after `> ` are kept, all others are replaced.
 func play(m *model.Model, transcript string) (string, error) {
 	c := &console{m: m}
 	for text := range strings.SplitSeq(transcript, "\n") {

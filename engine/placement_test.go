@@ -96,7 +96,7 @@ func TestPlacement(t *testing.T) {
 }
 
 func TestPlacementBeyondTheBoundIsNotKnown(t *testing.T) {
-	// A node takes one task. There is one task more than there are nodes, and none of either are alike.
+	// A node takes one task. There is one task more than nodes; all tasks differ, and all nodes differ.
 	var nodes, tasks []float64
 	for i := range 40 {
 		nodes = append(nodes, 10+float64(i)/100)

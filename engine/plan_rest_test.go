@@ -29,7 +29,8 @@ func apply(t require.TestingT, s *engine.Session, plan *engine.Plan) {
 	}
 }
 
-// nextPlan returns the first plan for a waiting job in order of service: without evictions if there is one, nil if no job has any.
+// nextPlan returns the first plan for a waiting job in order of service: without evictions if there is such a plan, nil if no job has a
+// plan.
 func nextPlan(t require.TestingT, s *engine.Session) *engine.Plan {
 	for _, means := range []engine.Means{engine.PlaceOnly, engine.ByAny} {
 		for _, j := range s.Waiting() {
@@ -116,7 +117,7 @@ func (l *loop) session(t *testing.T, p engine.Policy) *engine.Session {
 }
 
 // knownLoops are loops that users of Volcano, Kueue and YuniKorn reported, and one of each kind that the rules of Volcano allow. Gang does
-// not choose victims, as where it is not enabled for that: else it keeps the last task of every job.
+// not choose victims, as if it were disabled for that: else it keeps the last task of every job.
 func knownLoops() []loop {
 	gangs := engine.Entry{Plugin: gang.Plugin{}, Disabled: engine.DecisionsOf(engine.Reclaimable, engine.Preemptable)}
 	with := func(p policy.Plugin) engine.Policy {

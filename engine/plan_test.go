@@ -254,7 +254,7 @@ func (w *twin) evicts(t model.TaskID, group []model.TaskID) bool {
 	return true
 }
 
-// inSomeOrder reports whether something holds for some order of a list, after those taken.
+// inSomeOrder reports whether a condition holds for some order of a list, after the items in taken.
 func inSomeOrder(list, taken []model.TaskID, holds func([]model.TaskID) bool) bool {
 	if len(list) == 0 {
 		return holds(taken)

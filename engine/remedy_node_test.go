@@ -78,7 +78,7 @@ func TestNodesOfTheRarestShapeAreFoundBesideALimit(t *testing.T) {
 	both := remediesOf(found, engine.QueueAndNodes)
 	require.NotEmpty(t, both)
 	require.Equal(t, "h100-1", s.View().Nodes[both[0].Edits[0].Node].Name)
-	// Nodes of any shape could add to what there is: those that are not tried are counted.
+	// Nodes of any shape could be added: shapes that are not tried are counted.
 	for _, kind := range []engine.RemedyKind{engine.MoreNodes, engine.QueueAndNodes} {
 		require.Contains(t, found.Untried, engine.Untried{
 			Kind: kind, Cause: engine.BeyondBound, Tried: 8, Of: 11, Bound: engine.BoundShapes,

@@ -39,7 +39,7 @@ func runsAfter(t require.TestingT, s *engine.Session, j model.JobID, edits []eng
 	return runs
 }
 
-// oneLess returns edits of which one goes a step less far; it is left out where it then changes nothing.
+// oneLess returns edits of which one goes a step less far; it is left out if it then changes nothing.
 func oneLess(edits []engine.Edit, i int) []engine.Edit {
 	var less []engine.Edit
 	for k, edit := range edits {

@@ -167,7 +167,7 @@ explain() {
   echo "$1: $count causes of pending explained"
 }
 
-# short LANGUAGE: an example that is too long to read at once means that something is missing beside the stubs.
+# short LANGUAGE: if an example is too long to read at once, a helper is missing beside the stubs.
 short() {
   local lines file
   file=$(find "$examples/$1" -iname 'batch.*' -not -path '*/dist/*' -not -path '*/target/*' -not -path '*/build/*' -not -path '*/node_modules/*')

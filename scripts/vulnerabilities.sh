@@ -1,7 +1,6 @@
-#!/usr/bin/env bash
-# Looks for known vulnerabilities in what the code calls, with govulncheck. A finding fails. A database that cannot be reached is
-# a skip, which says so: a machine without a network cannot know. GOVULNDB names another database, such as file:///srv/vulndb, which must be
-# there. First a made-up finding shows that findings are found.
+# !/usr/bin/env bash Looks for known vulnerabilities in what the code calls, with govulncheck. A finding fails. If the database cannot be
+# reached, the check is skipped with a message: a machine without a network cannot know. GOVULNDB names another database, such as
+# file:///srv/vulndb, which must be there. First a made-up finding shows that findings are found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -35,7 +35,7 @@ const (
 
 // ahead holds the batches of a session that are read ahead of their answers. One goroutine puts, another takes.
 type ahead struct {
-	// arrived receives a value when there is something to take.
+	// arrived receives a value when there is a message to take.
 	arrived chan struct{}
 	// left receives a value when there is room again.
 	left chan struct{}

@@ -10,7 +10,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// entryKey names a snapshot: a digest is no secret that opens what others sent.
+// entryKey names a snapshot: knowledge of a digest must not give access to the snapshots of others.
 type entryKey struct{ identity, digest string }
 
 // entryBytes is about what a snapshot takes here beside its model: its entry, its names, and its places in maps and lists.

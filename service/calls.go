@@ -34,7 +34,7 @@ type calls struct {
 type methodLabels struct {
 	name    string
 	started []metric.AddOption
-	// ended are the attributes of calls by their code. They are made when a call first ends with it.
+	// ended are the attributes of calls by their code. They are created when a call first ends with this code.
 	ended [codes.Unauthenticated + 2]atomic.Pointer[[]metric.RecordOption]
 }
 

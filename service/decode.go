@@ -108,7 +108,7 @@ var (
 	sessionShape = shape{policy: []protowire.Number{1, 1, 3}, steps: []protowire.Number{3, 2}}
 )
 
-// shapeOf returns what of a request is held to limits before it is decoded; false: it holds next to nothing.
+// shapeOf returns the sizes of a request that are compared with limits before decoding; false: it holds next to nothing.
 func shapeOf(request any) (shape, bool) {
 	switch request.(type) {
 	case *apportionv1.SimulateRequest:

@@ -33,7 +33,7 @@ func (raw) Marshal(v any) (mem.BufferSlice, error) {
 func (raw) Unmarshal(mem.BufferSlice, any) error { return nil }
 func (raw) Name() string                         { return "proto" }
 
-// limited has little of everything, so that no input takes long.
+// limited has low limits, so that no input takes long.
 func limited(tb testing.TB) *servicetest.Replica {
 	tb.Helper()
 	return servicetest.Start(tb, service.Options{

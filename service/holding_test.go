@@ -6,7 +6,7 @@ import (
 	"github.com/apportion/apportion/service"
 )
 
-// holding is an observer that holds a simulation, with all that it was admitted to, until it is released.
+// holding is an observer that keeps a simulation and everything that it has booked until it is released.
 type holding struct{ held, release chan struct{} }
 
 func (holding) Wants(_ context.Context, method, _ string) bool { return method == "Simulate" }

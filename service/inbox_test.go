@@ -126,7 +126,7 @@ func TestWhatIsReceivedAtATimeIsBounded(t *testing.T) {
 				require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
 			})
 		}
-		// Once every goroutine waits for another, all that may be sent was sent.
+		// Once all goroutines wait, everything that may be sent was sent.
 		synctest.Wait()
 		booked := gauge(t, server, "apportion_message_bytes")
 		require.Greater(t, booked, 3.0*message, "as much is booked as one identity may have")
@@ -157,7 +157,7 @@ func gauge(t *testing.T, server *service.Server, name string) float64 {
 	return 0
 }
 
-// TestOneIdentitysMessagesLeaveRoomForThoseOfAnother has one identity send all that it may, and no message to its end.
+// TestOneIdentitysMessagesLeaveRoomForThoseOfAnother lets one identity send as much as it may, without completing any message.
 func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := bufconn.Listen(1 << 20)

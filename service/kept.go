@@ -28,7 +28,7 @@ type Kept struct {
 	mutex sync.Mutex
 	// newest and before are the last two versions; nil: there are none yet.
 	newest, before *version
-	// sent are those that were sent whole, the last one last, until they are no longer held for their callers.
+	// sent are the versions that were sent as a whole, the last one last, until they are no longer held for their callers.
 	sent []sentVersion
 }
 

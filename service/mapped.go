@@ -21,8 +21,8 @@ const (
 	spareMapped = 32 << 20
 )
 
-// mapped lends memory outside Go's heap. At most as much is mapped as was lent at one time, plus spareMapped: allocations do not make the
-// garbage collector run, so what is idle is given back for what is mapped next.
+// mapped lends memory outside Go's heap. At most as much is mapped as was lent at one time, plus spareMapped: these allocations do not
+// start the garbage collector, so idle regions are unmapped before new ones are mapped.
 type mapped struct {
 	least   int
 	changed func(bytes int64)

@@ -210,7 +210,7 @@ func (r *record) beginAt(ctx context.Context, basis *apportionv1.Basis, now time
 	}
 }
 
-// ask answers the steps of a unary call: all of them, or up to the first that fails where the method ends with that.
+// ask answers the steps of a unary call: all of them, or up to the first that fails if the method ends there.
 //
 // bytes is an upper estimate of the size of the answers.
 func (r *record) ask(

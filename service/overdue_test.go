@@ -24,7 +24,7 @@ func TestWhatLastsTooLongIsEndedOnTimeAndOnce(t *testing.T) {
 			})
 			return func() { o.done(e) }
 		}
-		// soFar returns what has ended, once all that is due has.
+		// soFar returns the values that have ended, after all overdue ones have.
 		soFar := func() map[string][]time.Duration {
 			synctest.Wait()
 			mutex.Lock()

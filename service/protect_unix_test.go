@@ -5,7 +5,7 @@ package service
 import "syscall"
 
 // Protect has messages above spareBytes put together in mapped memory that cannot be read or written once it is given back, until end is
-// called. No server may run when either is.
+// called. No server may run while either is called.
 func Protect() (end func(), ok bool) {
 	before := pool.mapped.Load()
 	m := newMapped(spareBytes+1, nil)

@@ -92,8 +92,8 @@ func TestASmallResponseKeepsNoMoreThanIsBookedForIt(t *testing.T) {
 	require.Zero(t, o.budget.Used())
 }
 
-// TestMemoryOfEveryResponseIsGivenBack encodes responses for which as much is booked as they take, or more, or less, in memory that each leaves
-// to the next.
+// TestMemoryOfEveryResponseIsGivenBack encodes responses for which the exact size, more or less is booked, each in the memory of the one
+// before.
 func TestMemoryOfEveryResponseIsGivenBack(t *testing.T) {
 	o := newOutbox()
 	encode := func(queues int, book func(size int64) int64) {

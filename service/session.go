@@ -55,7 +55,7 @@ type conversation struct {
 	from    *connection
 	session *wire.Session
 	seen    *record
-	// base is the snapshot that the session was opened on, or on a change of which, if that is held; else it is nil.
+	// base is the held snapshot on which, or on a change of which, the session was opened; else it is nil.
 	base *entry
 	// memory is the memory that the session uses.
 	memory   *reservation
@@ -369,8 +369,8 @@ func (m *answersMessage) of(a *arrival) *apportionv1.RunSessionResponse {
 	return &m.response
 }
 
-// decide answers the first batches of a group in one turn, and books what the answers take. It returns how many were answered, even where
-// the one that follows has failed.
+// decide answers the first batches of a group in one turn, and books what the answers take. It returns the number of answered steps, even
+// if the next one has failed.
 func (v *conversation) decide(group []arrival, r *reply) (answered int, err error) {
 	memory, extent := v.session.StepMemory(group[0].batch.GetSteps(), v.session.Extent())
 	n := 1

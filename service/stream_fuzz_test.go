@@ -28,7 +28,7 @@ func joined(tb testing.TB, messages ...proto.Message) []byte {
 	return out
 }
 
-// parted takes such a row apart; what does not tell its length is one message.
+// parted takes such a row apart; data without a length is one message.
 func parted(data []byte) (messages [][]byte) {
 	for len(data) > 0 {
 		message, size := protowire.ConsumeBytes(data)

@@ -62,7 +62,7 @@ func reader(t *testing.T, dial func(context.Context, string) (net.Conn, error)) 
 	return conn
 }
 
-// askUnread sends a request and reads no answer. It returns what refused the call, if anything did.
+// askUnread sends a request and reads no answer. It returns the error of a refused call.
 func askUnread(ctx context.Context, t *testing.T, conn *grpc.ClientConn, request proto.Message, options ...grpc.CallOption) error {
 	t.Helper()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName, options...)

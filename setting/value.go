@@ -49,8 +49,8 @@ func (b Bytes) String() string {
 type Form struct {
 	// Placeholder stands for the value in the help of flags, Description describes it in the reference.
 	Placeholder, Description string
-	// Tags are those of the YAML scalars that may be a value. A text that YAML takes for something else must be quoted, so that a file
-	// means the same to every reader.
+	// Tags are the tags of YAML scalars that may be a value. A text that YAML takes for something else must be quoted, so that a file means
+	// the same to every reader.
 	Tags []string
 	// Fault is the text of the error for other scalars: what is expected.
 	Fault string

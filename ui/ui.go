@@ -60,7 +60,7 @@ type Cluster struct {
 	Warnings []string
 }
 
-// source is the document that tells the page what to open with.
+// source is the document with the data that the page opens with.
 type source struct {
 	Policies []Policy `json:"policies"`
 	Cluster  *opened  `json:"cluster,omitempty"`
@@ -75,7 +75,7 @@ type opened struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Names of the documents that are made at the start.
+// Names of the documents that are generated at the start.
 const (
 	sourceName   = "source.json"
 	snapshotName = "snapshot.json"

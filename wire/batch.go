@@ -99,7 +99,7 @@ type stepFields struct {
 	index    []uint32
 	uid      []string
 	numbers  [5]uint64
-	// list is field 2 where that is a list.
+	// list is field 2 if it is a list.
 	list []uint32
 }
 

@@ -19,7 +19,7 @@ func agreeOnBatch(t require.TestingT, data []byte) (direct bool) {
 	err := proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, &want)
 	lent := append([]byte(nil), data...)
 	direct = wire.DecodeBatch(lent, &got)
-	// Nothing may refer to bytes that belong to the transport again.
+	// Nothing may refer to bytes after they were returned to the transport.
 	for i := range lent {
 		lent[i] = 0xff
 	}

@@ -70,7 +70,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// answered are the answers to steps that are asked one by one.
+// answered returns the answers to steps that are asked one by one.
 func answered(t *rapid.T, s *wire.Session, steps []*apportionv1.Step, texts bool) []string {
 	t.Helper()
 	s.Texts(texts)

@@ -13,7 +13,7 @@ import (
 	"github.com/apportion/apportion/internal/generate"
 )
 
-// Whatever is asked, what an answer is estimated at while it is made is enough for it.
+// For any question, the size that is estimated while an answer is made is at least the size of the answer.
 func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 	policies := []string{
 		`tiers { plugins { priority {} } plugins { gang {} } plugins { conformance {} } } tiers { plugins { drf {} } plugins { proportion {} } plugins { binpack {} } }`,

@@ -22,7 +22,7 @@ func encoded(tb testing.TB, m proto.Message) []byte {
 	return data
 }
 
-// crowd has one queue and jobs of tasks each, all named so that nothing is in order beforehand.
+// crowd has one queue and jobs of tasks each, with names that are not in order.
 func crowd(jobs, tasks int) *apportionv1.Snapshot {
 	snapshot := &apportionv1.Snapshot{
 		Dimensions: []string{"cpu", "memory"},
@@ -135,8 +135,8 @@ func TestWhatAModelTakesIsEstimatedBeforehand(t *testing.T) {
 }
 
 // TestWorkOnAMillionTasksEndsSoonAfterItIsAskedTo asks to stop at many moments of reading, building, opening and answering, and has each
-// end there. How far they are apart is how long it may go on: that is logged, for no time is certain on a busy machine, and it is their
-// number that is held to. The race detector makes this slow: it sees fewer tasks.
+// end there. Their distance is the time for which it may continue: the time is only logged, because times on a busy machine are not
+// certain; the number is checked. The race detector makes this slow: it sees fewer tasks.
 func TestWorkOnAMillionTasksEndsSoonAfterItIsAskedTo(t *testing.T) {
 	jobs, fewest := 1000, 2000
 	if raced.On {

@@ -22,7 +22,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// allocated returns what a function allocates in all, which is more than it holds at any time.
+// allocated returns the sum of a function's allocations, which exceeds the memory that it holds at any time.
 func allocated(do func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var before, after runtime.MemStats
@@ -63,8 +63,8 @@ func peakOf(do func()) int64 {
 	return <-ended - before
 }
 
-// leastPeak returns the least that several runs of the same steps hold at a time, each on a session of its own; it runs them again only
-// if they held more than is booked. Collection falls behind on a busy machine, and peakOf then includes more garbage.
+// leastPeak returns the least that several runs of the same steps hold at a time, each on a session of its own; it repeats them only if
+// they held more than was booked. Collection falls behind on a busy machine, and peakOf then includes more garbage.
 func leastPeak(t *testing.T, m *model.Model, p *apportionv1.Policy, o wire.Options, steps []*apportionv1.Step, booked int64) (int64, []*apportionv1.Answer) {
 	t.Helper()
 	const runs = 8
@@ -273,7 +273,7 @@ func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
 	}
 }
 
-// TestAPlanTakesNoMoreThanIsBookedForIt asks for plans that place and evict much: one job wants what all others have.
+// TestAPlanTakesNoMoreThanIsBookedForIt asks for plans that place and evict much: one job requests the resources of all others.
 func TestAPlanTakesNoMoreThanIsBookedForIt(t *testing.T) {
 	unraced(t)
 	for _, shape := range []struct {

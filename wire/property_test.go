@@ -63,7 +63,7 @@ func opened(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) *
 	return s
 }
 
-// everything asks all that can be asked without changing anything.
+// everything asks every question that changes nothing.
 func everything(snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 	var running, pending []uint32
 	number := uint32(0)

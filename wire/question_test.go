@@ -24,7 +24,7 @@ func TestEveryKindOfStepAndOfAnswerHasItsQuestion(t *testing.T) {
 	require.Nil(t, wire.QuestionOf(nil))
 	require.Nil(t, wire.QuestionOf(&apportionv1.Step{}))
 
-	// Any step may fail, and those that say nothing else are done.
+	// Any step may fail, and steps without a result are answered with done.
 	shared := []string{"error", "done"}
 	kinds := (&apportionv1.Answer{}).ProtoReflect().Descriptor().Oneofs().ByName("answer").Fields()
 	for i := range kinds.Len() {

@@ -13,7 +13,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Two sessions are asked the same; one makes its answers in a Room that is emptied once they were encoded.
+// Two sessions are asked the same; one makes its answers in a Room that is emptied after they were encoded.
 func TestAnswersMadeInARoomAreThoseMadeInMemoryOfTheirOwn(t *testing.T) {
 	questions := []string{
 		`steps { shares { jobs {} tree: true explain {} } } steps { shares { omit_names: true } }`, `steps { shares {} }`, `steps { jobs {} }`,

@@ -12,8 +12,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// TestADimensionThatIsNamedTwiceIsRefusedOnEveryWayIn names dimensions twice in a snapshot, in a change, and in steps. The session goes on
-// as it was.
+// TestADimensionThatIsNamedTwiceIsRefusedOnEveryWayIn names dimensions twice in a snapshot, in a change, and in steps. The session
+// continues unchanged.
 func TestADimensionThatIsNamedTwiceIsRefusedOnEveryWayIn(t *testing.T) {
 	for _, names := range [][]string{
 		{"cpu", "cpu"},

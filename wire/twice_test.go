@@ -13,8 +13,8 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// eachTextSpoilt calls do with the encoding of a message once for every text field that is reachable from it: that field is there twice, and
-// only the second is UTF-8. Everything else is as in the message.
+// eachTextSpoilt calls do with the encoding of a message once for every text field that is reachable from it: that field is there twice,
+// and only the second is UTF-8. All other fields are as in the message.
 func eachTextSpoilt(m protoreflect.Message, within []protoreflect.FullName, do func(path string, data []byte)) {
 	name := m.Descriptor().FullName()
 	if slices.Contains(within, name) {

@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// TestAnExplanationSpendsItsWork asks why all jobs of a snapshot wait, each of which has a kind of task of its own: every node is looked at
+// TestAnExplanationSpendsItsWork asks why all jobs of a snapshot wait, each of which has a kind of task of its own: every node is examined
 // for each.
 func TestAnExplanationSpendsItsWork(t *testing.T) {
 	shape := generate.Shape{Queues: 10, Jobs: 400, Tasks: 2000, Nodes: 500, Seed: 1}
@@ -23,8 +23,8 @@ func TestAnExplanationSpendsItsWork(t *testing.T) {
 	require.NotNil(t, ask(t, s, `jobs { jobs { index: 0 } }`).GetJobs(), "the next question has its own work")
 }
 
-// TestRequestsThatFitNowhereSpendWork opens `fair` on jobs whose requests all differ and exceed every node, so that each is held against each
-// node: those of all nodes, and those of node sets.
+// TestRequestsThatFitNowhereSpendWork opens `fair` on jobs whose requests all differ and exceed every node, so that each is held against
+// each node: the kinds on all nodes, and the kinds on node sets.
 func TestRequestsThatFitNowhereSpendWork(t *testing.T) {
 	const many = 300
 	for name, set := range map[string]string{"all nodes": "", "a node set": "s"} {

@@ -44,8 +44,8 @@ func requireTooMuchWork(t *testing.T, a *apportionv1.Answer, maximum string) {
 	require.Greater(t, value, limit)
 }
 
-// TestWhatCostsMoreThanItMayIsRefusedBeforeItIsDone asks each kind of question of which one is cheap so often, or about so much, that it is
-// not.
+// TestWhatCostsMoreThanItMayIsRefusedBeforeItIsDone asks each kind of question so often, or about so many objects, that the sum exceeds the
+// bound although each part is cheap.
 func TestWhatCostsMoreThanItMayIsRefusedBeforeItIsDone(t *testing.T) {
 	const work = 200_000
 	many := func(field string, n int) string {

@@ -13,7 +13,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// pushOf is a push of so many of each; queues lie one below the other.
+// pushOf is a push of given numbers of objects; queues lie one below the other.
 func pushOf(nodes, queues, jobs, tasks, strays int) string {
 	list := func(n int, one func(i int) string) string {
 		members := make([]string, n)
@@ -109,7 +109,7 @@ func TestWhatIsSmallInVolcanoIsRefusedWhereItIsNot(t *testing.T) {
 			require.ErrorIs(t, err, errLong)
 		})
 	}
-	// What is not read may be of any size, and what is read as many as there are.
+	// Members that are not read may have any size, and lists that are read any length.
 	long := strings.Repeat("x", 2000)
 	for name, text := range map[string]io.Reader{
 		"a pod":         endless(`{"Jobs":{"j":{"Tasks":{"t":{"Pod":{"spec":{"a":"`, "x", `"}}}}}}}`, maxValue*3/2),

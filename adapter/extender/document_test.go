@@ -17,7 +17,7 @@ import (
 func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 	page, err := os.ReadFile("../../docs/volcano.md")
 	require.NoError(t, err)
-	// A test of the command holds them to what it prints.
+	// A test of the command compares them with its output.
 	blocks := regexp.MustCompile("(?s)```console\n\\$ apportion convert --extender[^\n]*\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	require.Len(t, blocks, 2)
 	for _, block := range blocks {
@@ -68,7 +68,8 @@ func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestTheDocumentedTimesOfAPushAreTheMeasuredOnes: what an operator plans with is all that a push takes, also before it is sent.
+// TestTheDocumentedTimesOfAPushAreTheMeasuredOnes: an operator plans with all memory that a push takes, including the memory before it is
+// sent.
 func TestTheDocumentedTimesOfAPushAreTheMeasuredOnes(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/volcano.md")
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func offers(tb testing.TB, r *recording) (claimant json.RawMessage, evictees []j
 	return claimant, evictees
 }
 
-// spoiled is a task with something wrong with it.
+// spoiled returns a faulty task.
 func spoiled(t *rapid.T, task json.RawMessage) json.RawMessage {
 	text := string(task)
 	for range rapid.IntRange(1, 2).Draw(t, "faults") {
@@ -171,7 +171,7 @@ func TestManyVictimsAreCutToWhatVolcanoReads(t *testing.T) {
 	require.Equal(t, map[string]float64{"": 1}, b.counts("apportion_extender_victims_cut_total"))
 }
 
-// requireWellFormed requires of any 200 that Volcano's decoder takes it, and that it says what the verb may say.
+// requireWellFormed requires that Volcano's decoder reads any answer with status 200, and that the answer is one that the verb may give.
 func requireWellFormed(t require.TestingT, verb string, body []byte) {
 	switch verb {
 	case "onSessionOpen", "onSessionClose":

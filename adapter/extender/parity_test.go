@@ -120,7 +120,7 @@ func requireSameModel(t *testing.T, snapshot *apportionv1.Snapshot, body []byte,
 	require.Equal(t, contents(want), contents(got), about...)
 }
 
-// contents is all that a model says: requests by value in place of their numbers, and no group's, which its tasks' tell.
+// contents returns all data of a model: requests by value in place of their numbers, and no group's, which its tasks' tell.
 func contents(m *model.Model) []any {
 	tasks, requests := m.Tasks.Copied(), make([]resource.Row, m.Tasks.Len())
 	for i := range tasks {

@@ -119,7 +119,7 @@ func TestObjectsMakeTheSnapshotOfTheirLists(t *testing.T) {
 	require.True(t, proto.Equal(want, ofObjects(t, lists)))
 }
 
-// varied is an object with something else in it: of what decides, or of what does not.
+// varied returns an object with a changed field: in a field that affects decisions, or in another one.
 func varied(t fataler, kind volcano.Kind, item json.RawMessage, how int) json.RawMessage {
 	t.Helper()
 	var object map[string]any

@@ -283,7 +283,7 @@ func tasksOf(s *apportionv1.Snapshot, recorded map[string]referenceTask) map[str
 	return tasks
 }
 
-// bestEffort says whether nothing but the pod itself is asked for.
+// bestEffort reports whether only the pod itself is requested.
 func bestEffort(request vector) bool {
 	for name, amount := range request.V {
 		if name != "pods" && amount >= 0.1 {

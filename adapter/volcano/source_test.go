@@ -48,7 +48,7 @@ func TestNothingIsReadOfNothing(t *testing.T) {
 	}
 }
 
-// What is not read is emptied before it is parsed; a text must not be mistaken for it.
+// Fields that are not read are emptied before parsing; a text must not be mistaken for it.
 func TestTextsThatLookLikeKeysStayWhole(t *testing.T) {
 	cluster := read(t, `items:
 - kind: Pod

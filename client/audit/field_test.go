@@ -66,7 +66,7 @@ func TestTheFieldsExamples(t *testing.T) {
 	require.Equal(t, table.String(), kept, "run the test with -update if this is meant")
 }
 
-// result says what each queue holds in the end, what was evicted for it, and which properties are broken.
+// result lists what each queue holds in the end, the evictions for it, and the broken properties.
 func result(snapshot *apportionv1.Snapshot, report *audit.Report, p peer) string {
 	held, used, total := []string{}, 0.0, 0.0
 	for _, q := range snapshot.GetQueues() {

@@ -109,8 +109,8 @@ func scenarioOf(snapshot string) string {
 
 const hostileScenario = "steps:\n- shares: {}\n- enqueue: {}\n- explain: {}\n- jobs: {}\n- order: {queues: {}}\n- inspect: {}\n- change: {}\n"
 
-// TestNoNameOfAClusterControlsATerminal runs every command that reads a snapshot on one whose texts are all hostile. What it prints for
-// people contains nothing that is not seen, but for the ends of lines.
+// TestNoNameOfAClusterControlsATerminal runs every command that reads a snapshot on one whose texts are all hostile. Its output for people
+// contains no invisible characters except line ends.
 func TestNoNameOfAClusterControlsATerminal(t *testing.T) {
 	path := hostileFile(t)
 	require.NoError(t, os.WriteFile(scenarioOf(path), []byte(hostileScenario), 0o600))

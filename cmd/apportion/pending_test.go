@@ -15,7 +15,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// cause is a directory of testdata/pending: a cluster in which a job waits, and what is to be said about it.
+// cause is a directory of testdata/pending: a cluster in which a job waits, and the expected explanation.
 type cause struct {
 	folder string
 	// headers of expect.txt, and its sentence.
@@ -136,7 +136,7 @@ func plainQuestion(t *testing.T, in *input, job uint32, finding *apportionv1.Fin
 	case apportionv1.CheckKind_CHECK_KIND_NODES:
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: waiting, Jointly: true}}}}
 	case apportionv1.CheckKind_CHECK_KIND_ORDER:
-		// Without the jobs that come first the same question is answered with yes, with them with no.
+		// The same question is permitted without the jobs that come first, and refused with them.
 		steps := make([]*apportionv1.Step, 0, 2)
 		first := &apportionv1.Tasks{}
 		for _, other := range finding.GetFirstJobs() {

@@ -97,7 +97,7 @@ func counted(say func(name, sentence string)) {
 	}
 }
 
-// plans says plans that are made and plans that are not.
+// plans writes the texts of plans and of refused plans.
 func plans(a, b, c int, say func(string)) {
 	made := &apportionv1.PlanAnswer{Outcome: apportionv1.PlanOutcome_PLAN_OUTCOME_MADE}
 	for i := range a {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lists that are appended to and changed one after the other are slices, and each stays what it is.
+// Lists behave like slices under appends and changes, and earlier lists stay unchanged.
 func TestSuccessiveListsAreSlicesThatStayAsTheyAre(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const shift = 2

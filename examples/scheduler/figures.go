@@ -103,7 +103,7 @@ func mean(values []int64) int64 {
 	return sum / int64(len(values))
 }
 
-// quantile is the smallest of sorted values that so many hundredths of them do not exceed.
+// quantile is the smallest of sorted values such that the given percentage of values does not exceed it.
 func quantile(sorted []int64, percent int) int64 {
 	if len(sorted) == 0 {
 		return 0

@@ -18,7 +18,8 @@ type Result struct {
 	// Samples hold from their moment to the next one's.
 	Samples   []Sample
 	Evictions []Eviction
-	// Cycles is how many moments had decisions to take, Repeats how often the cluster came back, within one of them, to a state before.
+	// Cycles is the number of times with decisions, Repeats the number of times that the cluster returned to an earlier state within one of
+	// them.
 	Cycles, Repeats int
 }
 

@@ -15,7 +15,7 @@ type Submission struct {
 	Arrival int64
 	Name    string
 	Queue   string
-	// Priority puts jobs with more of it first.
+	// Priority: jobs with a higher one come first.
 	Priority int32
 	// Tasks may run at once; Min of them must, or none does.
 	Tasks, Min int

@@ -33,7 +33,7 @@ func At(b []byte, i int) (tag uint32, value uint64, from, to int) {
 	return atAny(b, i)
 }
 
-// atAny does what At does, however the field is written.
+// atAny is At for fields in any encoding.
 func atAny(b []byte, i int) (tag uint32, value uint64, from, to int) {
 	x, from := uint64(b[i]), i+1
 	if x >= 0x80 {

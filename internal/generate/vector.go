@@ -81,7 +81,7 @@ func (v vector) covers(o vector) bool {
 	return true
 }
 
-// take takes o off v, which covers it.
+// take subtracts o from v, which covers it.
 func (v vector) take(o vector) {
 	for d, x := range o {
 		if x > 0 {

@@ -19,7 +19,7 @@ import (
 const (
 	// settle is the time for which files must be unchanged before they are read: a certificate and its key are seldom written in one step.
 	settle = 100 * time.Millisecond
-	// longest bounds how long changes that go on may put that off.
+	// longest is the longest time for which continuing changes may delay that.
 	longest = 2 * time.Second
 	// maxFile bounds what is read of a file to see whether it changed.
 	maxFile = 64 << 20

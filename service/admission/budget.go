@@ -52,7 +52,7 @@ func NewBudget(o BudgetOptions) *Budget {
 
 const shortestRetry = 10 * time.Millisecond
 
-// fits reports whether an identity may have that much more.
+// fits reports whether an identity may have so many bytes more.
 func (b *Budget) fits(identity string, bytes int64) bool {
 	return b.of[identity]+bytes <= b.options.Bytes-b.used-bytes
 }

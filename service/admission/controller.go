@@ -63,7 +63,7 @@ type Controller struct {
 	mixed   mix
 	// coming counts calls whose messages are being received.
 	coming int
-	// service is how long work takes from its turn to its end, arrival how long a message takes to come: means in which newer values weigh
+	// service is the time of work from its turn to its end, arrival the time in which a message arrives: means in which newer values weigh
 	// more.
 	service, arrival time.Duration
 	// clock is the service that the tenant served last had received.

@@ -43,7 +43,7 @@ func newOTLPSink(exporter sdklog.Exporter, about *resource.Resource) Sink {
 	return s
 }
 
-// Write sends an entry with those before it, or holds it back.
+// Write sends an entry with the held-back ones, or holds it back.
 func (s *otlpSink) Write(e *Entry, line []byte) error {
 	var r log.Record
 	r.SetEventName("apportion.decision")

@@ -47,7 +47,7 @@ type Activity interface {
 	Begin() (end func())
 }
 
-// shown is the identity that a chain belongs to, or why there is none.
+// shown is the identity of a certificate chain, or the reason why there is none.
 type shown struct {
 	table    *table
 	material *material
@@ -84,7 +84,7 @@ func (l *link) refuse() {
 
 func (l *link) end() {
 	if l.conn == nil {
-		// Another transport's, which looks after its connections itself.
+		// The connection of another transport, which manages its connections itself.
 		return
 	}
 	time.AfterFunc(lastWords, func() {

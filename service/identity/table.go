@@ -153,7 +153,7 @@ func clusterSet(patterns []string) []string {
 	return append([]string{}, patterns...)
 }
 
-// workload returns the SPIFFE ID of a certificate. One with several URIs is no SPIFFE document.
+// workload returns the SPIFFE ID of a certificate. A certificate with several URIs is not a SPIFFE document.
 func workload(leaf *x509.Certificate) (string, bool) {
 	if len(leaf.URIs) != 1 {
 		return "", false

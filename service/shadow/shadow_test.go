@@ -143,7 +143,7 @@ func TestMoreSessionsThanAllowedAreNotDecidedBeside(t *testing.T) {
 	require.NoError(t, stream.CloseSend())
 	_, err = stream.Recv()
 	require.Error(t, err)
-	// Where one has ended, another may begin.
+	// After one has ended, another may begin.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		r.Converse(t, digest, "cluster", servicetest.Steps()[:1])
 		require.Positive(c, r.counts(t)["apportion_shadow_decisions_total shares same"])

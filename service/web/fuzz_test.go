@@ -34,7 +34,7 @@ const (
 	forms
 )
 
-// requestOf is a request in any form that carries a message: as it is, or, with formPack, so that what carries it is well formed.
+// requestOf is a request in any form that carries a message: as it is or, with formPack, in a well-formed envelope.
 func requestOf(ctx context.Context, path string, form byte, message []byte) *http.Request {
 	encoding := "json"
 	if form&formProto != 0 {
@@ -78,8 +78,8 @@ func packed(data []byte) []byte {
 	return out.Bytes()
 }
 
-// FuzzEachCallTakesAnyDocument sends any bytes to any call, in every form that the HTTP endpoint takes: each is answered, no fault is the
-// server's, and none takes more memory than the server may book for it.
+// FuzzEachCallTakesAnyDocument sends any bytes to any call, in every form that the HTTP endpoint takes: each is answered, none fails with
+// an internal error, and none takes more memory than the server may book for it.
 func FuzzEachCallTakesAnyDocument(f *testing.F) {
 	methods := apportionv1.ApportionService_ServiceDesc.Methods
 	for i := range methods {
@@ -112,7 +112,7 @@ func FuzzEachCallTakesAnyDocument(f *testing.F) {
 		runtime.ReadMemStats(&after)
 		require.NotEqual(t, http.StatusInternalServerError, answer.Code, answer.Body.String())
 		require.NotZero(t, answer.Body.Len()+len(answer.Header().Get("Grpc-Status")), answer.Code)
-		// All that is allocated, in use at one time or not.
+		// The sum of all allocations.
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2*(memory+receiving)))
 	})
 }

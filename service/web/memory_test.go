@@ -80,7 +80,7 @@ func TestDecodingTakesNoMoreThanIsBookedForIt(t *testing.T) {
 			err := unmarshalJSON([]byte(text), into)
 			runtime.ReadMemStats(&after)
 			require.NoError(t, err, path)
-			// What is allocated in all is more than what is in use at any time.
+			// The sum of allocations exceeds the memory in use at any time.
 			factor := float64(after.TotalAlloc-before.TotalAlloc) / float64(len(text))
 			if factor > most {
 				most, worst = factor, path

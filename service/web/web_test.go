@@ -366,7 +366,7 @@ func TestMessagesOverHTTPTakeFromWhatThereIsForAll(t *testing.T) {
 	requireGivenBack(t, registry)
 }
 
-// requireGivenBack requires that nothing is booked for messages any more.
+// requireGivenBack requires that no memory is booked for messages any more.
 func requireGivenBack(t *testing.T, registry *prometheus.Registry) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -62,7 +62,7 @@ func render(t *testing.T, with map[string]any) (map[string]string, error) {
 // objects are all that the chart makes with some values, by kind and name.
 type objects map[string]any
 
-// kinds are those of Kubernetes that the chart may make.
+// kinds are the kinds of Kubernetes objects that the chart may contain.
 var kinds = map[string]func() any{
 	"v1/Secret":                     func() any { return &corev1.Secret{} },
 	"v1/ConfigMap":                  func() any { return &corev1.ConfigMap{} },

@@ -15,7 +15,7 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// licences are the files of a module that may hold its licence.
+// licences are the names of files that may hold the licence of a module.
 var licences = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([-._].*)?$`)
 
 // certain is the part of a file, in percent, that must be the text of known licences.

@@ -40,7 +40,7 @@ func main() {
 }
 `
 
-// sources are a program that is smaller than the real one, and all that is released with it.
+// sources writes a program that is smaller than the real one, and the files that are released with it.
 func sources(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

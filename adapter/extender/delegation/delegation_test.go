@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the forms anew")
 
 var options = delegation.Options{URL: "http://127.0.0.1:7173/volcano", Timeout: time.Second}
 
-// configurations are those of testdata, by name.
+// configurations are the configurations in testdata, by name.
 func configurations(t *testing.T) map[string]volcano.Source {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.conf")

@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
-// The first example is the one of Ghodsi et al., Dominant Resource Fairness, NSDI 2011, sections 4 and 4.1; the others are played by its
-// rule. Volcano's rule differs in one thing: `pods` is a resource like any other.
+// The first example is the one of Ghodsi et al., Dominant Resource Fairness, NSDI 2011, sections 4 and 4.1; the other figures are computed
+// by its rule. Volcano's rule differs in one thing: `pods` is a resource like any other.
 func TestExamplesOfTheDRFPaper(t *testing.T) {
 	const cpu, gigabyte = 1000, 1e9
 	for name, c := range map[string]struct {

@@ -36,7 +36,7 @@ func TestStandingOfAJob(t *testing.T) {
 	type verdict struct{ valid, ready, pipelined, starving []policy.Reason }
 	for name, c := range map[string]struct {
 		job policytest.Job
-		// want holds the reasons of each no; for starving, of not starving.
+		// want holds the reasons of each refusal; for starving, of not starving.
 		want verdict
 	}{
 		"a job without minimum and tasks lacks nothing": {

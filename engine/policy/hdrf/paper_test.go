@@ -11,13 +11,13 @@ import (
 	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
-// example is a tree of users who each want more of one request than there is.
+// example is a tree of users, each of whom requests more than the cluster has.
 type example struct {
 	total policytest.Amounts
 	users map[string]user
 	// paper is the number of tasks of each at the end, by the paper's rules.
 	paper map[string]int
-	// volcano is the same by Volcano's, if that differs.
+	// volcano is the value by Volcano's definitions, if it differs.
 	volcano map[string]int
 }
 
@@ -28,7 +28,7 @@ type user struct {
 }
 
 // The first two are examples of Bhattacharya et al., Hierarchical Scheduling for Diverse Datacenter Workloads, SoCC 2013, sections on
-// rescaling and on blocked nodes; the others are played by its definitions.
+// rescaling and on blocked nodes; the other figures are computed by its definitions.
 func TestExamplesOfTheHierarchicalDRFPaper(t *testing.T) {
 	cpu, gpu := policytest.Amounts{"cpu": 1}, policytest.Amounts{"gpu": 1}
 	for name, c := range map[string]example{

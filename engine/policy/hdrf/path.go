@@ -52,7 +52,7 @@ func steps(h *model.Hierarchy, step func(i int, part, weight string)) {
 
 // parse returns the weight that a text stands for, and whether it counts as written: a weight below 1, or no number, counts as 1.
 func parse(text string) (weight float64, asWritten bool) {
-	// Of a number beyond the range ParseFloat returns the infinity of its sign, of anything else 0.
+	// ParseFloat returns an infinity with the sign of a number beyond the range, and 0 for any other text that is not a number.
 	weight, _ = strconv.ParseFloat(text, 64)
 	if weight >= 1 {
 		return weight, true

@@ -281,7 +281,7 @@ func TestVotesAreThoseOfTheRuleWhateverWasAdmitted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := make([]node, rapid.IntRange(1, 3).Draw(t, "nodes"))
 		for i := range nodes {
-			// Every node has some scalar, without which usage of scalars is not kept.
+			// Every node has some scalar, because without one usage of scalars is not kept.
 			nodes[i] = node{drawn.Draw(t, "allocatable"), drawn.Draw(t, "used")}
 			nodes[i].allocatable["pods"] = 9
 		}

@@ -4,8 +4,8 @@
 //	conformance [-check] [FOLDER]
 //	conformance -serve-newer ADDRESS [FOLDER]
 //
-// docs/clients.md says how the folder (default: testdata/conformance) is laid out. With -check nothing is written, and the exit status
-// is 1 if something would be. With -serve-newer it serves as a later version of the contract might.
+// docs/clients.md says how the folder (default: testdata/conformance) is laid out. With -check it writes nothing, and the exit status is 1
+// if a file would change. With -serve-newer it serves as a later version of the contract might.
 package main
 
 import (

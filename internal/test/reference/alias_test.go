@@ -46,8 +46,8 @@ func TestTheQueuesThatVolcanoConfuses(t *testing.T) {
 	}
 }
 
-// volcanoLists are lists of ancestors as Volcano makes them: by append, parents before their children, and each leaf may append itself to its
-// own list when it is asked something.
+// volcanoLists are lists of ancestors as Volcano builds them: by append, parents before their children, and each leaf may append itself to
+// its own list when it is asked something.
 type volcanoLists map[string][]string
 
 func (v volcanoLists) add(q *apportionv1.Queue) {
@@ -80,7 +80,7 @@ func TestConfusedQueuesAreThoseWhoseListsOverwriteEachOther(t *testing.T) {
 				}
 			}
 		}
-		// The condition is exact: where it holds, some order of the same calls confuses.
+		// The condition is exact: if it holds, some order of the same calls confuses the accounts.
 		if len(expected) > 0 && !wrong {
 			require.True(t, canConfuse(queues, parent), "nothing confuses %v", queues)
 		}

@@ -88,7 +88,7 @@ func (c *comparison) leaf(pointer string, want any, got []any) {
 
 func (c *comparison) looksAt(pointer string) bool { return strings.Contains(pointer, c.only) }
 
-// agree compares two leaves, or whatever else is not alike in form.
+// agree compares two leaves, or two values of different forms.
 func agree(want, got any) bool {
 	switch w := want.(type) {
 	case float64:

@@ -15,7 +15,7 @@ const refusedInput = "INVALID_ARGUMENT"
 // Result is the result of the comparison of a case.
 type Result struct {
 	Case *Case
-	// Answers were compared; Equal of them are equal along all ways.
+	// Answers were compared; Equal of them are equal in all ways of asking.
 	Answers, Equal int
 	// Unheld counts the answers that are not compared.
 	Unheld map[Rule]int

@@ -82,7 +82,7 @@ func (c *fairCluster) amounts(r *apportionv1.Resource) []float64 {
 	return row
 }
 
-// covers reports whether room is enough for a request, where that asks for anything.
+// covers reports whether room suffices for a request in every dimension that it requests.
 func covers(room, request []float64) bool {
 	for d, x := range request {
 		if x > 0 && x > room[d] {

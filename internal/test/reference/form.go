@@ -22,8 +22,8 @@ type form struct {
 // place says where in the recorded form an answer belongs.
 type place func(f *form, v any)
 
-// at is the place under keys, from the root down. An object is merged into the one that is there. A failure with no keys to put it under
-// takes the place of everything.
+// at is the place under keys, from the root down. An object is merged into the existing one. A failure without keys replaces the whole
+// form.
 func at(keys ...string) place {
 	return func(f *form, v any) {
 		if from, ok := v.(object); ok {

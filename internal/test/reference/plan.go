@@ -65,7 +65,7 @@ func (p *plan) ask(step *apportionv1.Step, where place, missing string, read fun
 	})
 }
 
-// prepare adds to what a form holds before any answer is read.
+// prepare adds to the contents of a form before any answer is read.
 func (p *plan) prepare(blank func(f *form)) { p.blank = append(p.blank, blank) }
 
 // invalidStep is the reason of a step that names something that is not there.
@@ -82,10 +82,10 @@ func failureText(failure *spb.Status, missing string) string {
 	return fmt.Sprintf("error: code %d: %s", failure.Code, failure.Message)
 }
 
-// unanswered is put where an answer of another kind came than was asked for.
+// unanswered takes the place of an answer of an unexpected kind.
 const unanswered = "(no answer of this kind)"
 
-// done reads the answer of a step that has nothing to tell.
+// done reads the answer of a step without a result.
 func done(_ *form, a *apportionv1.Answer) any {
 	if a.GetDone() == nil {
 		return unanswered

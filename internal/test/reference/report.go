@@ -13,7 +13,7 @@ import (
 // Tally is the sum of results.
 type Tally struct {
 	Cases, Answers, Equal, Unsupported int
-	// Failed counts cases that were not answered at all along some way.
+	// Failed counts cases for which some way of asking gave no answer.
 	Failed int
 	Unheld map[Rule]int
 }

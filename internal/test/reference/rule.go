@@ -30,7 +30,7 @@ const (
 	Aliased Rule = "aliased ancestors"
 )
 
-// Of a case whose session did not open, only why is recorded.
+// For a case whose session did not open, only the reason is recorded.
 const (
 	opening  = "openSession"
 	panicked = "panic: "

@@ -81,7 +81,7 @@ func TestWhoIsHeldToWhat(t *testing.T) {
 	tests := map[string]struct {
 		want any
 		rule Rule
-		// unheld are the judges that let go of it, by rule where it is the rule of their tree.
+		// unheld are the judges that do not compare it, by rule if a rule of their tree exempts it.
 		unheld string
 	}{
 		"/queueOrder/sorted/1":                    {want: "q", rule: Unstable, unheld: everywhere},

@@ -25,7 +25,7 @@ import (
 	"sync"
 )
 
-// Run says which cases to check, and how.
+// Run selects the cases to check, and the ways of asking.
 type Run struct {
 	// Paths are files or folders of cases.
 	Paths []string

@@ -95,7 +95,7 @@ func (j *judge) another(l leaf) any {
 	return []any{"something"}
 }
 
-// subjectOf is a case with what it is about.
+// subjectOf is a case with its subject.
 type subjectOf struct {
 	*Case
 	*subject
@@ -117,7 +117,7 @@ func eachCase(t *testing.T, visit func(c *subjectOf)) {
 	}
 }
 
-// TestAnyOtherAnswerWouldBeReported records something else in place of one answer of each kind.
+// TestAnyOtherAnswerWouldBeReported replaces one recorded answer of each kind by another value.
 func TestAnyOtherAnswerWouldBeReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads all recorded cases")
@@ -206,8 +206,8 @@ func isRecorded(field string) bool {
 	return !slices.Contains(notRecorded, field) && (!strings.HasPrefix(field, "Reason.") || field == "Reason.code")
 }
 
-// tries is how often a field is changed in one case before it counts as one that does not matter there, and in how many cases of each
-// profile that is tried.
+// tries is the number of changes to a field in one case after which the field counts as irrelevant there, and the number of cases of each
+// profile in which this is tried.
 const tries = 4
 
 // TestEveryFieldOfAnAnswerIsCompared changes a value of each field of our answers.
@@ -303,7 +303,7 @@ func change(m protoreflect.Message, field protoreflect.FieldDescriptor) (undo fu
 		if old.List().Len() == 0 {
 			return nil
 		}
-		// A list is a view of the field: what is to come back has to be copied.
+		// A list is a view of the field: a value that must be restored has to be copied.
 		whole, shorter := m.NewField(field), m.NewField(field)
 		for k := range old.List().Len() {
 			whole.List().Append(old.List().Get(k))

@@ -10,7 +10,7 @@ import (
 	"github.com/apportion/apportion/wire"
 )
 
-// Session answers steps, each on the state that those before it left. An error is a gRPC status.
+// Session answers steps, each on the state after the steps before it. An error is a gRPC status.
 type Session interface {
 	Do(ctx context.Context, steps ...*apportionv1.Step) ([]*apportionv1.Answer, error)
 	Basis() *apportionv1.Basis

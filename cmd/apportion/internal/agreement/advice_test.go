@@ -47,8 +47,8 @@ func told(advice *regexp.Regexp, text string) map[bound]float64 {
 	}
 }
 
-// advise requires that following the advice for a job makes the check pass that holds it back: others give back what it says, or the job
-// asks for no more than it says.
+// advise requires that following the advice for a job makes the check pass that holds it back: other jobs release the named amount, or the
+// job requests at most the named amount.
 func (j *job) advise() {
 	at, by := stands(j.explained)
 	index, ok := j.position()
@@ -73,7 +73,7 @@ func (j *job) advise() {
 	}
 }
 
-// lower makes amounts no larger than others.
+// lower reduces amounts to at most the given ones.
 func lower(r *apportionv1.Resource, most map[bound]float64) {
 	for i, dimension := range r.GetDimension() {
 		if x, known := most[bound{dimension: dimension}]; known {

@@ -29,7 +29,7 @@ var (
 	report   = flag.String("report", "", "`FILE` to write each contradiction to")
 )
 
-// policies are the policies of the catalogue: each preset, and each plugin that is in none beside the default ones.
+// policies are the policies of the catalogue: each preset, and each plugin that is in no preset together with the default plugins.
 func policies(t require.TestingT) map[string]*apportionv1.Policy {
 	all, taken := map[string]*apportionv1.Policy{}, map[string]bool{}
 	for _, name := range client.Presets() {

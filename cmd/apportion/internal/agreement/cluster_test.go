@@ -37,7 +37,7 @@ const now = 1_000_000
 
 // clusters draws small busy clusters: flat and nested queues, nodes of several shapes, gangs with roles of which some tasks are gated,
 // counted, restricted to nodes, placed by constraints that nothing judges, or more than the minimum, tasks and whole jobs that are being
-// released, and running tasks of which some are protected. Some clusters have no nodes, or none that states what it offers.
+// released, and running tasks of which some are protected. Some clusters have no nodes, or only nodes without allocatable amounts.
 var clusters = rapid.Custom(func(t *rapid.T) *apportionv1.Snapshot {
 	c := cluster{dice: dice{t}, Snapshot: &apportionv1.Snapshot{AsOf: now, Dimensions: []string{"cpu", "nvidia.com/gpu"}}}
 	c.NodeSets = []*apportionv1.NodeSet{{Name: "some", Rule: "node selector zone=a"}}
@@ -181,7 +181,7 @@ func (c *cluster) group(job *apportionv1.Job, g int, waits bool) *apportionv1.Ta
 	return group
 }
 
-// task draws a task: one that waits, or one that is on a node that has room, or else waits.
+// task draws a task: a waiting task, or a task on a node with room; without such a node it waits.
 func (c *cluster) task(uid string, cpu, gpu int, waits bool) *apportionv1.Task {
 	task := &apportionv1.Task{
 		Uid: uid, Name: uid, Priority: new(int32(c.between(0, 1))), CreateTime: int64(c.between(0, 3)), Detail: &apportionv1.TaskDetail{},

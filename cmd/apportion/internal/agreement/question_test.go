@@ -220,7 +220,7 @@ func (j *job) compareUnjudged() {
 
 const notJudged = "which are not judged here"
 
-// compareChoices requires that no other choice of as many tasks can be placed where it is proven that there is no plan.
+// compareChoices requires that no other choice of as many tasks can be placed if the answer is that there provably is no plan.
 func (j *job) compareChoices() {
 	index, ok := j.position()
 	if !ok || j.explained.GetNeededTasks() == 0 || len(j.snapshot.GetJobs()[index].GetGroups()) == 0 {
@@ -254,7 +254,7 @@ func (j *job) compareChoices() {
 	}
 }
 
-// wholeRoles reports whether tasks are as many of each role as it lacks.
+// wholeRoles reports whether the tasks contain as many of each role as it lacks.
 func (j *job) wholeRoles(snapshot *lookup.Snapshot, index uint32, tasks []uint32) bool {
 	have, minimum := map[string]int{}, 0
 	for _, task := range snapshot.TasksOf(index) {
@@ -274,7 +274,7 @@ func (j *job) wholeRoles(snapshot *lookup.Snapshot, index uint32, tasks []uint32
 		minimum += int(group.GetMinAvailable())
 		whole = whole && have[group.GetRole()] >= int(group.GetMinAvailable())
 	}
-	// Minima of roles that add up to more than that of the job are void.
+	// Minima of roles do not count if their sum exceeds the minimum of the job.
 	return whole || minimum > int(job.GetMinAvailable())
 }
 

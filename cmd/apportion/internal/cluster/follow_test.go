@@ -127,7 +127,7 @@ func follow(t *testing.T, s *apiServer) *followed {
 	return f
 }
 
-// snapshot returns what is followed, nil if there is nothing yet.
+// snapshot returns the followed snapshot, nil if there is none yet.
 func (f *followed) snapshot() (*apportionv1.Snapshot, *apportionv1.SnapshotView) {
 	got, err := f.GetSnapshot(f.t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
 	if err != nil {

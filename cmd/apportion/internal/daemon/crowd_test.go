@@ -80,7 +80,7 @@ identities: [{name: s, tokens: ['`+identity.HashOf(token).String()+`']}]
 	known := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
 	session := converse(known, t, p.dialFrom("127.0.0.1"), "")
 
-	// One address: at most its part, whatever it opens.
+	// One address: at most its part, no matter how many it opens.
 	crowd(t, 500, "127.0.0.9", addressOf(p.listeners[0]))
 	p.eventually(func() bool { return p.metric(`apportion_connections_closed_total{reason="unused"}`) == "400" })
 	require.Equal(t, "101", p.metric("apportion_connections"))
@@ -99,7 +99,7 @@ identities: [{name: s, tokens: ['`+identity.HashOf(token).String()+`']}]
 	code, _ := p.get("/readyz")
 	require.Equal(t, http.StatusOK, code, "a new connection has room")
 
-	// The session is in use, and was before all others.
+	// The session is in use, and was opened before all others.
 	require.NoError(t, session.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{Batch: &apportionv1.StepBatch{Id: 7}}}))
 	answered, err := session.Recv()
 	require.NoError(t, err)

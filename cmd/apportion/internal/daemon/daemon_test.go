@@ -206,7 +206,7 @@ func TestPoliciesAreTakenOverWhenTheirFilesChangeAllOrNothing(t *testing.T) {
 	require.NotEqual(t, "0", p.metric(`apportion_config_reloads_total{result="failure"}`))
 	require.Contains(t, p.log.String(), `a.yaml:1`)
 
-	// What is repaired is taken over with everything else.
+	// The repaired file is loaded together with the others.
 	p.write("a.yaml", proportion)
 	p.eventually(func() bool { return p.metric("apportion_config_last_reload_successful") == "1" })
 	require.Equal(t, first, digestOf("a"))
@@ -376,7 +376,7 @@ func TestTLSIsRotatedByItsFilesUnderLoadWithoutADroppedCall(t *testing.T) {
 	for i := range 3 {
 		end = end.Add(time.Hour)
 		leaf := server.Issue(t, certtest.Until(end))
-		// One after the other, as many tools write them.
+		// The files are written one after the other, as many tools do.
 		p.write("tls.crt", string(leaf.Certificate))
 		p.write("tls.key", string(leaf.Key))
 		p.write("ca.crt", string(certtest.New(t).PEM())+string(clients.PEM()))

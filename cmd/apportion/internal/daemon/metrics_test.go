@@ -62,7 +62,7 @@ func certify(t *testing.T, directory string) *x509.CertPool {
 	return pool
 }
 
-// everything is a configuration in which everything that has metrics is on.
+// everything is a configuration in which all parts with metrics are on.
 func everything(t *testing.T) (settings *config.Effective, sources config.Sources, roots *x509.CertPool) {
 	t.Helper()
 	directory := t.TempDir()
