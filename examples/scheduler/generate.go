@@ -16,8 +16,7 @@ const (
 // generateTrace draws a day of three groups that share a cluster. Equal seeds draw equal days.
 //
 //   - production retrains its models through the working hours: gangs that run whole or not at all;
-//
-// - research has elastic sweeps, half of them overnight, which run with any number of workers; a few are urgent;
+//   - research has elastic sweeps, half of them overnight, which run with any number of workers; a few are urgent;
 //   - students have small jobs, most of them in the afternoon before the exercise is due.
 func generateTrace(seed uint64) []Submission {
 	draw := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a day is to be repeatable, not secret

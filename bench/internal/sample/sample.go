@@ -38,9 +38,6 @@ func Median(x []float64) float64 {
 // Milliseconds of a duration.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Microseconds of a duration.
-func Microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
 // Table is a table in Markdown whose columns line up in plain text too.
 type Table struct {
 	head []string
