@@ -58,7 +58,7 @@ var attacks = []attack{
 	},
 	{
 		"objects", "hostile objects of tenants in the objects of a cluster", "the others are read, and what is left out is named",
-		tested("Hostile|Faulty|LeftOut|Displace", "./adapter/volcano", "./cmd/apportion/internal/cluster"),
+		tested("Hostile|Faulty|LeftOut|Displace|OfATenant|ManyRules", "./adapter/volcano", "./cmd/apportion/internal/cluster"),
 	},
 	{
 		"pins", "empty changes of kept versions, to hold them", "each is booked to those who hold it",
@@ -75,6 +75,10 @@ var attacks = []attack{
 	{
 		"slow", "messages that do not come, and handshakes that do not end", "they hold no place, and end in time",
 		tested("DoesNotCome|HoldNoPlace|HoldsNoPlace|HungUpOn", "./service", "./service/web", "./cmd/apportion/internal/daemon"),
+	},
+	{
+		"malformed", "bytes that are no request, or a faulty one, at each listener", "each answers or hangs up, and goes on",
+		tested("Malformed", "./cmd/apportion/internal/daemon"),
 	},
 	{
 		"rebinding", "web pages ask under names that resolve to the server", "421 from each listener",

@@ -15,9 +15,10 @@ import (
 	"github.com/apportion/apportion/config"
 )
 
-// TestPagesOfOtherSitesReachNoListener asks each HTTP listener of a server without identities under several names.
-func TestPagesOfOtherSitesReachNoListener(t *testing.T) {
-	directory := t.TempDir()
+// serveAll runs a server with all its listeners, as Unix sockets in the directory that is returned.
+func serveAll(t *testing.T) (directory string) {
+	t.Helper()
+	directory = t.TempDir()
 	file := filepath.Join(directory, "apportion.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`
 listen: ["unix:`+directory+`/grpc"]
@@ -37,6 +38,16 @@ drain: {delay: 0s}
 	ctx, end := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(ctx) }()
+	t.Cleanup(func() {
+		end()
+		require.NoError(t, <-served)
+	})
+	return directory
+}
+
+// TestPagesOfOtherSitesReachNoListener asks each HTTP listener of a server without identities under several names.
+func TestPagesOfOtherSitesReachNoListener(t *testing.T) {
+	directory := serveAll(t)
 	for listener, path := range map[string]string{"http": "/ui/", "admin": "/metrics", "extender": "/volcano/predicate"} {
 		client := &http.Client{Transport: &http.Transport{DialContext: dialer(directory + "/" + listener), DisableKeepAlives: true}}
 		for host, refused := range map[string]bool{
@@ -51,6 +62,4 @@ drain: {delay: 0s}
 			require.Equal(t, refused, response.StatusCode == http.StatusMisdirectedRequest, "%s, %s", listener, host)
 		}
 	}
-	end()
-	require.NoError(t, <-served)
 }
