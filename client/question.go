@@ -160,7 +160,7 @@ func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (
 	return newAdmissions(in, response, from), nil
 }
 
-// Allocatable decides whether the queues of tasks may use that much more.
+// Allocatable decides whether the queues of tasks may use as much more as these request.
 func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQuestion) (*Allowances, error) {
 	tasks := &apportionv1.Tasks{Uid: asked.Tasks}
 	request := &apportionv1.CheckAllocatableRequest{

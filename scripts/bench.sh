@@ -30,7 +30,7 @@ go test -p 1 -run '^$' -benchmem "$@" "${packages[@]}" | awk '
   }
   { print; fflush() }
   $1 == "pkg:" { package = $2 }
-  # The benchmarks of package bench alone have these names everywhere.
+  # Only the benchmarks of package bench have these names in all versions.
   $4 == "ns/op" && package ~ /\/bench$/ {
     name = $1
     sub(/-[0-9]+$/, "", name)

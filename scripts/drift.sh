@@ -1,6 +1,5 @@
-#!/usr/bin/env bash
-# Fails if gen/ and docs/api are not exactly what proto/ generates. It generates elsewhere and compares, so it neither touches the
-# tree nor takes a change that is right but not committed yet for a fault.
+# !/usr/bin/env bash Fails if gen/ and docs/api are not exactly what proto/ generates. It generates into another directory and compares, so
+# that it does not touch the tree, and accepts correct changes that are not committed yet.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -4,8 +4,8 @@ package service
 
 import "syscall"
 
-// Protect has messages above spareBytes put together in mapped memory that cannot be read or written once it is given back, until end is
-// called. No server may run while either is called.
+// Protect keeps messages above spareBytes in mapped memory that cannot be accessed after it was given back, until end is called. No server
+// may run while either is called.
 func Protect() (end func(), ok bool) {
 	before := pool.mapped.Load()
 	m := newMapped(spareBytes+1, nil)

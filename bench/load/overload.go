@@ -46,7 +46,7 @@ const (
 	warming        = 400 * time.Millisecond
 )
 
-// question is about a snapshot in the request itself, which costs most to take in.
+// question holds its snapshot, the form of request that costs the server most to read.
 func (p *pressure) question() *apportionv1.EvaluateSharesRequest {
 	snapshot := &apportionv1.Snapshot{
 		Dimensions: []string{"cpu", "memory"},

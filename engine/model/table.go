@@ -9,7 +9,7 @@ import (
 // entries that it replaces.
 type Table[ID ~int32, T any] struct {
 	list List[ID, *T]
-	// all holds the pointers of the table from cut, for reuse.
+	// all is the memory for the pointers of the table that cut makes. It is reused.
 	all []*T
 }
 

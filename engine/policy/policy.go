@@ -75,7 +75,7 @@ type QueuePlacer interface {
 // QueuePlace is a number of 128 bits.
 type QueuePlace struct{ High, Low uint64 }
 
-// VictimQueuePlacer is a VictimQueueOrderer that can tell the order of many queues by numbers.
+// VictimQueuePlacer is a VictimQueueOrderer that can express the order of many queues by numbers.
 type VictimQueuePlacer interface {
 	// PlaceVictimQueues sets places[i] to the place of queues[i]: CompareVictimQueues of two of these queues is the comparison of their
 	// places.

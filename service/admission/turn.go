@@ -18,9 +18,9 @@ const (
 	pause  = 20 * time.Microsecond
 	// mixedFor is how long after calls of two tenants followed each other both count as calling.
 	mixedFor = time.Second
-	// mostDebt is the most that a tenant may be ahead of others.
+	// mostDebt is the maximum processor time by which a tenant may be ahead of others.
 	mostDebt = 100 * time.Millisecond
-	// simulationWeight is the number of seconds that a second of simulation counts.
+	// simulationWeight is the factor by which the time of a simulation counts.
 	simulationWeight = 4
 )
 

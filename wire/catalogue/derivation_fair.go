@@ -97,7 +97,7 @@ func (s *division) remember(out *apportionv1.FairDerivation, q model.QueueID, d 
 	s.Count(1)
 }
 
-// wantedOf returns which of n queues are selected or above those that are.
+// wantedOf returns which of n queues are selected or are ancestors of selected ones.
 func wantedOf(p *fair.State, queues []model.QueueID, n int) []bool {
 	wanted := make([]bool, n)
 	for q := range wanted {

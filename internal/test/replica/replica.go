@@ -29,7 +29,7 @@ type Replica struct {
 	Address, Admin string
 	// Processors is the largest number of processors that the server uses; 0: it decides. New sets one.
 	Processors int
-	// Before are the arguments before those of the server, if the binary is a program that runs the server in its place.
+	// Before are arguments that precede the server's, for a binary that runs the server given by its own arguments.
 	Before []string
 
 	binary    string
