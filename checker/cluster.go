@@ -24,6 +24,8 @@ const largest = 1 << 60
 
 // task is one task, or several equal ones, as far as `fair` looks at it.
 type task struct {
+	// stated is the request in the snapshot, request it in whole amounts.
+	stated   *apportionv1.Resource
 	request  []int64
 	job      int
 	leaf     int

@@ -74,15 +74,16 @@ func (c *cluster) job(a *accounts, message *apportionv1.Job) {
 			t := &task{
 				message: m, job: len(c.jobs) - 1, leaf: leaf, node: m.Node, set: cmp.Or(m.GetDetail().GetNodeSet(), g.GetNodeSet()),
 				priority: 1, created: m.GetCreateTime(), number: len(c.tasks), name: taskName(message, m),
-				request: c.row(g.GetRequest(), math.Ceil, 0), status: m.GetStatus(),
+				stated: g.GetRequest(), status: m.GetStatus(),
 				preemptable: orEmpty(m.GetDetail()).Preemptable == nil || m.GetDetail().GetPreemptable(),
 			}
 			if m.Priority != nil {
 				t.priority = m.GetPriority()
 			}
 			if own := m.GetDetail().GetRequest(); own != nil {
-				t.request = c.row(own, math.Ceil, 0)
+				t.stated = own
 			}
+			t.request = c.row(t.stated, math.Ceil, 0)
 			c.tasks, j.tasks = append(c.tasks, t), append(j.tasks, t)
 			if c.fits(a, t) {
 				j.fitting++

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"slices"
 
@@ -50,12 +49,12 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 			p.slack[int(*t.node)]++
 		}
 	}
-	freed := make([]int64, len(c.dims))
+	freed := amounts{}
 	for i, v := range got.GetVictims() {
 		p.evict(fmt.Sprintf("%s.victims[%d]", path, i), v, freed)
 	}
 	expect(c, path+".freed is present", got.GetFreed() != nil, len(got.GetVictims()) > 0)
-	c.frees(path+".freed", got.GetFreed(), freed)
+	c.resource(path+".freed", orEmpty(got.GetFreed()), freed.resource())
 	for i, placement := range got.GetPlacements() {
 		p.put(fmt.Sprintf("%s.placements[%d]", path, i), placement)
 	}
@@ -187,7 +186,7 @@ type planned struct {
 }
 
 // evict takes a victim from its node.
-func (p *planned) evict(at string, v *apportionv1.PlannedEviction, freed []int64) {
+func (p *planned) evict(at string, v *apportionv1.PlannedEviction, freed amounts) {
 	t := p.running(at, v, p.unnamed)
 	if t == nil || p.seen[v.GetTask()] {
 		p.wrong("%s is task %d, which does not run, or which is named before", at, v.GetTask())
@@ -195,7 +194,7 @@ func (p *planned) evict(at string, v *apportionv1.PlannedEviction, freed []int64
 	}
 	p.permitted(at, t)
 	p.seen[v.GetTask()] = true
-	add(freed, t.request, 1)
+	freed.add(p.amounts(t.stated), 1)
 	if t.node != nil {
 		add(p.room[int(*t.node)], t.request, 1)
 		p.slack[int(*t.node)]++
@@ -262,17 +261,6 @@ func (c *check) running(at string, v *apportionv1.PlannedEviction, omit bool) *t
 	expect(c, at+".queue", int(v.GetQueue()), c.jobs[t.job].queue)
 	expect(c, at+".node", queueOf(v.Node), queueOf(t.node))
 	expect(c, at+".node_name", v.GetNodeName(), name)
-	c.frees(at+".freed", v.GetFreed(), t.request)
+	c.resource(at+".freed", orEmpty(v.GetFreed()), c.amounts(t.stated).resource())
 	return t
-}
-
-// frees checks what victims free. Requests are rounded up here, so that parts of a unit may be less.
-func (c *check) frees(path string, got *apportionv1.Resource, want []int64) {
-	out := amountsOf(c.resourceOf(want))
-	for d, x := range amountsOf(got) {
-		if x != math.Trunc(x) && x < out[d] {
-			out[d] = x
-		}
-	}
-	c.resource(path, got, out.resource())
 }
