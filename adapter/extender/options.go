@@ -66,7 +66,7 @@ const (
 	defaultKept        = 256 << 20
 	// answerBytes bounds the victims in an answer. Volcano reads 10 MiB; the difference is for the enclosing JSON.
 	answerBytes = 10<<20 - 1<<10
-	// bodiesAtOnce is the number of bodies of VictimBytes that may be in memory together, or more smaller ones.
+	// bodiesAtOnce bounds the memory of bodies: so many of VictimBytes each fit into it, or more smaller ones.
 	bodiesAtOnce = 4
 )
 

@@ -34,7 +34,7 @@ func (w *work) find(f protoreflect.FieldDescriptor) func(string) (uint32, error)
 	}[f.FullName()]
 }
 
-// fields are readers into the fields of a step. Names and uids have none: a scenario names things by the fields of their indices.
+// fields are readers into the fields of a step. Fields of names and uids have no reader: a scenario gives names in the fields of indices.
 func (w *work) fields(m protoreflect.Message) tree.Fields {
 	read := tree.Fields{}
 	fields := m.Descriptor().Fields()
