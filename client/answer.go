@@ -28,6 +28,8 @@ type QueueShare struct {
 	Weight        uint32
 	// Guarantee … RealCapability are as resolved or computed by the plugin.
 	Guarantee, Deserved, Allocated, Request, Inqueue, Elastic, Capability, RealCapability Resources
+	// WithMemory is the amount up to which the queue is given first what becomes free. Nil: past usage does not count.
+	WithMemory Resources
 	// Share is allocated / deserved in the dominant dimension.
 	Share float64
 	// Dominant is the name of that dimension, "" if there is none.
@@ -58,7 +60,8 @@ func (s *Shares) queue(plugin string, q *apportionv1.QueueShare) QueueShare {
 		Guarantee: read(q.GetGuarantee()), Deserved: read(q.GetDeserved()), Allocated: read(q.GetAllocated()),
 		Request: read(q.GetRequest()), Inqueue: read(q.GetInqueue()), Elastic: read(q.GetElastic()),
 		Capability: read(q.GetCapability()), RealCapability: read(q.GetRealCapability()),
-		Share: q.GetShare(), Rank: -1,
+		WithMemory: read(q.GetWithMemory()),
+		Share:      q.GetShare(), Rank: -1,
 	}
 	if q.Dominant != nil {
 		share.Dominant = text.Names{Dimensions: s.Basis.GetDimensions()}.Dimension(q.GetDominant())

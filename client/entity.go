@@ -27,6 +27,12 @@ type Queue struct {
 	NodeGroupAffinity *apportionv1.NodeGroupAffinity
 	// FairShareHierarchy places the queue in the tree of hierarchical DRF.
 	FairShareHierarchy *apportionv1.FairShareHierarchy
+	// Usage is the decayed usage of all tasks that ever ran in the queue or below it, for `fair` with memory. Nil: not known.
+	Usage Usage
+	// Budget bounds or slows what the queue may use. Nil: none.
+	Budget *Budget
+	// Owners are those of jobs of a queue without children.
+	Owners []OwnerUsage
 	// Created breaks ties, older first.
 	Created time.Time
 }
@@ -69,6 +75,8 @@ type Job struct {
 	MinResources Resources
 	// Condition is the last report of the job's controller or scheduler.
 	Condition string
+	// Owner is charged for the usage of the job within its queue; take it from the authenticated user.
+	Owner string
 	// Created breaks ties, older first.
 	Created time.Time
 	Groups  []Group

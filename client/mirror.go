@@ -60,7 +60,9 @@ type contents struct {
 	asOf    int64
 	cluster string
 	total   []byte
-	names   []string
+	// memory is the encoded memory, nil for none.
+	memory []byte
+	names  []string
 	// live counts the existing entities; bytes is the approximate size of their encoding.
 	live  holdings
 	bytes int

@@ -28,6 +28,7 @@ type twin struct {
 	jobs   map[string]client.Job
 	asOf   time.Time
 	total  client.Resources
+	memory *client.Memory
 }
 
 func newTwin() *twin {
@@ -63,6 +64,9 @@ func (w *twin) snapshot(t require.TestingT) *apportionv1.Snapshot {
 		s.AsOf(w.asOf)
 	}
 	s.Total(w.total)
+	if w.memory != nil {
+		s.Memory(*w.memory)
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		s.Node(w.nodes[name])
 	}
@@ -111,11 +115,15 @@ func drawResources(t *rapid.T, label string) client.Resources {
 	}
 }
 
+func drawUsage(t *rapid.T, label string) client.Usage {
+	return client.Usage{"nvidia.com/gpu": rapid.Int64Range(0, 9e4).Draw(t, label), "cpu": rapid.Int64Range(0, 9e8).Draw(t, label)}
+}
+
 // edit draws a change of the cluster and makes it in both.
 func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 	var err error
 	switch rapid.SampledFrom([]string{
-		"node", "node", "remove node", "queue", "remove queue", "set", "remove set", "job", "job", "job", "remove job", "task", "task", "task", "clock", "total", "again",
+		"node", "node", "remove node", "queue", "remove queue", "set", "remove set", "job", "job", "job", "remove job", "task", "task", "task", "clock", "total", "memory", "again",
 	}).Draw(t, "edit") {
 	case "node":
 		n := client.Node{Name: rapid.SampledFrom(nodeNames).Draw(t, "node"), Allocatable: drawResources(t, "allocatable")}
@@ -133,6 +141,11 @@ func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 		q := client.Queue{Name: rapid.SampledFrom(queueNames).Draw(t, "queue"), Weight: uint32(rapid.IntRange(0, 4).Draw(t, "weight"))}
 		if rapid.Bool().Draw(t, "capped") {
 			q.Capability = drawResources(t, "capability")
+		}
+		if rapid.Bool().Draw(t, "used") {
+			q.Usage = drawUsage(t, "usage")
+			q.Owners = []client.OwnerUsage{{Owner: "ann", Usage: drawUsage(t, "ann's")}}
+			q.Budget = &client.Budget{Kind: apportionv1.BudgetKind_BUDGET_KIND_HARD, Amount: drawUsage(t, "budget"), Spent: drawUsage(t, "spent")}
 		}
 		w.queues[q.Name] = q
 		err = m.SetQueue(q)
@@ -182,6 +195,14 @@ func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 			w.total = drawResources(t, "total")
 		}
 		err = m.SetTotal(w.total)
+	case "memory":
+		w.memory = nil
+		if rapid.Bool().Draw(t, "given") {
+			w.memory = &client.Memory{
+				Epoch: time.Hour, HalfLife: uint32(rapid.IntRange(1, 28).Draw(t, "half-life")), Number: 3, Offered: drawUsage(t, "offered"),
+			}
+		}
+		err = m.SetMemory(w.memory)
 	case "again":
 		err = m.Replace(w.snapshot(t))
 		w.settle()

@@ -1,8 +1,6 @@
 package client
 
 import (
-	"slices"
-
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -27,7 +25,10 @@ func (m *Mirror) Replace(snapshot *apportionv1.Snapshot) error {
 	r := replacement{Mirror: m, snapshot: snapshot, dimension: m.adopt(snapshot.GetDimensions())}
 	m.changed = m.changed || m.asOf != snapshot.GetAsOf() || m.cluster != snapshot.GetCluster()
 	m.asOf, m.cluster = snapshot.GetAsOf(), snapshot.GetCluster()
-	if err := m.setTotal(translated(&r, snapshot.GetTotal(), resourceOf)); err != nil {
+	if err := m.setTotal(translated(&r, snapshot.GetTotal(), resourceDimensions)); err != nil {
+		return err
+	}
+	if err := m.setMemory(translated(&r, snapshot.GetMemory(), memoryDimensions)); err != nil {
 		return err
 	}
 	if err := r.set(); err != nil {
@@ -62,12 +63,12 @@ func (m *Mirror) adopt(names []string) []uint32 {
 
 func (r *replacement) set() error {
 	for _, node := range r.snapshot.GetNodes() {
-		if err := r.setNode(translated(r, node, nodeResources)); err != nil {
+		if err := r.setNode(translated(r, node, nodeDimensions)); err != nil {
 			return err
 		}
 	}
 	for _, queue := range r.snapshot.GetQueues() {
-		if err := r.setQueue(translated(r, queue, queueResources)); err != nil {
+		if err := r.setQueue(translated(r, queue, queueDimensions)); err != nil {
 			return err
 		}
 	}
@@ -81,7 +82,7 @@ func (r *replacement) set() error {
 		}
 	}
 	for _, job := range r.snapshot.GetJobs() {
-		if err := r.setJob(translated(r, job, jobResources), r.node); err != nil {
+		if err := r.setJob(translated(r, job, jobDimensions), r.node); err != nil {
 			return err
 		}
 	}
@@ -130,39 +131,51 @@ func (r *replacement) remove() {
 	}
 }
 
-// translated returns the message with the mirror's dimensions: itself, or a copy. resources are its resources.
-func translated[M proto.Message](r *replacement, message M, resources func(M) []*apportionv1.Resource) M {
+// translated returns the message with the mirror's dimensions: itself, or a copy. lists are its lists of dimensions.
+func translated[M proto.Message](r *replacement, message M, lists func(M) [][]uint32) M {
 	if r.dimension == nil || !message.ProtoReflect().IsValid() {
 		return message
 	}
 	again := proto.CloneOf(message)
-	for _, resource := range resources(again) {
-		for i, dimension := range resource.GetDimension() {
-			resource.Dimension[i] = r.dimension[dimension]
+	for _, list := range lists(again) {
+		for i, dimension := range list {
+			list[i] = r.dimension[dimension]
 		}
 	}
 	return again
 }
 
-func resourceOf(resource *apportionv1.Resource) []*apportionv1.Resource {
-	return []*apportionv1.Resource{resource}
+func resourceDimensions(resource *apportionv1.Resource) [][]uint32 {
+	return [][]uint32{resource.GetDimension()}
 }
 
-func nodeResources(node *apportionv1.Node) []*apportionv1.Resource {
-	return []*apportionv1.Resource{node.GetAllocatable(), node.GetUsedByOthers()}
+func memoryDimensions(memory *apportionv1.Memory) [][]uint32 {
+	return [][]uint32{memory.GetOffered().GetDimension()}
 }
 
-func queueResources(queue *apportionv1.Queue) []*apportionv1.Resource {
-	return []*apportionv1.Resource{queue.GetCapability(), queue.GetGuarantee(), queue.GetDeserved()}
+func nodeDimensions(node *apportionv1.Node) [][]uint32 {
+	return [][]uint32{node.GetAllocatable().GetDimension(), node.GetUsedByOthers().GetDimension()}
 }
 
-func jobResources(job *apportionv1.Job) []*apportionv1.Resource {
-	resources := []*apportionv1.Resource{job.GetMinResources()}
+func queueDimensions(queue *apportionv1.Queue) [][]uint32 {
+	budget := queue.GetBudget()
+	lists := [][]uint32{
+		queue.GetCapability().GetDimension(), queue.GetGuarantee().GetDimension(), queue.GetDeserved().GetDimension(),
+		queue.GetUsage().GetDimension(), budget.GetAmount().GetDimension(), budget.GetSpent().GetDimension(),
+	}
+	for _, owner := range queue.GetOwners() {
+		lists = append(lists, owner.GetUsage().GetDimension())
+	}
+	return lists
+}
+
+func jobDimensions(job *apportionv1.Job) [][]uint32 {
+	lists := [][]uint32{job.GetMinResources().GetDimension()}
 	for _, group := range job.GetGroups() {
-		resources = append(resources, group.GetRequest())
+		lists = append(lists, group.GetRequest().GetDimension())
 		for _, task := range group.GetTasks() {
-			resources = append(resources, task.GetDetail().GetRequest())
+			lists = append(lists, task.GetDetail().GetRequest().GetDimension())
 		}
 	}
-	return slices.DeleteFunc(resources, func(r *apportionv1.Resource) bool { return r == nil })
+	return lists
 }

@@ -97,6 +97,7 @@ func (s *Snapshot) queue(q *Queue) {
 		Deserved:          s.resource(path+".deserved", q.Deserved),
 		NodeGroupAffinity: q.NodeGroupAffinity, FairShareHierarchy: q.FairShareHierarchy,
 		CreateTime: moment(q.Created),
+		Usage:      s.usage(q.Usage), Budget: s.budget(q.Budget), Owners: s.owners(q.Owners),
 	}
 	switch {
 	case q.Weightless && q.Weight != 0:
@@ -160,7 +161,7 @@ func (s *Snapshot) job(j *Job) {
 	message := &apportionv1.Job{
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: j.Queue, Priority: j.Priority, Phase: j.Phase,
 		MinAvailable: j.MinAvailable, MinResources: s.resource(path+".min_resources", j.MinResources), CreateTime: moment(j.Created),
-		Condition: j.Condition, Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
+		Condition: j.Condition, Owner: j.Owner, Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
 	}
 	for k := range j.Groups {
 		message.Groups = append(message.Groups, s.group(fmt.Sprintf("%s.groups[%d]", path, k), position, &j.Groups[k]))
@@ -273,15 +274,16 @@ func (s *Snapshot) resource(path string, r Resources) *apportionv1.Resource {
 		message.Dimension = append(message.Dimension, s.dimensions.of(name))
 		message.Amount = append(message.Amount, amount)
 	}
-	s.dimensions.written = append(s.dimensions.written, message)
+	s.dimensions.written = append(s.dimensions.written, message.Dimension)
 	return message
 }
 
 // dimensions numbers names in the order of their first use until finish.
 type dimensions struct {
-	names   []string
-	index   map[string]uint32
-	written []*apportionv1.Resource
+	names []string
+	index map[string]uint32
+	// written are the lists of numbers that were encoded.
+	written [][]uint32
 }
 
 func (d *dimensions) of(name string) uint32 {
@@ -302,9 +304,9 @@ func (d *dimensions) finish() []string {
 		final[d.index[name]] = uint32(position)
 		d.index[name] = uint32(position)
 	}
-	for _, resource := range d.written {
-		for i, index := range resource.Dimension {
-			resource.Dimension[i] = final[index]
+	for _, list := range d.written {
+		for i, index := range list {
+			list[i] = final[index]
 		}
 	}
 	d.names, d.written = ordered, nil

@@ -37,6 +37,8 @@ const (
 	fieldTasks          = protowire.Number(12)
 	fieldClearTotal     = protowire.Number(13)
 	fieldRemoveNodeSets = protowire.Number(14)
+	fieldClearMemory    = protowire.Number(15)
+	fieldMemory         = protowire.Number(21)
 
 	setNodes = protowire.Number(2)
 
@@ -116,6 +118,9 @@ func (s *State) encode() ([]byte, *layout) {
 	if s.total != nil {
 		out = appendField(out, fieldTotal, s.total)
 	}
+	if s.memory != nil {
+		out = appendField(out, fieldMemory, s.memory)
+	}
 	s.sets.all(func(_ int, set *setEntry) { out = set.append(out, &p) })
 	return out, l
 }
@@ -136,6 +141,7 @@ func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 		}
 	}
 	out = s.changeTotal(out, base)
+	out = s.changeMemory(out, base)
 	out = s.changeNodes(out, base, &l)
 	out = s.changeQueues(out, base, &l)
 	p := placer{&s.nodes, l.nodeAt}
@@ -150,6 +156,16 @@ func (s *State) changeTotal(out []byte, base *State) []byte {
 		return appendVarint(out, fieldClearTotal, 1)
 	case s.total != nil && (base.total == nil || !bytes.Equal(s.total, base.total)):
 		return appendField(out, fieldTotal, s.total)
+	}
+	return out
+}
+
+func (s *State) changeMemory(out []byte, base *State) []byte {
+	switch {
+	case s.memory == nil && base.memory != nil:
+		return appendVarint(out, fieldClearMemory, 1)
+	case s.memory != nil && (base.memory == nil || !bytes.Equal(s.memory, base.memory)):
+		return appendField(out, fieldMemory, s.memory)
 	}
 	return out
 }
