@@ -100,7 +100,7 @@ properties: ## Try the properties of `fair` on a million divisions and a hundred
 	$(GO) test -timeout 0 -run 'Plan' -v ./engine -args -plans 100000
 	$(GO) test -timeout 0 -run AnswersAboutOneJobAgree -v ./cmd/apportion/internal/agreement -args -clusters 10000 -remedied 4
 	$(GO) test -timeout 0 -run 'Remed' -v ./engine -args -remedies 700
-	$(GO) test -timeout 0 -run 'Propert|Matters|Never|LessForNobody|TakesNothing|ChangesNothing|Undone' -v ./engine/policy/fair \
+	$(GO) test -timeout 0 -run 'Propert|Matters|Never|WithoutAMemory|LessForNobody|TakesNothing|ChangesNothing|Undone' -v ./engine/policy/fair \
 		-args -divisions 1000000 -runs 100000 $(PROPERTYFLAGS)
 
 .PHONY: bench

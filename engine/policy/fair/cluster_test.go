@@ -28,6 +28,8 @@ type cluster struct {
 	nodes  []node
 	queues []queue
 	jobs   []job
+	// memory is nil for none.
+	memory *model.MemorySpec
 }
 
 type node struct {
@@ -45,10 +47,12 @@ type queue struct {
 	guarantee, capability, deserved []int64
 	// demand is that of one running task that is not referred to by itself.
 	demand []int64
+	memory *model.QueueMemorySpec
 }
 
 type job struct {
 	queue    string
+	owner    string
 	priority int32
 	created  int64
 	least    uint32
@@ -95,6 +99,7 @@ func (c *cluster) open(t require.TestingT) *State {
 	}
 	b.Dimensions(names)
 	b.Total(sparse(c.total))
+	b.Memory(c.memory)
 	for i, n := range c.nodes {
 		spec := model.NodeSpec{Name: fmt.Sprintf("n%d", i), Allocatable: sparse(n.offered), UsedByOthers: sparse(n.others)}
 		if n.closed {
@@ -108,7 +113,7 @@ func (c *cluster) open(t require.TestingT) *State {
 	for _, q := range c.queues {
 		b.Queue(model.QueueSpec{
 			Name: q.name, Parent: q.parent, Weight: q.weight, Priority: q.priority, CreateTime: q.created, State: q.state, Reclaimable: !q.fixed,
-			Guarantee: sparse(q.guarantee), Capability: sparse(q.capability), Deserved: sparse(q.deserved),
+			Guarantee: sparse(q.guarantee), Capability: sparse(q.capability), Deserved: sparse(q.deserved), Memory: q.memory,
 		})
 	}
 	for _, q := range c.queues {
@@ -129,7 +134,7 @@ func (c *cluster) open(t require.TestingT) *State {
 }
 
 func (j *job) add(b *model.Builder, uid string) {
-	b.Job(model.JobSpec{UID: uid, Queue: j.queue, Priority: j.priority, CreateTime: j.created, MinAvailable: j.least})
+	b.Job(model.JobSpec{UID: uid, Queue: j.queue, Priority: j.priority, CreateTime: j.created, MinAvailable: j.least, Owner: j.owner})
 	b.Group(model.GroupSpec{Request: sparse(j.request), NodeSet: j.set})
 	for _, k := range j.counts {
 		b.Count(k.status, model.GateNone, k.n)

@@ -86,12 +86,23 @@ func (s *State) PlainClaims() map[model.QueueID][]int64 {
 			claims[q] = amount
 			return true
 		}
+		saved := false
+		save := func(tasks []model.TaskID) bool {
+			if !saved && s.plainlySavable(room, p, claims[q], tasks) {
+				saved = true
+				amount := make([]int64, s.width)
+				s.sum(tasks, amount)
+				add(claims[q], amount)
+				return true
+			}
+			return false
+		}
 		for _, b := range s.Blocks(q) {
-			if len(b.Gang) > 0 && !claim(b.Gang) {
+			if len(b.Gang) > 0 && !claim(b.Gang) && !save(b.Gang) {
 				continue
 			}
 			for i := range b.Loose {
-				claim(b.Loose[i : i+1])
+				_ = claim(b.Loose[i:i+1]) || save(b.Loose[i:i+1])
 			}
 		}
 	}
@@ -102,4 +113,34 @@ func (s *State) PlainClaims() map[model.QueueID][]int64 {
 func (s *State) PlainOrder() []model.QueueID {
 	s.order.known = false
 	return s.Order()
+}
+
+// plainlySavable reports whether room may be saved for a block, as the rules say it one by one. claimed is what its leaf claims.
+func (s *State) plainlySavable(room *plainRoom, p place, claimed []int64, tasks []model.TaskID) bool {
+	if s.memory == nil || s.plugin.Memory.NoSaving {
+		return false
+	}
+	amount := make([]int64, s.width)
+	positive := s.sum(tasks, amount)
+	with := make([]int64, s.width)
+	add(with, amount)
+	add(with, claimed)
+	if positive == 0 || covers(room.cluster, amount, positive) || !s.entitled(p, with, positive) || s.within(p, 2, with, positive) {
+		return false
+	}
+	if a, _ := s.exceeded(p, with, positive); a != none {
+		return false
+	}
+	empty := &plainRoom{make([]int64, s.width), map[model.NodeID][]int64{}}
+	for d := range empty.cluster {
+		empty.cluster[d] = s.total(d)
+	}
+	for _, n := range s.v.NodeOrder {
+		empty.nodes[n] = make([]int64, s.width)
+		for d := range empty.nodes[n] {
+			empty.nodes[n][d] = atMost(s.v.Nodes[n].Allocatable.V[d]) - atLeast(s.v.Nodes[n].UsedByOthers.V[d])
+		}
+	}
+	_, fits := empty.take(s, tasks)
+	return fits
 }
