@@ -190,6 +190,10 @@ test-clients: ## Play the examples of other languages and the conformance vector
 test-checker: ## Run the checkers in Go, Python and the page on correct and on changed answers of plugin fair.
 	scripts/test-checker.sh
 
+.PHONY: proof
+proof: ## Check the proofs in proof/ with Coq, and compare the proved checker with those in Go and Python (MUTANTS=100000).
+	scripts/proof.sh
+
 ##@ Page
 
 .PHONY: ui

@@ -18,7 +18,7 @@ type number struct{ big.Int }
 
 // UnmarshalJSON reads a number.
 func (n *number) UnmarshalJSON(data []byte) error {
-	if _, ok := n.SetString(strings.Trim(string(data), `"`), 10); !ok {
+	if _, ok := n.SetString(strings.Trim(string(data), `"`), 10); !ok || n.Sign() < 0 {
 		return fmt.Errorf("%s is not a number", data)
 	}
 	return nil
@@ -46,10 +46,11 @@ func (d *division) at(queue json.Number) string {
 	return fmt.Sprintf("queue %s, dimension %d", queue, d.Dimension)
 }
 
-// check gathers faults; path is where it is.
+// check gathers faults; path is where it is, and onTop whether weights are added to where they begin: the setting base is not NONE.
 type check struct {
 	faults []string
 	path   string
+	onTop  bool
 }
 
 // Check returns a sentence for each number of the certificate that does not follow from the others. answer is the JSON of a SharesAnswer
@@ -68,7 +69,7 @@ func Check(answer []byte) ([]string, error) {
 	}
 	for _, p := range shares.Plugins {
 		if p.Fair != nil {
-			c := &check{}
+			c := &check{onTop: onTop(p.Fair.Divisions) || onTop(p.Fair.Sated)}
 			given := c.all("divisions", p.Fair.Divisions, nil)
 			sated := c.all("sated", p.Fair.Sated, given)
 			for _, at := range slices.Sorted(maps.Keys(given)) {
@@ -81,6 +82,12 @@ func Check(answer []byte) ([]string, error) {
 		}
 	}
 	return nil, errors.New("no plugin has a certificate of fair: set explain in the request")
+}
+
+func onTop(list []division) bool {
+	return slices.ContainsFunc(list, func(d division) bool {
+		return slices.ContainsFunc(d.Children, func(p portion) bool { return p.Base.Sign() != 0 })
+	})
 }
 
 // all checks a list of divisions, parents first, and returns what each queue is given of each dimension. A root that has no portion of its
@@ -150,13 +157,13 @@ func (c *check) divide(d *division) {
 
 // child checks a child's bounds in this case, and which of them determines its share.
 func (c *check) child(of string, i int, p *portion) {
-	start, ceiling, base := &p.Begin.Int, &p.Useful.Int, new(big.Int)
+	start, ceiling, base, least := &p.Begin.Int, &p.Useful.Int, new(big.Int), new(big.Int)
 	switch {
 	case of == "FAIR_CASE_GUARANTEE":
-		start, ceiling = base, &p.Guaranteed.Int
+		start, ceiling, least = base, &p.Guaranteed.Int, &p.Guaranteed.Int
 	case of == "FAIR_CASE_DESERVED":
-		start, ceiling = &p.Guaranteed.Int, &p.Begin.Int
-	case p.Base.Sign() != 0: // The setting base is not NONE.
+		start, ceiling, least = &p.Guaranteed.Int, &p.Begin.Int, &p.Begin.Int
+	case c.onTop:
 		base = start
 	}
 	bound := "LEVEL"
@@ -169,6 +176,8 @@ func (c *check) child(of string, i int, p *portion) {
 	c.expect(at+"start", &p.Start, start)
 	c.expect(at+"ceiling", &p.Ceiling, ceiling)
 	c.expect(at+"base", &p.Base, base)
+	c.expect(at+"useful", &p.Useful, maxOf(&p.Guaranteed.Int, &p.Useful.Int))
+	c.expect(at+"weight", &p.Weight, maxOf(least, &p.Weight.Int))
 	c.expect(at+"begin", &p.Begin, maxOf(&p.Guaranteed.Int, minOf(&p.Begin.Int, &p.Useful.Int)))
 	c.expect(at+"bound", p.Bound, "FAIR_BOUND_"+bound)
 }
