@@ -32,14 +32,15 @@ class Stated(Cluster):
             key = d.get("queue"), dim
             # Children are known by their rank: a certificate may name one twice.
             self.kids = {d.get("queue"): list(range(len(ps)))}
-            self.weight = lambda k: number(ps[k], "weight")
             bounds = {}
             for k, p in enumerate(ps):
                 lo, m, hi, w = (number(p, f) for f in ("guaranteed", "begin", "useful", "weight"))
                 least = {"FAIR_CASE_GUARANTEE": lo, "FAIR_CASE_DESERVED": m}.get(d.get("case"), 0)
                 expect(f"{at}.children[{k}]: what is guaranteed, begins and is useful, and the weight", [lo <= m <= hi, least <= w], [True] * 2)
                 bounds[k] = lo, m, hi, w, w
-            self.divide(at, dict(d, children=[dict(p, queue=k) for k, p in enumerate(ps)]), dim, bounds, number(given.get(key) or other.get(key) or {}, "share"))
+            own = number(given.get(key) or other.get(key) or {}, "share")
+            ranked = dict(d, children=[dict(p, queue=k) for k, p in enumerate(ps)])
+            self.divide(at, ranked, dim, bounds, own, lambda k: number(ps[k], "weight"))
         return given
 
     def check(self):

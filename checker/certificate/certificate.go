@@ -69,7 +69,7 @@ func Check(answer []byte) ([]string, error) {
 	}
 	for _, p := range shares.Plugins {
 		if p.Fair != nil {
-			c := &check{onTop: onTop(p.Fair.Divisions) || onTop(p.Fair.Sated)}
+			c := &check{onTop: onTop(slices.Concat(p.Fair.Divisions, p.Fair.Sated, p.Fair.WithMemory))}
 			given := c.all("divisions", p.Fair.Divisions, nil)
 			sated := c.all("sated", p.Fair.Sated, given)
 			for _, at := range slices.Sorted(maps.Keys(given)) {
