@@ -190,8 +190,8 @@ type Connection struct {
 	// Beyond it: further calls wait in the client.
 	Streams int `yaml:"streams" default:"1000" min:"1" max:"1000000"`
 	// Calls of one connection per second, averaged over five seconds, that are wasted: the client resets them before their deadline, or
-	// they name no method or show no identity. Beyond it: calls of the connection get RESOURCE_EXHAUSTED with a time to retry; the
-	// connection of a client that continues is closed.
+	// they name no method or show no identity.
+	// Beyond it: calls of the connection get RESOURCE_EXHAUSTED with a time to retry; the connection of a client that continues is closed.
 	Resets int `yaml:"resets" default:"200" min:"1" max:"1000000"`
 	// Streams of health (Watch) and reflection at a time, on all connections together. The last half is left to callers with less than a
 	// half.
