@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/service/identity"
@@ -41,6 +42,7 @@ func (e *Effective) check() tree.Faults {
 	c.policies()
 	c.extender()
 	c.observers()
+	c.ledger()
 	c.memory()
 	return c.faults
 }
@@ -333,6 +335,32 @@ func (c *checker) policy(path, name string) {
 }
 
 // memory checks that the most that one call may use fits into what there is for all calls.
+// longestHalfLife is the longest half-life of usage, in epochs, and window the number of half-lives for which usage counts.
+const longestHalfLife, window = 512, 8
+
+func (c *checker) ledger() {
+	l := &c.Ledger
+	if l.File != "" && !c.Follow.Enabled {
+		c.fail("ledger.file", "requires follow.enabled: the ledger is about the cluster that the server follows")
+	}
+	if l.Budgets != "" && l.File == "" {
+		c.fail("ledger.budgets", "requires ledger.file")
+	}
+	if l.Epoch < time.Second {
+		return
+	}
+	if l.Epoch%time.Second != 0 {
+		c.fail("ledger.epoch", "whole seconds are expected")
+		return
+	}
+	switch n := l.HalfLife / l.Epoch; {
+	case l.HalfLife%l.Epoch != 0 || n < 1 || n > longestHalfLife:
+		c.fail("ledger.half_life", "from 1 to 512 times ledger.epoch is expected, which is "+l.Epoch.String())
+	case l.Retain < window*l.HalfLife:
+		c.fail("ledger.retain", "at least "+(window*l.HalfLife).String()+" is expected, 8 times ledger.half_life")
+	}
+}
+
 func (c *checker) memory() {
 	if len(c.faults) > 0 {
 		return

@@ -28,6 +28,7 @@ type Config struct {
 	TLS        TLS                `yaml:"tls"`
 	HTTP       setting.HTTP       `yaml:"http"`
 	Follow     Follow             `yaml:"follow"`
+	Ledger     Ledger             `yaml:"ledger"`
 	Extender   setting.Extender   `yaml:"extender"`
 	Limit      setting.Limit      `yaml:"limit"`
 	Overload   setting.Overload   `yaml:"overload"`
@@ -58,6 +59,23 @@ type Follow struct {
 	Schedulers []string `yaml:"schedulers" default:"volcano"`
 	// Shortest time between two versions of the snapshot. Changes that arrive meanwhile make one version together.
 	Interval time.Duration `yaml:"interval" default:"500ms" min:"10ms" max:"1h"`
+}
+
+// Ledger remembers what the queues of the followed cluster used, for the policy `fair`: snapshots then state usage, and budgets.
+type Ledger struct {
+	// File that holds the ledger; it is made if there is none. One process at a time uses it. Empty: there is no ledger, and snapshots
+	// state no usage.
+	File string `yaml:"file" path:"yes"`
+	// Length of an epoch, whole seconds. Usage is stated anew when an epoch begins. A file keeps the length it began with.
+	Epoch time.Duration `yaml:"epoch" default:"6h" min:"1s" max:"8760h"`
+	// Time after which usage counts half, from 1 to 512 epochs.
+	HalfLife time.Duration `yaml:"half_life" default:"168h" min:"1s" max:"876000h"`
+	// How long the usage of each epoch is kept for reports and budgets, at least 8 half-lives.
+	Retain time.Duration `yaml:"retain" default:"9600h" min:"1s" max:"876000h"`
+	// Longest time until something new is in the file. A kill of the process or of the machine loses at most the use that ended within it.
+	Interval time.Duration `yaml:"interval" default:"10s" min:"10ms" max:"1h"`
+	// File of the budgets of queues; docs/ledger.md describes it. Empty: there are none.
+	Budgets string `yaml:"budgets" path:"yes"`
 }
 
 // Admin is the listener for operators, separate from the one for clients.

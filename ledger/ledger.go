@@ -356,9 +356,11 @@ func lineText(path []string, owner string) string {
 	return string(w.data)
 }
 
-// quantum returns the quantum of a dimension by its name.
-func (l *Ledger) quantum(name string) uint64 {
-	if q := l.options.Quanta[name]; q > 0 {
+func (l *Ledger) quantum(name string) uint64 { return l.options.Quantum(name) }
+
+// Quantum returns the quantum of a dimension by its name.
+func (o *Options) Quantum(name string) uint64 {
+	if q := o.Quanta[name]; q > 0 {
 		return q
 	}
 	switch name {

@@ -31,13 +31,17 @@ may complete. SIGHUP reads policies, identities and certificates again, as does 
 		Example: `  apportion serve
   apportion serve --policies cluster=volcano-scheduler.conf --admin-listen localhost:7172
   apportion serve --config apportion.yaml --log-format json
-  apportion serve --follow --http-listen localhost:8080 --http-ui`,
+  apportion serve --follow --http-listen localhost:8080 --http-ui
+  apportion serve --follow --ledger usage.ledger`,
 		Args: cobra.NoArgs,
 	}
 	flags := settingFlags(command)
 	command.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "follow" {
+		switch name {
+		case "follow":
 			name = "follow-enabled"
+		case "ledger":
+			name = "ledger-file"
 		}
 		return pflag.NormalizedName(name)
 	})

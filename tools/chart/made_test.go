@@ -141,6 +141,36 @@ func TestOneValueFollowsTheCluster(t *testing.T) {
 	require.NotEmpty(t, of[*networkingv1.NetworkPolicy](t, all, "NetworkPolicy/fair-apportion").Spec.Egress)
 }
 
+func TestALedgerIsOnAVolumeThatOutlivesPodAndRelease(t *testing.T) {
+	all := made(t, "testdata/ledger-follow.yaml")
+	claim := of[*corev1.PersistentVolumeClaim](t, all, "PersistentVolumeClaim/fair-apportion-ledger")
+	require.Equal(t, "keep", claim.Annotations["helm.sh/resource-policy"])
+	require.Equal(t, "5Gi", claim.Spec.Resources.Requests.Storage().String())
+	deployment := of[*appsv1.Deployment](t, all, "Deployment/fair-apportion")
+	require.Equal(t, appsv1.RecreateDeploymentStrategyType, deployment.Spec.Strategy.Type)
+	pod := deployment.Spec.Template.Spec
+	require.False(t, mount(pod, "/var/lib/apportion").ReadOnly)
+	require.True(t, mount(pod, "/etc/apportion/budgets").ReadOnly)
+	require.Equal(t, map[string]any{"file": "/var/lib/apportion/usage.ledger", "budgets": "/etc/apportion/budgets/budgets.yaml"},
+		serverConfiguration(t, all, "fair-apportion")["ledger"])
+	require.Contains(t, of[*corev1.ConfigMap](t, all, "ConfigMap/fair-apportion-budgets").Data["budgets.yaml"], "queue: vision")
+
+	with := values(t, "testdata/ledger-follow.yaml")
+	with["replicas"] = 2
+	_, err := render(t, with)
+	require.ErrorContains(t, err, "ledger.enabled: one replica alone can use the file of the ledger")
+	with = values(t, "testdata/ledger-follow.yaml")
+	with["follow"] = map[string]any{"enabled": false}
+	_, err = render(t, with)
+	require.ErrorContains(t, err, "ledger.enabled: the ledger is about the cluster that the server follows")
+	with = values(t, "testdata/ledger-follow.yaml")
+	with["ledger"].(map[string]any)["existingClaim"] = "mine"
+	texts, err := render(t, with)
+	require.NoError(t, err)
+	require.NotContains(t, texts["apportion/templates/ledger.yaml"], "PersistentVolumeClaim")
+	require.Contains(t, texts["apportion/templates/deployment.yaml"], "claimName: mine")
+}
+
 func TestTheAuditRunsWithTheRightsOfItsAccountAndIsNoPodOfTheServer(t *testing.T) {
 	all := made(t, "testdata/follow.yaml")
 	template := of[*batchv1.CronJob](t, all, "CronJob/fair-apportion-audit").Spec.JobTemplate.Spec.Template

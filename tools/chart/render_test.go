@@ -69,6 +69,7 @@ var kinds = map[string]func() any{
 	"v1/Service":                    func() any { return &corev1.Service{} },
 	"v1/ServiceAccount":             func() any { return &corev1.ServiceAccount{} },
 	"v1/Pod":                        func() any { return &corev1.Pod{} },
+	"v1/PersistentVolumeClaim":      func() any { return &corev1.PersistentVolumeClaim{} },
 	"apps/v1/Deployment":            func() any { return &appsv1.Deployment{} },
 	"batch/v1/CronJob":              func() any { return &batchv1.CronJob{} },
 	"policy/v1/PodDisruptionBudget": func() any { return &policyv1.PodDisruptionBudget{} },

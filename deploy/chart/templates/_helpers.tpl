@@ -77,6 +77,19 @@ http:
 follow:
   enabled: true
 {{- end }}
+{{- if .Values.ledger.enabled }}
+{{- if not .Values.follow.enabled }}
+{{- fail "ledger.enabled: the ledger is about the cluster that the server follows (follow.enabled: true)" }}
+{{- end }}
+{{- if or .Values.autoscaling.enabled (ne (int .Values.replicas) 1) }}
+{{- fail "ledger.enabled: one replica alone can use the file of the ledger (replicas: 1, no autoscaling)" }}
+{{- end }}
+ledger:
+  file: /var/lib/apportion/usage.ledger
+  {{- if .Values.ledger.budgets }}
+  budgets: /etc/apportion/budgets/budgets.yaml
+  {{- end }}
+{{- end }}
 {{- with .Values.extender }}
 {{- if .schedulers }}
 {{- if or $.Values.autoscaling.enabled (ne (int $.Values.replicas) 1) }}

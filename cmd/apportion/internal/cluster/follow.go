@@ -36,6 +36,8 @@ type FollowOptions struct {
 	Interval time.Duration
 	// Limits are those of the server. What exceeds them is left out.
 	Limits wire.Limits
+	// Memory of what queues used. nil: snapshots state none.
+	Memory *Memory
 	Logger *slog.Logger
 }
 
@@ -104,6 +106,9 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 	f.pace.run(ctx, refresh, f.put, func(waited time.Duration) { f.metrics.lag.Observe(waited.Seconds()) })
 	following.Wait()
+	if f.options.Memory != nil {
+		f.store(context.WithoutCancel(ctx), time.Now())
+	}
 }
 
 // Ready reports whether a snapshot exists, or the API server has answered for every kind and no snapshot is possible.
@@ -160,7 +165,8 @@ func oneIf(is bool) float64 {
 
 // make builds the snapshot of the objects, and gives it to the server.
 func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) error {
-	options := []volcano.Option{volcano.WithAsOf(time.Now())}
+	now := time.Now()
+	options := []volcano.Option{volcano.WithAsOf(now)}
 	if len(f.options.Schedulers) > 0 {
 		options = append(options, volcano.WithSchedulers(f.options.Schedulers...))
 	}
@@ -168,6 +174,7 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	if err != nil {
 		return err
 	}
+	f.remember(ctx, cluster.Snapshot, f.seen(now), now)
 	f.leftOut(cluster, view)
 	if err := f.kept.Put(ctx, data, view); err != nil {
 		return err
@@ -257,6 +264,18 @@ func (f *Follower) tell(resource, fault string, away bool) {
 	default:
 		f.options.Logger.Info("following", "resource", resource)
 	}
+}
+
+// seen returns the time until which the state of the cluster is known. While a kind is not watched, it is the last response about it.
+func (f *Follower) seen(now time.Time) time.Time {
+	until := now
+	for _, state := range f.states {
+		_, read := state.answered()
+		if at, standing, _ := state.current(now); !standing && read && at.Before(until) {
+			until = at
+		}
+	}
+	return until
 }
 
 // view completes the view of the newest version.

@@ -71,7 +71,11 @@ func newMetrics(f *Follower) *metrics {
 // Collectors are the metrics of the follower.
 func (f *Follower) Collectors() []prometheus.Collector {
 	m := f.metrics
-	return []prometheus.Collector{
+	collectors := []prometheus.Collector{
 		m.events, m.lists, m.errors, m.changes, m.refused, m.lag, m.making, m.age, m.complete, m.memory, m.objects, m.read, m.leftOut,
 	}
+	if f.options.Memory != nil {
+		collectors = append(collectors, f.options.Memory.collectors()...)
+	}
+	return collectors
 }

@@ -61,6 +61,8 @@ type Daemon struct {
 	extender    *extending
 	// follower is nil if no cluster is followed.
 	follower *cluster.Follower
+	// memory is nil if there is no ledger.
+	memory *cluster.Memory
 	// page is nil if the page is not served.
 	page     http.Handler
 	policies atomic.Pointer[map[string]*apportionv1.Policy]
@@ -121,7 +123,7 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 
 // abandon stops the parts of a server that will not serve.
 func (d *Daemon) abandon(ctx context.Context) error {
-	return errors.Join(d.observing.close(ctx), d.telemetry.Stop(ctx))
+	return errors.Join(d.observing.close(ctx), d.telemetry.Stop(ctx), d.forget())
 }
 
 // Check reads and checks everything that settings name, and returns warnings.
@@ -212,7 +214,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	following.Wait()
 	endAdmin()
 	d.log.InfoContext(last, "stopped")
-	return errors.Join(err, d.observing.close(flush), d.telemetry.Stop(flush))
+	return errors.Join(err, d.observing.close(flush), d.telemetry.Stop(flush), d.forget())
 }
 
 // follow reads files again when they change, and on SIGHUP.
@@ -246,9 +248,13 @@ func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	if !c.Enabled {
 		return nil, nil //nolint:nilnil // No follower is no fault.
 	}
+	var err error
+	if d.memory, err = openMemory(&d.settings.Ledger); err != nil {
+		return nil, err
+	}
 	f, err := cluster.NewFollower(d.server, cluster.FollowOptions{
 		Name: c.Name, Label: c.Cluster, Kubeconfig: c.Kubeconfig, Context: c.Context, Schedulers: c.Schedulers, Interval: c.Interval,
-		Limits: wire.LimitsOf(&d.settings.Limit), Logger: d.log,
+		Limits: wire.LimitsOf(&d.settings.Limit), Memory: d.memory, Logger: d.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("follow: %w", err)

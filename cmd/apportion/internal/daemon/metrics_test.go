@@ -80,6 +80,7 @@ metrics: {queues: 10}
 decision_log: {sink: file, file: decisions.jsonl, store: store}
 shadow: {policy: candidate, of: cluster, one_in: 1}
 follow: {enabled: true, kubeconfig: kubeconfig}
+ledger: {file: usage.ledger}
 drain: {delay: 0s}
 `
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "kubeconfig"), []byte(`
@@ -185,7 +186,7 @@ func exported(t *testing.T) string {
 	require.Eventually(t, func() bool {
 		text = fetch(t, strings.TrimPrefix(settings.Admin.Listen, "unix:"))
 		return strings.Contains(text, `apportion_shadow_decisions_total{`) && strings.Contains(text, `apportion_follow_events_total{`) &&
-			strings.Contains(text, `apportion_follow_complete 1`)
+			strings.Contains(text, `apportion_follow_complete 1`) && !strings.Contains(text, `apportion_ledger_age_seconds -1`)
 	}, 10*time.Second, 10*time.Millisecond)
 	return text
 }

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/ledger"
+	"github.com/apportion/apportion/ledger/file"
+)
+
+// Memory is where a follower keeps what queues used, and what it states of it in snapshots.
+type Memory struct {
+	File    *file.File
+	Budgets []ledger.Budget
+	// Interval is the longest time until what is new is stored.
+	Interval time.Duration
+	failed   prometheus.Counter
+
+	mutex sync.Mutex
+	// stored is when the ledger was stored last, and fault why it could not be since; empty: it could.
+	stored time.Time
+	fault  string
+	epoch  int64
+}
+
+// NewMemory returns the memory of a follower.
+func NewMemory(kept *file.File, budgets []ledger.Budget, interval time.Duration) *Memory {
+	return &Memory{
+		File: kept, Budgets: budgets, Interval: interval,
+		failed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "apportion_ledger_errors_total",
+			Help: "Attempts to store the ledger that failed. What they would have stored is kept in memory.",
+		}),
+	}
+}
+
+// remember takes in the tasks of a version, and states in it what queues used. seen is when the cluster was in this state: while it
+// cannot be read, that stays.
+func (f *Follower) remember(ctx context.Context, s *apportionv1.Snapshot, seen, now time.Time) {
+	m := f.options.Memory
+	if m == nil {
+		return
+	}
+	begun := false
+	m.File.Change(func(l *ledger.Ledger) {
+		l.Follow(s, seen.Unix())
+		l.Fill(s, now.Unix(), m.Budgets)
+		begun = s.GetMemory().GetEpoch() != m.epoch
+		m.epoch = s.GetMemory().GetEpoch()
+	})
+	m.mutex.Lock()
+	due := begun || now.Sub(m.stored) >= m.Interval
+	m.mutex.Unlock()
+	if due {
+		f.store(ctx, now)
+	}
+}
+
+// store stores what is new in the ledger. If that fails, the next call stores it.
+func (f *Follower) store(ctx context.Context, now time.Time) {
+	m := f.options.Memory
+	err := m.File.Update(func(*ledger.Ledger) error { return nil })
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	before := m.fault
+	if err == nil {
+		m.stored, m.fault = now, ""
+		if before != "" {
+			f.options.Logger.InfoContext(ctx, "the ledger is stored again")
+		}
+		return
+	}
+	m.failed.Inc()
+	if m.fault = err.Error(); m.fault != before {
+		f.options.Logger.ErrorContext(ctx, "the ledger could not be stored; it goes on in memory and is stored as soon as that works",
+			"error", m.fault)
+	}
+}
+
+// collectors are the metrics of the ledger.
+func (m *Memory) collectors() []prometheus.Collector {
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	counter := func(name, help string, value func(ledger.Counts) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() (n float64) {
+			m.File.View(func(l *ledger.Ledger) { n = float64(value(l.Counts())) })
+			return n
+		})
+	}
+	return []prometheus.Collector{
+		m.failed,
+		gauge("apportion_ledger_age_seconds", "Time since the ledger was stored; -1 if it was not yet.", func() float64 {
+			m.mutex.Lock()
+			defer m.mutex.Unlock()
+			if m.stored.IsZero() {
+				return -1
+			}
+			return time.Since(m.stored).Seconds()
+		}),
+		gauge("apportion_ledger_bytes", "Size of the ledger's file.", func() float64 { return float64(m.File.Size()) }),
+		gauge("apportion_ledger_records", "Tasks whose use may still change.", func() (n float64) {
+			m.File.View(func(l *ledger.Ledger) { n = float64(l.Records()) })
+			return n
+		}),
+		gauge("apportion_ledger_unseen", "Tasks of the newest snapshot that use something and leave no evidence.", func() (n float64) {
+			m.File.View(func(l *ledger.Ledger) { n = float64(l.Counts().Unseen) })
+			return n
+		}),
+		counter("apportion_ledger_evidence_total", "Sights of tasks.", func(c ledger.Counts) uint64 { return c.Evidence }),
+		counter("apportion_ledger_refused_total", "Sights that lie more than an hour in the future, or are invalid.",
+			func(c ledger.Counts) uint64 { return c.Refused }),
+		counter("apportion_ledger_late_total", "Sights of tasks in epochs that were closed already.",
+			func(c ledger.Counts) uint64 { return c.Late }),
+		counter("apportion_ledger_gaps_total", "Epochs in which no task was seen.", func(c ledger.Counts) uint64 { return c.Gaps }),
+	}
+}
