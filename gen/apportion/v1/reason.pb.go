@@ -240,9 +240,9 @@ const (
 	ReasonCode_REASON_CODE_BEING_RELEASED ReasonCode = 81
 	// None of limit nodes states what it offers, so that nothing is judged that depends on it.
 	ReasonCode_REASON_CODE_NOTHING_OFFERED ReasonCode = 82
-	// PERMIT: the queue stays within its entitlement.
+	// PERMIT: the queue stays within its entitlement. If the snapshot has a memory: within its line with memory.
 	ReasonCode_REASON_CODE_ENTITLED ReasonCode = 100
-	// PERMIT: have + need > limit, the queue's entitlement, but no entitled task can use the excess now.
+	// PERMIT: have + need > limit, the queue's entitlement (with a memory: its line with memory), but no entitled task can use the excess now.
 	ReasonCode_REASON_CODE_BORROWED ReasonCode = 101
 	// have + need > limit, the capability of the queue or of an ancestor. In `enqueue`, have includes what admitted jobs still lack.
 	ReasonCode_REASON_CODE_ABOVE_LIMIT ReasonCode = 102
@@ -252,7 +252,7 @@ const (
 	ReasonCode_REASON_CODE_NEVER_FITS ReasonCode = 104
 	// need, the job's minimum, > limit, the total.
 	ReasonCode_REASON_CODE_ABOVE_TOTAL ReasonCode = 105
-	// have + need > limit, the queue's entitlement.
+	// have + need > limit, the queue's entitlement; with a memory, the smaller of that and the line with memory.
 	ReasonCode_REASON_CODE_NOT_ENTITLED ReasonCode = 106
 	// No plan makes room for the claimant; this is not due to the candidate alone.
 	ReasonCode_REASON_CODE_NO_PLAN ReasonCode = 107
@@ -261,7 +261,8 @@ const (
 	ReasonCode_REASON_CODE_NOT_CALM ReasonCode = 108
 	// The plan does not need the candidate.
 	ReasonCode_REASON_CODE_NOT_NEEDED ReasonCode = 109
-	// have <= limit: the queue (or the given ancestor) does not exceed the line under which a plan was searched.
+	// have <= limit: the queue (or the given ancestor) does not exceed the line under which a plan was searched. With a memory, unless the line
+	// is the guarantee: have - need <= limit, the greater of that line and the line with memory.
 	ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT ReasonCode = 110
 )
 
