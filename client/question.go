@@ -80,6 +80,8 @@ type NodesQuestion struct {
 type ExplainQuestion struct {
 	// Jobs by uid, or namespace/name. Nil: all waiting jobs, grouped by cause.
 	Jobs []string
+	// Filter selects among all waiting jobs. Nil: all. Not together with Jobs.
+	Filter *apportionv1.PendingFilter
 }
 
 // RemediesQuestion asks for the smallest changes that would make a job run.
@@ -235,7 +237,7 @@ func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) 
 
 // Explain explains why jobs wait.
 func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (*Explanations, error) {
-	step := &apportionv1.ExplainStep{}
+	step := &apportionv1.ExplainStep{Filter: asked.Filter}
 	if asked.Jobs != nil {
 		step.Jobs = &apportionv1.Jobs{Uid: asked.Jobs}
 	}

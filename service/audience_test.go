@@ -108,6 +108,7 @@ func questions(s *apportionv1.Snapshot) []*apportionv1.Step {
 	inspect := func(q *apportionv1.InspectStep) { add(&apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: q}}) }
 	explain(nil)
 	explain(&apportionv1.ExplainStep{GroupsOnly: true})
+	explain(&apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{Checks: []apportionv1.CheckKind{apportionv1.CheckKind_CHECK_KIND_SHARE}}})
 	shares(nil)
 	shares(&apportionv1.SharesStep{Explain: &apportionv1.Explain{}})
 	shares(&apportionv1.SharesStep{Tree: true, Jobs: &apportionv1.Jobs{}})
@@ -124,6 +125,7 @@ func questions(s *apportionv1.Snapshot) []*apportionv1.Step {
 		}
 	}
 	for i := range s.GetQueues() {
+		explain(&apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Index: []uint32{uint32(i)}}}})
 		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Index: []uint32{uint32(i)}}})
 		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Name: []string{s.GetQueues()[i].GetName()}}})
 	}
@@ -298,6 +300,12 @@ func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
 			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: []string{"?"}}}}},
 			"steps[0].explain.jobs.uid[0]: the caller may see only its own queues",
 		},
+		"a filter by a queue that does not exist": {
+			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{
+				Queues: &apportionv1.Queues{Name: []string{"?"}},
+			}}}},
+			"steps[0].explain.filter.queues.name[0]: the caller may see only its own queues",
+		},
 		"a plan": {
 			&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{}}},
 			"the caller may see only its own queues",
@@ -386,7 +394,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		InspectedTask.name InspectedTask.role InspectedTask.uid JobShare.uid
 		LeftOut.detail LeftOut.job LeftOut.kind LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
 		NodeGroupTerms.preferred NodeGroupTerms.required NodeUnschedulable.detail
-		PendingGroup.text PluginShares.plugin
+		PendingGroup.text PendingKind.text PluginShares.plugin
 		Queue.name Queue.parent QueueShare.name QueueStanding.name Reason.detail Reason.plugin Reason.role Reason.text
 		SnapshotView.digest SnapshotView.name ViewedKind.fault ViewedKind.resource ViewedKind.resource_version`), list)
 }

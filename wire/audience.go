@@ -154,6 +154,22 @@ func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) 
 	return nil
 }
 
+// permitQueues refuses queues that the reader may not see, and those that do not exist in the same words.
+func (s *Session) permitQueues(queues *apportionv1.Queues, path string) *Fault {
+	v := s.engine.View()
+	for i, index := range queues.GetIndex() {
+		if int64(index) >= int64(len(v.Queues)) || !s.audience.Shows(model.QueueID(index)) {
+			return denied(indexed(path+".index", i))
+		}
+	}
+	for i, name := range queues.GetName() {
+		if id, ok := v.Queue(name); !ok || !s.audience.Shows(id) {
+			return denied(indexed(path+".name", i))
+		}
+	}
+	return nil
+}
+
 func denied(field string) *Fault {
 	return &Fault{
 		Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Field: field,

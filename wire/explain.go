@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/apportion/apportion/contract/text"
@@ -26,10 +27,14 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 	of:     (*apportionv1.Step).GetExplain,
 	answer: (*Session).explainJobs,
 	memory: (*asking).explanations,
-	permit: func(s *Session, q *apportionv1.ExplainStep) *Fault { return s.permitJobs(q.GetJobs(), "jobs", true) },
+	permit: func(s *Session, q *apportionv1.ExplainStep) *Fault {
+		return cmp.Or(s.permitJobs(q.GetJobs(), "jobs", true), s.permitQueues(q.GetFilter().GetQueues(), "filter.queues"))
+	},
 	visible: map[string]string{
-		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs",
+		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs kinds queues waiting_count",
 		"PendingGroup":       "verdict check reason jobs:aJob text",
+		"PendingKind":        "verdict check code groups job_count task_count queues text",
+		"PendingQueue":       "queue:aQueue job_count blocked_count task_count kind",
 		"LeftOutExplanation": "left_out text",
 		"LeftOut":            "cause namespace name queue job scheduler kind detail",
 		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
@@ -39,22 +44,10 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 }
 
 func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, error) {
-	var faults model.Error
-	var out []*model.LeftOut
 	v, named := s.engine.View(), q.GetJobs() != nil
 	answer := &apportionv1.ExplainAnswer{NodeCount: uint32(len(v.NodeOrder))}
-	var jobs []model.JobID
-	if named {
-		jobs, out = s.selectExplained(q.GetJobs(), &faults)
-	} else {
-		waiting := s.engine.Waiting()
-		jobs, out = s.audience.jobs(v, waiting), s.audience.leftOut(v)
-		answer.OtherJobs = uint32(len(waiting) - len(jobs))
-	}
-	if named && q.GetGroupsOnly() {
-		faults.Add("groups_only", "groups and named jobs exclude each other")
-	}
-	if err := faults.OrNil(); err != nil {
+	jobs, out, filter, err := s.askedAbout(q, answer)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.out.room(len(jobs), "jobs"); err != nil && !q.GetGroupsOnly() {
@@ -68,6 +61,9 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 	names := s.names()
 	var groups pendingGroups
 	each := func(e *engine.Explanation) error {
+		if !named && !filter.wants(e) {
+			return nil
+		}
 		explained := s.explanation(names, e)
 		answer.Jobs = append(answer.Jobs, explained)
 		if !named {
@@ -75,9 +71,11 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 		}
 		return s.out.check("jobs")
 	}
-	var err error
 	if q.GetGroupsOnly() {
 		err = s.engine.Causes(jobs, func(e *engine.Explanation) error {
+			if !filter.wants(e) {
+				return nil
+			}
 			groups.add(s.causeOf(e))
 			return s.out.check("groups")
 		})
@@ -97,11 +95,35 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 	if named {
 		answer.Text = text.Named(answer)
 	} else {
-		answer.Groups = groups.sorted(names)
-		answer.Text = text.Pending(answer)
+		s.count(answer, &groups, names)
 	}
 	s.out.left -= len(answer.Text) + len(groups.list)*(messageBytes+reasonBytes+maxText) + len(jobs)*numberBytes
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Explain{Explain: answer}}, s.out.check("jobs")
+}
+
+// askedAbout returns the jobs that a question is about, what is left out of them, and the filter of those that wait. It counts what waits in
+// the answer.
+func (s *Session) askedAbout(q *apportionv1.ExplainStep, answer *apportionv1.ExplainAnswer) (
+	jobs []model.JobID, out []*model.LeftOut, filter *pendingFilter, err error,
+) {
+	var faults model.Error
+	v, named := s.engine.View(), q.GetJobs() != nil
+	filter = s.pendingFilter(q.GetFilter(), &faults)
+	if named {
+		jobs, out = s.selectExplained(q.GetJobs(), &faults)
+	} else {
+		waiting := s.engine.Waiting()
+		jobs, out = s.audience.jobs(v, waiting), filter.leftOut(s.audience.leftOut(v))
+		answer.OtherJobs, answer.WaitingCount = uint32(len(waiting)-len(jobs)), uint32(len(jobs))
+		jobs = filter.jobs(v, jobs)
+	}
+	if named && q.GetGroupsOnly() {
+		faults.Add("groups_only", "groups and named jobs exclude each other")
+	}
+	if named && filter != nil {
+		faults.Add("filter", "a filter and named jobs exclude each other")
+	}
+	return jobs, out, filter, faults.OrNil()
 }
 
 // names gives names to what answers refer to by number.
@@ -158,7 +180,8 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 // causeOf encodes what of an explanation its group depends on.
 func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
 	out := &apportionv1.Explanation{
-		Job: uint32(e.Job), Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: wireConstraints(e.Unjudged),
+		Job: uint32(e.Job), Queue: uint32(s.engine.View().Jobs.At(e.Job).Queue), WaitingTasks: uint32(e.Waiting),
+		Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: wireConstraints(e.Unjudged),
 	}
 	if e.Blocking < 0 {
 		for i := range e.Findings {
@@ -269,93 +292,6 @@ func (s *Session) conditions(j model.JobID) []string {
 		}
 	}
 	return list
-}
-
-// pendingGroups collects jobs by cause.
-type pendingGroups struct {
-	list []*pendingGroup
-	at   map[cause]*pendingGroup
-}
-
-type pendingGroup struct {
-	apportionv1.PendingGroup
-
-	unjudged []apportionv1.PlacementConstraint
-}
-
-// cause is the common cause of the jobs of a group.
-type cause struct {
-	verdict     apportionv1.PendingVerdict
-	check       apportionv1.CheckKind
-	code        apportionv1.ReasonCode
-	plugin      string
-	detail      string
-	queue       int64
-	dimension   int64
-	constraints model.Constraints
-}
-
-func (g *pendingGroups) add(e *apportionv1.Explanation) {
-	key := cause{verdict: e.GetVerdict(), queue: -1, dimension: -1}
-	var reason *apportionv1.Reason
-	if e.Blocking != nil {
-		finding := e.GetFindings()[e.GetBlocking()]
-		key.check = finding.GetCheck()
-		if reasons := finding.GetReasons(); len(reasons) > 0 && key.check != apportionv1.CheckKind_CHECK_KIND_ORDER {
-			first := reasons[0]
-			reason = &apportionv1.Reason{
-				Plugin: first.GetPlugin(), Code: first.GetCode(), Queue: first.Queue, Dimension: first.Dimension,
-				Detail: first.GetDetail(), HierarchyFault: first.GetHierarchyFault(),
-			}
-			key.code, key.plugin, key.detail = first.GetCode(), first.GetPlugin(), first.GetDetail()
-			if first.Queue != nil {
-				key.queue = int64(first.GetQueue())
-			}
-			if first.Dimension != nil {
-				key.dimension = int64(first.GetDimension())
-			}
-		}
-	} else {
-		for _, c := range e.GetUnjudged() {
-			key.constraints |= 1 << c
-		}
-		if f := blindFinding(e.GetFindings()); f != nil {
-			key.check, key.code, reason = f.GetCheck(), f.GetReasons()[0].GetCode(), f.GetReasons()[0]
-		}
-	}
-	group := g.at[key]
-	if group == nil {
-		group = &pendingGroup{unjudged: e.GetUnjudged()}
-		group.Verdict, group.Check, group.Reason = key.verdict, key.check, reason
-		if g.at == nil {
-			g.at = make(map[cause]*pendingGroup)
-		}
-		g.at[key] = group
-		g.list = append(g.list, group)
-	}
-	group.Jobs = append(group.Jobs, e.GetJob())
-}
-
-// blindFinding returns the finding that nothing is judged, because no node states what it offers; nil if there is none.
-func blindFinding(findings []*apportionv1.Finding) *apportionv1.Finding {
-	i := slices.IndexFunc(findings, func(f *apportionv1.Finding) bool {
-		return len(f.GetReasons()) > 0 && f.GetReasons()[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED
-	})
-	if i < 0 {
-		return nil
-	}
-	return findings[i]
-}
-
-// sorted returns the groups, the largest first; among equals the one whose first job comes first.
-func (g *pendingGroups) sorted(names text.Names) []*apportionv1.PendingGroup {
-	slices.SortStableFunc(g.list, func(l, r *pendingGroup) int { return len(r.Jobs) - len(l.Jobs) })
-	groups := make([]*apportionv1.PendingGroup, len(g.list))
-	for i, group := range g.list {
-		group.Text = text.Group(names, &group.PendingGroup, group.unjudged)
-		groups[i] = &group.PendingGroup
-	}
-	return groups
 }
 
 // explanations returns the memory for explaining why jobs wait.

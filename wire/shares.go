@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -326,24 +327,13 @@ func (s *Session) spendOnShares(q *apportionv1.SharesStep) error {
 }
 
 func (s *Session) permitShares(q *apportionv1.SharesStep) *Fault {
-	v := s.engine.View()
 	switch {
 	case q.GetTree():
 		return denied("tree")
 	case q.GetExplain() != nil:
 		return denied("explain")
 	}
-	for i, index := range q.GetQueues().GetIndex() {
-		if int64(index) >= int64(len(v.Queues)) || !s.audience.Shows(model.QueueID(index)) {
-			return denied(indexed("queues.index", i))
-		}
-	}
-	for i, name := range q.GetQueues().GetName() {
-		if id, ok := v.Queue(name); !ok || !s.audience.Shows(id) {
-			return denied(indexed("queues.name", i))
-		}
-	}
-	return s.permitJobs(q.GetJobs(), "jobs", false)
+	return cmp.Or(s.permitQueues(q.GetQueues(), "queues"), s.permitJobs(q.GetJobs(), "jobs", false))
 }
 
 func (a *asking) shares(q *apportionv1.SharesStep) (answer, work int64) {

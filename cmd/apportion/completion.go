@@ -77,6 +77,9 @@ const mostCompletions = 500
 func (a *asking) names(of func(*lookup.Snapshot) []string, typed string) []string {
 	flags := a.input
 	flags.files = nil
+	if flags.snapshot == stdin {
+		return nil
+	}
 	// Cobra parses the flags twice before it asks for completions, so that each file is there twice.
 	for _, file := range a.input.files {
 		if file == stdin {

@@ -74,18 +74,22 @@ func (c *console) play(document string) string {
 	return out.String()
 }
 
-// run runs a command line: apportion with its arguments, perhaps behind a pipe, or `echo $?`. Other programs are not run.
+// run runs a command line: apportion with its arguments, perhaps behind a pipe from itself or echo, or `echo $?`. Other programs are not run.
 func (c *console) run(line string) (output string, ran bool) {
 	if line == "echo $?" {
 		return strconv.Itoa(c.code) + "\n", true
 	}
 	input := ""
 	if said, command, piped := strings.Cut(line, " | "); piped {
-		words := split(said)
-		if words[0] != "echo" {
+		switch words := split(said); words[0] {
+		case "echo":
+			input = strings.Join(words[1:], " ") + "\n"
+		case "apportion":
+			input, _ = c.run(said)
+		default:
 			return "", false
 		}
-		input, line = strings.Join(words[1:], " ")+"\n", command
+		line = command
 	}
 	words := split(line)
 	if words[0] != "apportion" {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,9 +21,9 @@ import (
 // explaining are the flags of `apportion explain`.
 type explaining struct {
 	asking
-	list                listFlags
-	ends                endFlags
-	all, remedies, bare bool
+	list           pendingFlags
+	ends           endFlags
+	remedies, bare bool
 }
 
 // newExplain is `apportion explain`.
@@ -42,11 +41,7 @@ changes that would let the job run, as --remedies does in full; with -o json or 
 
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.
 
-With --all, explain why each waiting job waits, grouped by cause, largest group first. Jobs and pods
-that the scheduler does not consider are listed at the end. The exit code is 0 even if jobs wait, and 2
-if none waits that is considered, but the input holds others. --sort accepts keys: cause (the default)
-forms the groups, and further keys sort the jobs in each; if the first key is not cause, the output is
-one table. priority and tasks sort in descending order.
+With --all, explain every waiting job: explain --all is pending --all.
 
 With --remedies, find the smallest change of each kind that would let the job run: a smaller minimum or
 request, another queue, a higher capability, guarantee, weight or deserved amount of its queue or of one
@@ -66,18 +61,16 @@ from activeDeadlineSeconds of all pods of a job, and from --runtime of its queue
   apportion explain ml/train --remedies -f cluster.yaml
   apportion explain --all -n ml --sort queue,priority -f cluster.yaml`,
 		Args: func(_ *cobra.Command, names []string) error {
-			if e.all != (len(names) == 0) || len(names) > 1 {
+			if e.list.whole != (len(names) == 0) || len(names) > 1 {
 				return errors.New("name one job, or give --all")
 			}
 			return nil
 		},
 	}, e.explain, formatWide, formatName)
 	e.ends.register(command.Flags())
-	e.list.register(command, "cause", "name", byQueue, "priority", "tasks")
-	e.complete(command, "namespace", namespaceNames)
+	e.list.register(command, &e.asking)
 	e.completeArgs(command, 1, waitingJobNames)
 	flags := command.Flags()
-	flags.BoolVar(&e.all, "all", false, "explain every waiting job")
 	flags.BoolVar(&e.remedies, "remedies", false, "find the smallest changes that would let the job run")
 	flags.BoolVar(&e.bare, "no-remedies", false, "do not look for changes that would let the job run")
 	command.MarkFlagsMutuallyExclusive("all", "remedies")
@@ -89,8 +82,8 @@ func (e *explaining) explain(ctx context.Context, q *question, names []string) e
 	if err := e.ends.set(q.input, e.input.live.On); err != nil {
 		return err
 	}
-	if e.all {
-		return e.pending(ctx, q)
+	if e.list.whole {
+		return q.pending(ctx, &e.list)
 	}
 	name := names[0]
 	if e.list.namespace != "" && !strings.Contains(name, "/") {
@@ -193,75 +186,6 @@ func (q *question) remedies(ctx context.Context, job *apportionv1.Job) (*client.
 	end := showWaiting(q.err, "trying changes")
 	defer end()
 	return q.decider.Remedies(ctx, q.Input, client.RemediesQuestion{Job: idOf(job)})
-}
-
-// pending explains every job that waits.
-func (e *explaining) pending(ctx context.Context, q *question) error {
-	explanations, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{})
-	if err != nil {
-		return err
-	}
-	answer := explanations.Answer
-	if err := cmp.Or(e.list.checkNamespace(q.snapshot), e.sortPending(q, answer)); err != nil {
-		return err
-	}
-	wanted := func(explained *apportionv1.Explanation) bool {
-		jobs := q.snapshot.GetJobs()
-		return int(explained.GetJob()) < len(jobs) && e.list.wants(jobs[explained.GetJob()])
-	}
-	if e.format == formatName {
-		var names []string
-		for _, explained := range answer.GetJobs() {
-			if wanted(explained) {
-				names = append(names, explained.GetName())
-			}
-		}
-		return q.list(names)
-	}
-	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: answer}
-	unread := ""
-	if len(answer.GetJobs()) == 0 {
-		unread = q.unread()
-	}
-	err = q.answer(explanations.Basis, response, func(p *render.Printer) {
-		p.Pending(answer, len(e.list.sort) == 0 || e.list.sort[0] == "cause", e.list.namespace, wanted)
-		if unread != "" {
-			p.Text(render.Bad, unread)
-		}
-	})
-	// If no considered job waits, jobs that are not considered may.
-	nothing := len(answer.GetJobs()) == 0 && (len(answer.GetLeftOut()) > 0 || unread != "")
-	return cmp.Or(err, verdict(!nothing))
-}
-
-// sortPending sorts the jobs of an answer, and those of each group, as the flags say.
-func (e *explaining) sortPending(q *question, answer *apportionv1.ExplainAnswer) error {
-	priority := func(e *apportionv1.Explanation) int32 {
-		if jobs := q.snapshot.GetJobs(); int(e.GetJob()) < len(jobs) {
-			return jobs[e.GetJob()].GetPriority()
-		}
-		return 0
-	}
-	compare, err := order(&e.list, map[string]func(l, r *apportionv1.Explanation) int{
-		"name": func(l, r *apportionv1.Explanation) int { return cmp.Compare(l.GetName(), r.GetName()) },
-		byQueue: func(l, r *apportionv1.Explanation) int {
-			return cmp.Compare(q.snapshot.GetQueues()[l.GetQueue()].GetName(), q.snapshot.GetQueues()[r.GetQueue()].GetName())
-		},
-		"priority": func(l, r *apportionv1.Explanation) int { return cmp.Compare(priority(r), priority(l)) },
-		"tasks":    func(l, r *apportionv1.Explanation) int { return cmp.Compare(r.GetWaitingTasks(), l.GetWaitingTasks()) },
-	})
-	if err != nil || slices.Equal(e.list.sort, []string{"cause"}) {
-		return err
-	}
-	slices.SortStableFunc(answer.GetJobs(), compare)
-	rank := make(map[uint32]int, len(answer.GetJobs()))
-	for i, e := range answer.GetJobs() {
-		rank[e.GetJob()] = i
-	}
-	for _, group := range answer.GetGroups() {
-		slices.SortFunc(group.GetJobs(), func(l, r uint32) int { return cmp.Compare(rank[l], rank[r]) })
-	}
-	return nil
 }
 
 // list writes names, one a line.

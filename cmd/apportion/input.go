@@ -83,7 +83,7 @@ func (f *inputFlags) registerCluster(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringArrayVarP(&f.files, "file", "f", nil,
 		"`FILE` or directory of manifests as printed by kubectl, YAML or JSON; - is standard input (repeatable)")
-	flags.StringVar(&f.snapshot, "snapshot", "", "snapshot `FILE` written by convert, instead of manifests")
+	flags.StringVar(&f.snapshot, "snapshot", "", "snapshot `FILE` written by convert or generate, instead of manifests; - is standard input")
 	flags.StringVar(&f.asOf, "as-of", "",
 		"`TIME` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy uses it, else none")
 	flags.StringSliceVar(&f.schedulers, "scheduler", nil,
@@ -199,7 +199,11 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 	}
 	if f.snapshot != "" {
 		snapshot := &apportionv1.Snapshot{}
-		if err := readMessage(f.snapshot, "snapshot", snapshot); err != nil {
+		source, err := f.snapshotSource(s.in)
+		if err != nil {
+			return nil, err
+		}
+		if err := parseMessage(source, "snapshot", snapshot); err != nil {
 			return nil, err
 		}
 		if given {
@@ -216,6 +220,15 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, nil
+}
+
+// snapshotSource returns the file of a snapshot, or standard input.
+func (f *inputFlags) snapshotSource(in io.Reader) (volcano.Source, error) {
+	if f.snapshot != stdin {
+		return readSource(f.snapshot)
+	}
+	data, err := io.ReadAll(in)
+	return volcano.Source{Name: "stdin", Data: data}, err
 }
 
 // manifests returns the cluster of manifests, and warnings about kinds of objects that they lack.
@@ -275,14 +288,18 @@ func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
 
 // readMessage reads a message from a file; what describes it in errors.
 func readMessage(file, what string, message proto.Message) error {
-	data, err := os.ReadFile(file)
+	source, err := readSource(file)
 	if err != nil {
 		return err
 	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return fmt.Errorf("%s is empty: a %s is expected, as `apportion convert` writes it", file, what)
+	return parseMessage(source, what, message)
+}
+
+func parseMessage(source volcano.Source, what string, message proto.Message) error {
+	if len(bytes.TrimSpace(source.Data)) == 0 {
+		return fmt.Errorf("%s is empty: a %s is expected, as `apportion convert` writes it", source.Name, what)
 	}
-	return document.Unmarshal(file, data, message)
+	return document.Unmarshal(source.Name, source.Data, message)
 }
 
 // perhapsSnapshot adds a hint to the faults of a source that looks like a snapshot of the contract.

@@ -44,7 +44,18 @@ func counted(say func(name, sentence string)) {
 				Check: apportionv1.CheckKind_CHECK_KIND_NODES, Reason: reason,
 			}
 			group.Text = text.Group(names, group, nil)
-			pending := &apportionv1.ExplainAnswer{NodeCount: y, SchedulableNodeCount: z, Groups: []*apportionv1.PendingGroup{group}}
+			other := &apportionv1.PendingGroup{
+				Jobs: make([]uint32, b), Verdict: group.GetVerdict(), Check: group.GetCheck(),
+				Reason: &apportionv1.Reason{Code: reason.GetCode(), Queue: new(uint32(0)), Dimension: new(uint32(1))},
+			}
+			kind := &apportionv1.PendingKind{
+				Verdict: group.GetVerdict(), Check: group.GetCheck(), Code: reason.GetCode(), JobCount: x + y,
+				Queues: make([]*apportionv1.PendingQueue, c),
+			}
+			kind.Text = text.Kind(names, kind, []*apportionv1.PendingGroup{group, other})
+			pending := &apportionv1.ExplainAnswer{
+				NodeCount: y, SchedulableNodeCount: z, Kinds: []*apportionv1.PendingKind{kind}, WaitingCount: x + y + z,
+			}
 			for cause := range apportionv1.LeftOutCause_name {
 				for range b {
 					pending.LeftOut = append(pending.LeftOut,

@@ -111,11 +111,16 @@ func Reason(names Names, reason *apportionv1.Reason) string {
 type facts struct {
 	names  Names
 	reason *apportionv1.Reason
+	// Of several causes of a kind: what is said in place of the queue and the resource of one.
+	queues, dimensions string
 }
 
 // queue names the queue meant, `the queue` if none is.
 func (f facts) queue() string {
-	if f.reason.Queue == nil {
+	switch {
+	case f.queues != "":
+		return f.queues
+	case f.reason.Queue == nil:
 		return "the queue"
 	}
 	return "queue " + f.names.Queue(f.reason.GetQueue())

@@ -289,7 +289,15 @@ type ExplainAnswer struct {
 	// Jobs and pods that the scheduler does not consider: the requested ones, or all.
 	LeftOut []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// Number of jobs that wait in queues that the caller may not see. Only if `Basis.restricted` is set.
-	OtherJobs     uint32 `protobuf:"varint,7,opt,name=other_jobs,json=otherJobs,proto3" json:"other_jobs,omitempty"`
+	OtherJobs uint32 `protobuf:"varint,7,opt,name=other_jobs,json=otherJobs,proto3" json:"other_jobs,omitempty"`
+	// The groups by kind of cause, whatever queue and resource they are about: blocked jobs first, then those whose verdict is not known, then
+	// those that wait for their turn; of each verdict the kind of most jobs first. Only if the request names no job.
+	Kinds []*PendingKind `protobuf:"bytes,8,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	// The queues of the waiting jobs, those with most blocked jobs first, then those with most waiting jobs and tasks. Only if the request
+	// names no job.
+	Queues []*PendingQueue `protobuf:"bytes,9,rep,name=queues,proto3" json:"queues,omitempty"`
+	// Number of jobs that wait and that the caller may see, also those that do not match the filter. Only if the request names no job.
+	WaitingCount  uint32 `protobuf:"varint,10,opt,name=waiting_count,json=waitingCount,proto3" json:"waiting_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -369,6 +377,27 @@ func (x *ExplainAnswer) GetLeftOut() []*LeftOutExplanation {
 func (x *ExplainAnswer) GetOtherJobs() uint32 {
 	if x != nil {
 		return x.OtherJobs
+	}
+	return 0
+}
+
+func (x *ExplainAnswer) GetKinds() []*PendingKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *ExplainAnswer) GetQueues() []*PendingQueue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *ExplainAnswer) GetWaitingCount() uint32 {
+	if x != nil {
+		return x.WaitingCount
 	}
 	return 0
 }
@@ -1326,11 +1355,202 @@ func (x *PendingGroup) GetText() string {
 	return ""
 }
 
+// PendingKind is a kind of cause that jobs of any queues wait for: causes with the same verdict and reason, or without a reason the same check.
+type PendingKind struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The verdict of each of the jobs.
+	Verdict PendingVerdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
+	// The blocking check, of its largest group if there are several. Unspecified: none.
+	Check CheckKind `protobuf:"varint,2,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
+	// The first reason of that check. Unspecified: it has none.
+	Code ReasonCode `protobuf:"varint,3,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
+	// Positions of its groups in `ExplainAnswer.groups`, in order.
+	Groups []uint32 `protobuf:"varint,4,rep,packed,name=groups,proto3" json:"groups,omitempty"`
+	// Number of its jobs.
+	JobCount uint32 `protobuf:"varint,5,opt,name=job_count,json=jobCount,proto3" json:"job_count,omitempty"`
+	// Number of their tasks that wait for placement.
+	TaskCount uint32 `protobuf:"varint,6,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
+	// Its queues with the numbers of this kind alone, those with most jobs first, then those with most tasks.
+	Queues []*PendingQueue `protobuf:"bytes,7,rep,name=queues,proto3" json:"queues,omitempty"`
+	// The cause, as the end of a sentence that begins `12 `: `because their queue would hold more cpu than it deserves`.
+	Text          string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PendingKind) Reset() {
+	*x = PendingKind{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PendingKind) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PendingKind) ProtoMessage() {}
+
+func (x *PendingKind) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PendingKind.ProtoReflect.Descriptor instead.
+func (*PendingKind) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PendingKind) GetVerdict() PendingVerdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return PendingVerdict_PENDING_VERDICT_UNSPECIFIED
+}
+
+func (x *PendingKind) GetCheck() CheckKind {
+	if x != nil {
+		return x.Check
+	}
+	return CheckKind_CHECK_KIND_UNSPECIFIED
+}
+
+func (x *PendingKind) GetCode() ReasonCode {
+	if x != nil {
+		return x.Code
+	}
+	return ReasonCode_REASON_CODE_UNSPECIFIED
+}
+
+func (x *PendingKind) GetGroups() []uint32 {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *PendingKind) GetJobCount() uint32 {
+	if x != nil {
+		return x.JobCount
+	}
+	return 0
+}
+
+func (x *PendingKind) GetTaskCount() uint32 {
+	if x != nil {
+		return x.TaskCount
+	}
+	return 0
+}
+
+func (x *PendingKind) GetQueues() []*PendingQueue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *PendingKind) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// PendingQueue counts what waits in a queue.
+type PendingQueue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Number of its jobs that wait.
+	JobCount uint32 `protobuf:"varint,2,opt,name=job_count,json=jobCount,proto3" json:"job_count,omitempty"`
+	// Number of these that a check blocks.
+	BlockedCount uint32 `protobuf:"varint,3,opt,name=blocked_count,json=blockedCount,proto3" json:"blocked_count,omitempty"`
+	// Number of their tasks that wait for placement.
+	TaskCount uint32 `protobuf:"varint,4,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
+	// In `ExplainAnswer.queues`: position in `kinds` of what most of its jobs wait for, blocked ones if there are any.
+	Kind          uint32 `protobuf:"varint,5,opt,name=kind,proto3" json:"kind,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PendingQueue) Reset() {
+	*x = PendingQueue{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PendingQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PendingQueue) ProtoMessage() {}
+
+func (x *PendingQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PendingQueue.ProtoReflect.Descriptor instead.
+func (*PendingQueue) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PendingQueue) GetQueue() uint32 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *PendingQueue) GetJobCount() uint32 {
+	if x != nil {
+		return x.JobCount
+	}
+	return 0
+}
+
+func (x *PendingQueue) GetBlockedCount() uint32 {
+	if x != nil {
+		return x.BlockedCount
+	}
+	return 0
+}
+
+func (x *PendingQueue) GetTaskCount() uint32 {
+	if x != nil {
+		return x.TaskCount
+	}
+	return 0
+}
+
+func (x *PendingQueue) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
 var File_apportion_v1_explain_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xb7\x02\n" +
+	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc1\x03\n" +
 	"\rExplainAnswer\x12-\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.apportion.v1.ExplanationR\x04jobs\x122\n" +
 	"\x06groups\x18\x02 \x03(\v2\x1a.apportion.v1.PendingGroupR\x06groups\x12\x1d\n" +
@@ -1340,7 +1560,11 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x04text\x18\x05 \x01(\tR\x04text\x12;\n" +
 	"\bleft_out\x18\x06 \x03(\v2 .apportion.v1.LeftOutExplanationR\aleftOut\x12\x1d\n" +
 	"\n" +
-	"other_jobs\x18\a \x01(\rR\totherJobs\"\x7f\n" +
+	"other_jobs\x18\a \x01(\rR\totherJobs\x12/\n" +
+	"\x05kinds\x18\b \x03(\v2\x19.apportion.v1.PendingKindR\x05kinds\x122\n" +
+	"\x06queues\x18\t \x03(\v2\x1a.apportion.v1.PendingQueueR\x06queues\x12#\n" +
+	"\rwaiting_count\x18\n" +
+	" \x01(\rR\fwaitingCount\"\x7f\n" +
 	"\x12LeftOutExplanation\x120\n" +
 	"\bleft_out\x18\x01 \x01(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12#\n" +
 	"\rsimilar_queue\x18\x02 \x01(\tR\fsimilarQueue\x12\x12\n" +
@@ -1436,7 +1660,24 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
 	"\x06reason\x18\x03 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\x12\x12\n" +
 	"\x04jobs\x18\x04 \x03(\rR\x04jobs\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04text*\x89\x01\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\"\xbe\x02\n" +
+	"\vPendingKind\x126\n" +
+	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
+	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
+	"\x04code\x18\x03 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x16\n" +
+	"\x06groups\x18\x04 \x03(\rR\x06groups\x12\x1b\n" +
+	"\tjob_count\x18\x05 \x01(\rR\bjobCount\x12\x1d\n" +
+	"\n" +
+	"task_count\x18\x06 \x01(\rR\ttaskCount\x122\n" +
+	"\x06queues\x18\a \x03(\v2\x1a.apportion.v1.PendingQueueR\x06queues\x12\x12\n" +
+	"\x04text\x18\b \x01(\tR\x04text\"\x99\x01\n" +
+	"\fPendingQueue\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x1b\n" +
+	"\tjob_count\x18\x02 \x01(\rR\bjobCount\x12#\n" +
+	"\rblocked_count\x18\x03 \x01(\rR\fblockedCount\x12\x1d\n" +
+	"\n" +
+	"task_count\x18\x04 \x01(\rR\ttaskCount\x12\x12\n" +
+	"\x04kind\x18\x05 \x01(\rR\x04kind*\x89\x01\n" +
 	"\x0fForecastOutcome\x12 \n" +
 	"\x1cFORECAST_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14FORECAST_OUTCOME_NOW\x10\x01\x12\x17\n" +
@@ -1479,7 +1720,7 @@ func file_apportion_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_apportion_v1_explain_proto_goTypes = []any{
 	(ForecastOutcome)(0),       // 0: apportion.v1.ForecastOutcome
 	(PendingVerdict)(0),        // 1: apportion.v1.PendingVerdict
@@ -1494,42 +1735,51 @@ var file_apportion_v1_explain_proto_goTypes = []any{
 	(*Evictable)(nil),          // 10: apportion.v1.Evictable
 	(*PlanMiss)(nil),           // 11: apportion.v1.PlanMiss
 	(*PendingGroup)(nil),       // 12: apportion.v1.PendingGroup
-	(*LeftOut)(nil),            // 13: apportion.v1.LeftOut
-	(PlacementConstraint)(0),   // 14: apportion.v1.PlacementConstraint
-	(JobPhase)(0),              // 15: apportion.v1.JobPhase
-	(*Reason)(nil),             // 16: apportion.v1.Reason
-	(*Resource)(nil),           // 17: apportion.v1.Resource
+	(*PendingKind)(nil),        // 13: apportion.v1.PendingKind
+	(*PendingQueue)(nil),       // 14: apportion.v1.PendingQueue
+	(*LeftOut)(nil),            // 15: apportion.v1.LeftOut
+	(PlacementConstraint)(0),   // 16: apportion.v1.PlacementConstraint
+	(JobPhase)(0),              // 17: apportion.v1.JobPhase
+	(*Reason)(nil),             // 18: apportion.v1.Reason
+	(*Resource)(nil),           // 19: apportion.v1.Resource
+	(ReasonCode)(0),            // 20: apportion.v1.ReasonCode
 }
 var file_apportion_v1_explain_proto_depIdxs = []int32{
 	6,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
 	12, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
 	5,  // 2: apportion.v1.ExplainAnswer.left_out:type_name -> apportion.v1.LeftOutExplanation
-	13, // 3: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
-	1,  // 4: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
-	9,  // 5: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
-	14, // 6: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
-	15, // 7: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
-	7,  // 8: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
-	0,  // 9: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
-	8,  // 10: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
-	2,  // 11: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
-	3,  // 12: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
-	16, // 13: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
-	17, // 14: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
-	10, // 15: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
-	11, // 16: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
-	2,  // 17: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
-	16, // 18: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
-	17, // 19: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
-	16, // 20: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
-	1,  // 21: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 22: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
-	16, // 23: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	13, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
+	14, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
+	15, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
+	1,  // 6: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
+	9,  // 7: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
+	16, // 8: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
+	17, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
+	7,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
+	0,  // 11: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
+	8,  // 12: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
+	2,  // 13: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
+	3,  // 14: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
+	18, // 15: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
+	19, // 16: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
+	10, // 17: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
+	11, // 18: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
+	2,  // 19: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
+	18, // 20: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
+	19, // 21: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
+	18, // 22: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
+	1,  // 23: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 24: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
+	18, // 25: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
+	1,  // 26: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 27: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
+	20, // 28: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
+	14, // 29: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_explain_proto_init() }
@@ -1549,7 +1799,7 @@ func file_apportion_v1_explain_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_explain_proto_rawDesc), len(file_apportion_v1_explain_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -46,6 +46,35 @@ func (m *ExplainAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.WaitingCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitingCount))
+		i--
+		dAtA[i] = 0x50
+	}
+	if len(m.Queues) > 0 {
+		for iNdEx := len(m.Queues) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Queues[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x4a
+		}
+	}
+	if len(m.Kinds) > 0 {
+		for iNdEx := len(m.Kinds) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Kinds[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x42
+		}
+	}
 	if m.OtherJobs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherJobs))
 		i--
@@ -1018,6 +1047,161 @@ func (m *PendingGroup) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *PendingKind) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *PendingKind) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *PendingKind) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.Text) > 0 {
+		i -= len(m.Text)
+		copy(dAtA[i:], m.Text)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Text)))
+		i--
+		dAtA[i] = 0x42
+	}
+	if len(m.Queues) > 0 {
+		for iNdEx := len(m.Queues) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Queues[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x3a
+		}
+	}
+	if m.TaskCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.TaskCount))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.JobCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.JobCount))
+		i--
+		dAtA[i] = 0x28
+	}
+	if len(m.Groups) > 0 {
+		var pksize2 int
+		for _, num := range m.Groups {
+			pksize2 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize2
+		j1 := i
+		for _, num := range m.Groups {
+			for num >= 1<<7 {
+				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j1++
+			}
+			dAtA[j1] = uint8(num)
+			j1++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
+		i--
+		dAtA[i] = 0x22
+	}
+	if m.Code != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Code))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Check != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Check))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Verdict != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Verdict))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *PendingQueue) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *PendingQueue) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *PendingQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Kind != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Kind))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.TaskCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.TaskCount))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.BlockedCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BlockedCount))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.JobCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.JobCount))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Queue != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Queue))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *ExplainAnswer) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -1054,6 +1238,21 @@ func (m *ExplainAnswer) SizeVT() (n int) {
 	}
 	if m.OtherJobs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.OtherJobs))
+	}
+	if len(m.Kinds) > 0 {
+		for _, e := range m.Kinds {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if len(m.Queues) > 0 {
+		for _, e := range m.Queues {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if m.WaitingCount != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitingCount))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1423,6 +1622,73 @@ func (m *PendingGroup) SizeVT() (n int) {
 	l = len(m.Text)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *PendingKind) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Verdict != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Verdict))
+	}
+	if m.Check != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Check))
+	}
+	if m.Code != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Code))
+	}
+	if len(m.Groups) > 0 {
+		l = 0
+		for _, e := range m.Groups {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if m.JobCount != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.JobCount))
+	}
+	if m.TaskCount != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.TaskCount))
+	}
+	if len(m.Queues) > 0 {
+		for _, e := range m.Queues {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	l = len(m.Text)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *PendingQueue) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Queue != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Queue))
+	}
+	if m.JobCount != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.JobCount))
+	}
+	if m.BlockedCount != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.BlockedCount))
+	}
+	if m.TaskCount != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.TaskCount))
+	}
+	if m.Kind != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Kind))
 	}
 	n += len(m.unknownFields)
 	return n

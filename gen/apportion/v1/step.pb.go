@@ -2483,7 +2483,9 @@ type ExplainStep struct {
 	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// The answer has the groups and no explanation of each job: it is much smaller, and checks after the one that blocks a job are not made.
 	// Not together with `jobs`.
-	GroupsOnly    bool `protobuf:"varint,2,opt,name=groups_only,json=groupsOnly,proto3" json:"groups_only,omitempty"`
+	GroupsOnly bool `protobuf:"varint,2,opt,name=groups_only,json=groupsOnly,proto3" json:"groups_only,omitempty"`
+	// Only waiting jobs that match are explained and counted. Not together with `jobs`.
+	Filter        *PendingFilter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2532,11 +2534,91 @@ func (x *ExplainStep) GetGroupsOnly() bool {
 	return false
 }
 
+func (x *ExplainStep) GetFilter() *PendingFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+// PendingFilter selects waiting jobs. A job matches if it matches each field that is set.
+type PendingFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The job's queue is one of these, or below one of these.
+	Queues *Queues `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
+	// The job is in one of these namespaces.
+	Namespaces []string `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// One of these checks blocks the job. UNSPECIFIED: no check blocks it.
+	Checks []CheckKind `protobuf:"varint,3,rep,packed,name=checks,proto3,enum=apportion.v1.CheckKind" json:"checks,omitempty"`
+	// The first reason of the check that blocks the job is about one of these resources: positions in the snapshot's dimensions.
+	Dimensions    []uint32 `protobuf:"varint,4,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PendingFilter) Reset() {
+	*x = PendingFilter{}
+	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PendingFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PendingFilter) ProtoMessage() {}
+
+func (x *PendingFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PendingFilter.ProtoReflect.Descriptor instead.
+func (*PendingFilter) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PendingFilter) GetQueues() *Queues {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *PendingFilter) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+func (x *PendingFilter) GetChecks() []CheckKind {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *PendingFilter) GetDimensions() []uint32 {
+	if x != nil {
+		return x.Dimensions
+	}
+	return nil
+}
+
 var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/snapshot.proto\"\x97\t\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/snapshot.proto\"\x97\t\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2691,11 +2773,21 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12.\n" +
 	"\x05kinds\x18\x02 \x03(\x0e2\x18.apportion.v1.RemedyKindR\x05kinds\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x03 \x01(\bR\tomitNames\"V\n" +
+	"omit_names\x18\x03 \x01(\bR\tomitNames\"\x8b\x01\n" +
 	"\vExplainStep\x12&\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1f\n" +
 	"\vgroups_only\x18\x02 \x01(\bR\n" +
-	"groupsOnly*\xcd\x02\n" +
+	"groupsOnly\x123\n" +
+	"\x06filter\x18\x03 \x01(\v2\x1b.apportion.v1.PendingFilterR\x06filter\"\xae\x01\n" +
+	"\rPendingFilter\x12,\n" +
+	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesR\x06queues\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x02 \x03(\tR\n" +
+	"namespaces\x12/\n" +
+	"\x06checks\x18\x03 \x03(\x0e2\x17.apportion.v1.CheckKindR\x06checks\x12\x1e\n" +
+	"\n" +
+	"dimensions\x18\x04 \x03(\rR\n" +
+	"dimensions*\xcd\x02\n" +
 	"\n" +
 	"ShareField\x12\x1b\n" +
 	"\x17SHARE_FIELD_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -2746,7 +2838,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -2780,10 +2872,12 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*PlanStep)(nil),        // 29: apportion.v1.PlanStep
 	(*RemediesStep)(nil),    // 30: apportion.v1.RemediesStep
 	(*ExplainStep)(nil),     // 31: apportion.v1.ExplainStep
-	(TaskStatus)(0),         // 32: apportion.v1.TaskStatus
-	(*Job)(nil),             // 33: apportion.v1.Job
-	(*Change)(nil),          // 34: apportion.v1.Change
-	(RemedyKind)(0),         // 35: apportion.v1.RemedyKind
+	(*PendingFilter)(nil),   // 32: apportion.v1.PendingFilter
+	(TaskStatus)(0),         // 33: apportion.v1.TaskStatus
+	(*Job)(nil),             // 34: apportion.v1.Job
+	(*Change)(nil),          // 35: apportion.v1.Change
+	(RemedyKind)(0),         // 36: apportion.v1.RemedyKind
+	(CheckKind)(0),          // 37: apportion.v1.CheckKind
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	11, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -2833,24 +2927,27 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	9,  // 44: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
 	7,  // 45: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
 	8,  // 46: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	32, // 47: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	33, // 47: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
 	8,  // 48: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
 	8,  // 49: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	32, // 50: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	33, // 51: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	34, // 52: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	33, // 50: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	34, // 51: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	35, // 52: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
 	7,  // 53: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
 	7,  // 54: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
 	8,  // 55: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
 	4,  // 56: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
 	7,  // 57: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
-	35, // 58: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
+	36, // 58: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
 	7,  // 59: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	32, // 60: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
+	6,  // 61: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
+	37, // 62: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -2859,6 +2956,7 @@ func file_apportion_v1_step_proto_init() {
 		return
 	}
 	file_apportion_v1_change_proto_init()
+	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_msgTypes[0].OneofWrappers = []any{
@@ -2899,7 +2997,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

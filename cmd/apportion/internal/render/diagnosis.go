@@ -1,9 +1,6 @@
 package render
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/apportion/apportion/contract/lookup"
@@ -91,91 +88,6 @@ func (p *Printer) Text(paint Paint, paragraphs string) {
 			p.Line("%s", p.Paint(paint, line))
 		}
 	}
-}
-
-// Pending shows jobs that wait with the reason of each: in groups by cause, the largest first, or in the order of the answer. wanted says
-// which jobs are shown: those of a namespace, or all if it is "".
-func (p *Printer) Pending(a *apportionv1.ExplainAnswer, grouped bool, namespace string, wanted func(*apportionv1.Explanation) bool) {
-	of := make(map[uint32]*apportionv1.Explanation, len(a.GetJobs()))
-	var all []uint32
-	for _, e := range a.GetJobs() {
-		of[e.GetJob()] = e
-		all = append(all, e.GetJob())
-	}
-	groups := a.GetGroups()
-	if !grouped {
-		groups = []*apportionv1.PendingGroup{{Jobs: all}}
-	}
-	shown := 0
-	for _, group := range groups {
-		if table, rows := p.pendingTable(group.GetJobs(), of, wanted); rows > 0 {
-			if shown > 0 {
-				p.Line("")
-			}
-			shown += rows
-			if grouped {
-				p.Line("%s", p.Paint(Strong, fmt.Sprintf("%d %s", rows, group.GetText())))
-			}
-			p.table(table)
-		}
-	}
-	out := slices.DeleteFunc(slices.Clone(a.GetLeftOut()), func(l *apportionv1.LeftOutExplanation) bool {
-		return namespace != "" && l.GetLeftOut().GetNamespace() != namespace
-	})
-	if len(out) > 0 {
-		p.Heading("%d not considered", len(out))
-		p.leftOut(out)
-	}
-	if shown > 0 || len(out) > 0 {
-		p.Line("")
-	}
-	if namespace != "" {
-		p.Text(Strong, fmt.Sprintf("%s in namespace %s, %d in all.", text.Count(shown, "job")+" "+text.Verb(shown, "waits", "wait"), namespace, len(all)))
-		return
-	}
-	p.Text(Strong, a.GetText())
-}
-
-// leftOut lists what is not considered. Of pods that another scheduler places the first are named.
-func (p *Printer) leftOut(list []*apportionv1.LeftOutExplanation) {
-	const named = 3
-	pods := map[string]int{}
-	for _, l := range list {
-		scheduler := l.GetLeftOut().GetScheduler()
-		if pods[scheduler]++; scheduler == "" || pods[scheduler] <= named {
-			p.Text("", l.GetText())
-		}
-	}
-	delete(pods, "")
-	for _, scheduler := range slices.Sorted(maps.Keys(pods)) {
-		if more := pods[scheduler] - named; more > 0 {
-			p.Text("", fmt.Sprintf("%s left to scheduler %s.", text.Are(more, "more pod"), scheduler))
-		}
-	}
-}
-
-// pendingTable is a table of jobs that wait, and how many rows it has.
-func (p *Printer) pendingTable(
-	jobs []uint32, of map[uint32]*apportionv1.Explanation, wanted func(*apportionv1.Explanation) bool,
-) (table *Table, rows int) {
-	table = p.NewTable("JOB", "QUEUE", "PHASE", ">TASKS", "FOUND").Wrap(lineWidth).Optional("TASKS", "PHASE", "QUEUE")
-	for _, index := range jobs {
-		e := of[index]
-		if e == nil || !wanted(e) {
-			continue
-		}
-		rows++
-		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks()), found(e))
-	}
-	return table, rows
-}
-
-// found returns the finding of the check that blocks.
-func found(e *apportionv1.Explanation) string {
-	if e.Blocking != nil && int(e.GetBlocking()) < len(e.GetFindings()) {
-		return e.GetFindings()[e.GetBlocking()].GetText()
-	}
-	return ""
 }
 
 // wrap breaks a text between words.

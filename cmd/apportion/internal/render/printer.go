@@ -81,7 +81,7 @@ func (p *Printer) shown(dominant []uint32, resources ...*apportionv1.Resource) [
 	var list []int
 	for i, name := range p.Names.Dimensions {
 		if len(p.Resources) > 0 {
-			if slices.ContainsFunc(p.Resources, func(asked string) bool { return matches(name, asked) }) {
+			if slices.ContainsFunc(p.Resources, func(asked string) bool { return Matches(name, asked) }) {
 				list = append(list, i)
 			}
 			continue
@@ -98,8 +98,8 @@ func (p *Printer) shown(dominant []uint32, resources ...*apportionv1.Resource) [
 	return list
 }
 
-// matches says whether a dimension is meant: by its name, by the part behind the slash, or by all.
-func matches(name, asked string) bool {
+// Matches says whether a dimension is meant: by its name, by the part behind the slash, or by all.
+func Matches(name, asked string) bool {
 	_, last, _ := strings.Cut(name, "/")
 	return name == asked || last != "" && last == asked || asked == "all"
 }

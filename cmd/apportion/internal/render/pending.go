@@ -1,0 +1,134 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Listing says how waiting jobs are listed.
+type Listing struct {
+	// Most is the number of jobs up to which each is listed, and otherwise of rows of each table of causes and queues.
+	Most int
+	// Grouped lists the jobs of each cause together; else they are one table.
+	Grouped bool
+}
+
+// Pending shows the jobs that wait: each with its reason if there are few, else the kinds of causes and the queues, the worst first.
+func (p *Printer) Pending(a *apportionv1.ExplainAnswer, show Listing) {
+	switch {
+	case len(a.GetJobs()) == 0:
+	case len(a.GetJobs()) > show.Most:
+		p.kinds(a, show.Most)
+	case show.Grouped:
+		p.pendingGroups(a)
+	default:
+		p.table(p.pendingTable(a.GetJobs()))
+	}
+	if out := a.GetLeftOut(); len(out) > 0 {
+		p.Heading("%d not considered", len(out))
+		p.leftOut(out)
+	}
+	if len(a.GetJobs()) > 0 || len(a.GetLeftOut()) > 0 {
+		p.Line("")
+	}
+	p.Text(Strong, a.GetText())
+	if len(a.GetJobs()) > show.Most {
+		p.Text("", fmt.Sprintf("To list jobs, select some, such as %s, or give --all. `%s queue NAME` shows one queue.",
+			Quoted([]string{"--queue", p.Names.Queue(a.GetQueues()[0].GetQueue())}), cmp.Or(p.Program, "apportion")))
+	}
+}
+
+// pendingGroups lists the jobs of each cause, kind by kind.
+func (p *Printer) pendingGroups(a *apportionv1.ExplainAnswer) {
+	of := make(map[uint32]*apportionv1.Explanation, len(a.GetJobs()))
+	for _, e := range a.GetJobs() {
+		of[e.GetJob()] = e
+	}
+	for i, kind := range a.GetKinds() {
+		if i > 0 {
+			p.Line("")
+		}
+		p.Line("%s", p.Paint(Strong, text.KindOf(kind)))
+		var jobs []*apportionv1.Explanation
+		for _, g := range kind.GetGroups() {
+			for _, j := range a.GetGroups()[g].GetJobs() {
+				jobs = append(jobs, of[j])
+			}
+		}
+		p.table(p.pendingTable(jobs))
+	}
+}
+
+// kinds shows the kinds of causes with the queues in which most jobs wait for each, and the queues in which most jobs are blocked.
+func (p *Printer) kinds(a *apportionv1.ExplainAnswer, most int) {
+	const named = 2
+	table := p.NewTable(">JOBS", ">QUEUES", ">TASKS", "MOST IN", "WHY").Wrap(lineWidth).Optional("TASKS", "QUEUES", "MOST IN")
+	list := a.GetKinds()
+	for _, kind := range list[:min(most, len(list))] {
+		var queues []string
+		for _, q := range kind.GetQueues()[:min(named, len(kind.GetQueues()))] {
+			queues = append(queues, fmt.Sprintf("%s (%d)", p.Names.Queue(q.GetQueue()), q.GetJobCount()))
+		}
+		table.Row(count(kind.GetJobCount()), count(uint32(len(kind.GetQueues()))), count(kind.GetTaskCount()),
+			strings.Join(queues, ", "), strings.TrimPrefix(kind.GetText(), "because "))
+	}
+	p.table(table)
+	p.more(len(list)-most, "cause")
+	p.Line("")
+	queues := p.NewTable("QUEUE", ">JOBS", ">BLOCKED", ">TASKS", "MOSTLY").Wrap(lineWidth).Optional("TASKS")
+	all := a.GetQueues()
+	for _, q := range all[:min(most, len(all))] {
+		queues.Row(p.Names.Queue(q.GetQueue()), count(q.GetJobCount()), count(q.GetBlockedCount()), count(q.GetTaskCount()),
+			strings.TrimPrefix(list[q.GetKind()].GetText(), "because "))
+	}
+	p.table(queues)
+	p.more(len(all)-most, "queue")
+}
+
+// more says how many rows are not shown.
+func (p *Printer) more(rows int, noun string) {
+	if rows > 0 {
+		p.Line("%s", "and "+text.Count(rows, "more "+noun))
+	}
+}
+
+// leftOut lists what is not considered. Of pods that another scheduler places the first are named.
+func (p *Printer) leftOut(list []*apportionv1.LeftOutExplanation) {
+	const named = 3
+	pods := map[string]int{}
+	for _, l := range list {
+		scheduler := l.GetLeftOut().GetScheduler()
+		if pods[scheduler]++; scheduler == "" || pods[scheduler] <= named {
+			p.Text("", l.GetText())
+		}
+	}
+	delete(pods, "")
+	for _, scheduler := range slices.Sorted(maps.Keys(pods)) {
+		if more := pods[scheduler] - named; more > 0 {
+			p.Text("", fmt.Sprintf("%s left to scheduler %s.", text.Are(more, "more pod"), scheduler))
+		}
+	}
+}
+
+// pendingTable is a table of jobs that wait.
+func (p *Printer) pendingTable(jobs []*apportionv1.Explanation) *Table {
+	table := p.NewTable("JOB", "QUEUE", "PHASE", ">TASKS", "FOUND").Wrap(lineWidth).Optional("TASKS", "PHASE", "QUEUE")
+	for _, e := range jobs {
+		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks()), found(e))
+	}
+	return table
+}
+
+// found returns the finding of the check that blocks.
+func found(e *apportionv1.Explanation) string {
+	if e.Blocking != nil && int(e.GetBlocking()) < len(e.GetFindings()) {
+		return e.GetFindings()[e.GetBlocking()].GetText()
+	}
+	return ""
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// pendingFlags select the waiting jobs that are shown, and how many.
+type pendingFlags struct {
+	listFlags
+
+	whole          bool
+	top            int
+	queues, causes []string
+}
+
+// newPending is `apportion pending`.
+func newPending(s streams) *cobra.Command {
+	a := &asking{answering: answering{streams: s}}
+	var flags pendingFlags
+	command := a.command(&cobra.Command{
+		Use:   "pending",
+		Short: "Show what waits and why: the kinds of causes and the queues, the worst first",
+		Long: `Show why jobs wait. If at most --top jobs wait (10), or with --all, each of them is listed under its
+cause. Otherwise the answer is one screen: the kinds of causes across queues and the queues in which most
+jobs are blocked, each with its first --top rows. Kinds that block come first, then what is not known,
+then the jobs that only wait for their turn; of these the largest first.
+
+-n, --queue, --cause and --resource select jobs: those of a namespace, of a queue or below it, those that
+a check blocks, and those for which a resource is short. Jobs and pods that the scheduler does not consider
+are listed at the end. --sort accepts keys: cause (the default) forms the groups, and further keys sort
+the jobs in each; if the first key is not cause, the jobs are one table. priority and tasks sort in
+descending order.
+
+The exit code is 0 even if jobs wait, and 2 if none waits that is considered, but the input holds others.`,
+		Example: `  apportion pending -f cluster.yaml
+  apportion pending --queue research --cause share,nodes -f cluster.yaml
+  apportion pending --all -n ml --sort queue,priority -f cluster.yaml`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, q *question, _ []string) error { return q.pending(ctx, &flags) }, formatWide, formatName)
+	flags.register(command, a)
+	flags.registerFilter(command, a)
+	command.Flags().StringSliceVar(&a.resources, "resource", nil,
+		"only jobs for which this `RESOURCE` is short, such as cpu or gpu (repeatable)")
+	a.complete(command, "resource", resourceNames)
+	return command
+}
+
+// register adds the flags that list jobs to a command that asks.
+func (f *pendingFlags) register(command *cobra.Command, a *asking) {
+	f.listFlags.register(command, "cause", "name", byQueue, "priority", "tasks")
+	f.top = mostListed
+	command.Flags().BoolVar(&f.whole, "all", false, "list every waiting job")
+	a.complete(command, "namespace", namespaceNames)
+}
+
+// mostListed is the number of jobs, causes and queues that are listed unless a flag says otherwise.
+const mostListed = 10
+
+// registerFilter adds the flags that select jobs, and how many are listed.
+func (f *pendingFlags) registerFilter(command *cobra.Command, a *asking) {
+	flags := command.Flags()
+	flags.IntVar(&f.top, "top", f.top, "list at most `N` jobs, causes and queues")
+	flags.StringSliceVar(&f.queues, "queue", nil, "only jobs of this `QUEUE` or of one below it (repeatable)")
+	flags.StringSliceVar(&f.causes, "cause", nil, "only jobs that this `CHECK` blocks (repeatable): "+orList(checkNames()))
+	a.complete(command, "queue", queueNames)
+	mustComplete(command, "cause", checkNames()...)
+	command.MarkFlagsMutuallyExclusive("top", "all")
+}
+
+// noCheck is the cause of a job that no check blocks.
+const noCheck = "none"
+
+// checkNames are the checks that may block a job, and none, in their order.
+func checkNames() []string {
+	var names []string
+	for check := apportionv1.CheckKind_CHECK_KIND_ADMISSION; check <= apportionv1.CheckKind_CHECK_KIND_ORDER; check++ {
+		names = append(names, text.Enum(check, "CHECK_KIND_"))
+	}
+	return append(names, noCheck)
+}
+
+// filter returns what the flags select; nil: every job.
+func (f *pendingFlags) filter(snapshot *lookup.Snapshot, resources []string) (*apportionv1.PendingFilter, error) {
+	filter := &apportionv1.PendingFilter{}
+	if err := cmp.Or(f.checkNamespace(snapshot), checkAll("cause", "check", f.causes, checkNames())); err != nil {
+		return nil, err
+	}
+	if f.namespace != "" {
+		filter.Namespaces = []string{f.namespace}
+	}
+	for _, name := range f.queues {
+		if _, err := snapshot.Queue(name); err != nil {
+			return nil, fmt.Errorf("--queue: %w", err)
+		}
+		filter.Queues = &apportionv1.Queues{Name: f.queues}
+	}
+	for _, cause := range f.causes {
+		filter.Checks = append(filter.Checks, apportionv1.CheckKind(apportionv1.CheckKind_value["CHECK_KIND_"+strings.ToUpper(cause)]))
+	}
+	for _, name := range resources {
+		for i, dimension := range snapshot.GetDimensions() {
+			if render.Matches(dimension, name) {
+				filter.Dimensions = append(filter.Dimensions, uint32(i))
+			}
+		}
+	}
+	if filter.Queues == nil && len(filter.GetNamespaces())+len(filter.GetChecks())+len(filter.GetDimensions()) == 0 {
+		return nil, nil //nolint:nilnil // No filter is a filter that selects all.
+	}
+	return filter, nil
+}
+
+// pending explains the jobs that wait.
+func (q *question) pending(ctx context.Context, f *pendingFlags) error {
+	if f.top < 1 {
+		return errors.New("--top must be at least 1")
+	}
+	filter, err := f.filter(q.snapshot, q.resources)
+	if err != nil {
+		return err
+	}
+	explanations, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{Filter: filter})
+	if err != nil {
+		return err
+	}
+	answer := explanations.Answer
+	if err := f.sortPending(q, answer); err != nil {
+		return err
+	}
+	if q.format == formatName {
+		names := make([]string, len(answer.GetJobs()))
+		for i, explained := range answer.GetJobs() {
+			names[i] = explained.GetName()
+		}
+		return q.list(names)
+	}
+	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: answer}
+	unread := ""
+	if answer.GetWaitingCount() == 0 {
+		unread = q.unread()
+	}
+	err = q.answer(explanations.Basis, response, func(p *render.Printer) {
+		show := render.Listing{Most: f.top, Grouped: len(f.sort) == 0 || f.sort[0] == "cause"}
+		if f.whole {
+			show.Most = max(len(answer.GetJobs()), 1)
+		}
+		p.Pending(answer, show)
+		if unread != "" {
+			p.Text(render.Bad, unread)
+		}
+	})
+	// If no considered job waits, jobs that are not considered may.
+	nothing := answer.GetWaitingCount() == 0 && (len(answer.GetLeftOut()) > 0 || unread != "")
+	return cmp.Or(err, verdict(!nothing))
+}
+
+// sortPending sorts the jobs of an answer, and those of each group, as the flags say.
+func (f *pendingFlags) sortPending(q *question, answer *apportionv1.ExplainAnswer) error {
+	priority := func(e *apportionv1.Explanation) int32 {
+		if jobs := q.snapshot.GetJobs(); int(e.GetJob()) < len(jobs) {
+			return jobs[e.GetJob()].GetPriority()
+		}
+		return 0
+	}
+	compare, err := order(&f.listFlags, map[string]func(l, r *apportionv1.Explanation) int{
+		"name": func(l, r *apportionv1.Explanation) int { return cmp.Compare(l.GetName(), r.GetName()) },
+		byQueue: func(l, r *apportionv1.Explanation) int {
+			return cmp.Compare(q.snapshot.GetQueues()[l.GetQueue()].GetName(), q.snapshot.GetQueues()[r.GetQueue()].GetName())
+		},
+		"priority": func(l, r *apportionv1.Explanation) int { return cmp.Compare(priority(r), priority(l)) },
+		"tasks":    func(l, r *apportionv1.Explanation) int { return cmp.Compare(r.GetWaitingTasks(), l.GetWaitingTasks()) },
+	})
+	if err != nil || slices.Equal(f.sort, []string{"cause"}) {
+		return err
+	}
+	slices.SortStableFunc(answer.GetJobs(), compare)
+	rank := make(map[uint32]int, len(answer.GetJobs()))
+	for i, e := range answer.GetJobs() {
+		rank[e.GetJob()] = i
+	}
+	for _, group := range answer.GetGroups() {
+		slices.SortFunc(group.GetJobs(), func(l, r uint32) int { return cmp.Compare(rank[l], rank[r]) })
+	}
+	return nil
+}

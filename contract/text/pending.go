@@ -1,0 +1,229 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
+)
+
+// Pending is all jobs that wait, by kind of cause, in a few sentences, and how many nodes take new tasks.
+func Pending(a *apportionv1.ExplainAnswer) string {
+	nodes := fmt.Sprintf("%d of %s can take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
+	if out := notConsidered(a.GetLeftOut()); out != "" {
+		nodes = "Besides, " + out + ". " + nodes
+	}
+	const named = 5
+	parts := make([]string, 0, named+1)
+	total, rest := 0, 0
+	for i, kind := range a.GetKinds() {
+		total += int(kind.GetJobCount())
+		if i < named {
+			parts = append(parts, KindOf(kind))
+		} else {
+			rest += int(kind.GetJobCount())
+		}
+	}
+	if more := len(a.GetKinds()) - named; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d for %s", rest, Verb(more, "another cause", strconv.Itoa(more)+" more causes")))
+	}
+	waiting := int(a.GetWaitingCount())
+	switch {
+	case waiting == 0:
+		return "No job waits. " + nodes
+	case total == 0:
+		return fmt.Sprintf("No job matches; %s %s in all. %s", Count(waiting, "job"), Verb(waiting, "waits", "wait"), nodes)
+	case total < waiting:
+		return fmt.Sprintf("%d of %s that wait %s: %s. %s",
+			total, Count(waiting, "job"), Verb(total, "matches", "match"), strings.Join(parts, "; "), nodes)
+	}
+	return fmt.Sprintf("%s %s: %s. %s", Count(total, "job"), Verb(total, "waits", "wait"), strings.Join(parts, "; "), nodes)
+}
+
+// KindOf is a kind of cause with the numbers of its jobs and queues: `12 in 3 queues because their queue ...`.
+func KindOf(kind *apportionv1.PendingKind) string {
+	if queues := len(kind.GetQueues()); queues > 1 {
+		return fmt.Sprintf("%d in %s %s", kind.GetJobCount(), Count(queues, "queue"), kind.GetText())
+	}
+	return fmt.Sprintf("%d %s", kind.GetJobCount(), kind.GetText())
+}
+
+// Kind is the cause of several groups of one kind, as the end of a sentence that begins with the number of their jobs. Where the groups are
+// about one queue or one resource it is named; else the resources are listed, those of most jobs first.
+func Kind(names Names, kind *apportionv1.PendingKind, groups []*apportionv1.PendingGroup) string {
+	first := groups[0]
+	if kind.GetVerdict() != apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED || first.GetReason() == nil || len(groups) == 1 {
+		return inCommon(kind, groups)
+	}
+	reason := &apportionv1.Reason{Code: kind.GetCode(), Queue: first.GetReason().Queue, Detail: first.GetReason().GetDetail()}
+	f := facts{names: names, reason: reason, dimensions: dimensionsOf(names, groups)}
+	for _, group := range groups[1:] {
+		r := group.GetReason()
+		if reason.Queue != nil && (r.Queue == nil || r.GetQueue() != reason.GetQueue()) {
+			reason.Queue, f.queues = nil, queuesOf(kind, groups)
+		}
+		if r.GetDetail() != reason.GetDetail() {
+			reason.Detail = ""
+		}
+	}
+	return visible.Text(because(kind.GetCheck(), f))
+}
+
+// queuesOf names the queues that groups of several queues are about: those of their jobs, or queues above these.
+func queuesOf(kind *apportionv1.PendingKind, groups []*apportionv1.PendingGroup) string {
+	own := make(map[uint32]bool, len(kind.GetQueues()))
+	for _, q := range kind.GetQueues() {
+		own[q.GetQueue()] = true
+	}
+	for _, group := range groups {
+		if group.GetReason().Queue != nil && !own[group.GetReason().GetQueue()] {
+			return "their queue or one above it"
+		}
+	}
+	return "their queue"
+}
+
+// inCommon is the text of groups that are not about a reason, or of a single one.
+func inCommon(kind *apportionv1.PendingKind, groups []*apportionv1.PendingGroup) string {
+	switch {
+	case len(groups) == 1:
+	case kind.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
+		return "for their turn"
+	case kind.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED && kind.GetCode() == 0:
+		return "perhaps because of constraints that are not judged here"
+	}
+	return groups[0].GetText()
+}
+
+// dimensionsOf lists the resources that groups are about, those of most jobs first: `cpu or memory`. Of more than three
+// the others are counted.
+func dimensionsOf(names Names, groups []*apportionv1.PendingGroup) string {
+	const named = 3
+	jobs := make(map[uint32]int)
+	var list []uint32
+	for _, group := range groups {
+		if group.GetReason().Dimension == nil {
+			return ""
+		}
+		d := group.GetReason().GetDimension()
+		if jobs[d] == 0 {
+			list = append(list, d)
+		}
+		jobs[d] += len(group.GetJobs())
+	}
+	slices.SortStableFunc(list, func(l, r uint32) int { return jobs[r] - jobs[l] })
+	words := make([]string, 0, len(list))
+	for _, d := range list[:min(named, len(list))] {
+		words = append(words, names.Dimension(d))
+	}
+	if more := len(list) - named; more > 0 {
+		words = append(words, Count(more, "other resource"))
+	}
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// Group is the cause that several jobs wait for, as the end of a sentence that begins with their number.
+func Group(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.PlacementConstraint) string {
+	return visible.Text(cause(names, g, unjudged))
+}
+
+// cause is the cause of a group without hiding what cannot be printed.
+func cause(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.PlacementConstraint) string {
+	switch g.GetVerdict() {
+	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
+		return "for " + Verb(len(g.GetJobs()), "its", "their") + " turn"
+	case apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED:
+		if g.GetReason() != nil {
+			return "for what is not judged: " + Reason(names, g.GetReason())
+		}
+		if len(unjudged) > 0 {
+			return "perhaps because of " + Constraints(unjudged) + ", which are not judged here"
+		}
+		return "for what is not known"
+	default:
+	}
+	return because(g.GetCheck(), facts{names: names, reason: g.GetReason()})
+}
+
+// because is the clause of a reason of a check that blocks; the reason may be nil.
+func because(check apportionv1.CheckKind, f facts) string {
+	if check == apportionv1.CheckKind_CHECK_KIND_ORDER {
+		return "because jobs that come first take what is left"
+	}
+	if f.reason == nil {
+		return "because of " + Enum(check, "CHECK_KIND_")
+	}
+	if clause, ok := causes[f.reason.GetCode()]; ok {
+		return "because " + clause(f)
+	}
+	return "because of " + Enum(f.reason.GetCode(), "REASON_CODE_")
+}
+
+func (f facts) dimension() string {
+	switch {
+	case f.dimensions != "":
+		return f.dimensions
+	case f.reason.Dimension == nil:
+		return "resources"
+	}
+	return f.names.Dimension(f.reason.GetDimension())
+}
+
+// causes are reasons without their numbers.
+var causes = map[apportionv1.ReasonCode]func(facts) string{
+	apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN: func(f facts) string { return f.queue() + " is not open" },
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than it may"
+	},
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than it deserves"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED: func(f facts) string {
+		return "nothing that is asked for fits into what " + f.queue() + " deserves"
+	},
+	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED: plain("the queue tree is refused"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
+		return "the cluster admits no more " + f.dimension() + " to waiting jobs"
+	},
+	apportionv1.ReasonCode_REASON_CODE_OVERUSED:                 func(f facts) string { return f.queue() + " uses all that it deserves" },
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:         plain("there are too few tasks for the gang"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: plain("there are too few tasks of a role"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                plain("too few tasks of the gang can become ready"),
+	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           plain("too few tasks of a role can become ready"),
+	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED:              plain("scheduling gates hold all tasks back"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than its limit"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than it is entitled to"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE: func(f facts) string {
+		return "too little " + f.dimension() + " is free beside what must stay for others"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:  plain("too few tasks could ever run"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string { return "more " + f.dimension() + " is needed than there is" },
+	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
+		return "no node is large enough in " + f.dimension()
+	},
+	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
+		return "no node has enough " + f.dimension() + " left"
+	},
+	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
+		return "what is left of " + f.dimension() + " is spread over too many nodes"
+	},
+	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL:    plain("no node has enough of everything at once"),
+	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: plain("the nodes have no room for a whole gang"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: plain("nodes take no new tasks"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
+		return joined("nodes are excluded", f.reason.GetDetail())
+	},
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         plain("nodes belong to no node group"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of the queue"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of the queue excludes the nodes"),
+}
