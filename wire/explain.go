@@ -7,6 +7,7 @@ import (
 	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -167,6 +168,9 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 		finding.Text = text.Finding(names, out, finding)
 		s.out.left -= len(finding.Text)
 	}
+	if e.Verdict != engine.Complete {
+		out.Memory = s.memoryStanding(e.Job)
+	}
 	if e.Forecast != nil {
 		out.Forecast = s.forecast(e.Forecast)
 		out.Forecast.Text = text.Forecast(names, out)
@@ -175,6 +179,32 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 	out.Text = text.Explanation(names, out)
 	s.out.left -= 4*messageBytes + len(out.Uid) + len(out.Name) + len(out.Text)
 	return out
+}
+
+// memoryStanding tells where the queue of a job has used more than its part; nil if nowhere. Callers who may not see all queues are told
+// nothing of their usage.
+func (s *Session) memoryStanding(j model.JobID) *apportionv1.MemoryStanding {
+	v := s.engine.View()
+	if v.Memory == nil || s.audience != nil {
+		return nil
+	}
+	dims := v.Account(j).Pending.Positive()
+	for _, d := range s.engine.Dividers() {
+		r, ok := d.State.(policy.Rememberer)
+		if !ok {
+			continue
+		}
+		standing, ok := r.Standing(v.Jobs.At(j).Queue, dims)
+		if !ok {
+			return nil
+		}
+		s.out.left -= messageBytes
+		return &apportionv1.MemoryStanding{
+			Queue: uint32(standing.Queue), Dimension: s.out.dimension(standing.Dimension), Used: standing.Used, Part: standing.Part,
+			First: indices(&s.out, standing.First[:min(len(standing.First), maxNamed)]), Until: standing.Until,
+		}
+	}
+	return nil
 }
 
 // causeOf encodes what of an explanation its group depends on.

@@ -59,6 +59,7 @@ Fields for --set:
 
   queue/NAME.weight, .priority, .state (open, closing, closed), .reclaimable (true, false)
   queue/NAME.capability.RESOURCE, .guarantee.RESOURCE, .deserved.RESOURCE; none removes it
+  queue/NAME.usage.RESOURCE, .budget.RESOURCE, .spent.RESOURCE (quantum-seconds)
   job/NAMESPACE/NAME.priority, .queue, .minAvailable, .minResources.RESOURCE
   job/NAMESPACE/NAME.role.ROLE.minAvailable, and .role.ROLE.request.RESOURCE: what each waiting task
   of the role asks for at most

@@ -123,3 +123,18 @@ func TestReasonsNameTheirNumbers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.text, text.Reason(names, test.reason)) })
 	}
 }
+
+func TestPastUsageIsPutIntoWords(t *testing.T) {
+	names := text.Names{Dimensions: []string{"cpu", "nvidia.com/gpu"}, Queues: []string{"vision", "language", "speech"}}
+	e := &apportionv1.Explanation{
+		Name: "train", Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN, Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING,
+		Memory: &apportionv1.MemoryStanding{Dimension: new(uint32(1)), Used: 0.61, Part: 0.305, First: []uint32{1}, Until: 1764007200e9},
+	}
+	require.Contains(t, text.Explanation(names, e), "Queue vision has 61 % of the recent usage of nvidia.com/gpu among its siblings, "+
+		"2.0 times its part: what becomes free goes to queue language first, at least until 2025-11-24 18:00:00 UTC.")
+	e.Memory.Dimension, e.Memory.First, e.Memory.Until = nil, []uint32{1, 2}, 0
+	require.Contains(t, text.Explanation(names, e), "61 % of the recent usage among its siblings, 2.0 times its part: "+
+		"what becomes free goes to queues language and speech first.")
+	e.Memory.First = nil
+	require.Contains(t, text.Explanation(names, e), "goes to queues that have used less first.")
+}

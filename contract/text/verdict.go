@@ -18,6 +18,7 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 	if e.Blocking != nil {
 		parts = append(parts, further(e), evictionHelps(e))
 	}
+	parts = append(parts, remembered(names, e.GetMemory()))
 	if e.GetForecast().GetOutcome() == apportionv1.ForecastOutcome_FORECAST_OUTCOME_AT {
 		f := foreseen{names, e, e.GetForecast()}
 		parts = append(parts, f.start())
@@ -37,6 +38,34 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 		}
 	}
 	return visible.Text(strings.Join(sentences, " "))
+}
+
+// remembered tells that a queue has used more than its part, and who comes first.
+func remembered(names Names, m *apportionv1.MemoryStanding) string {
+	if m == nil || m.GetPart() <= 0 {
+		return ""
+	}
+	of := "the recent usage"
+	if m.Dimension != nil {
+		of = "the recent usage of " + names.Dimension(m.GetDimension())
+	}
+	var first []string
+	for _, q := range m.GetFirst() {
+		first = append(first, names.Queue(q))
+	}
+	next := "queues that have used less"
+	switch n := len(first); {
+	case n == 1:
+		next = "queue " + first[0]
+	case n > 1:
+		next = "queues " + strings.Join(first[:n-1], ", ") + " and " + first[n-1]
+	}
+	until := ""
+	if m.GetUntil() > 0 {
+		until = ", at least until " + moment(m.GetUntil())
+	}
+	return fmt.Sprintf("Queue %s has %.0f %% of %s among its siblings, %.1f times its part: what becomes free goes to %s first%s.",
+		names.Queue(m.GetQueue()), 100*m.GetUsed(), of, m.GetUsed()/m.GetPart(), next, until)
 }
 
 func verdict(names Names, e *apportionv1.Explanation) string {

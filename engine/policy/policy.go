@@ -221,6 +221,25 @@ type Sharer interface {
 	Share(q model.QueueID) (Share, bool)
 }
 
+// Standing is a queue that has used more than its part.
+type Standing struct {
+	Queue model.QueueID
+	// Dimension is -1 if usage is charged for all dimensions together.
+	Dimension int
+	// Used is the part of its siblings' usage, Part its part by weight.
+	Used, Part float64
+	// First are siblings that want something and have used less, in order of service.
+	First []model.QueueID
+	// Until is when usage is stated anew, in Unix nanoseconds; 0 if that cannot be expressed.
+	Until int64
+}
+
+// Rememberer gives what becomes free by past usage.
+type Rememberer interface {
+	// Standing returns where a queue, or one above it, has used most beyond its part in some dimensions; false if it has nowhere.
+	Standing(q model.QueueID, dims resource.Mask) (Standing, bool)
+}
+
 // Tree is implemented by hierarchical sharers.
 type Tree interface {
 	// Accepted reports whether the queue tree passed; why is the reason if it is not.

@@ -505,7 +505,10 @@ type Explanation struct {
 	Text string `protobuf:"bytes,17,opt,name=text,proto3" json:"text,omitempty"`
 	// When the job could start at the earliest. Absent if the snapshot has no expected end of a running job, if no check blocks the job, if the
 	// job has no waiting task, or if the question names more than 4 jobs.
-	Forecast      *Forecast `protobuf:"bytes,18,opt,name=forecast,proto3" json:"forecast,omitempty"`
+	Forecast *Forecast `protobuf:"bytes,18,opt,name=forecast,proto3" json:"forecast,omitempty"`
+	// Where its queue, or one above it, has used more than its part in a dimension that the job asks for. Absent: nowhere, past usage does not
+	// count, or the job waits for nothing.
+	Memory        *MemoryStanding `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +669,104 @@ func (x *Explanation) GetForecast() *Forecast {
 	return nil
 }
 
+func (x *Explanation) GetMemory() *MemoryStanding {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+// MemoryStanding is a queue that has used more than its part, so that others are given first what becomes free.
+type MemoryStanding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the queue: that of the job, or one above it.
+	Queue uint32 `protobuf:"varint,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Index of the dimension. Absent: usage is charged for all dimensions together.
+	Dimension *uint32 `protobuf:"varint,2,opt,name=dimension,proto3,oneof" json:"dimension,omitempty"`
+	// The queue's part of the usage of all its siblings, itself included; at least of what they could have used of what was offered.
+	Used float64 `protobuf:"fixed64,3,opt,name=used,proto3" json:"used,omitempty"`
+	// Its part by weight.
+	Part float64 `protobuf:"fixed64,4,opt,name=part,proto3" json:"part,omitempty"`
+	// Indices of its siblings that want something and have used less for their weight, in order of service, at most 10.
+	First []uint32 `protobuf:"varint,5,rep,packed,name=first,proto3" json:"first,omitempty"`
+	// When usage is stated anew, in Unix nanoseconds. 0: not known.
+	Until         int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryStanding) Reset() {
+	*x = MemoryStanding{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryStanding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryStanding) ProtoMessage() {}
+
+func (x *MemoryStanding) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryStanding.ProtoReflect.Descriptor instead.
+func (*MemoryStanding) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *MemoryStanding) GetQueue() uint32 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *MemoryStanding) GetDimension() uint32 {
+	if x != nil && x.Dimension != nil {
+		return *x.Dimension
+	}
+	return 0
+}
+
+func (x *MemoryStanding) GetUsed() float64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *MemoryStanding) GetPart() float64 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *MemoryStanding) GetFirst() []uint32 {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *MemoryStanding) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
 // Forecast says when a job could start at the earliest if nothing else changes: running jobs end at their expected end, jobs without one
 // continue to run, no other waiting job is placed before it, no job is submitted, no task is evicted, and queues and nodes stay the same. The
 // job could start at a time if, in the cluster without the jobs that have ended by then, it may enter its queue, the queue is served and may
@@ -708,7 +809,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	mi := &file_apportion_v1_explain_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +821,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	mi := &file_apportion_v1_explain_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +834,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Forecast) GetOutcome() ForecastOutcome {
@@ -849,7 +950,7 @@ type ExpectedEnd struct {
 
 func (x *ExpectedEnd) Reset() {
 	*x = ExpectedEnd{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	mi := &file_apportion_v1_explain_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +962,7 @@ func (x *ExpectedEnd) String() string {
 func (*ExpectedEnd) ProtoMessage() {}
 
 func (x *ExpectedEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	mi := &file_apportion_v1_explain_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +975,7 @@ func (x *ExpectedEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectedEnd.ProtoReflect.Descriptor instead.
 func (*ExpectedEnd) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExpectedEnd) GetJob() uint32 {
@@ -929,7 +1030,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[5]
+	mi := &file_apportion_v1_explain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -941,7 +1042,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[5]
+	mi := &file_apportion_v1_explain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -954,7 +1055,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Finding) GetCheck() CheckKind {
@@ -1060,7 +1161,7 @@ type Evictable struct {
 
 func (x *Evictable) Reset() {
 	*x = Evictable{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[6]
+	mi := &file_apportion_v1_explain_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1173,7 @@ func (x *Evictable) String() string {
 func (*Evictable) ProtoMessage() {}
 
 func (x *Evictable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[6]
+	mi := &file_apportion_v1_explain_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1186,7 @@ func (x *Evictable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evictable.ProtoReflect.Descriptor instead.
 func (*Evictable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Evictable) GetCount() uint32 {
@@ -1175,7 +1276,7 @@ type PlanMiss struct {
 
 func (x *PlanMiss) Reset() {
 	*x = PlanMiss{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1288,7 @@ func (x *PlanMiss) String() string {
 func (*PlanMiss) ProtoMessage() {}
 
 func (x *PlanMiss) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1301,7 @@ func (x *PlanMiss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanMiss.ProtoReflect.Descriptor instead.
 func (*PlanMiss) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PlanMiss) GetCheck() CheckKind {
@@ -1292,7 +1393,7 @@ type PendingGroup struct {
 
 func (x *PendingGroup) Reset() {
 	*x = PendingGroup{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[8]
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1405,7 @@ func (x *PendingGroup) String() string {
 func (*PendingGroup) ProtoMessage() {}
 
 func (x *PendingGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[8]
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1418,7 @@ func (x *PendingGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingGroup.ProtoReflect.Descriptor instead.
 func (*PendingGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PendingGroup) GetVerdict() PendingVerdict {
@@ -1380,7 +1481,7 @@ type PendingKind struct {
 
 func (x *PendingKind) Reset() {
 	*x = PendingKind{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1493,7 @@ func (x *PendingKind) String() string {
 func (*PendingKind) ProtoMessage() {}
 
 func (x *PendingKind) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1506,7 @@ func (x *PendingKind) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingKind.ProtoReflect.Descriptor instead.
 func (*PendingKind) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PendingKind) GetVerdict() PendingVerdict {
@@ -1483,7 +1584,7 @@ type PendingQueue struct {
 
 func (x *PendingQueue) Reset() {
 	*x = PendingQueue{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	mi := &file_apportion_v1_explain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1596,7 @@ func (x *PendingQueue) String() string {
 func (*PendingQueue) ProtoMessage() {}
 
 func (x *PendingQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	mi := &file_apportion_v1_explain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1609,7 @@ func (x *PendingQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingQueue.ProtoReflect.Descriptor instead.
 func (*PendingQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PendingQueue) GetQueue() uint32 {
@@ -1568,7 +1669,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x12LeftOutExplanation\x120\n" +
 	"\bleft_out\x18\x01 \x01(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12#\n" +
 	"\rsimilar_queue\x18\x02 \x01(\tR\fsimilarQueue\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xab\x05\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xe1\x05\n" +
 	"\vExplanation\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -1593,9 +1694,19 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"conditions\x18\x10 \x03(\tR\n" +
 	"conditions\x12\x12\n" +
 	"\x04text\x18\x11 \x01(\tR\x04text\x122\n" +
-	"\bforecast\x18\x12 \x01(\v2\x16.apportion.v1.ForecastR\bforecastB\v\n" +
+	"\bforecast\x18\x12 \x01(\v2\x16.apportion.v1.ForecastR\bforecast\x124\n" +
+	"\x06memory\x18\x13 \x01(\v2\x1c.apportion.v1.MemoryStandingR\x06memoryB\v\n" +
 	"\t_blockingB\r\n" +
-	"\v_queue_rank\"\xbf\x03\n" +
+	"\v_queue_rank\"\xab\x01\n" +
+	"\x0eMemoryStanding\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\rR\x05queue\x12!\n" +
+	"\tdimension\x18\x02 \x01(\rH\x00R\tdimension\x88\x01\x01\x12\x12\n" +
+	"\x04used\x18\x03 \x01(\x01R\x04used\x12\x12\n" +
+	"\x04part\x18\x04 \x01(\x01R\x04part\x12\x14\n" +
+	"\x05first\x18\x05 \x03(\rR\x05first\x12\x14\n" +
+	"\x05until\x18\x06 \x01(\x03R\x05untilB\f\n" +
+	"\n" +
+	"_dimension\"\xbf\x03\n" +
 	"\bForecast\x127\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1d.apportion.v1.ForecastOutcomeR\aoutcome\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12-\n" +
@@ -1720,7 +1831,7 @@ func file_apportion_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_apportion_v1_explain_proto_goTypes = []any{
 	(ForecastOutcome)(0),       // 0: apportion.v1.ForecastOutcome
 	(PendingVerdict)(0),        // 1: apportion.v1.PendingVerdict
@@ -1729,57 +1840,59 @@ var file_apportion_v1_explain_proto_goTypes = []any{
 	(*ExplainAnswer)(nil),      // 4: apportion.v1.ExplainAnswer
 	(*LeftOutExplanation)(nil), // 5: apportion.v1.LeftOutExplanation
 	(*Explanation)(nil),        // 6: apportion.v1.Explanation
-	(*Forecast)(nil),           // 7: apportion.v1.Forecast
-	(*ExpectedEnd)(nil),        // 8: apportion.v1.ExpectedEnd
-	(*Finding)(nil),            // 9: apportion.v1.Finding
-	(*Evictable)(nil),          // 10: apportion.v1.Evictable
-	(*PlanMiss)(nil),           // 11: apportion.v1.PlanMiss
-	(*PendingGroup)(nil),       // 12: apportion.v1.PendingGroup
-	(*PendingKind)(nil),        // 13: apportion.v1.PendingKind
-	(*PendingQueue)(nil),       // 14: apportion.v1.PendingQueue
-	(*LeftOut)(nil),            // 15: apportion.v1.LeftOut
-	(PlacementConstraint)(0),   // 16: apportion.v1.PlacementConstraint
-	(JobPhase)(0),              // 17: apportion.v1.JobPhase
-	(*Reason)(nil),             // 18: apportion.v1.Reason
-	(*Resource)(nil),           // 19: apportion.v1.Resource
-	(ReasonCode)(0),            // 20: apportion.v1.ReasonCode
+	(*MemoryStanding)(nil),     // 7: apportion.v1.MemoryStanding
+	(*Forecast)(nil),           // 8: apportion.v1.Forecast
+	(*ExpectedEnd)(nil),        // 9: apportion.v1.ExpectedEnd
+	(*Finding)(nil),            // 10: apportion.v1.Finding
+	(*Evictable)(nil),          // 11: apportion.v1.Evictable
+	(*PlanMiss)(nil),           // 12: apportion.v1.PlanMiss
+	(*PendingGroup)(nil),       // 13: apportion.v1.PendingGroup
+	(*PendingKind)(nil),        // 14: apportion.v1.PendingKind
+	(*PendingQueue)(nil),       // 15: apportion.v1.PendingQueue
+	(*LeftOut)(nil),            // 16: apportion.v1.LeftOut
+	(PlacementConstraint)(0),   // 17: apportion.v1.PlacementConstraint
+	(JobPhase)(0),              // 18: apportion.v1.JobPhase
+	(*Reason)(nil),             // 19: apportion.v1.Reason
+	(*Resource)(nil),           // 20: apportion.v1.Resource
+	(ReasonCode)(0),            // 21: apportion.v1.ReasonCode
 }
 var file_apportion_v1_explain_proto_depIdxs = []int32{
 	6,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
-	12, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
+	13, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
 	5,  // 2: apportion.v1.ExplainAnswer.left_out:type_name -> apportion.v1.LeftOutExplanation
-	13, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
-	14, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
-	15, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
+	14, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
+	15, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
+	16, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
 	1,  // 6: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
-	9,  // 7: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
-	16, // 8: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
-	17, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
-	7,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
-	0,  // 11: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
-	8,  // 12: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
-	2,  // 13: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
-	3,  // 14: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
-	18, // 15: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
-	19, // 16: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
-	10, // 17: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
-	11, // 18: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
-	2,  // 19: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
-	18, // 20: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
-	19, // 21: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
-	18, // 22: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
-	1,  // 23: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 24: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
-	18, // 25: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
-	1,  // 26: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 27: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
-	20, // 28: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
-	14, // 29: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	10, // 7: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
+	17, // 8: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
+	18, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
+	8,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
+	7,  // 11: apportion.v1.Explanation.memory:type_name -> apportion.v1.MemoryStanding
+	0,  // 12: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
+	9,  // 13: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
+	2,  // 14: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
+	3,  // 15: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
+	19, // 16: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
+	20, // 17: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
+	11, // 18: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
+	12, // 19: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
+	2,  // 20: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
+	19, // 21: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
+	20, // 22: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
+	19, // 23: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
+	1,  // 24: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 25: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
+	19, // 26: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
+	1,  // 27: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 28: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
+	21, // 29: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
+	15, // 30: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_explain_proto_init() }
@@ -1791,15 +1904,16 @@ func file_apportion_v1_explain_proto_init() {
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_explain_proto_msgTypes[2].OneofWrappers = []any{}
-	file_apportion_v1_explain_proto_msgTypes[5].OneofWrappers = []any{}
-	file_apportion_v1_explain_proto_msgTypes[7].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[3].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[6].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_explain_proto_rawDesc), len(file_apportion_v1_explain_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -37,6 +37,9 @@ var kinds = map[string]fields{
 		"capability.": queueField(func(s *setting, q *apportionv1.Queue) error { return s.amount(&q.Capability) }),
 		"guarantee.":  queueField(func(s *setting, q *apportionv1.Queue) error { return s.amount(&q.Guarantee) }),
 		"deserved.":   queueField(func(s *setting, q *apportionv1.Queue) error { return s.amount(&q.Deserved) }),
+		"usage.":      queueField(func(s *setting, q *apportionv1.Queue) error { return s.usage(&q.Usage) }),
+		"budget.":     queueField((*setting).budget),
+		"spent.":      queueField((*setting).spent),
 	},
 	"job": {
 		"priority":      jobField(func(s *setting, j *apportionv1.Job) error { return s.priority(&j.Priority) }),
