@@ -194,6 +194,10 @@ test-checker: ## Run the checkers in Go, Python and the page on correct and on c
 proof: ## Check the proofs in proof/ with Coq, and compare the proved checker with those in Go and Python (MUTANTS=100000).
 	scripts/proof.sh
 
+.PHONY: model
+model: ## Look for circles of evictions under Kueue, Volcano and fair with the solver Z3, which pip installs.
+	scripts/model.sh
+
 ##@ Page
 
 .PHONY: ui
