@@ -4,6 +4,8 @@ import (
 	"errors"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -58,11 +60,13 @@ const (
 	tagSnapshotNodeSet   = 8<<3 | field.Delimited
 	tagSnapshotLeftOut   = 20<<3 | field.Delimited
 	tagSnapshotMemory    = 21<<3 | field.Delimited
+	tagSnapshotKueue     = 22<<3 | field.Delimited
 
 	tagQueueAffinity = 10<<3 | field.Delimited
 	tagQueueUsage    = 13<<3 | field.Delimited
 	tagQueueBudget   = 14<<3 | field.Delimited
 	tagQueueOwner    = 15<<3 | field.Delimited
+	tagQueueKueue    = 16<<3 | field.Delimited
 
 	tagJobUID           = 1<<3 | field.Delimited
 	tagJobName          = 2<<3 | field.Delimited
@@ -78,6 +82,7 @@ const (
 	tagJobExpectedEnd   = 12<<3 | field.Varint
 	tagJobEndIsDeadline = 13<<3 | field.Varint
 	tagJobOwner         = 14<<3 | field.Delimited
+	tagJobKueue         = 15<<3 | field.Delimited
 
 	tagGroupRole         = 1<<3 | field.Delimited
 	tagGroupRequest      = 2<<3 | field.Delimited
@@ -192,6 +197,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	}
 	d.c.b.Dimensions(head.dimensions)
 	d.c.b.Total(d.c.total.of(head.total))
+	d.c.kueue(head.kueue)
 	d.c.memory(head.memory)
 	// Tasks that are only counted need no more of the nodes than their number.
 	beside := d.tally && parts > 1 && size.NodeSets == 0
@@ -218,6 +224,7 @@ type head struct {
 	clearTotal bool
 	// memory stays in the decoder, as total does.
 	memory      *apportionv1.Memory
+	kueue       *apportionv1.KueueSnapshot
 	clearMemory bool
 }
 
@@ -251,6 +258,11 @@ func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
 			case tagSnapshotMemory:
 				ok = d.memory.merge(text)
 				h.memory = &d.memory.m
+			case tagSnapshotKueue:
+				if h.kueue == nil {
+					h.kueue = &apportionv1.KueueSnapshot{}
+				}
+				ok = proto.UnmarshalOptions{Merge: true}.Unmarshal(text, h.kueue) == nil
 			case tagChangeClearMemory:
 				h.clearMemory = value != 0
 			}

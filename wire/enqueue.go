@@ -41,6 +41,10 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 	default:
 		return nil, faultAt("mode", "no mode %d", q.GetMode())
 	}
+	state := s.kueueState()
+	if state != nil && q.GetJobs() == nil && q.GetMode() == apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION {
+		return s.kueueCycle(state, q.GetOmitNames())
+	}
 	var jobs []model.JobID
 	var err error
 	if q.GetJobs() == nil && q.GetMode() == apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION {
@@ -62,6 +66,9 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 		out.Job, out.Verdict = uint32(j), s.out.verdict(permitted, s.reasons.List)
 		if !q.GetOmitNames() {
 			out.Uid = v.Jobs.At(j).UID
+		}
+		if state != nil {
+			s.kueueVerdict(out, state, j)
 		}
 		answer.Jobs[i] = out
 		s.out.left -= messageBytes + len(out.Uid)

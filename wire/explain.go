@@ -72,7 +72,21 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 		}
 		return s.out.check("jobs")
 	}
-	if q.GetGroupsOnly() {
+	state := s.kueueState()
+	switch {
+	case state != nil:
+		err = s.explainKueue(state, names, jobs, func(e *apportionv1.Explanation) {
+			if !named && filter != nil && !filter.matches(blockingCheck(e), -1) {
+				return
+			}
+			if !q.GetGroupsOnly() {
+				answer.Jobs = append(answer.Jobs, e)
+			}
+			if !named {
+				groups.add(e)
+			}
+		})
+	case q.GetGroupsOnly():
 		err = s.engine.Causes(jobs, func(e *engine.Explanation) error {
 			if !filter.wants(e) {
 				return nil
@@ -80,7 +94,7 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 			groups.add(s.causeOf(e))
 			return s.out.check("groups")
 		})
-	} else {
+	default:
 		// Who could be evicted is a question about jobs of others.
 		err = s.engine.Explain(jobs, named && s.audience == nil, each)
 	}
@@ -113,7 +127,7 @@ func (s *Session) askedAbout(q *apportionv1.ExplainStep, answer *apportionv1.Exp
 	if named {
 		jobs, out = s.selectExplained(q.GetJobs(), &faults)
 	} else {
-		waiting := s.engine.Waiting()
+		waiting := s.waiting()
 		jobs, out = s.audience.jobs(v, waiting), filter.leftOut(s.audience.leftOut(v))
 		answer.OtherJobs, answer.WaitingCount = uint32(len(waiting)-len(jobs)), uint32(len(jobs))
 		jobs = filter.jobs(v, jobs)

@@ -32,5 +32,8 @@ func Reread[M any](before, data []byte) (*M, bool) {
 	return &s.m, s.fill(of, before) && s.fill(of, data)
 }
 
-// NewTable builds the table of any type of struct.
-func NewTable(message reflect.Type) { newTable(message) }
+// NewTable builds the table of any type of struct, and returns why it cannot.
+func NewTable(message reflect.Type) (fault string) {
+	_, fault = newTable(message)
+	return fault
+}

@@ -60,7 +60,9 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	for _, set := range s.GetNodeSets() {
 		z.NodeSetBytes += 5 * int64(len(set.GetNodes()))
 	}
+	z.decoded(s.GetKueue())
 	for _, queue := range s.GetQueues() {
+		z.decoded(queue.GetKueue())
 		z.Usages += int64(len(queue.GetOwners()))
 		if queue.GetUsage() != nil {
 			z.Usages++
@@ -74,6 +76,7 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 		}
 	}
 	for _, job := range s.GetJobs() {
+		z.decoded(job.GetKueue())
 		z.Groups += int64(len(job.GetGroups()))
 		for _, group := range job.GetGroups() {
 			z.Tasks += int64(len(group.GetTasks()))
@@ -81,4 +84,11 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 		}
 	}
 	return z
+}
+
+// decoded is extra for a decoded message, which counts all bytes as fields.
+func (z *Size) decoded(m interface{ SizeVT() int }) {
+	n := int64(m.SizeVT())
+	z.ExtraBytes += n
+	z.ExtraParts += n / 16
 }

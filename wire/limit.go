@@ -62,6 +62,8 @@ type Size struct {
 	Counts, Terms, LeftOut int64
 	// Usages counts what queues say of usage: their own, two for a budget, and one for each owner.
 	Usages int64
+	// ExtraBytes is the size of what only the policy kueue reads, and ExtraParts counts the fields in it.
+	ExtraBytes, ExtraParts int64
 	// TaskBytes is the size of the tasks that are listed one by one.
 	TaskBytes int64
 
@@ -141,6 +143,8 @@ func (z *Size) add(s *Size, at int) {
 	z.Usages += s.Usages
 	z.LeftOut += s.LeftOut
 	z.TaskBytes += s.TaskBytes
+	z.ExtraBytes += s.ExtraBytes
+	z.ExtraParts += s.ExtraParts
 }
 
 func measure(data []byte) Size { return measureAlone(data, 1) }
@@ -165,6 +169,8 @@ func measureAlone(data []byte, n int) Size {
 		switch tag {
 		case tagSnapshotDimension:
 			size.Dimensions++
+		case tagSnapshotKueue:
+			size.extra(data[from:to])
 		case tagSnapshotNode:
 			size.Nodes++
 		case tagSnapshotQueue:
@@ -198,9 +204,12 @@ func (z *Size) job(b []byte) {
 		if to < 0 {
 			return
 		}
-		if i = to; tag == tagJobGroup {
+		switch i = to; tag {
+		case tagJobGroup:
 			z.Groups++
 			z.group(b[from:to])
+		case tagJobKueue:
+			z.extra(b[from:to])
 		}
 	}
 }
@@ -219,7 +228,22 @@ func (z *Size) queue(b []byte) {
 			z.Usages++
 		case tagQueueBudget:
 			z.Usages += 2
+		case tagQueueKueue:
+			z.extra(b[from:to])
 		}
+	}
+}
+
+// extra counts what only the policy kueue reads.
+func (z *Size) extra(b []byte) {
+	z.ExtraBytes += int64(len(b))
+	for i := 0; i < len(b); {
+		_, _, _, to := field.At(b, i)
+		if to < 0 {
+			return
+		}
+		z.ExtraParts++
+		i = to
 	}
 }
 
@@ -289,13 +313,15 @@ func (z Size) Memory() int64 {
 	// A term is also kept in the tables of node_group.
 	// A usage is kept in the decoder too, and an owner also in a map while it is read.
 	const growing, termBytes, usageBytes = 6, 320, 256
+	// A message of two bytes within a field is kept in 90 at most, a field in two structs.
+	const extraBytes, extraParts = 48, 512
 	// A node of a set is written in a byte at least; it is kept in 4 bytes here and as many in the decoder.
 	return z.Bytes + rows*row + (sizeOf[model.NodeSet](1)+64)*z.NodeSets + 8*z.NodeSetBytes +
 		(sizeOf[model.Node](1)+indexEntry)*z.Nodes + (sizeOf[model.Queue](1)+indexEntry)*z.Queues +
 		(sizeOf[model.Job](1)+2*sizeOf[model.Account](1)+256)*z.Jobs + (sizeOf[model.Group](1)+128)*z.Groups +
 		(sizeOf[model.Task](1)+sizeOf[model.Detail](1)+40)*z.Tasks +
 		growing*(sizeOf[model.Count](1)*z.Counts+sizeOf[model.LeftOut](1)*z.LeftOut) + termBytes*z.Terms +
-		(row+sizeOf[model.OwnerUsage](1)+usageBytes)*z.Usages
+		(row+sizeOf[model.OwnerUsage](1)+usageBytes)*z.Usages + extraBytes*z.ExtraBytes + extraParts*z.ExtraParts
 }
 
 // MeasureSteps counts the steps in the field with this number of an encoded message, and the contents of the jobs that they add, without

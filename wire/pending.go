@@ -302,5 +302,10 @@ func (f *pendingFilter) wants(e *engine.Explanation) bool {
 			dimension = finding.Reasons[0].Dimension
 		}
 	}
+	return f.matches(check, dimension)
+}
+
+// matches reports whether jobs that a check blocks in a dimension are asked for; -1: in none.
+func (f *pendingFilter) matches(check apportionv1.CheckKind, dimension int) bool {
 	return (len(f.checks) == 0 || slices.Contains(f.checks, check)) && (len(f.dimensions) == 0 || slices.Contains(f.dimensions, dimension))
 }

@@ -26,6 +26,9 @@ func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.notForKueue(question.Job); err != nil {
+		return nil, err
+	}
 	plan, err := s.engine.Plan(question)
 	if err != nil {
 		return nil, err

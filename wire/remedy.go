@@ -24,6 +24,9 @@ func (s *Session) remedies(q *apportionv1.RemediesStep) (*apportionv1.Answer, er
 	if err != nil {
 		return nil, err
 	}
+	if err := s.notForKueue(question.Job); err != nil {
+		return nil, err
+	}
 	found, err := s.engine.Remedies(question)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/kueue"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
@@ -103,6 +104,12 @@ func (s *Session) divide(
 		ready := d.Forest.Accepted(&why)
 		plugin.HierarchyReady, plugin.HierarchyReasons = &ready, s.out.reasonList(why.List)
 	}
+	if state, ok := d.State.(*kueue.State); ok && q.GetQueues() == nil && s.audience == nil {
+		var err error
+		if plugin.KueueCohorts, err = s.kueueCohorts(state); err != nil {
+			return err
+		}
+	}
 	if d.Queues != nil {
 		if err := s.out.room(len(queues), "queues"); err != nil {
 			return err
@@ -185,6 +192,9 @@ func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, 
 		out.Name = s.engine.View().Queues[q].Name
 	}
 	s.out.left -= messageBytes + len(out.Name)
+	if state, ok := plugin.(*kueue.State); ok {
+		s.kueueShare(out, state, q)
+	}
 	var share policy.Share
 	if share, out.Participating = plugin.Share(q); !out.Participating {
 		return

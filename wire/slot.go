@@ -100,53 +100,57 @@ var setters = map[reflect.Kind]setter{
 	reflect.Int32: set32, reflect.Uint32: set32, reflect.Int64: set64, reflect.Uint64: set64,
 }
 
-// tableOf returns the table of a type of messages. Lists of messages and texts are left to the caller.
-func tableOf[M any]() *table { return newTable(reflect.TypeFor[M]()) }
-
-// newTable reads the tags of a struct, as in `protobuf:"varint,3,opt,name=weight"`.
-func newTable(message reflect.Type) *table {
-	of := &table{}
-	for f := range message.Fields() {
-		if parts := strings.Split(f.Tag.Get("protobuf"), ","); len(parts) > 1 {
-			number, err := strconv.ParseUint(parts[1], 10, 32)
-			if err != nil || number == 0 || number >= 64 {
-				misread(message, &f, "has a number that is not between 1 and 63")
-			}
-			of.add(&f, uint32(number)<<3)
-			of.check(message, &f, parts[0], uint32(number))
-		} else if f.IsExported() {
-			misread(message, &f, "is a oneof or no field of a message")
-		}
+// tableOf returns the table of a type of messages. Lists of messages and texts are left to the caller. It panics for a message that a slot
+// would misread.
+func tableOf[M any]() *table {
+	of, fault := newTable(reflect.TypeFor[M]())
+	if fault != "" {
+		panic("wire: " + fault) //nolint:forbidigo // A fault of the program, which every test finds.
 	}
 	return of
 }
 
-// misread panics for a field that a slot would misread.
-func misread(message reflect.Type, f *reflect.StructField, why string) {
-	panic("wire: " + message.String() + "." + f.Name + " " + why) //nolint:forbidigo // A fault of the program, which every test finds.
+// newTable reads the tags of a struct, as in `protobuf:"varint,3,opt,name=weight"`. fault names a field that a slot would misread.
+func newTable(message reflect.Type) (of *table, fault string) {
+	of = &table{}
+	for f := range message.Fields() {
+		if parts := strings.Split(f.Tag.Get("protobuf"), ","); len(parts) > 1 {
+			number, err := strconv.ParseUint(parts[1], 10, 32)
+			if err != nil || number == 0 || number >= 64 {
+				return nil, message.String() + "." + f.Name + " has a number that is not between 1 and 63"
+			}
+			of.add(&f, uint32(number)<<3)
+			if why := of.check(&f, parts[0], uint32(number)); why != "" {
+				return nil, message.String() + "." + f.Name + " " + why
+			}
+		} else if f.IsExported() {
+			return nil, message.String() + "." + f.Name + " is a oneof or no field of a message"
+		}
+	}
+	return of, ""
 }
 
-// check panics for a field that a slot would misread.
-func (t *table) check(message reflect.Type, f *reflect.StructField, encoding string, number uint32) {
+// check returns why a slot would misread a field, or "".
+func (t *table) check(f *reflect.StructField, encoding string, number uint32) string {
 	const shortTags = 16
-	fail := func(why string) { misread(message, f, why) }
 	switch encoding {
 	case "varint", "bytes", "fixed64":
 	default:
-		fail("is written as " + encoding)
+		return "is written as " + encoding
 	}
 	switch c := t.fields[number]; {
 	case c.set == unknown:
-		fail("is of the type " + f.Type.String())
+		return "is of the type " + f.Type.String()
 	case c.set == leave && number >= shortTags:
-		fail("is left to the caller, and its tag takes more than one byte")
+		return "is left to the caller, and its tag takes more than one byte"
 	case c.set == leave && f.Type.Elem().Kind() != reflect.Pointer && f.Type.Elem().Kind() != reflect.String:
-		fail("is bytes or a list of the type " + f.Type.String())
+		return "is bytes or a list of the type " + f.Type.String()
 	case c.set >= setBool && c.set <= addLongs && encoding != "varint" && !strings.Contains(string(f.Tag), "packed"):
-		fail("is a number written as " + encoding)
+		return "is a number written as " + encoding
 	case f.Offset > math.MaxUint16 || len(t.rooms) > math.MaxUint8:
-		fail("is one too many")
+		return "is one too many"
 	}
+	return ""
 }
 
 // add adds a field; the tag is its number alone.
@@ -158,8 +162,10 @@ func (t *table) add(f *reflect.StructField, tag uint32) {
 	}
 	switch of.Kind() {
 	case reflect.Struct:
-		c.set, c.optional, inner = setMessage, false, newTable(of)
-		if slices.ContainsFunc(inner.columns, func(c column) bool { return c.set == leave }) {
+		var fault string
+		c.set, c.optional = setMessage, false
+		inner, fault = newTable(of)
+		if fault != "" || slices.ContainsFunc(inner.columns, func(c column) bool { return c.set == leave }) {
 			c.set, inner = setByLibrary, nil
 		}
 		t.put(tag|field.Delimited, c)

@@ -45,7 +45,7 @@ func TestATableRefusesWhatASlotWouldMisread(t *testing.T) {
 			A float64 `protobuf:"fixed64,1,opt,name=a"`
 		}{},
 	} {
-		require.Panics(t, func() { wire.NewTable(reflect.TypeOf(fake)) }, name)
+		require.NotEmpty(t, wire.NewTable(reflect.TypeOf(fake)), name)
 	}
-	require.NotPanics(t, func() { wire.NewTable(reflect.TypeFor[inner]()) })
+	require.Empty(t, wire.NewTable(reflect.TypeFor[inner]()))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -12,10 +14,11 @@ import (
 // Compile returns the model of a snapshot, or a *Fault with every violation by path (snapshot.jobs[17].queue). The model retains only the
 // snapshot's strings.
 func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
-	c := compiler{b: model.NewBuilder(snapshot.GetAsOf()).Loader()}
+	c := compiler{b: model.NewBuilder(snapshot.GetAsOf()).Loader(), borrowed: true}
 	c.b.Dimensions(snapshot.GetDimensions())
 	c.b.Total(c.total.of(snapshot.GetTotal()))
 	c.memory(snapshot.GetMemory())
+	c.kueue(snapshot.GetKueue())
 	for i, n := range snapshot.GetNodes() {
 		c.node(i, n)
 	}
@@ -66,8 +69,32 @@ type compiler struct {
 	closed                model.Unschedulable
 	hierarchy             model.Hierarchy
 	limits                Limits
+	// borrowed: messages are the caller's, and what is kept of them must be copied.
+	borrowed bool
 	// longest is the longest text that is too long.
 	longest int64
+}
+
+// extra returns what the policy kueue reads of a message; nil if there is none.
+func extra[M interface {
+	comparable
+	proto.Message
+}](c *compiler, m M) *model.Extra {
+	var none M
+	if m == none {
+		return nil
+	}
+	if c.borrowed {
+		return &model.Extra{Value: proto.Clone(m)}
+	}
+	return &model.Extra{Value: m}
+}
+
+// kueue keeps what the policy kueue reads of the whole snapshot.
+func (c *compiler) kueue(m *apportionv1.KueueSnapshot) {
+	if e := extra(c, m); e != nil {
+		c.b.Extra(e.Value)
+	}
 }
 
 // node feeds the node at position i.
@@ -84,7 +111,7 @@ func (c *compiler) queue(i int, q *apportionv1.Queue) {
 	spec := model.QueueSpec{
 		Name: q.GetName(), Parent: q.GetParent(), Weight: 1, Priority: q.GetPriority(), Reclaimable: true,
 		Capability: c.one.of(q.GetCapability()), Guarantee: c.two.of(q.GetGuarantee()), Deserved: c.more.of(q.GetDeserved()),
-		CreateTime: q.GetCreateTime(), Memory: c.queueMemory(q),
+		CreateTime: q.GetCreateTime(), Memory: c.queueMemory(q), Extra: extra(c, q.GetKueue()),
 	}
 	if q != nil && q.Weight != nil {
 		spec.Weight = *q.Weight
@@ -145,7 +172,7 @@ func (c *compiler) jobSpec(i int, j *apportionv1.Job) model.JobSpec {
 	return model.JobSpec{
 		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
 		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
-		Condition: j.GetCondition(), ExpectedEnd: j.GetExpectedEnd(), EndIsDeadline: j.GetEndIsDeadline(),
+		Condition: j.GetCondition(), ExpectedEnd: j.GetExpectedEnd(), Extra: extra(c, j.GetKueue()), EndIsDeadline: j.GetEndIsDeadline(),
 		Owner: j.GetOwner(),
 	}
 }

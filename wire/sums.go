@@ -47,6 +47,8 @@ func (d *Decoder) sumJob(data []byte) bool {
 			}
 		case tagJobCondition:
 			condition, once = data[from:to], condition == nil
+		case tagJobKueue:
+			return false // Only a policy that reads single jobs needs it.
 		case tagJobOwner:
 			owner, once = data[from:to], owner == nil
 		default:

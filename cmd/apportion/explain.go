@@ -154,7 +154,7 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 	answer := simulation.Answers[0].GetExplain()
 	explained := answer.GetJobs()[0]
 	var found *client.Remedies
-	if !goesOn(explained) && !e.bare && e.server.address == "" && (e.format == formatTable || e.format == formatWide) {
+	if explained.GetKueue() == nil && !goesOn(explained) && !e.bare && e.server.address == "" && (e.format == formatTable || e.format == formatWide) {
 		if found, err = q.remedies(ctx, job); err != nil {
 			return err
 		}
@@ -165,10 +165,14 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 		if minimum := job.GetMinResources(); minimum != nil {
 			asks = "asks for at least " + text.Amounts(snapshotNames(q.snapshot), minimum)
 		}
-		p.Wrapped("%s: job of queue %s, priority %d, %s", p.Paint(render.Strong, lookup.JobName(job)),
-			job.GetQueue(), job.GetPriority(), asks)
-		p.Line("")
-		p.Findings(explained)
+		if explained.GetKueue() != nil {
+			p.Wrapped("%s: job of queue %s, priority %d", p.Paint(render.Strong, lookup.JobName(job)), job.GetQueue(), job.GetPriority())
+		} else {
+			p.Wrapped("%s: job of queue %s, priority %d, %s", p.Paint(render.Strong, lookup.JobName(job)),
+				job.GetQueue(), job.GetPriority(), asks)
+			p.Line("")
+			p.Findings(explained)
+		}
 		if q.whyUnknown() == "" {
 			p.Line("")
 			p.QueueShares(simulation.Answers[1].GetShares())

@@ -192,6 +192,9 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.snapshot == "" && f.ofKueue(policy, sources) {
+		return f.readKueue(sources, policy)
+	}
 	loaded := &input{Input: client.Input{Policy: policy, PolicyName: f.policyName}, warnings: warnings}
 	moment, given, err := f.moment(policy)
 	if err != nil {

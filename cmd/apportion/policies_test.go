@@ -109,7 +109,7 @@ apportion_decisions_total{plugin="tide",question="enqueue",reason="ABOVE_OVERCOM
 
 	require.Regexp(t, `(?m)^tide +job enqueued, reclaimable$`, outputOf(t, exitYes, "version", "--policies"), "the command line")
 	require.Regexp(t, `(?m)^tide +gang; tide, proportion$`, outputOf(t, exitYes, "version", "--policies"))
-	require.Contains(t, outputOf(t, exitYes, "shares", "--help"), "drf-hierarchical, fair, tide")
+	require.Contains(t, outputOf(t, exitYes, "shares", "--help"), "drf-hierarchical, fair, kueue, tide")
 	require.Contains(t, outputOf(t, exitNo, "decide", "enqueue", "-f", "testdata/cluster.yaml", "--policy", "tide"), "(tide)")
 	shares := outputOf(t, exitYes, "shares", "-f", "testdata/cluster.yaml", "--policy", "tide", "--explain")
 	require.Contains(t, shares, "AFLOAT", "the words of its numbers")

@@ -96,7 +96,7 @@ func (q *question) whyUnknown() string {
 		return slices.ContainsFunc(n.GetAllocatable().GetAmount(), func(x float64) bool { return x > 0 })
 	}
 	switch nodes := q.snapshot.GetNodes(); {
-	case q.snapshot.GetTotal() != nil || slices.ContainsFunc(nodes, offers):
+	case q.snapshot.GetKueue() != nil || q.snapshot.GetTotal() != nil || slices.ContainsFunc(nodes, offers):
 		return ""
 	case len(nodes) == 0:
 		return "the input has no nodes" + q.whyNoNodes()

@@ -1,4 +1,5 @@
-// Command reference compares our answers with recorded ones: those of Volcano, and for `fair` those of an independent implementation.
+// Command reference compares our answers with recorded ones: those of Volcano and of Kueue, and for `fair` those of an independent
+// implementation.
 //
 //	reference [flags] [PATH…]
 //
@@ -17,7 +18,7 @@ import (
 )
 
 // defaultPaths are the folders of the project's recorded answers.
-var defaultPaths = []string{"testdata/reference", "testdata/fair", "testdata/memory"}
+var defaultPaths = []string{"testdata/reference", "testdata/fair", "testdata/memory", "testdata/kueue"}
 
 func main() {
 	var run reference.Run

@@ -168,6 +168,18 @@ var fairClauses = map[apportionv1.ReasonCode]func(facts) string{
 	},
 }
 
+// kueueClauses says the reasons of plugin kueue.
+var kueueClauses = map[apportionv1.ReasonCode]func(facts) string{
+	apportionv1.ReasonCode_REASON_CODE_NOT_NOMINATED: plain("the job is not nominated"),
+	apportionv1.ReasonCode_REASON_CODE_NO_FLAVOR:     plain("no flavor has enough quota and suits the pods"),
+	apportionv1.ReasonCode_REASON_CODE_QUOTA_IN_USE: func(f facts) string {
+		if f.reason.GetHave() == 0 {
+			return "the quota is in use, and no job may be evicted for this one"
+		}
+		return "the quota is in use by " + Count(int(f.reason.GetHave()), "job") + " that would be evicted"
+	},
+}
+
 // borrowed names what of a request is beyond the entitlement.
 func borrowed(f facts) string {
 	if f.reason.Dimension == nil {

@@ -13,6 +13,9 @@ import (
 // Pending is all jobs that wait, by kind of cause, in a few sentences, and how many nodes take new tasks.
 func Pending(a *apportionv1.ExplainAnswer) string {
 	nodes := fmt.Sprintf("%d of %s can take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
+	if len(a.GetJobs()) > 0 && a.GetJobs()[0].GetKueue() != nil {
+		nodes = "" // The quota of Kueue's flavors decides, not the nodes.
+	}
 	if out := notConsidered(a.GetLeftOut()); out != "" {
 		nodes = "Besides, " + out + ". " + nodes
 	}
@@ -40,7 +43,7 @@ func Pending(a *apportionv1.ExplainAnswer) string {
 		return fmt.Sprintf("%d of %s that wait %s: %s. %s",
 			total, Count(waiting, "job"), Verb(total, "matches", "match"), strings.Join(parts, "; "), nodes)
 	}
-	return fmt.Sprintf("%s %s: %s. %s", Count(total, "job"), Verb(total, "waits", "wait"), strings.Join(parts, "; "), nodes)
+	return strings.TrimSpace(fmt.Sprintf("%s %s: %s. %s", Count(total, "job"), Verb(total, "waits", "wait"), strings.Join(parts, "; "), nodes))
 }
 
 // KindOf is a kind of cause with the numbers of its jobs and queues: `12 in 3 queues because their queue ...`.

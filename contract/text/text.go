@@ -167,7 +167,7 @@ func (f facts) duration(number float64) string {
 
 // clause says the reason. A code that is not known here, because the server is newer, is written out with its numbers.
 func (f facts) clause() string {
-	for _, known := range []map[apportionv1.ReasonCode]func(facts) string{clauses, fairClauses} {
+	for _, known := range []map[apportionv1.ReasonCode]func(facts) string{clauses, fairClauses, kueueClauses} {
 		if write, ok := known[f.reason.GetCode()]; ok {
 			return write(f)
 		}

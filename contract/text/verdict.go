@@ -336,6 +336,9 @@ func leftOut(e *apportionv1.LeftOutExplanation) string {
 		if e.GetSimilarQueue() != "" {
 			like = fmt.Sprintf(" Did you mean %q?", e.GetSimilarQueue())
 		}
+		if l.GetDetail() != "" {
+			return fmt.Sprintf("%s waits: %s.%s", name, strings.TrimSuffix(l.GetDetail(), "."), like)
+		}
 		return fmt.Sprintf("%s waits because its queue %q does not exist.%s", name, l.GetQueue(), like)
 	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB:
 		return fmt.Sprintf("The pod %s waits because it belongs to no job: it has no PodGroup.", name)

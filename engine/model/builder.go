@@ -27,6 +27,7 @@ type QueueSpec struct {
 	Hierarchy                       *Hierarchy
 	CreateTime                      int64
 	Memory                          *QueueMemorySpec
+	Extra                           *Extra
 }
 
 // JobSpec is the description of a job in a snapshot; its groups and tasks follow.
@@ -41,6 +42,7 @@ type JobSpec struct {
 	ExpectedEnd                 int64
 	EndIsDeadline               bool
 	Owner                       string
+	Extra                       *Extra
 }
 
 // GroupSpec is the description of a task group of the newest job.
@@ -214,6 +216,9 @@ func (b *Builder) Total(total *Amounts) {
 	}
 }
 
+// Extra sets what a single policy reads of the whole snapshot. The model keeps the value as it is.
+func (b *Builder) Extra(value any) { b.m.Extra = value }
+
 // Node adds a node.
 func (b *Builder) Node(s NodeSpec) {
 	i, at := len(b.m.Nodes), NodeID(len(b.m.Nodes))
@@ -273,6 +278,7 @@ func (b *Builder) Queue(s QueueSpec) {
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
 		Deserved:   b.rowAt(s.Deserved, limited, path, "deserved"),
 		Memory:     b.queueMemory(s.Memory, path),
+		Extra:      s.Extra,
 	})
 }
 
@@ -302,7 +308,7 @@ func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID, was *Job) {
 		job.Namespace = b.text.again(&b.namespace, s.Namespace)
 	}
 	job.Priority, job.Phase, job.CreateTime = s.Priority, s.Phase, s.CreateTime
-	job.ExpectedEnd, job.EndIsDeadline = s.ExpectedEnd, s.EndIsDeadline
+	job.ExpectedEnd, job.EndIsDeadline, job.Extra = s.ExpectedEnd, s.EndIsDeadline, s.Extra
 	if job.Owner = was.Owner; s.Owner != was.Owner {
 		job.Owner = b.text.again(&b.owner, s.Owner)
 	}

@@ -116,6 +116,9 @@ type Hierarchy struct {
 	Path, Weights string
 }
 
+// Extra is what a single policy reads of a queue or a job, beyond the fields that all policies share. The model keeps the value as it is.
+type Extra struct{ Value any }
+
 // Queue is one queue of a snapshot. Absent rows were not given.
 type Queue struct {
 	Name        string
@@ -132,6 +135,8 @@ type Queue struct {
 	CreateTime  int64
 	// Memory is nil if the snapshot has neither usage nor a budget nor owners of it.
 	Memory *QueueMemory
+	// Extra is nil for most policies.
+	Extra *Extra
 }
 
 // Job is one job of a snapshot.
@@ -154,6 +159,8 @@ type Job struct {
 	EndIsDeadline bool
 	// Owner is charged for what the job uses within its queue.
 	Owner string
+	// Extra is nil for most policies.
+	Extra *Extra
 	// Groups are FirstGroup … EndGroup-1, tasks FirstTask … EndTask-1.
 	FirstGroup, EndGroup GroupID
 	FirstTask, EndTask   TaskID

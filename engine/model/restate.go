@@ -35,6 +35,7 @@ func (m *Model) QueueSpecOf(q QueueID) QueueSpec {
 		Name: queue.Name, Parent: queue.Parent, Weight: uint32(queue.Weight), Priority: queue.Priority, State: queue.State,
 		Reclaimable: queue.Reclaimable, Capability: amountsOf(queue.Capability), Guarantee: amountsOf(queue.Guarantee),
 		Deserved: amountsOf(queue.Deserved), Affinity: queue.Affinity, Hierarchy: queue.Hierarchy, CreateTime: queue.CreateTime,
+		Extra: queue.Extra,
 	}
 }
 
@@ -44,7 +45,7 @@ func (m *Model) JobSpecOf(j JobID) JobSpec {
 	return JobSpec{
 		UID: job.UID, Name: job.Name, Namespace: job.Namespace, Queue: m.Queues[job.Queue].Name, Priority: job.Priority, Phase: job.Phase,
 		MinAvailable: uint32(job.MinAvailable), MinResources: amountsOf(job.MinResources), CreateTime: job.CreateTime,
-		Condition: job.Condition, Owner: job.Owner,
+		Condition: job.Condition, Owner: job.Owner, Extra: job.Extra,
 	}
 }
 

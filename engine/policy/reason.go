@@ -78,6 +78,9 @@ const (
 	NoPlan                    Code = 107
 	NotCalm                   Code = 108
 	NotNeeded                 Code = 109
+	NotNominated              Code = 120
+	NoFlavor                  Code = 121
+	QuotaInUse                Code = 122
 	WithinEntitlement         Code = 110
 )
 

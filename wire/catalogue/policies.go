@@ -15,12 +15,14 @@ import (
 	"github.com/apportion/apportion/engine/policy/fair"
 	"github.com/apportion/apportion/engine/policy/gang"
 	"github.com/apportion/apportion/engine/policy/hdrf"
+	"github.com/apportion/apportion/engine/policy/kueue"
 	"github.com/apportion/apportion/engine/policy/nodegroup"
 	"github.com/apportion/apportion/engine/policy/overcommit"
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
 	"github.com/apportion/apportion/engine/policy/undecided"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/wire/kueue"
 )
 
 // Policies are the policies of this program. Only tests change the list.
@@ -111,6 +113,12 @@ var Policies = []Policy{
 		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.JobOrder, engine.TaskOrder, engine.Overused, engine.Allocatable,
 			engine.JobEnqueued, engine.Preemptive, engine.Reclaimable),
 		Forms: []Form{{Name: "fair", Preset: [][]string{{"priority", "gang", "conformance", "fair"}}}},
+	},
+	{
+		Name: kueue.Name, Clock: true,
+		Settings:  SettingsOf(readKueue, writeKueue),
+		Decisions: engine.DecisionsOf(engine.JobOrder, engine.JobEnqueued),
+		Forms:     []Form{{Name: kueue.Name, Preset: [][]string{{kueue.Name}}}},
 	},
 	{Name: "undecided", Settings: SettingsOf(readUndecided, writeUndecided)},
 }
@@ -300,3 +308,9 @@ func writeFairMemory(p fair.Memory) *apportionv1.FairMemory {
 	}
 	return m
 }
+
+func readKueue(m *apportionv1.Kueue, fault Fault) kueue.Plugin {
+	return kueue.Plugin{Settings: wirekueue.Settings(m, wirekueue.Fault(fault)), Cluster: wirekueue.ClusterOf}
+}
+
+func writeKueue(p kueue.Plugin) *apportionv1.Kueue { return wirekueue.Message(&p.Settings) }

@@ -977,7 +977,9 @@ type PluginShares struct {
 	// Explain only, of plugin fair.
 	Fair *FairDerivation `protobuf:"bytes,9,opt,name=fair,proto3" json:"fair,omitempty"`
 	// Queues that the caller may not see, summed. Only if `Basis.restricted` is set.
-	Others        []*OtherShares `protobuf:"bytes,10,rep,name=others,proto3" json:"others,omitempty"`
+	Others []*OtherShares `protobuf:"bytes,10,rep,name=others,proto3" json:"others,omitempty"`
+	// Of plugin kueue, with a request for all queues: the cohorts that take part, in the order of the snapshot, then those only named.
+	KueueCohorts  []*KueueCohortShare `protobuf:"bytes,11,rep,name=kueue_cohorts,json=kueueCohorts,proto3" json:"kueue_cohorts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1078,6 +1080,13 @@ func (x *PluginShares) GetFair() *FairDerivation {
 func (x *PluginShares) GetOthers() []*OtherShares {
 	if x != nil {
 		return x.Others
+	}
+	return nil
+}
+
+func (x *PluginShares) GetKueueCohorts() []*KueueCohortShare {
+	if x != nil {
+		return x.KueueCohorts
 	}
 	return nil
 }
@@ -1868,7 +1877,9 @@ type QueueShare struct {
 	Children []uint32 `protobuf:"varint,17,rep,packed,name=children,proto3" json:"children,omitempty"`
 	// The amount up to which the queue is given first what becomes free, because of its past usage. Plugin fair only. Absent: the snapshot has
 	// no memory, and the amount is `deserved`.
-	WithMemory    *Resource `protobuf:"bytes,18,opt,name=with_memory,json=withMemory,proto3" json:"with_memory,omitempty"`
+	WithMemory *Resource `protobuf:"bytes,18,opt,name=with_memory,json=withMemory,proto3" json:"with_memory,omitempty"`
+	// Plugin kueue only; `share` is then its weighted share.
+	Kueue         *KueueShare `protobuf:"bytes,19,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2025,6 +2036,13 @@ func (x *QueueShare) GetChildren() []uint32 {
 func (x *QueueShare) GetWithMemory() *Resource {
 	if x != nil {
 		return x.WithMemory
+	}
+	return nil
+}
+
+func (x *QueueShare) GetKueue() *KueueShare {
+	if x != nil {
+		return x.Kueue
 	}
 	return nil
 }
@@ -2556,7 +2574,9 @@ type EnqueueVerdict struct {
 	// Empty with `omit_names`.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	// REJECT: the job must wait, for the given reasons.
-	Verdict       *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	Verdict *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// With plugin kueue: its flavors, and whom it would evict.
+	Kueue         *KueueNomination `protobuf:"bytes,4,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2608,6 +2628,13 @@ func (x *EnqueueVerdict) GetUid() string {
 func (x *EnqueueVerdict) GetVerdict() *Verdict {
 	if x != nil {
 		return x.Verdict
+	}
+	return nil
+}
+
+func (x *EnqueueVerdict) GetKueue() *KueueNomination {
+	if x != nil {
+		return x.Kueue
 	}
 	return nil
 }
@@ -4508,7 +4535,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -4562,7 +4589,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
-	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\x9c\x04\n" +
+	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xe1\x04\n" +
 	"\fPluginShares\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x0fhierarchy_ready\x18\x02 \x01(\bH\x00R\x0ehierarchyReady\x88\x01\x01\x12A\n" +
@@ -4576,7 +4603,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\bcapacity\x18\b \x01(\v2 .apportion.v1.CapacityDerivationR\bcapacity\x120\n" +
 	"\x04fair\x18\t \x01(\v2\x1c.apportion.v1.FairDerivationR\x04fair\x121\n" +
 	"\x06others\x18\n" +
-	" \x03(\v2\x19.apportion.v1.OtherSharesR\x06othersB\x12\n" +
+	" \x03(\v2\x19.apportion.v1.OtherSharesR\x06others\x12C\n" +
+	"\rkueue_cohorts\x18\v \x03(\v2\x1e.apportion.v1.KueueCohortShareR\fkueueCohortsB\x12\n" +
 	"\x10_hierarchy_ready\"\xc0\x02\n" +
 	"\vOtherShares\x12\x1b\n" +
 	"\x06parent\x18\x01 \x01(\rH\x00R\x06parent\x88\x01\x01\x12\x1f\n" +
@@ -4648,7 +4676,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\aclaimed\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\aclaimed\x12,\n" +
 	"\x05aside\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\x05aside\x12\x14\n" +
 	"\x05wants\x18\x04 \x01(\bR\x05wants\x12,\n" +
-	"\x05saved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05saved\"\xf6\x05\n" +
+	"\x05saved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05saved\"\xa6\x06\n" +
 	"\n" +
 	"QueueShare\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
@@ -4672,7 +4700,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\tancestors\x18\x10 \x03(\rR\tancestors\x12\x1a\n" +
 	"\bchildren\x18\x11 \x03(\rR\bchildren\x127\n" +
 	"\vwith_memory\x18\x12 \x01(\v2\x16.apportion.v1.ResourceR\n" +
-	"withMemoryB\v\n" +
+	"withMemory\x12.\n" +
+	"\x05kueue\x18\x13 \x01(\v2\x18.apportion.v1.KueueShareR\x05kueueB\v\n" +
 	"\t_dominant\"\xa7\x01\n" +
 	"\rQueueStanding\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
@@ -4722,11 +4751,12 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"totalTasks\x12#\n" +
 	"\rmin_available\x18\f \x01(\rR\fminAvailable\"A\n" +
 	"\rEnqueueAnswer\x120\n" +
-	"\x04jobs\x18\x01 \x03(\v2\x1c.apportion.v1.EnqueueVerdictR\x04jobs\"e\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x1c.apportion.v1.EnqueueVerdictR\x04jobs\"\x9a\x01\n" +
 	"\x0eEnqueueVerdict\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12/\n" +
-	"\averdict\x18\x03 \x01(\v2\x15.apportion.v1.VerdictR\averdict\"D\n" +
+	"\averdict\x18\x03 \x01(\v2\x15.apportion.v1.VerdictR\averdict\x123\n" +
+	"\x05kueue\x18\x04 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"D\n" +
 	"\x11AllocatableAnswer\x12/\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x19.apportion.v1.TaskVerdictR\x05tasks\"C\n" +
 	"\x10PreemptiveAnswer\x12/\n" +
@@ -4975,16 +5005,19 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*Reason)(nil),               // 56: apportion.v1.Reason
 	(*ProportionDerivation)(nil), // 57: apportion.v1.ProportionDerivation
 	(*CapacityDerivation)(nil),   // 58: apportion.v1.CapacityDerivation
-	(*Resource)(nil),             // 59: apportion.v1.Resource
-	(*Fraction)(nil),             // 60: apportion.v1.Fraction
-	(*Verdict)(nil),              // 61: apportion.v1.Verdict
-	(*VictimCheck)(nil),          // 62: apportion.v1.VictimCheck
-	(Vote)(0),                    // 63: apportion.v1.Vote
-	(*Policy)(nil),               // 64: apportion.v1.Policy
-	(*Queue)(nil),                // 65: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 66: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 67: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 68: apportion.v1.TaskStatus
+	(*KueueCohortShare)(nil),     // 59: apportion.v1.KueueCohortShare
+	(*Resource)(nil),             // 60: apportion.v1.Resource
+	(*Fraction)(nil),             // 61: apportion.v1.Fraction
+	(*KueueShare)(nil),           // 62: apportion.v1.KueueShare
+	(*Verdict)(nil),              // 63: apportion.v1.Verdict
+	(*KueueNomination)(nil),      // 64: apportion.v1.KueueNomination
+	(*VictimCheck)(nil),          // 65: apportion.v1.VictimCheck
+	(Vote)(0),                    // 66: apportion.v1.Vote
+	(*Policy)(nil),               // 67: apportion.v1.Policy
+	(*Queue)(nil),                // 68: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 69: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 70: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 71: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	50,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -5019,91 +5052,94 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	58,  // 29: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
 	11,  // 30: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
 	10,  // 31: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	59,  // 32: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	59,  // 33: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	59,  // 34: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	59,  // 35: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	14,  // 36: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	14,  // 37: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	16,  // 38: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	59,  // 39: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	14,  // 40: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
-	12,  // 41: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
-	13,  // 42: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
-	0,   // 43: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	60,  // 44: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	15,  // 45: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	15,  // 46: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 47: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	59,  // 48: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	59,  // 49: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	59,  // 50: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
-	59,  // 51: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	59,  // 52: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	59,  // 53: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	59,  // 54: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	59,  // 55: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	59,  // 56: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	59,  // 57: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	59,  // 58: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	59,  // 59: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
-	56,  // 60: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	59,  // 61: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	59,  // 62: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	59,  // 63: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	22,  // 64: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	61,  // 65: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	61,  // 66: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	61,  // 67: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	61,  // 68: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	24,  // 69: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	61,  // 70: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	27,  // 71: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	27,  // 72: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	61,  // 73: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 74: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	56,  // 75: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	31,  // 76: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	32,  // 77: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	33,  // 78: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	62,  // 79: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	30,  // 80: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	56,  // 81: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 82: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	60,  // 83: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	60,  // 84: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	63,  // 85: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	56,  // 86: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	35,  // 87: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	38,  // 88: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	37,  // 89: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 90: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	39,  // 91: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	40,  // 92: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	56,  // 93: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	59,  // 94: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	43,  // 95: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	44,  // 96: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	45,  // 97: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	64,  // 98: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	42,  // 99: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	65,  // 100: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	59,  // 101: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	59,  // 102: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	59,  // 103: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	66,  // 104: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	67,  // 105: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	59,  // 106: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	59,  // 107: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	59,  // 108: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	59,  // 109: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	68,  // 110: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	59,  // 111: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	112, // [112:112] is the sub-list for method output_type
-	112, // [112:112] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	59,  // 32: apportion.v1.PluginShares.kueue_cohorts:type_name -> apportion.v1.KueueCohortShare
+	60,  // 33: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	60,  // 34: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	60,  // 35: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	60,  // 36: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	14,  // 37: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	14,  // 38: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	16,  // 39: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	60,  // 40: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	14,  // 41: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
+	12,  // 42: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
+	13,  // 43: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
+	0,   // 44: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	61,  // 45: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	15,  // 46: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	15,  // 47: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 48: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	60,  // 49: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	60,  // 50: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	60,  // 51: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	60,  // 52: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	60,  // 53: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	60,  // 54: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	60,  // 55: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	60,  // 56: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	60,  // 57: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	60,  // 58: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	60,  // 59: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	60,  // 60: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	62,  // 61: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
+	56,  // 62: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	60,  // 63: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	60,  // 64: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	60,  // 65: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 66: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	63,  // 67: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	63,  // 68: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	63,  // 69: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	63,  // 70: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 71: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	63,  // 72: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	64,  // 73: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	27,  // 74: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 75: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	63,  // 76: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 77: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	56,  // 78: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	31,  // 79: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	32,  // 80: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	33,  // 81: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	65,  // 82: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	30,  // 83: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	56,  // 84: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 85: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	61,  // 86: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	61,  // 87: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	66,  // 88: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	56,  // 89: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	35,  // 90: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	38,  // 91: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	37,  // 92: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 93: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	39,  // 94: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	40,  // 95: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	56,  // 96: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	60,  // 97: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	43,  // 98: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	44,  // 99: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	45,  // 100: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	67,  // 101: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	42,  // 102: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	68,  // 103: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	60,  // 104: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	60,  // 105: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	60,  // 106: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	69,  // 107: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	70,  // 108: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	60,  // 109: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	60,  // 110: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	60,  // 111: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	60,  // 112: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	71,  // 113: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	60,  // 114: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	115, // [115:115] is the sub-list for method output_type
+	115, // [115:115] is the sub-list for method input_type
+	115, // [115:115] is the sub-list for extension type_name
+	115, // [115:115] is the sub-list for extension extendee
+	0,   // [0:115] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -5112,6 +5148,7 @@ func file_apportion_v1_answer_proto_init() {
 		return
 	}
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_policy_proto_init()
 	file_apportion_v1_reason_proto_init()

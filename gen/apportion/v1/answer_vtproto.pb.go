@@ -850,6 +850,18 @@ func (m *PluginShares) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.KueueCohorts) > 0 {
+		for iNdEx := len(m.KueueCohorts) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.KueueCohorts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x5a
+		}
+	}
 	if len(m.Others) > 0 {
 		for iNdEx := len(m.Others) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Others[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -1618,6 +1630,18 @@ func (m *QueueShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x9a
+	}
 	if m.WithMemory != nil {
 		size, err := m.WithMemory.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -2274,6 +2298,16 @@ func (m *EnqueueVerdict) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x22
 	}
 	if m.Verdict != nil {
 		size, err := m.Verdict.MarshalToSizedBufferVT(dAtA[:i])
@@ -4571,6 +4605,12 @@ func (m *PluginShares) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if len(m.KueueCohorts) > 0 {
+		for _, e := range m.KueueCohorts {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4921,6 +4961,10 @@ func (m *QueueShare) SizeVT() (n int) {
 		l = m.WithMemory.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5119,6 +5163,10 @@ func (m *EnqueueVerdict) SizeVT() (n int) {
 	}
 	if m.Verdict != nil {
 		l = m.Verdict.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)

@@ -46,6 +46,18 @@ func (m *Change) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb2
+	}
 	if m.Memory != nil {
 		size, err := m.Memory.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -393,6 +405,10 @@ func (m *Change) SizeVT() (n int) {
 	}
 	if m.Memory != nil {
 		l = m.Memory.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)

@@ -508,7 +508,9 @@ type Explanation struct {
 	Forecast *Forecast `protobuf:"bytes,18,opt,name=forecast,proto3" json:"forecast,omitempty"`
 	// Where its queue, or one above it, has used more than its part in a dimension that the job asks for. Absent: nowhere, past usage does not
 	// count, or the job waits for nothing.
-	Memory        *MemoryStanding `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
+	Memory *MemoryStanding `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
+	// With plugin kueue: how the job would be admitted. Its one finding says the same.
+	Kueue         *KueueNomination `protobuf:"bytes,20,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -672,6 +674,13 @@ func (x *Explanation) GetForecast() *Forecast {
 func (x *Explanation) GetMemory() *MemoryStanding {
 	if x != nil {
 		return x.Memory
+	}
+	return nil
+}
+
+func (x *Explanation) GetKueue() *KueueNomination {
+	if x != nil {
+		return x.Kueue
 	}
 	return nil
 }
@@ -1651,7 +1660,7 @@ var File_apportion_v1_explain_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc1\x03\n" +
+	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc1\x03\n" +
 	"\rExplainAnswer\x12-\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.apportion.v1.ExplanationR\x04jobs\x122\n" +
 	"\x06groups\x18\x02 \x03(\v2\x1a.apportion.v1.PendingGroupR\x06groups\x12\x1d\n" +
@@ -1669,7 +1678,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x12LeftOutExplanation\x120\n" +
 	"\bleft_out\x18\x01 \x01(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12#\n" +
 	"\rsimilar_queue\x18\x02 \x01(\tR\fsimilarQueue\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xe1\x05\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\x96\x06\n" +
 	"\vExplanation\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -1695,7 +1704,8 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"conditions\x12\x12\n" +
 	"\x04text\x18\x11 \x01(\tR\x04text\x122\n" +
 	"\bforecast\x18\x12 \x01(\v2\x16.apportion.v1.ForecastR\bforecast\x124\n" +
-	"\x06memory\x18\x13 \x01(\v2\x1c.apportion.v1.MemoryStandingR\x06memoryB\v\n" +
+	"\x06memory\x18\x13 \x01(\v2\x1c.apportion.v1.MemoryStandingR\x06memory\x123\n" +
+	"\x05kueue\x18\x14 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueueB\v\n" +
 	"\t_blockingB\r\n" +
 	"\v_queue_rank\"\xab\x01\n" +
 	"\x0eMemoryStanding\x12\x14\n" +
@@ -1852,9 +1862,10 @@ var file_apportion_v1_explain_proto_goTypes = []any{
 	(*LeftOut)(nil),            // 16: apportion.v1.LeftOut
 	(PlacementConstraint)(0),   // 17: apportion.v1.PlacementConstraint
 	(JobPhase)(0),              // 18: apportion.v1.JobPhase
-	(*Reason)(nil),             // 19: apportion.v1.Reason
-	(*Resource)(nil),           // 20: apportion.v1.Resource
-	(ReasonCode)(0),            // 21: apportion.v1.ReasonCode
+	(*KueueNomination)(nil),    // 19: apportion.v1.KueueNomination
+	(*Reason)(nil),             // 20: apportion.v1.Reason
+	(*Resource)(nil),           // 21: apportion.v1.Resource
+	(ReasonCode)(0),            // 22: apportion.v1.ReasonCode
 }
 var file_apportion_v1_explain_proto_depIdxs = []int32{
 	6,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
@@ -1869,30 +1880,31 @@ var file_apportion_v1_explain_proto_depIdxs = []int32{
 	18, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
 	8,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
 	7,  // 11: apportion.v1.Explanation.memory:type_name -> apportion.v1.MemoryStanding
-	0,  // 12: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
-	9,  // 13: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
-	2,  // 14: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
-	3,  // 15: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
-	19, // 16: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
-	20, // 17: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
-	11, // 18: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
-	12, // 19: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
-	2,  // 20: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
-	19, // 21: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
-	20, // 22: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
-	19, // 23: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
-	1,  // 24: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 25: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
-	19, // 26: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
-	1,  // 27: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 28: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
-	21, // 29: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
-	15, // 30: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	19, // 12: apportion.v1.Explanation.kueue:type_name -> apportion.v1.KueueNomination
+	0,  // 13: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
+	9,  // 14: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
+	2,  // 15: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
+	3,  // 16: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
+	20, // 17: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
+	21, // 18: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
+	11, // 19: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
+	12, // 20: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
+	2,  // 21: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
+	20, // 22: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
+	21, // 23: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
+	20, // 24: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
+	1,  // 25: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 26: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
+	20, // 27: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
+	1,  // 28: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 29: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
+	22, // 30: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
+	15, // 31: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_explain_proto_init() }
@@ -1900,6 +1912,7 @@ func file_apportion_v1_explain_proto_init() {
 	if File_apportion_v1_explain_proto != nil {
 		return
 	}
+	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()

@@ -225,6 +225,18 @@ func (m *Explanation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa2
+	}
 	if m.Memory != nil {
 		size, err := m.Memory.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -1450,6 +1462,10 @@ func (m *Explanation) SizeVT() (n int) {
 	}
 	if m.Memory != nil {
 		l = m.Memory.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)

@@ -346,6 +346,7 @@ type Plugin struct {
 	//	*Plugin_Overcommit
 	//	*Plugin_Undecided
 	//	*Plugin_Fair
+	//	*Plugin_Kueue
 	Plugin isPlugin_Plugin `protobuf_oneof:"plugin"`
 	// Decisions from which this plugin is excluded. Empty: none.
 	Disabled      []Decision `protobuf:"varint,16,rep,packed,name=disabled,proto3,enum=apportion.v1.Decision" json:"disabled,omitempty"`
@@ -507,6 +508,15 @@ func (x *Plugin) GetFair() *Fair {
 	return nil
 }
 
+func (x *Plugin) GetKueue() *Kueue {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_Kueue); ok {
+			return x.Kueue
+		}
+	}
+	return nil
+}
+
 func (x *Plugin) GetDisabled() []Decision {
 	if x != nil {
 		return x.Disabled
@@ -583,6 +593,11 @@ type Plugin_Fair struct {
 	Fair *Fair `protobuf:"bytes,13,opt,name=fair,proto3,oneof"`
 }
 
+type Plugin_Kueue struct {
+	// Kueue's rules, for snapshots with its shapes.
+	Kueue *Kueue `protobuf:"bytes,14,opt,name=kueue,proto3,oneof"`
+}
+
 func (*Plugin_Proportion) isPlugin_Plugin() {}
 
 func (*Plugin_Capacity) isPlugin_Plugin() {}
@@ -608,6 +623,8 @@ func (*Plugin_Overcommit) isPlugin_Plugin() {}
 func (*Plugin_Undecided) isPlugin_Plugin() {}
 
 func (*Plugin_Fair) isPlugin_Plugin() {}
+
+func (*Plugin_Kueue) isPlugin_Plugin() {}
 
 // Proportion divides the cluster among queues by weight, within guarantee, request and capability.
 type Proportion struct {
@@ -1528,12 +1545,12 @@ var File_apportion_v1_policy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/policy.proto\x12\fapportion.v1\"g\n" +
+	"\x19apportion/v1/policy.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\"g\n" +
 	"\x06Policy\x12(\n" +
 	"\x05tiers\x18\x01 \x03(\v2\x12.apportion.v1.TierR\x05tiers\x123\n" +
 	"\ttier_walk\x18\x02 \x01(\x0e2\x16.apportion.v1.TierWalkR\btierWalk\"6\n" +
 	"\x04Tier\x12.\n" +
-	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\x8c\x06\n" +
+	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xb9\x06\n" +
 	"\x06Plugin\x12:\n" +
 	"\n" +
 	"proportion\x18\x01 \x01(\v2\x18.apportion.v1.ProportionH\x00R\n" +
@@ -1553,7 +1570,8 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"overcommit\x18\v \x01(\v2\x18.apportion.v1.OvercommitH\x00R\n" +
 	"overcommit\x127\n" +
 	"\tundecided\x18\f \x01(\v2\x17.apportion.v1.UndecidedH\x00R\tundecided\x12(\n" +
-	"\x04fair\x18\r \x01(\v2\x12.apportion.v1.FairH\x00R\x04fair\x122\n" +
+	"\x04fair\x18\r \x01(\v2\x12.apportion.v1.FairH\x00R\x04fair\x12+\n" +
+	"\x05kueue\x18\x0e \x01(\v2\x13.apportion.v1.KueueH\x00R\x05kueue\x122\n" +
 	"\bdisabled\x18\x10 \x03(\x0e2\x16.apportion.v1.DecisionR\bdisabledB\b\n" +
 	"\x06plugin\"\f\n" +
 	"\n" +
@@ -1683,6 +1701,7 @@ var file_apportion_v1_policy_proto_goTypes = []any{
 	(*Prices)(nil),          // 21: apportion.v1.Prices
 	(*Price)(nil),           // 22: apportion.v1.Price
 	(*Quantum)(nil),         // 23: apportion.v1.Quantum
+	(*Kueue)(nil),           // 24: apportion.v1.Kueue
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
 	4,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
@@ -1701,18 +1720,19 @@ var file_apportion_v1_policy_proto_depIdxs = []int32{
 	17, // 13: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
 	18, // 14: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
 	19, // 15: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
-	1,  // 16: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
-	15, // 17: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
-	2,  // 18: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
-	23, // 19: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
-	20, // 20: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
-	21, // 21: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
-	22, // 22: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	24, // 16: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
+	1,  // 17: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
+	15, // 18: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
+	2,  // 19: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
+	23, // 20: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	20, // 21: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
+	21, // 22: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
+	22, // 23: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -1720,6 +1740,7 @@ func file_apportion_v1_policy_proto_init() {
 	if File_apportion_v1_policy_proto != nil {
 		return
 	}
+	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_policy_proto_msgTypes[2].OneofWrappers = []any{
 		(*Plugin_Proportion)(nil),
 		(*Plugin_Capacity)(nil),
@@ -1734,6 +1755,7 @@ func file_apportion_v1_policy_proto_init() {
 		(*Plugin_Overcommit)(nil),
 		(*Plugin_Undecided)(nil),
 		(*Plugin_Fair)(nil),
+		(*Plugin_Kueue)(nil),
 	}
 	file_apportion_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}

@@ -264,6 +264,12 @@ const (
 	// have <= limit: the queue (or the given ancestor) does not exceed the line under which a plan was searched. With a memory, unless the line
 	// is the guarantee: have - need <= limit, the greater of that line and the line with memory.
 	ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT ReasonCode = 110
+	// Plugin kueue. The job is not nominated, whatever the quota: its queue is inactive, or something else than quota withholds it.
+	ReasonCode_REASON_CODE_NOT_NOMINATED ReasonCode = 120
+	// Plugin kueue. No flavor has enough quota, or suits the pods.
+	ReasonCode_REASON_CODE_NO_FLAVOR ReasonCode = 121
+	// Plugin kueue. Other jobs must leave first. have is the number of jobs that would be evicted; 0: none may be.
+	ReasonCode_REASON_CODE_QUOTA_IN_USE ReasonCode = 122
 )
 
 // Enum value maps for ReasonCode.
@@ -332,6 +338,9 @@ var (
 		108: "REASON_CODE_NOT_CALM",
 		109: "REASON_CODE_NOT_NEEDED",
 		110: "REASON_CODE_WITHIN_ENTITLEMENT",
+		120: "REASON_CODE_NOT_NOMINATED",
+		121: "REASON_CODE_NO_FLAVOR",
+		122: "REASON_CODE_QUOTA_IN_USE",
 	}
 	ReasonCode_value = map[string]int32{
 		"REASON_CODE_UNSPECIFIED":                  0,
@@ -397,6 +406,9 @@ var (
 		"REASON_CODE_NOT_CALM":                     108,
 		"REASON_CODE_NOT_NEEDED":                   109,
 		"REASON_CODE_WITHIN_ENTITLEMENT":           110,
+		"REASON_CODE_NOT_NOMINATED":                120,
+		"REASON_CODE_NO_FLAVOR":                    121,
+		"REASON_CODE_QUOTA_IN_USE":                 122,
 	}
 )
 
@@ -1601,7 +1613,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xaa\x10\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x82\x11\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -1667,7 +1679,10 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x13REASON_CODE_NO_PLAN\x10k\x12\x18\n" +
 	"\x14REASON_CODE_NOT_CALM\x10l\x12\x1a\n" +
 	"\x16REASON_CODE_NOT_NEEDED\x10m\x12\"\n" +
-	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n*\xdd\a\n" +
+	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n\x12\x1d\n" +
+	"\x19REASON_CODE_NOT_NOMINATED\x10x\x12\x19\n" +
+	"\x15REASON_CODE_NO_FLAVOR\x10y\x12\x1c\n" +
+	"\x18REASON_CODE_QUOTA_IN_USE\x10z*\xdd\a\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +

@@ -541,7 +541,9 @@ type Snapshot struct {
 	// Jobs and pods of the cluster that its scheduler does not consider, for `explain`. They do not affect decisions. At most 100,000.
 	LeftOut []*LeftOut `protobuf:"bytes,20,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// What past usage means here, for the policy `fair`. Absent: usage, budgets and owners are ignored.
-	Memory        *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
+	Memory *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
+	// For the plugin `kueue`. Absent: no flavors, cohorts and checks.
+	Kueue         *KueueSnapshot `protobuf:"bytes,22,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -642,6 +644,13 @@ func (x *Snapshot) GetLeftOut() []*LeftOut {
 func (x *Snapshot) GetMemory() *Memory {
 	if x != nil {
 		return x.Memory
+	}
+	return nil
+}
+
+func (x *Snapshot) GetKueue() *KueueSnapshot {
+	if x != nil {
+		return x.Kueue
 	}
 	return nil
 }
@@ -795,7 +804,7 @@ type LeftOut struct {
 	Scheduler string `protobuf:"bytes,6,opt,name=scheduler,proto3" json:"scheduler,omitempty"`
 	// The kind of the object, such as `Pod`, for INVALID.
 	Kind string `protobuf:"bytes,7,opt,name=kind,proto3" json:"kind,omitempty"`
-	// What is wrong with the object, for INVALID.
+	// What is wrong with the object, for INVALID; what does not exist, for UNKNOWN_QUEUE, if it is not the queue itself. May be empty.
 	Detail        string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1123,7 +1132,9 @@ type Queue struct {
 	// For `fair`, with `Snapshot.memory`: an amount of usage that the queue, with everything below it, may have in a period. Absent: none.
 	Budget *Budget `protobuf:"bytes,14,opt,name=budget,proto3" json:"budget,omitempty"`
 	// For `fair`, with `Snapshot.memory`: usage of the owners of jobs, for a queue without children. In any order.
-	Owners        []*OwnerUsage `protobuf:"bytes,15,rep,name=owners,proto3" json:"owners,omitempty"`
+	Owners []*OwnerUsage `protobuf:"bytes,15,rep,name=owners,proto3" json:"owners,omitempty"`
+	// For the plugin `kueue`. Absent: a queue without quota.
+	Kueue         *KueueQueue `protobuf:"bytes,16,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1259,6 +1270,13 @@ func (x *Queue) GetBudget() *Budget {
 func (x *Queue) GetOwners() []*OwnerUsage {
 	if x != nil {
 		return x.Owners
+	}
+	return nil
+}
+
+func (x *Queue) GetKueue() *KueueQueue {
+	if x != nil {
+		return x.Kueue
 	}
 	return nil
 }
@@ -1588,7 +1606,9 @@ type Job struct {
 	// `expected_end` is a deadline: the job ends then at the latest. False: it is an estimate.
 	EndIsDeadline bool `protobuf:"varint,13,opt,name=end_is_deadline,json=endIsDeadline,proto3" json:"end_is_deadline,omitempty"`
 	// To whom the usage of its tasks is charged within its queue, for `fair`. Take it from the authenticated user.
-	Owner         string `protobuf:"bytes,14,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,14,opt,name=owner,proto3" json:"owner,omitempty"`
+	// For the plugin `kueue`. Absent: the plugin does not know the job.
+	Kueue         *KueueWorkload `protobuf:"bytes,15,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1719,6 +1739,13 @@ func (x *Job) GetOwner() string {
 		return x.Owner
 	}
 	return ""
+}
+
+func (x *Job) GetKueue() *KueueWorkload {
+	if x != nil {
+		return x.Kueue
+	}
+	return nil
 }
 
 // TaskGroup is a role within a job: one request, shared by its replicas. (Volcano's Job YAML calls this a "task"; here a task is one pod,
@@ -2117,7 +2144,7 @@ var File_apportion_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\x99\x03\n" +
+	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\"\xcc\x03\n" +
 	"\bSnapshot\x12\x13\n" +
 	"\x05as_of\x18\x01 \x01(\x03R\x04asOf\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1e\n" +
@@ -2130,7 +2157,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x05total\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05total\x122\n" +
 	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x120\n" +
 	"\bleft_out\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12,\n" +
-	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\"\x9c\x01\n" +
+	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x121\n" +
+	"\x05kueue\x18\x16 \x01(\v2\x1b.apportion.v1.KueueSnapshotR\x05kueue\"\x9c\x01\n" +
 	"\x06Memory\x12#\n" +
 	"\repoch_seconds\x18\x01 \x01(\x03R\fepochSeconds\x12(\n" +
 	"\x10half_life_epochs\x18\x02 \x01(\rR\x0ehalfLifeEpochs\x12\x14\n" +
@@ -2161,7 +2189,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06_group\"c\n" +
 	"\x11NodeUnschedulable\x126\n" +
 	"\x05cause\x18\x01 \x01(\x0e2 .apportion.v1.UnschedulableCauseR\x05cause\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xd1\x05\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\x81\x06\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1b\n" +
@@ -2181,7 +2209,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"createTime\x12)\n" +
 	"\x05usage\x18\r \x01(\v2\x13.apportion.v1.UsageR\x05usage\x12,\n" +
 	"\x06budget\x18\x0e \x01(\v2\x14.apportion.v1.BudgetR\x06budget\x120\n" +
-	"\x06owners\x18\x0f \x03(\v2\x18.apportion.v1.OwnerUsageR\x06ownersB\t\n" +
+	"\x06owners\x18\x0f \x03(\v2\x18.apportion.v1.OwnerUsageR\x06owners\x12.\n" +
+	"\x05kueue\x18\x10 \x01(\v2\x18.apportion.v1.KueueQueueR\x05kueueB\t\n" +
 	"\a_weightB\x0e\n" +
 	"\f_reclaimable\"\x8e\x01\n" +
 	"\x06Budget\x12,\n" +
@@ -2202,7 +2231,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tpreferred\x18\x02 \x03(\tR\tpreferred\"B\n" +
 	"\x12FairShareHierarchy\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
-	"\aweights\x18\x02 \x01(\tR\aweights\"\xdc\x03\n" +
+	"\aweights\x18\x02 \x01(\tR\aweights\"\x8f\x04\n" +
 	"\x03Job\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -2219,7 +2248,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tcondition\x18\v \x01(\tR\tcondition\x12!\n" +
 	"\fexpected_end\x18\f \x01(\x03R\vexpectedEnd\x12&\n" +
 	"\x0fend_is_deadline\x18\r \x01(\bR\rendIsDeadline\x12\x14\n" +
-	"\x05owner\x18\x0e \x01(\tR\x05owner\"\xc2\x02\n" +
+	"\x05owner\x18\x0e \x01(\tR\x05owner\x121\n" +
+	"\x05kueue\x18\x0f \x01(\v2\x1b.apportion.v1.KueueWorkloadR\x05kueue\"\xc2\x02\n" +
 	"\tTaskGroup\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12(\n" +
@@ -2362,6 +2392,9 @@ var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(*Task)(nil),               // 24: apportion.v1.Task
 	(*TaskDetail)(nil),         // 25: apportion.v1.TaskDetail
 	(*Resource)(nil),           // 26: apportion.v1.Resource
+	(*KueueSnapshot)(nil),      // 27: apportion.v1.KueueSnapshot
+	(*KueueQueue)(nil),         // 28: apportion.v1.KueueQueue
+	(*KueueWorkload)(nil),      // 29: apportion.v1.KueueWorkload
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	13, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
@@ -2371,46 +2404,49 @@ var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	12, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
 	11, // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
 	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
-	10, // 7: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
-	0,  // 8: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
-	26, // 9: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	26, // 10: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
-	14, // 11: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	1,  // 12: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
-	2,  // 13: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	26, // 14: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	26, // 15: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	26, // 16: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
-	18, // 17: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	20, // 18: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
-	10, // 19: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
-	16, // 20: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
-	17, // 21: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
-	3,  // 22: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
-	10, // 23: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
-	10, // 24: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
-	10, // 25: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
-	19, // 26: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	19, // 27: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	4,  // 28: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	26, // 29: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	22, // 30: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	26, // 31: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	24, // 32: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	23, // 33: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	5,  // 34: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
-	6,  // 35: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	7,  // 36: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	6,  // 37: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	25, // 38: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	7,  // 39: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	26, // 40: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	5,  // 41: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	27, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
+	10, // 8: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
+	0,  // 9: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
+	26, // 10: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	26, // 11: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	14, // 12: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	1,  // 13: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
+	2,  // 14: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
+	26, // 15: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	26, // 16: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	26, // 17: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	18, // 18: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
+	20, // 19: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	10, // 20: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
+	16, // 21: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
+	17, // 22: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
+	28, // 23: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
+	3,  // 24: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
+	10, // 25: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
+	10, // 26: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
+	10, // 27: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
+	19, // 28: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	19, // 29: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	4,  // 30: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	26, // 31: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	22, // 32: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	29, // 33: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
+	26, // 34: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	24, // 35: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	23, // 36: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	5,  // 37: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	6,  // 38: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	7,  // 39: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	6,  // 40: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	25, // 41: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	7,  // 42: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	26, // 43: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	5,  // 44: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -2418,6 +2454,7 @@ func file_apportion_v1_snapshot_proto_init() {
 	if File_apportion_v1_snapshot_proto != nil {
 		return
 	}
+	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_msgTypes[5].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[7].OneofWrappers = []any{}

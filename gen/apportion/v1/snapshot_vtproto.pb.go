@@ -46,6 +46,18 @@ func (m *Snapshot) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb2
+	}
 	if m.Memory != nil {
 		size, err := m.Memory.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -592,6 +604,18 @@ func (m *Queue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x82
+	}
 	if len(m.Owners) > 0 {
 		for iNdEx := len(m.Owners) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Owners[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -1014,6 +1038,16 @@ func (m *Job) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x7a
 	}
 	if len(m.Owner) > 0 {
 		i -= len(m.Owner)
@@ -1521,6 +1555,10 @@ func (m *Snapshot) SizeVT() (n int) {
 		l = m.Memory.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1748,6 +1786,10 @@ func (m *Queue) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1908,6 +1950,10 @@ func (m *Job) SizeVT() (n int) {
 	}
 	l = len(m.Owner)
 	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)

@@ -107,7 +107,8 @@ const (
 	// Only the plugins' votes, for every job in the given order, regardless of its phase. A permit books what the plugins book.
 	EnqueueMode_ENQUEUE_MODE_VOTES EnqueueMode = 1
 	// As Volcano's enqueue action: only pending jobs are considered; a job without min_resources enters without a check; an admitted job
-	// becomes INQUEUE. Without a selection: all pending jobs, queue by queue in queue order, job by job in job order.
+	// becomes INQUEUE. Without a selection: all pending jobs, queue by queue in queue order, job by job in job order. With plugin kueue
+	// instead, and without a selection: one cycle over the first job of each queue, in the order of its decisions, which books the admitted.
 	EnqueueMode_ENQUEUE_MODE_ACTION EnqueueMode = 2
 	// Admits pending jobs without a vote, because the scheduler has decided: the plugins book them, and they become INQUEUE.
 	EnqueueMode_ENQUEUE_MODE_ADMIT EnqueueMode = 3

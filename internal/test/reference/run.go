@@ -88,6 +88,12 @@ func (r *Run) check(ctx context.Context, line Line) (*Result, error) {
 		}
 		return c.check(ctx, r.Ways, r.Only), nil
 	}
+	if c, ok := readKueue(line); ok {
+		if r.Group != "" && !strings.EqualFold(r.Group, c.group()) || r.Label != "" && r.Label != c.label() {
+			return nil, nil //nolint:nilnil // no result and no error: the case is not asked for
+		}
+		return c.check(r.Only), nil
+	}
 	c, err := ReadCase(line)
 	if err != nil {
 		return nil, err

@@ -52,7 +52,10 @@ func (p *Printer) Submitted(jobs []*apportionv1.Job, explained []*apportionv1.Ex
 // QueueShares shows the accounts of queues without their order.
 func (p *Printer) QueueShares(answer *apportionv1.SharesAnswer) {
 	for _, plugin := range answer.GetPlugins() {
-		if len(plugin.GetQueues()) > 0 || len(plugin.GetHierarchyReasons()) > 0 {
+		switch {
+		case ofKueue(plugin):
+			p.kueue(plugin)
+		case len(plugin.GetQueues()) > 0 || len(plugin.GetHierarchyReasons()) > 0:
 			p.plugin(answer, plugin)
 		}
 	}

@@ -24,6 +24,10 @@ func (p *Printer) Shares(answer *apportionv1.SharesAnswer) {
 			p.Line("")
 		}
 		first = false
+		if ofKueue(plugin) {
+			p.kueue(plugin)
+			continue
+		}
 		p.plugin(answer, plugin)
 	}
 	for _, plugin := range answer.GetPlugins() {

@@ -1,0 +1,95 @@
+package kueue
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// quantity is a quantity as it is written.
+type quantity string
+
+// UnmarshalJSON accepts a text or a number.
+func (q *quantity) UnmarshalJSON(data []byte) error {
+	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] != '"' {
+		*q = quantity(data)
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	*q = quantity(text)
+	return nil
+}
+
+// cpu is the resource that is counted in thousandths.
+const cpu = "cpu"
+
+var (
+	unlimitedCPU = resource.NewQuantity(math.MaxInt64/1000, resource.DecimalSI)
+	unlimited    = resource.NewQuantity(math.MaxInt64, resource.DecimalSI)
+)
+
+// amountOf returns the amount of a resource: thousandths of a CPU, whole units of everything else, rounded up; from MaxInt64 on unlimited.
+func amountOf(name string, q *resource.Quantity) int64 {
+	switch {
+	case name == cpu && q.Cmp(*unlimitedCPU) >= 0, name != cpu && q.Cmp(*unlimited) >= 0:
+		return math.MaxInt64
+	case name == cpu:
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+// amount reads the amount of a resource, which must not be negative.
+func (r *reader) amount(name string, q quantity, path string) int64 {
+	parsed, ok := r.parse(q, path)
+	if !ok {
+		return 0
+	}
+	if parsed.Sign() < 0 {
+		r.fault(path, "%s is negative", q)
+		return 0
+	}
+	return amountOf(name, &parsed)
+}
+
+// parse reads a quantity.
+func (r *reader) parse(q quantity, path string) (resource.Quantity, bool) {
+	parsed, err := resource.ParseQuantity(string(q))
+	if err != nil {
+		r.fault(path, "%q is not a quantity", strings.TrimSpace(string(q)))
+	}
+	return parsed, err == nil
+}
+
+// optionalAmount reads an amount that may be absent.
+func (r *reader) optionalAmount(name string, q *quantity, path string) *int64 {
+	if q == nil {
+		return nil
+	}
+	return new(r.amount(name, *q, path))
+}
+
+// fairSharing has the fair weight of an object.
+type fairSharing struct {
+	Weight *quantity `json:"weight"`
+}
+
+// weight reads a fair weight; nil if it is absent.
+func (r *reader) weight(f *fairSharing) *float64 {
+	if f == nil || f.Weight == nil {
+		return nil
+	}
+	const path = "spec.fairSharing.weight"
+	parsed, ok := r.parse(*f.Weight, path)
+	if ok && parsed.Sign() < 0 {
+		r.fault(path, "%s is negative", *f.Weight)
+		return nil
+	}
+	return new(parsed.AsFloat64Slow())
+}

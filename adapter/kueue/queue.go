@@ -1,0 +1,286 @@
+package kueue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+type (
+	flavor struct {
+		message *apportionv1.KueueFlavor
+		// topology is the name of the Topology by which pods are placed in the flavor; "" for none.
+		topology string
+	}
+	cohort       struct{ message *apportionv1.KueueCohort }
+	check        struct{ message *apportionv1.KueueCheck }
+	clusterQueue struct {
+		message *apportionv1.Queue
+		// selector selects namespaces.
+		selector labels.Selector
+	}
+	localQueue struct {
+		queue   string
+		stopped bool
+		message *apportionv1.KueueLocalQueue
+	}
+)
+
+func (r *reader) readNamespace(h header, _ []byte) {
+	r.namespaces[h.Metadata.Name] = h.Metadata.Labels
+}
+
+// taint and toleration are those of Kubernetes.
+type (
+	taint struct {
+		Key    string `json:"key"`
+		Value  string `json:"value"`
+		Effect string `json:"effect"`
+	}
+	toleration struct {
+		Key      string `json:"key"`
+		Operator string `json:"operator"`
+		Value    string `json:"value"`
+		Effect   string `json:"effect"`
+	}
+)
+
+func (r *reader) readFlavor(h header, raw []byte) {
+	var o struct {
+		Spec struct {
+			NodeLabels   map[string]string `json:"nodeLabels"`
+			NodeTaints   []taint           `json:"nodeTaints"`
+			Tolerations  []toleration      `json:"tolerations"`
+			TopologyName string            `json:"topologyName"`
+		} `json:"spec"`
+	}
+	if !r.decode(raw, &o) {
+		return
+	}
+	m := &apportionv1.KueueFlavor{
+		Name: h.Metadata.Name, NodeLabels: labelList(o.Spec.NodeLabels), Tolerations: tolerations(o.Spec.Tolerations),
+	}
+	for _, t := range o.Spec.NodeTaints {
+		m.Taints = append(m.Taints, &apportionv1.KueueTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+	}
+	r.flavors[h.Metadata.Name] = &flavor{message: m, topology: o.Spec.TopologyName}
+}
+
+func labelList(set map[string]string) []*apportionv1.KueueLabel {
+	var out []*apportionv1.KueueLabel
+	for _, key := range sortedKeys(set) {
+		out = append(out, &apportionv1.KueueLabel{Key: key, Value: set[key]})
+	}
+	return out
+}
+
+func tolerations(list []toleration) []*apportionv1.KueueToleration {
+	var out []*apportionv1.KueueToleration
+	for _, t := range list {
+		out = append(out, &apportionv1.KueueToleration{Key: t.Key, Operator: t.Operator, Value: t.Value, Effect: t.Effect})
+	}
+	return out
+}
+
+// resourceGroup is a group of a ClusterQueue or a Cohort.
+type resourceGroup struct {
+	CoveredResources []string `json:"coveredResources"`
+	Flavors          []struct {
+		Name      string `json:"name"`
+		Resources []struct {
+			Name           string    `json:"name"`
+			NominalQuota   quantity  `json:"nominalQuota"`
+			BorrowingLimit *quantity `json:"borrowingLimit"`
+			LendingLimit   *quantity `json:"lendingLimit"`
+		} `json:"resources"`
+	} `json:"flavors"`
+}
+
+func (r *reader) groups(list []resourceGroup) []*apportionv1.KueueResourceGroup {
+	var out []*apportionv1.KueueResourceGroup
+	for i, g := range list {
+		m := &apportionv1.KueueResourceGroup{CoveredResources: g.CoveredResources}
+		for f, flavor := range g.Flavors {
+			quotas := &apportionv1.KueueFlavorQuotas{Name: flavor.Name}
+			for k, q := range flavor.Resources {
+				path := fmt.Sprintf("spec.resourceGroups[%d].flavors[%d].resources[%d].", i, f, k)
+				quotas.Resources = append(quotas.Resources, &apportionv1.KueueQuota{
+					Name: q.Name, Nominal: r.amount(q.Name, q.NominalQuota, path+"nominalQuota"),
+					BorrowingLimit: r.optionalAmount(q.Name, q.BorrowingLimit, path+"borrowingLimit"),
+					LendingLimit:   r.optionalAmount(q.Name, q.LendingLimit, path+"lendingLimit"),
+				})
+			}
+			m.Flavors = append(m.Flavors, quotas)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func (r *reader) readCohort(h header, raw []byte) {
+	var o struct {
+		Spec struct {
+			// ParentName is called Parent before v1beta2.
+			ParentName     string          `json:"parentName"`
+			Parent         string          `json:"parent"`
+			ResourceGroups []resourceGroup `json:"resourceGroups"`
+			FairSharing    *fairSharing    `json:"fairSharing"`
+		} `json:"spec"`
+	}
+	if !r.decode(raw, &o) {
+		return
+	}
+	r.cohorts[h.Metadata.Name] = &cohort{&apportionv1.KueueCohort{
+		Name: h.Metadata.Name, Parent: cmp.Or(o.Spec.ParentName, o.Spec.Parent), Weight: r.weight(o.Spec.FairSharing),
+		Groups: r.groups(o.Spec.ResourceGroups),
+	}}
+}
+
+func (r *reader) readCheck(h header, raw []byte) {
+	var o struct {
+		Status struct {
+			Conditions []condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if r.decode(raw, &o) {
+		active, _ := conditionOf(o.Status.Conditions, "Active")
+		r.checks[h.Metadata.Name] = &check{&apportionv1.KueueCheck{Name: h.Metadata.Name, Active: active}}
+	}
+}
+
+// named is a reference by name.
+type named struct {
+	Name string `json:"name"`
+}
+
+// queueSpec is the spec of a ClusterQueue.
+type queueSpec struct {
+	// CohortName is called Cohort before v1beta2.
+	CohortName        string                `json:"cohortName"`
+	Cohort            string                `json:"cohort"`
+	ResourceGroups    []resourceGroup       `json:"resourceGroups"`
+	FairSharing       *fairSharing          `json:"fairSharing"`
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
+	StopPolicy        string                `json:"stopPolicy"`
+	Preemption        *preemption           `json:"preemption"`
+	FlavorFungibility struct {
+		WhenCanBorrow  string `json:"whenCanBorrow"`
+		WhenCanPreempt string `json:"whenCanPreempt"`
+		Preference     string `json:"preference"`
+	} `json:"flavorFungibility"`
+	AdmissionChecks         []string `json:"admissionChecks"`
+	AdmissionChecksStrategy struct {
+		AdmissionChecks []named `json:"admissionChecks"`
+	} `json:"admissionChecksStrategy"`
+	AdmissionScope struct {
+		AdmissionMode string `json:"admissionMode"`
+	} `json:"admissionScope"`
+}
+
+type preemption struct {
+	ReclaimWithinCohort string `json:"reclaimWithinCohort"`
+	WithinClusterQueue  string `json:"withinClusterQueue"`
+	BorrowWithinCohort  *struct {
+		Policy               string `json:"policy"`
+		MaxPriorityThreshold *int32 `json:"maxPriorityThreshold"`
+	} `json:"borrowWithinCohort"`
+}
+
+func (r *reader) readQueue(h header, raw []byte) {
+	var o struct {
+		Spec queueSpec `json:"spec"`
+	}
+	if !r.decode(raw, &o) {
+		return
+	}
+	s := &o.Spec
+	own := &apportionv1.KueueQueue{
+		Cohort: cmp.Or(s.CohortName, s.Cohort), Weight: r.weight(s.FairSharing), Groups: r.groups(s.ResourceGroups),
+		Stopped: s.StopPolicy != "" && s.StopPolicy != "None", Checks: slices.Clone(s.AdmissionChecks),
+		UsageBased: s.AdmissionScope.AdmissionMode == "UsageBasedAdmissionFairSharing", Preemption: r.preemption(s.Preemption),
+	}
+	for _, c := range s.AdmissionChecksStrategy.AdmissionChecks {
+		own.Checks = append(own.Checks, c.Name)
+	}
+	const path, tryNextFlavor = "spec.flavorFungibility.", "TryNextFlavor"
+	if f := s.FlavorFungibility; f.WhenCanBorrow+f.WhenCanPreempt+f.Preference != "" {
+		own.Fungibility = &apportionv1.KueueFungibility{
+			BorrowNext:       r.one(f.WhenCanBorrow, path+"whenCanBorrow", "", "MayStopSearch", "Borrow", tryNextFlavor) == 3,
+			PreemptStop:      r.one(f.WhenCanPreempt, path+"whenCanPreempt", "", tryNextFlavor, "MayStopSearch", "Preempt") > 1,
+			PreferPreemption: r.one(f.Preference, path+"preference", "", "BorrowingOverPreemption", "PreemptionOverBorrowing") == 2,
+		}
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s.NamespaceSelector)
+	if err != nil {
+		r.fault("spec.namespaceSelector", "%v", err)
+	}
+	r.queues[h.Metadata.Name] = &clusterQueue{
+		message:  &apportionv1.Queue{Name: h.Metadata.Name, Kueue: own, CreateTime: nanoseconds(h.Metadata.Created)},
+		selector: selector,
+	}
+}
+
+// one returns the position of a word among those that are possible.
+func (r *reader) one(word, path string, words ...string) int {
+	i := slices.Index(words, word)
+	if i < 0 {
+		known := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
+		r.fault(path, "no value %q; there are %s", word, strings.Join(known, ", "))
+	}
+	return max(i, 0)
+}
+
+func (r *reader) preemption(p *preemption) *apportionv1.KueuePreemption {
+	if p == nil {
+		return nil
+	}
+	choice := func(word, path string) apportionv1.KueueChoice {
+		return apportionv1.KueueChoice(r.one(word, path, "", "Never", "LowerPriority", "LowerOrNewerEqualPriority", "Any"))
+	}
+	m := &apportionv1.KueuePreemption{
+		ReclaimWithinCohort: choice(p.ReclaimWithinCohort, "spec.preemption.reclaimWithinCohort"),
+		WithinClusterQueue:  choice(p.WithinClusterQueue, "spec.preemption.withinClusterQueue"),
+	}
+	if b := p.BorrowWithinCohort; b != nil {
+		m.BorrowWithinCohort = b.Policy != "Never"
+		m.MaxPriorityThreshold = b.MaxPriorityThreshold
+		r.one(b.Policy, "spec.preemption.borrowWithinCohort.policy", "", "Never", "LowerPriority")
+	}
+	return m
+}
+
+func (r *reader) readLocalQueue(h header, raw []byte) {
+	var o struct {
+		Spec struct {
+			ClusterQueue string       `json:"clusterQueue"`
+			StopPolicy   string       `json:"stopPolicy"`
+			FairSharing  *fairSharing `json:"fairSharing"`
+		} `json:"spec"`
+		Status struct {
+			FairSharing struct {
+				Status struct {
+					Consumed map[string]quantity `json:"consumedResources"`
+				} `json:"admissionFairSharingStatus"`
+			} `json:"fairSharing"`
+		} `json:"status"`
+	}
+	if !r.decode(raw, &o) {
+		return
+	}
+	q := &localQueue{queue: o.Spec.ClusterQueue, stopped: o.Spec.StopPolicy != "" && o.Spec.StopPolicy != "None"}
+	q.message = &apportionv1.KueueLocalQueue{Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Weight: r.weight(o.Spec.FairSharing)}
+	const path = "status.fairSharing.admissionFairSharingStatus.consumedResources."
+	consumed := o.Status.FairSharing.Status.Consumed
+	for _, name := range sortedKeys(consumed) {
+		if parsed, ok := r.parse(consumed[name], path+name); ok {
+			q.message.Consumed = append(q.message.Consumed, &apportionv1.KueueUsage{Name: name, Amount: parsed.AsApproximateFloat64()})
+		}
+	}
+	r.localQueues[h.Metadata.Namespace+"/"+h.Metadata.Name] = q
+}

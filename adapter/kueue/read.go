@@ -1,0 +1,220 @@
+// Package kueue reads the objects of a cluster with Kueue into a snapshot for the policy `kueue`: ClusterQueue, LocalQueue, Cohort,
+// ResourceFlavor, AdmissionCheck and Workload of kueue.x-k8s.io/v1beta1 and v1beta2 (Cohort also of v1alpha1), and Namespace.
+//
+// Objects of other kinds are counted, not read. Errors name the source, the object and the path of the field.
+package kueue
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Source is one input: YAML or JSON documents, each an object or a list of objects.
+type Source struct {
+	// Name is the file name that errors show.
+	Name string
+	Data []byte
+}
+
+// Cluster is the snapshot of a cluster's objects.
+type Cluster struct {
+	// Snapshot has the queues and workloads by name.
+	Snapshot *apportionv1.Snapshot
+	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.
+	Unread map[string]int
+}
+
+// maxFaults bounds how many faults an error lists.
+const maxFaults = 50
+
+// group is the API group of Kueue's kinds.
+const group = "kueue.x-k8s.io/"
+
+// header is what all objects have.
+type header struct {
+	Version  string   `json:"apiVersion"`
+	Kind     string   `json:"kind"`
+	Metadata metadata `json:"metadata"`
+	// Items are those of a list.
+	Items []json.RawMessage `json:"items"`
+}
+
+type metadata struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	UID         string            `json:"uid"`
+	Created     time.Time         `json:"creationTimestamp"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// reader collects objects.
+type reader struct {
+	now    time.Time
+	source string
+	// object names the object that is read.
+	object string
+	faults []string
+	total  int
+	unread map[string]int
+	seen   map[string]bool
+
+	namespaces  map[string]map[string]string
+	flavors     map[string]*flavor
+	cohorts     map[string]*cohort
+	queues      map[string]*clusterQueue
+	localQueues map[string]*localQueue
+	checks      map[string]*check
+	workloads   map[string]*workload
+}
+
+// kinds read one object each, by kind and the versions of Kueue's group; "" is the core group.
+var kinds = map[string]struct {
+	versions []string
+	read     func(*reader, header, []byte)
+}{
+	"Namespace":      {[]string{"v1"}, (*reader).readNamespace},
+	"ResourceFlavor": {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readFlavor},
+	"Cohort":         {[]string{group + "v1alpha1", group + "v1beta1", group + "v1beta2"}, (*reader).readCohort},
+	"ClusterQueue":   {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readQueue},
+	"LocalQueue":     {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readLocalQueue},
+	"AdmissionCheck": {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readCheck},
+	"Workload":       {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readWorkload},
+}
+
+// Read reads all sources at a time, which decides what is in the future. It returns an error that lists what is wrong.
+func Read(sources []Source, now time.Time) (*Cluster, error) {
+	r := &reader{
+		now: now, unread: map[string]int{}, seen: map[string]bool{}, namespaces: map[string]map[string]string{},
+		flavors: map[string]*flavor{}, cohorts: map[string]*cohort{}, queues: map[string]*clusterQueue{},
+		localQueues: map[string]*localQueue{}, checks: map[string]*check{}, workloads: map[string]*workload{},
+	}
+	for _, s := range sources {
+		r.source, r.object = s.Name, ""
+		r.documents(s.Data)
+	}
+	cluster := r.cluster()
+	if r.total > 0 {
+		if r.total > len(r.faults) {
+			r.faults = append(r.faults, fmt.Sprintf("%d faults in all", r.total))
+		}
+		return nil, errors.New(strings.Join(r.faults, "\n"))
+	}
+	return cluster, nil
+}
+
+// documents reads the documents of a source.
+func (r *reader) documents(data []byte) {
+	const lookahead = 4096
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), lookahead); ; {
+		var raw json.RawMessage
+		switch err := decoder.Decode(&raw); {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			r.fault("", "%v", err)
+			return
+		case len(raw) > 0 && !bytes.Equal(raw, []byte("null")):
+			r.read(raw)
+		}
+	}
+}
+
+// read reads an object, or those of a list.
+func (r *reader) read(raw []byte) {
+	var h header
+	if raw[0] == '[' {
+		if err := json.Unmarshal(raw, &h.Items); err == nil {
+			for _, item := range h.Items {
+				r.read(item)
+			}
+			return
+		}
+	}
+	r.object = ""
+	if !r.decode(raw, &h) {
+		return
+	}
+	if h.Items != nil || strings.HasSuffix(h.Kind, "List") {
+		for _, item := range h.Items {
+			r.read(item)
+		}
+		return
+	}
+	kind, ok := kinds[h.Kind]
+	switch {
+	case ok && slices.Contains(kind.versions, h.Version):
+	case ok && strings.HasPrefix(h.Version, group):
+		r.object = h.Kind + " " + h.Metadata.Name
+		r.fault("apiVersion", "%q is not read; there are %s", h.Version, strings.Join(kind.versions, " and "))
+		return
+	default:
+		r.unread[strings.TrimPrefix(h.Version+" "+h.Kind, " ")]++
+		return
+	}
+	key := h.Metadata.Name
+	if h.Metadata.Namespace != "" {
+		key = h.Metadata.Namespace + "/" + key
+	}
+	r.object = h.Kind + " " + key
+	switch {
+	case h.Metadata.Name == "":
+		r.fault("metadata.name", "a name is needed")
+	case r.seen[r.object]:
+		r.fault("", "is there twice")
+	default:
+		r.seen[r.object] = true
+		kind.read(r, h, raw)
+	}
+}
+
+// decode decodes JSON, and reports whether it could.
+func (r *reader) decode(raw []byte, into any) bool {
+	err := json.Unmarshal(raw, into)
+	if err == nil {
+		return true
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		r.fault(wrong.Field, "%s is not possible here", wrong.Value)
+	} else {
+		r.fault("", "%v", err)
+	}
+	return false
+}
+
+// fault notes what is wrong at a path of the object that is read.
+func (r *reader) fault(path, format string, args ...any) {
+	if r.total++; len(r.faults) >= maxFaults {
+		return
+	}
+	var parts []string
+	for _, part := range []string{r.source, r.object, path, fmt.Sprintf(format, args...)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	r.faults = append(r.faults, strings.Join(parts, ": "))
+}
+
+// byName returns the values of a map in the order of the keys.
+func byName[V any](m map[string]V) []V {
+	out := make([]V, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[key])
+	}
+	return out
+}
+
+// Recognizes reports whether a text is likely to hold objects of Kueue.
+func Recognizes(data []byte) bool { return bytes.Contains(data, []byte(group)) }

@@ -1,0 +1,138 @@
+package kueue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/kueue"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+var now = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+
+func read(t *testing.T, text string) (*apportionv1.Snapshot, error) {
+	t.Helper()
+	cluster, err := kueue.Read([]kueue.Source{{Name: "dump.yaml", Data: []byte(text)}}, now)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Snapshot, nil
+}
+
+const older = `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: team}
+spec:
+  cohort: all
+  namespaceSelector: {}
+  flavorFungibility: {whenCanBorrow: Borrow, whenCanPreempt: Preempt}
+  preemption: {withinClusterQueue: LowerPriority}
+  admissionChecks: [check]
+  resourceGroups:
+  - coveredResources: [cpu, memory]
+    flavors:
+    - name: default
+      resources:
+      - {name: cpu, nominalQuota: 1500m, borrowingLimit: 0}
+      - {name: memory, nominalQuota: 64Gi}
+---
+apiVersion: kueue.x-k8s.io/v1alpha1
+kind: Cohort
+metadata: {name: all}
+spec: {parent: root}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: kueue.x-k8s.io/v1beta1
+  kind: LocalQueue
+  metadata: {name: main, namespace: ns}
+  spec: {clusterQueue: team}
+- apiVersion: kueue.x-k8s.io/v1beta1
+  kind: Workload
+  metadata: {name: w, namespace: ns, creationTimestamp: "2026-01-01T10:00:00Z"}
+  spec:
+    queueName: main
+    podSets:
+    - name: main
+      count: 2
+      template:
+        spec:
+          containers:
+          - {name: c, resources: {limits: {cpu: 250m}, requests: {memory: 1Gi}}}
+- apiVersion: kueue.x-k8s.io/v1beta1
+  kind: Workload
+  metadata: {name: done, namespace: ns}
+  spec: {queueName: main, podSets: []}
+  status: {conditions: [{type: Finished, status: "True"}]}
+- apiVersion: kueue.x-k8s.io/v1beta1
+  kind: Workload
+  metadata: {name: lost, namespace: ns}
+  spec: {queueName: other, podSets: []}
+- {apiVersion: v1, kind: Pod, metadata: {name: p}}
+`
+
+func TestObjectsOfOlderVersionsAreRead(t *testing.T) {
+	cluster, err := kueue.Read([]kueue.Source{{Name: "dump.yaml", Data: []byte(older)}}, now)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"v1 Pod": 1}, cluster.Unread)
+	s := cluster.Snapshot
+	require.Equal(t, "root", s.GetKueue().GetCohorts()[0].GetParent())
+	q := s.GetQueues()[0].GetKueue()
+	require.Equal(t, "all", q.GetCohort())
+	require.Equal(t, []string{"check"}, q.GetChecks())
+	require.False(t, q.GetFungibility().GetBorrowNext())
+	require.True(t, q.GetFungibility().GetPreemptStop())
+	quotas := q.GetGroups()[0].GetFlavors()[0].GetResources()
+	require.EqualValues(t, 1500, quotas[0].GetNominal())
+	require.EqualValues(t, 0, *quotas[0].BorrowingLimit)
+	require.EqualValues(t, 64<<30, quotas[1].GetNominal())
+	require.Len(t, s.GetJobs(), 1)
+	set := s.GetJobs()[0].GetKueue().GetPodSets()[0]
+	require.EqualValues(t, 250, set.GetRequests()[0].GetAmount(), "a limit stands for a request that is missing")
+	require.Equal(t, []apportionv1.KueueUnjudged{apportionv1.KueueUnjudged_KUEUE_UNJUDGED_CHECKS}, s.GetJobs()[0].GetKueue().GetUnjudged())
+	require.Equal(t, "LocalQueue ns/other does not exist", s.GetLeftOut()[0].GetDetail())
+}
+
+func TestFaultsNameTheObjectAndTheField(t *testing.T) {
+	for name, test := range map[string]struct{ text, fault string }{
+		"a version that is not known": {
+			"{apiVersion: kueue.x-k8s.io/v9, kind: Workload, metadata: {name: w}}",
+			`dump.yaml: Workload w: apiVersion: "kueue.x-k8s.io/v9" is not read; there are kueue.x-k8s.io/v1beta1 and kueue.x-k8s.io/v1beta2`,
+		},
+		"a quantity": {
+			`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {resourceGroups: [{coveredResources: [cpu],
+			flavors: [{name: f, resources: [{name: cpu, nominalQuota: much}]}]}]}}`,
+			`dump.yaml: ClusterQueue q: spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: "much" is not a quantity`,
+		},
+		"a word": {
+			`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {preemption: {withinClusterQueue: Sometimes}}}`,
+			`dump.yaml: ClusterQueue q: spec.preemption.withinClusterQueue: no value "Sometimes"; ` +
+				"there are Never, LowerPriority, LowerOrNewerEqualPriority, Any",
+		},
+		"a type": {
+			"{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w}, spec: {priority: high}}",
+			"dump.yaml: Workload w: spec.priority: string is not possible here",
+		},
+		"an object that is there twice": {
+			"[{apiVersion: v1, kind: Namespace, metadata: {name: ns}}, {apiVersion: v1, kind: Namespace, metadata: {name: ns}}]",
+			"dump.yaml: Namespace ns: is there twice",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, test.text)
+			require.EqualError(t, err, test.fault)
+		})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(older))
+	f.Add([]byte(`{"kind":"List","items":[{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w"}}]}`))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		_, _ = kueue.Read([]kueue.Source{{Name: "fuzz", Data: data}}, now)
+	})
+}

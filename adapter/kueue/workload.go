@@ -1,0 +1,307 @@
+package kueue
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// workload is a Workload that is neither finished nor inactive.
+type workload struct {
+	message    *apportionv1.Job
+	localQueue string
+	// admitted is the ClusterQueue of a workload that holds quota.
+	admitted string
+}
+
+// condition is a condition of an object.
+type condition struct {
+	Type   string    `json:"type"`
+	Status string    `json:"status"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"lastTransitionTime"`
+}
+
+// conditionOf returns whether a condition is true, and the condition, or a zero value.
+func conditionOf(list []condition, name string) (bool, condition) {
+	for _, c := range list {
+		if c.Type == name {
+			return c.Status == "True", c
+		}
+	}
+	return false, condition{}
+}
+
+// workloadObject is a Workload.
+type workloadObject struct {
+	Spec struct {
+		Active    *bool    `json:"active"`
+		Priority  int32    `json:"priority"`
+		QueueName string   `json:"queueName"`
+		PodSets   []podSet `json:"podSets"`
+		Gates     []named  `json:"preemptionGates"`
+	} `json:"spec"`
+	Status struct {
+		Conditions      []condition  `json:"conditions"`
+		Admission       *admission   `json:"admission"`
+		ReclaimablePods []podCount   `json:"reclaimablePods"`
+		Checks          []checkState `json:"admissionChecks"`
+		RequeueState    struct {
+			RequeueAt *time.Time `json:"requeueAt"`
+		} `json:"requeueState"`
+	} `json:"status"`
+}
+
+type podSet struct {
+	Name     string          `json:"name"`
+	Count    *int32          `json:"count"`
+	MinCount *int32          `json:"minCount"`
+	Template podTemplate     `json:"template"`
+	Topology json.RawMessage `json:"topologyRequest"`
+}
+
+type podTemplate struct {
+	Spec json.RawMessage `json:"spec"`
+}
+
+type podCount struct {
+	Name  string `json:"name"`
+	Count int32  `json:"count"`
+}
+
+type checkState struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+}
+
+type admission struct {
+	ClusterQueue       string             `json:"clusterQueue"`
+	PodSetAssignments  []podSetAssignment `json:"podSetAssignments"`
+	TopologyAssignment json.RawMessage    `json:"topologyAssignment"`
+}
+
+type podSetAssignment struct {
+	Name          string              `json:"name"`
+	Count         *int32              `json:"count"`
+	Flavors       map[string]string   `json:"flavors"`
+	ResourceUsage map[string]quantity `json:"resourceUsage"`
+}
+
+const (
+	boostAnnotation = "kueue.x-k8s.io/priority-boost"
+	sliceAnnotation = "kueue.x-k8s.io/workload-slice-replacement-for"
+	evictedByCheck  = "AdmissionCheck"
+	// evictedByTimeout: the pods were not ready in time.
+	evictedByTimeout = "PodsReadyTimeout"
+	whileBorrowing   = "InCohortReclaimWhileBorrowing"
+)
+
+func (r *reader) readWorkload(h header, raw []byte) {
+	var o workloadObject
+	if !r.decode(raw, &o) {
+		return
+	}
+	if finished, _ := conditionOf(o.Status.Conditions, "Finished"); finished || o.Spec.Active != nil && !*o.Spec.Active {
+		return
+	}
+	own := &apportionv1.KueueWorkload{PriorityBoost: boost(h.Metadata.Annotations[boostAnnotation])}
+	w := &workload{localQueue: h.Metadata.Namespace + "/" + o.Spec.QueueName, message: &apportionv1.Job{
+		Uid: h.Metadata.UID, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Priority: o.Spec.Priority,
+		CreateTime: nanoseconds(h.Metadata.Created), Kueue: own,
+	}}
+	r.readConditions(&o, own)
+	reclaimable := map[string]int32{}
+	for _, p := range o.Status.ReclaimablePods {
+		reclaimable[p.Name] = p.Count
+	}
+	for i := range o.Spec.PodSets {
+		r.readPodSet(&o.Spec.PodSets[i], fmt.Sprintf("spec.podSets[%d]", i), own, reclaimable[o.Spec.PodSets[i].Name])
+	}
+	if reserved := own.ReserveTime != nil; reserved && o.Status.Admission != nil {
+		w.admitted, own.Admission = o.Status.Admission.ClusterQueue, r.admission(o.Status.Admission)
+	}
+	if h.Metadata.Annotations[sliceAnnotation] != "" {
+		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_SLICE)
+	}
+	if len(o.Spec.Gates) > 0 {
+		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_GATES)
+	}
+	r.workloads[h.Metadata.Namespace+"/"+h.Metadata.Name] = w
+}
+
+// readConditions reads what the conditions and the state of a workload say.
+func (r *reader) readConditions(o *workloadObject, own *apportionv1.KueueWorkload) {
+	conditions := o.Status.Conditions
+	if reserved, c := conditionOf(conditions, "QuotaReserved"); reserved {
+		own.ReserveTime = new(nanoseconds(c.Since))
+	}
+	evicted, c := conditionOf(conditions, "Evicted")
+	own.Evicted = evicted
+	switch {
+	case evicted && c.Reason == evictedByCheck:
+		own.RequeueTime = new(nanoseconds(c.Since))
+	case evicted && c.Reason == evictedByTimeout:
+		own.TimeoutTime = new(nanoseconds(c.Since))
+	}
+	if preempted, c := conditionOf(conditions, "Preempted"); preempted && c.Reason == whileBorrowing {
+		own.ReclaimTime = new(nanoseconds(c.Since))
+	}
+	for _, c := range o.Status.Checks {
+		if c.State == "Retry" || c.State == "Rejected" {
+			own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_CHECK
+		}
+	}
+	if at := o.Status.RequeueState.RequeueAt; at != nil && at.After(r.now) {
+		own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_BACKOFF
+	}
+}
+
+// boost reads the annotation; what is no number counts as absent, as in Kueue.
+func boost(text string) int32 {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+// nanoseconds returns a time in nanoseconds since 1970; 0 for none.
+func nanoseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// unjudged adds what is not judged, once.
+func unjudged(m *apportionv1.KueueWorkload, what apportionv1.KueueUnjudged) {
+	if !slices.Contains(m.Unjudged, what) {
+		m.Unjudged = append(m.Unjudged, what)
+	}
+}
+
+func (r *reader) readPodSet(p *podSet, path string, own *apportionv1.KueueWorkload, reclaimable int32) {
+	m := &apportionv1.KueuePodSet{Name: p.Name, Count: 1, MinCount: p.MinCount, Reclaimable: reclaimable}
+	if p.Count != nil {
+		m.Count = *p.Count
+	}
+	own.PodSets = append(own.PodSets, m)
+	if len(p.Topology) > 0 && string(p.Topology) != "null" {
+		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_TOPOLOGY)
+	}
+	var pod corev1.Pod
+	if len(p.Template.Spec) == 0 {
+		return
+	}
+	if err := json.Unmarshal(p.Template.Spec, &pod.Spec); err != nil {
+		r.fault(path+".template.spec", "%v", err)
+		return
+	}
+	if aboveLimit(&pod.Spec) {
+		own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_ABOVE_LIMIT
+	}
+	if len(pod.Spec.ResourceClaims) > 0 {
+		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_RESOURCE_CLAIMS)
+	}
+	limitsAsRequests(&pod.Spec)
+	requests := resource.PodRequests(&pod, resource.PodResourcesOptions{})
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		q := requests[name]
+		m.Requests = append(m.Requests, &apportionv1.KueueAmount{Name: string(name), Amount: max(0, amountOf(string(name), &q))})
+	}
+	m.NodeSelector = labelList(pod.Spec.NodeSelector)
+	for _, t := range pod.Spec.Tolerations {
+		m.Tolerations = append(m.Tolerations, &apportionv1.KueueToleration{
+			Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: string(t.Effect),
+		})
+	}
+	m.NodeAffinity = nodeAffinity(pod.Spec.Affinity)
+}
+
+// nodeAffinity returns the terms of the required node affinity.
+func nodeAffinity(a *corev1.Affinity) []*apportionv1.KueueNodeTerm {
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	var terms []*apportionv1.KueueNodeTerm
+	for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		term := &apportionv1.KueueNodeTerm{}
+		for _, e := range t.MatchExpressions {
+			term.Expressions = append(term.Expressions, &apportionv1.KueueRequirement{
+				Key: e.Key, Operator: string(e.Operator), Values: e.Values,
+			})
+		}
+		terms = append(terms, term)
+	}
+	return terms
+}
+
+// eachContainer visits the resources of the containers of a pod.
+func eachContainer(spec *corev1.PodSpec, visit func(*corev1.ResourceRequirements)) {
+	for i := range spec.InitContainers {
+		visit(&spec.InitContainers[i].Resources)
+	}
+	for i := range spec.Containers {
+		visit(&spec.Containers[i].Resources)
+	}
+	if spec.Resources != nil {
+		visit(spec.Resources)
+	}
+}
+
+// aboveLimit reports whether a container requests more than its limit.
+func aboveLimit(spec *corev1.PodSpec) bool {
+	above := false
+	eachContainer(spec, func(r *corev1.ResourceRequirements) {
+		for name, limit := range r.Limits {
+			if request, ok := r.Requests[name]; ok && request.Cmp(limit) > 0 {
+				above = true
+			}
+		}
+	})
+	return above
+}
+
+// limitsAsRequests sets the requests that are missing to the limits, as Kueue does.
+func limitsAsRequests(spec *corev1.PodSpec) {
+	eachContainer(spec, func(r *corev1.ResourceRequirements) {
+		for name, limit := range r.Limits {
+			if _, ok := r.Requests[name]; !ok {
+				if r.Requests == nil {
+					r.Requests = corev1.ResourceList{}
+				}
+				r.Requests[name] = limit
+			}
+		}
+	})
+}
+
+func (r *reader) admission(a *admission) *apportionv1.KueueAdmission {
+	m := &apportionv1.KueueAdmission{}
+	for i, p := range a.PodSetAssignments {
+		set := &apportionv1.KueueAdmittedPodSet{Name: p.Name, Count: p.Count}
+		for _, name := range sortedKeys(p.ResourceUsage) {
+			path := fmt.Sprintf("status.admission.podSetAssignments[%d].resourceUsage.%s", i, name)
+			set.Usage = append(set.Usage, &apportionv1.KueueFlavoredUsage{
+				Resource: name, Flavor: p.Flavors[name], Amount: new(r.amount(name, p.ResourceUsage[name], path)),
+			})
+		}
+		for _, name := range sortedKeys(p.Flavors) {
+			if _, ok := p.ResourceUsage[name]; !ok {
+				set.Usage = append(set.Usage, &apportionv1.KueueFlavoredUsage{Resource: name, Flavor: p.Flavors[name]})
+			}
+		}
+		m.PodSets = append(m.PodSets, set)
+	}
+	return m
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,73 @@
+package render
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
+)
+
+// ofKueue reports whether the shares of a plugin are accounts of Kueue.
+func ofKueue(plugin *apportionv1.PluginShares) bool {
+	return len(plugin.GetQueues()) > 0 && plugin.GetQueues()[0].GetKueue() != nil
+}
+
+// kueue shows the accounts of queues and cohorts: one row for each flavor and resource.
+func (p *Printer) kueue(plugin *apportionv1.PluginShares) {
+	table := p.NewTable("QUEUE", "COHORT", ">SHARE", "FLAVOR", "RESOURCE", ">NOMINAL", ">USED", ">AVAILABLE", ">AT MOST").
+		Optional("COHORT", "SHARE", "NOMINAL", "AT MOST")
+	for _, q := range plugin.GetQueues() {
+		p.kueueRows(table, p.Names.Queue(q.GetQueue()), q.GetKueue())
+	}
+	p.table(table)
+	cohorts := p.NewTable("COHORT", "PARENT", ">SHARE", "FLAVOR", "RESOURCE", ">OWN", ">USED", ">AVAILABLE", ">IN ALL").
+		Optional("PARENT", "SHARE", "OWN", "IN ALL")
+	for _, c := range plugin.GetKueueCohorts() {
+		p.kueueRows(cohorts, visible.Text(c.GetName()), c.GetShare())
+	}
+	if !cohorts.Empty() {
+		p.Line("")
+		p.table(cohorts)
+	}
+}
+
+func (p *Printer) kueueRows(table *Table, name string, share *apportionv1.KueueShare) {
+	if share.GetInactive() != apportionv1.KueueInactivity_KUEUE_INACTIVITY_UNSPECIFIED {
+		reason := text.Enum(share.GetInactive(), "KUEUE_INACTIVITY_")
+		table.Row(p.Paint(Bad, name+" (inactive)"), visible.Text(share.GetParent()), "-", reason, "-", "-", "-", "-", "-")
+		return
+	}
+	parent, weighted := visible.Text(share.GetParent()), kueueShare(share)
+	if len(share.GetAccounts()) == 0 {
+		table.Row(name, parent, weighted, "-", "-", "-", "-", "-", "-")
+	}
+	for _, a := range share.GetAccounts() {
+		nominal, used := "-", text.KueueQuantity(a.GetResource(), a.GetUsage())
+		if a.Nominal != nil {
+			nominal = text.KueueQuantity(a.GetResource(), a.GetNominal())
+		}
+		if a.GetBorrowing() {
+			used = p.Paint(Strong, used)
+		}
+		resource := visible.Text(a.GetResource())
+		if resource == share.GetResource() {
+			resource += "*"
+		}
+		table.Row(name, parent, weighted, visible.Text(a.GetFlavor()), resource, nominal, used,
+			text.KueueQuantity(a.GetResource(), a.GetAvailable()), text.KueueQuantity(a.GetResource(), a.GetPotential()))
+		name, parent, weighted = "", "", ""
+	}
+}
+
+// kueueShare shows a weighted share, in percent of what can be lent.
+func kueueShare(share *apportionv1.KueueShare) string {
+	const perMille = 10
+	switch weighted := share.GetWeighted(); {
+	case math.IsInf(weighted, 1):
+		return "unlimited"
+	default:
+		return strconv.FormatFloat(weighted/perMille, 'f', 1, 64) + "%"
+	}
+}

@@ -1,0 +1,207 @@
+package text
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/contract/quantity"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
+)
+
+// maxLacks is the number of reasons, and of victims, that a sentence lists.
+const maxLacks = 4
+
+var (
+	kueueInactive = map[apportionv1.KueueInactivity]string{
+		apportionv1.KueueInactivity_KUEUE_INACTIVITY_STOPPED:          "it is stopped",
+		apportionv1.KueueInactivity_KUEUE_INACTIVITY_FLAVOR_NOT_FOUND: "a flavor of its quota does not exist",
+		apportionv1.KueueInactivity_KUEUE_INACTIVITY_CHECK_NOT_FOUND:  "an admission check of it does not exist",
+		apportionv1.KueueInactivity_KUEUE_INACTIVITY_CHECK_INACTIVE:   "an admission check of it is not active",
+		apportionv1.KueueInactivity_KUEUE_INACTIVITY_COHORT_CYCLE:     "its cohort is in a cycle of cohorts, or below one",
+	}
+	kueueWithheld = map[apportionv1.KueueWithheld]string{
+		apportionv1.KueueWithheld_KUEUE_WITHHELD_NAMESPACE:   "its queue does not admit jobs of its namespace",
+		apportionv1.KueueWithheld_KUEUE_WITHHELD_ABOVE_LIMIT: "a container requests more than its limit",
+		apportionv1.KueueWithheld_KUEUE_WITHHELD_CHECK:       "an admission check failed or asks for a retry",
+		apportionv1.KueueWithheld_KUEUE_WITHHELD_LOCAL_QUEUE: "its local queue is stopped",
+		apportionv1.KueueWithheld_KUEUE_WITHHELD_BACKOFF:     "it waits for the time of its next attempt",
+	}
+	kueueUnjudged = map[apportionv1.KueueUnjudged]string{
+		apportionv1.KueueUnjudged_KUEUE_UNJUDGED_TOPOLOGY:        "placement by topology",
+		apportionv1.KueueUnjudged_KUEUE_UNJUDGED_CHECKS:          "admission checks",
+		apportionv1.KueueUnjudged_KUEUE_UNJUDGED_SLICE:           "workload slices",
+		apportionv1.KueueUnjudged_KUEUE_UNJUDGED_RESOURCE_CLAIMS: "claims for devices",
+		apportionv1.KueueUnjudged_KUEUE_UNJUDGED_GATES:           "preemption gates",
+	}
+	kueueReasons = map[apportionv1.KueueVictimReason]string{
+		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_CLUSTER_QUEUE:                  "by priority in its own queue",
+		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_RECLAMATION:             "to reclaim quota in the cohort",
+		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_RECLAIM_WHILE_BORROWING: "by priority in the cohort, to borrow",
+		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_FAIR_SHARING:            "by fair sharing in the cohort",
+	}
+	kueueDecisions = map[apportionv1.KueueDecision]string{
+		apportionv1.KueueDecision_KUEUE_DECISION_OVERLAPS:         "In this cycle an earlier job claims one of the same victims.",
+		apportionv1.KueueDecision_KUEUE_DECISION_NO_LONGER_FITS:   "In this cycle earlier jobs take the room.",
+		apportionv1.KueueDecision_KUEUE_DECISION_WAITS_FOR_OTHERS: "It fits once the victims of earlier jobs have left.",
+	}
+)
+
+// Kueue tells in a few sentences what the policy kueue says of a job.
+func Kueue(names Names, job uint32, n *apportionv1.KueueNomination) string {
+	name := "Job " + names.job(job)
+	var sentences []string
+	say := func(format string, args ...any) { sentences = append(sentences, fmt.Sprintf(format, args...)) }
+	switch inactive := kueueInactive[n.GetInactive()]; {
+	case n.GetAdmitted():
+		say("%s holds quota.", name)
+	case inactive != "":
+		say("%s waits because its queue is inactive: %s.", name, inactive)
+	case n.GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED:
+		say("%s is not nominated: %s.", name, orUnknown(kueueWithheld[n.GetWithheld()]))
+	case n.GetMode() == apportionv1.KueueMode_KUEUE_MODE_UNSPECIFIED:
+		say("%s is not judged.", name)
+	}
+	switch n.GetMode() {
+	case apportionv1.KueueMode_KUEUE_MODE_FIT:
+		say("%s fits%s: %s.", name, borrowing(n), kueueFlavors(n))
+	case apportionv1.KueueMode_KUEUE_MODE_PREEMPT, apportionv1.KueueMode_KUEUE_MODE_DEFERRED_FIT:
+		say("%s waits for quota in use: %s.", name, kueueLacks(n))
+		sentences = append(sentences, kueueVictims(n))
+	case apportionv1.KueueMode_KUEUE_MODE_NO_FIT:
+		say("%s does not fit: %s.", name, kueueLacks(n))
+	default:
+	}
+	if decided := kueueDecisions[n.GetDecision()]; decided != "" {
+		sentences = append(sentences, decided)
+	}
+	var unjudged []string
+	for _, u := range n.GetUnjudged() {
+		unjudged = append(unjudged, orUnknown(kueueUnjudged[u]))
+	}
+	if len(unjudged) > 0 {
+		say("Not judged, and left to Kueue: %s.", strings.Join(unjudged, ", "))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// orUnknown returns words for a value of a newer server.
+func orUnknown(words string) string {
+	if words == "" {
+		return "for a reason that this program does not know"
+	}
+	return words
+}
+
+func borrowing(n *apportionv1.KueueNomination) string {
+	fewer := ""
+	if n.GetPartial() {
+		fewer = " with fewer pods"
+	}
+	if n.GetBorrows() == 0 {
+		return fewer
+	}
+	return fewer + " by borrowing from the cohort"
+}
+
+// kueueFlavors lists the flavors of all sets.
+func kueueFlavors(n *apportionv1.KueueNomination) string {
+	var sets []string
+	for _, p := range n.GetPodSets() {
+		var flavors []string
+		for _, f := range p.GetFlavors() {
+			amount := KueueAmount(f.GetResource(), f.GetAmount())
+			flavors = append(flavors, fmt.Sprintf("%s in flavor %s", amount, visible.Text(f.GetFlavor())))
+		}
+		if len(flavors) == 0 {
+			flavors = []string{"no quota needed"}
+		}
+		pods := Count(int(p.GetCount()), "pod")
+		sets = append(sets, fmt.Sprintf("%s of %s with %s", pods, visible.Text(p.GetName()), strings.Join(flavors, ", ")))
+	}
+	return strings.Join(sets, "; ")
+}
+
+// kueueLacks lists what speaks against a fit, of each set that does not fit.
+func kueueLacks(n *apportionv1.KueueNomination) string {
+	var lacks []string
+	for _, p := range n.GetPodSets() {
+		if p.GetMode() == apportionv1.KueueMode_KUEUE_MODE_FIT {
+			continue
+		}
+		for _, l := range p.GetLacks() {
+			lacks = append(lacks, fmt.Sprintf("%s: %s", visible.Text(p.GetName()), kueueLack(l)))
+		}
+	}
+	if len(lacks) == 0 {
+		return "no pod set has a flavor"
+	}
+	if more := len(lacks) - maxLacks; more > 0 {
+		lacks = append(lacks[:maxLacks], Count(more, "more reason"))
+	}
+	return strings.Join(lacks, "; ")
+}
+
+func kueueLack(l *apportionv1.KueueLack) string {
+	flavor, resource := visible.Text(l.GetFlavor()), visible.Text(l.GetResource())
+	limit, wanted := KueueAmount(l.GetResource(), l.GetLimit()), KueueAmount(l.GetResource(), l.GetRequested())
+	if l.GetUsed() > 0 {
+		wanted += " beside " + KueueAmount(l.GetResource(), l.GetUsed()) + " of earlier pod sets"
+	}
+	switch l.GetKind() {
+	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_FLAVOR_MISSING:
+		return "flavor " + flavor + " does not exist"
+	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_TAINT:
+		return "its pods do not tolerate the taint " + visible.Text(l.GetDetail()) + " of flavor " + flavor
+	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_LABELS:
+		return "its pods do not select flavor " + flavor
+	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_MALFORMED:
+		return "the node affinity of its pods is malformed"
+	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_NOT_COVERED:
+		return "no resource group of its queue covers " + resource
+	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_ABOVE_CAPACITY:
+		return fmt.Sprintf("flavor %s: %s, and the queue can never have more than %s", flavor, wanted, limit)
+	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_ABOVE_AVAILABLE:
+		return fmt.Sprintf("flavor %s: %s, and %s can be used now", flavor, wanted, limit)
+	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_OTHER_NOMINATED:
+		return "flavor " + flavor + " was not nominated in this cycle"
+	default:
+		return orUnknown("")
+	}
+}
+
+// kueueVictims says whom a job evicts.
+func kueueVictims(n *apportionv1.KueueNomination) string {
+	victims := n.GetVictims()
+	if len(victims) == 0 {
+		return "No job may be evicted for it."
+	}
+	var listed []string
+	for _, v := range victims[:min(maxLacks, len(victims))] {
+		listed = append(listed, fmt.Sprintf("%s (%s)", visible.Text(v.GetName()), orUnknown(kueueReasons[v.GetReason()])))
+	}
+	if more := len(victims) - maxLacks; more > 0 {
+		listed = append(listed, Count(more, "more job"))
+	}
+	return fmt.Sprintf("It would evict %s: %s.", Count(len(victims), "job"), strings.Join(listed, ", "))
+}
+
+// KueueAmount shows an amount in Kueue's units with the name of the resource.
+func KueueAmount(resource string, amount int64) string {
+	return KueueQuantity(resource, amount) + " " + visible.Text(resource)
+}
+
+// KueueQuantity shows an amount in Kueue's units.
+func KueueQuantity(resource string, amount int64) string {
+	switch {
+	case amount == math.MaxInt64:
+		return "unlimited"
+	case resource == "cpu":
+		return quantity.Short(resource, float64(amount))
+	case resource == "memory" || strings.HasPrefix(resource, "hugepages-") || resource == "ephemeral-storage":
+		return quantity.Short("memory", float64(amount))
+	}
+	return strconv.FormatInt(amount, 10)
+}

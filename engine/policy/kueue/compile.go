@@ -1,0 +1,460 @@
+package kueue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxAccounts bounds the number of pairs of a node and a flavor-resource of its tree.
+	maxAccounts = 1 << 20
+	// maxDepth bounds the number of cohorts above a queue.
+	maxDepth = 1 << 10
+)
+
+// SizeError is the error about a cluster that is too large to be judged.
+type SizeError struct{ Text string }
+
+func (e *SizeError) Error() string { return e.Text }
+
+// compiler makes a model of a cluster.
+type compiler struct {
+	*Model
+
+	cluster   *Cluster
+	flavorIDs map[string]int32
+	resource  map[string]int32
+	queueIDs  map[string]int32
+	cohortIDs map[string]int32
+	pairs     []map[pair]int32
+}
+
+// Compile compiles a cluster, which it keeps and does not change. Of objects with the same name the first counts. It returns a *SizeError
+// for trees of cohorts that are too deep, or that have too many flavor-resources for so many queues.
+func Compile(cluster *Cluster, settings Settings) (*Model, error) {
+	c := compiler{
+		Model: &Model{settings: settings, now: cluster.Now}, cluster: cluster,
+		flavorIDs: map[string]int32{}, resource: map[string]int32{}, queueIDs: map[string]int32{}, cohortIDs: map[string]int32{},
+	}
+	c.listFlavors()
+	c.listNodes()
+	if err := c.formTrees(); err != nil {
+		return nil, err
+	}
+	c.listResources()
+	c.listGroups()
+	c.listWorkloads()
+	if err := c.layOut(); err != nil {
+		return nil, err
+	}
+	c.fillQuotas()
+	c.bindWorkloads()
+	c.settle()
+	return c.Model, nil
+}
+
+func (c *compiler) listFlavors() {
+	for i := range c.cluster.Flavors {
+		f := &c.cluster.Flavors[i]
+		if _, ok := c.flavorIDs[f.Name]; !ok {
+			c.flavorIDs[f.Name] = int32(len(c.flavors))
+			c.flavors = append(c.flavors, flavor{Flavor: *f, exists: true})
+		}
+	}
+}
+
+// flavor returns the index of a flavor, listed or not.
+func (c *compiler) flavor(name string) int32 {
+	id, ok := c.flavorIDs[name]
+	if !ok {
+		id = int32(len(c.flavors))
+		c.flavorIDs[name] = id
+		c.flavors = append(c.flavors, flavor{Flavor: Flavor{Name: name}})
+	}
+	return id
+}
+
+// listNodes makes the nodes and their edges.
+func (c *compiler) listNodes() {
+	for i := range c.cluster.Queues {
+		q := &c.cluster.Queues[i]
+		if _, ok := c.queueIDs[q.Name]; !ok {
+			c.queueIDs[q.Name] = int32(i)
+		}
+		c.nodes = append(c.nodes, node{name: q.Name, parent: none, tree: none, weight: q.Weight})
+	}
+	for i := range c.cluster.Cohorts {
+		o := &c.cluster.Cohorts[i]
+		if _, ok := c.cohortIDs[o.Name]; !ok {
+			c.cohortIDs[o.Name] = int32(len(c.nodes))
+		}
+		c.nodes = append(c.nodes, node{name: o.Name, parent: none, tree: none, weight: o.Weight})
+	}
+	for i := range c.cluster.Cohorts {
+		c.setParent(len(c.cluster.Queues)+i, c.cluster.Cohorts[i].Parent)
+	}
+	for i := range c.cluster.Queues {
+		c.setParent(i, c.cluster.Queues[i].Cohort)
+	}
+	c.queues = make([]queue, len(c.cluster.Queues))
+}
+
+// setParent sets the parent of a node, which is made if it is not listed.
+func (c *compiler) setParent(child int, name string) {
+	if name == "" {
+		return
+	}
+	id, ok := c.cohortIDs[name]
+	if !ok {
+		id = int32(len(c.nodes))
+		c.cohortIDs[name] = id
+		c.nodes = append(c.nodes, node{name: name, parent: none, tree: none})
+	}
+	c.nodes[child].parent = id
+}
+
+// formTrees finds the trees, and leaves nodes below a cycle out of them.
+func (c *compiler) formTrees() error {
+	depth := make([]int32, len(c.nodes))
+	var path []int32
+	for i := range c.nodes {
+		path = path[:0]
+		at := int32(i)
+		for at != none && depth[at] == 0 {
+			depth[at] = none
+			path = append(path, at)
+			at = c.nodes[at].parent
+		}
+		if len(path) > maxDepth || at != none && int(depth[at])+len(path) > maxDepth {
+			return &SizeError{fmt.Sprintf("%q is below more than %d cohorts", c.nodes[i].name, maxDepth)}
+		}
+		if at != none && c.nodes[at].tree == none {
+			continue // A cycle, or below one.
+		}
+		for _, n := range slices.Backward(path) {
+			c.nodes[n].tree, depth[n] = c.treeOf(n), 1
+			if p := c.nodes[n].parent; p != none {
+				depth[n] = depth[p] + 1
+			}
+			if int(n) >= len(c.queues) {
+				c.topDown = append(c.topDown, n)
+			}
+		}
+	}
+	for i := range c.queues {
+		c.queues[i].inCycle = c.nodes[i].tree == none
+	}
+	c.pairs = make([]map[pair]int32, len(c.trees))
+	for i := range c.pairs {
+		c.pairs[i] = map[pair]int32{}
+	}
+	return nil
+}
+
+// treeOf returns the tree of a node whose parent has one.
+func (c *compiler) treeOf(n int32) int32 {
+	if p := c.nodes[n].parent; p != none {
+		return c.nodes[p].tree
+	}
+	c.trees = append(c.trees, tree{root: n})
+	return int32(len(c.trees) - 1)
+}
+
+// listResources numbers all resources by name.
+func (c *compiler) listResources() {
+	add := func(name string) { c.resource[name] = 0 }
+	groups := func(groups []Group) {
+		for i := range groups {
+			for _, name := range groups[i].Covered {
+				add(name)
+			}
+			for k := range groups[i].Flavors {
+				for r := range groups[i].Flavors[k].Resources {
+					add(groups[i].Flavors[k].Resources[r].Resource)
+				}
+			}
+		}
+	}
+	for i := range c.cluster.Queues {
+		groups(c.cluster.Queues[i].Groups)
+	}
+	for i := range c.cluster.Cohorts {
+		groups(c.cluster.Cohorts[i].Groups)
+	}
+	for i := range c.cluster.Workloads {
+		w := &c.cluster.Workloads[i]
+		for k := range w.PodSets {
+			for _, r := range w.PodSets[k].Requests {
+				add(r.Resource)
+			}
+		}
+		if w.Admission != nil {
+			for k := range w.Admission.PodSets {
+				for _, u := range w.Admission.PodSets[k].Usage {
+					add(u.Resource)
+				}
+			}
+		}
+	}
+	add(podsResource)
+	for name := range c.resource {
+		c.resources = append(c.resources, name)
+	}
+	slices.Sort(c.resources)
+	for i, name := range c.resources {
+		c.resource[name] = int32(i)
+	}
+	c.order, c.pods = visitingOrder(c.resources), c.resource[podsResource]
+}
+
+// podsResource is the resource that counts pods.
+const podsResource = "pods"
+
+// note adds a flavor-resource to the tree of a node. It gets its number by layOut.
+func (c *compiler) note(n int32, p pair) {
+	if t := c.nodes[n].tree; t != none {
+		c.pairs[t][p] = 0
+	}
+}
+
+// listGroups notes the flavor-resources of all quotas.
+func (c *compiler) listGroups() {
+	for i := range c.cluster.Queues {
+		for k := range c.cluster.Queues[i].Groups {
+			g := &c.cluster.Queues[i].Groups[k]
+			for f := range g.Flavors {
+				for _, name := range g.Covered {
+					c.note(int32(i), pair{c.flavor(g.Flavors[f].Flavor), c.resource[name]})
+				}
+			}
+			c.noteQuotas(int32(i), g)
+		}
+	}
+	for i := range c.cluster.Cohorts {
+		for k := range c.cluster.Cohorts[i].Groups {
+			c.noteQuotas(int32(len(c.queues)+i), &c.cluster.Cohorts[i].Groups[k])
+		}
+	}
+}
+
+func (c *compiler) noteQuotas(n int32, g *Group) {
+	for f := range g.Flavors {
+		for r := range g.Flavors[f].Resources {
+			c.note(n, pair{c.flavor(g.Flavors[f].Flavor), c.resource[g.Flavors[f].Resources[r].Resource]})
+		}
+	}
+}
+
+// layOut numbers the flavor-resources of each tree and gives each node its rows.
+func (c *compiler) layOut() error {
+	for i := range c.trees {
+		t := &c.trees[i]
+		for p := range c.pairs[i] {
+			t.pairs = append(t.pairs, p)
+		}
+		slices.SortFunc(t.pairs, func(a, b pair) int {
+			return cmp.Or(cmp.Compare(a.resource, b.resource), strings.Compare(c.flavors[a.flavor].Name, c.flavors[b.flavor].Name))
+		})
+		t.resource = make([]int32, len(t.pairs))
+		for k, p := range t.pairs {
+			c.pairs[i][p] = int32(k)
+			if n := len(t.resources); n == 0 || t.resources[n-1] != p.resource {
+				t.resources = append(t.resources, p.resource)
+			}
+			t.resource[k] = int32(len(t.resources) - 1)
+		}
+	}
+	rows, lendable := 0, 0
+	for i := range c.nodes {
+		n := &c.nodes[i]
+		if n.tree == none {
+			continue
+		}
+		n.row, n.lendable = int32(rows), int32(lendable)
+		if rows += len(c.trees[n.tree].pairs); rows > maxAccounts {
+			return &SizeError{fmt.Sprintf("the queues and cohorts have more than %d accounts of flavor-resources", maxAccounts)}
+		}
+		if i >= len(c.queues) {
+			lendable += len(c.trees[n.tree].resources)
+		}
+	}
+	slab := make([]Amount, 7*rows+lendable)
+	cut := func(n int) []Amount {
+		part := slab[:n:n]
+		slab = slab[n:]
+		return part
+	}
+	a := &c.quotas
+	a.nominal, a.borrowing, a.lending, a.subtree, a.local, a.potential = cut(rows), cut(rows), cut(rows), cut(rows), cut(rows), cut(rows)
+	c.usage, a.lendable, a.kept = cut(rows), cut(lendable), make([]kept, rows)
+	return nil
+}
+
+// fillQuotas sets the quotas of all nodes and compiles the queues.
+func (c *compiler) fillQuotas() {
+	checks := make(map[string]bool, len(c.cluster.Checks))
+	for i := range c.cluster.Checks {
+		checks[c.cluster.Checks[i].Name] = c.cluster.Checks[i].Active
+	}
+	for i := range c.cluster.Cohorts {
+		for k := range c.cluster.Cohorts[i].Groups {
+			c.fillGroup(int32(len(c.queues)+i), &c.cluster.Cohorts[i].Groups[k])
+		}
+	}
+	for i := range c.cluster.Queues {
+		from, q := &c.cluster.Queues[i], &c.queues[i]
+		q.preemption, q.fungibility, q.usageBased = from.Preemption, from.Fungibility, from.UsageBased
+		q.inactive = c.inactivity(from, checks)
+		for k := range from.Groups {
+			c.fillGroup(int32(i), &from.Groups[k])
+			q.groups = append(q.groups, c.group(int32(i), &from.Groups[k]))
+		}
+	}
+}
+
+// inactivity returns the first reason for which a queue is inactive.
+func (c *compiler) inactivity(q *Queue, checks map[string]bool) Inactivity {
+	reason := Active
+	if q.Stopped {
+		return Stopped
+	}
+	for i := range q.Groups {
+		for k := range q.Groups[i].Flavors {
+			if !c.flavors[c.flavor(q.Groups[i].Flavors[k].Flavor)].exists {
+				return FlavorNotFound
+			}
+		}
+	}
+	for _, name := range q.Checks {
+		switch active, ok := checks[name]; {
+		case !ok:
+			return CheckNotFound
+		case !active:
+			reason = CheckInactive
+		}
+	}
+	return reason
+}
+
+func (c *compiler) fillGroup(n int32, g *Group) {
+	if c.nodes[n].tree == none {
+		return
+	}
+	for f := range g.Flavors {
+		for r := range g.Flavors[f].Resources {
+			q := &g.Flavors[f].Resources[r]
+			at := c.nodes[n].row + c.pairs[c.nodes[n].tree][pair{c.flavor(g.Flavors[f].Flavor), c.resource[q.Resource]}]
+			a := &c.quotas
+			a.nominal[at], a.kept[at] = q.Nominal, a.kept[at]|hasQuota|hasSubtree
+			if q.Borrowing != nil {
+				a.borrowing[at], a.kept[at] = *q.Borrowing, a.kept[at]|hasBorrowing
+			}
+			if q.Lending != nil {
+				a.lending[at], a.kept[at] = *q.Lending, a.kept[at]|hasLending
+			}
+		}
+	}
+}
+
+func (c *compiler) group(n int32, g *Group) group {
+	var out group
+	for _, name := range g.Covered {
+		out.covered = append(out.covered, c.resource[name])
+	}
+	for f := range g.Flavors {
+		id := c.flavor(g.Flavors[f].Flavor)
+		out.flavors = append(out.flavors, id)
+		for _, r := range out.covered {
+			fr := int32(none)
+			if t := c.nodes[n].tree; t != none {
+				fr = c.pairs[t][pair{id, r}]
+			}
+			out.frs = append(out.frs, fr)
+		}
+	}
+	return out
+}
+
+// settle computes all sums: children, subtree quotas and usage from below, potential capacity from above.
+func (c *compiler) settle() {
+	for i := range c.queues {
+		if n := &c.nodes[i]; n.tree != none {
+			c.settleNode(int32(i))
+			if p := n.parent; p != none && c.queues[i].active() {
+				c.nodes[p].queues = append(c.nodes[p].queues, int32(i))
+			}
+		}
+	}
+	for _, id := range slices.Backward(c.topDown) {
+		n := &c.nodes[id]
+		c.settleNode(id)
+		byName := func(a, b int32) int { return strings.Compare(c.nodes[a].name, c.nodes[b].name) }
+		slices.SortFunc(n.cohorts, byName)
+		slices.SortFunc(n.queues, byName)
+		n.height = int32(min(len(n.queues)+len(n.cohorts), 1))
+		for _, child := range n.cohorts {
+			n.height = max(n.height, c.nodes[child].height+1)
+		}
+		if n.parent != none {
+			c.nodes[n.parent].cohorts = append(c.nodes[n.parent].cohorts, id)
+		}
+	}
+	for _, id := range c.topDown {
+		c.settlePotential(id)
+		c.settleLendable(id)
+	}
+	for i := range c.queues {
+		if c.nodes[i].tree != none {
+			c.settlePotential(int32(i))
+		}
+	}
+}
+
+// settleNode computes what a node has and lends, once all nodes below it have added theirs, and adds it to the parent.
+func (c *compiler) settleNode(id int32) {
+	n, a := &c.nodes[id], &c.quotas
+	for fr := range int32(len(c.trees[n.tree].pairs)) {
+		at := n.row + fr
+		a.subtree[at] = a.subtree[at].plus(a.nominal[at])
+		if a.kept[at]&hasLending != 0 {
+			a.local[at] = max(0, a.subtree[at].minus(a.lending[at]))
+		}
+		if n.parent == none {
+			continue
+		}
+		up := c.nodes[n.parent].row + fr
+		a.subtree[up] = a.subtree[up].plus(a.subtree[at].minus(a.local[at]))
+		c.usage[up] = c.usage[up].plus(max(0, c.usage[at].minus(a.local[at])))
+		a.kept[up] |= a.kept[at] & (hasSubtree | hasUsage)
+	}
+}
+
+// settlePotential computes what a node could have without any usage, once its parent's is known.
+func (c *compiler) settlePotential(id int32) {
+	n, a := &c.nodes[id], &c.quotas
+	for fr := range int32(len(c.trees[n.tree].pairs)) {
+		at := n.row + fr
+		a.potential[at] = a.subtree[at]
+		if n.parent == none {
+			continue
+		}
+		a.potential[at] = a.local[at].plus(a.potential[c.nodes[n.parent].row+fr])
+		if a.kept[at]&hasBorrowing != 0 {
+			a.potential[at] = min(a.potential[at], a.subtree[at].plus(a.borrowing[at]))
+		}
+	}
+}
+
+// settleLendable sums up, by resource, what the children of a cohort could have.
+func (c *compiler) settleLendable(id int32) {
+	n, a := &c.nodes[id], &c.quotas
+	t := &c.trees[n.tree]
+	for fr := range int32(len(t.pairs)) {
+		if a.kept[c.nodes[t.root].row+fr]&hasSubtree != 0 {
+			at := n.lendable + t.resource[fr]
+			a.lendable[at] = a.lendable[at].plus(a.potential[n.row+fr])
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package kueue
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Name is the name of the plugin.
+const Name = "kueue"
+
+// Plugin is the policy. Queues and workloads of its cluster have the positions of the model's queues and jobs.
+type Plugin struct {
+	Settings
+
+	// Cluster returns the cluster of a model, or a *model.Error for what is wrong with it.
+	Cluster func(*model.Model) (*Cluster, error)
+}
+
+// Name returns the name of the plugin.
+func (p Plugin) Name() string { return Name }
+
+// Open compiles the cluster of the view's model.
+func (p Plugin) Open(v *policy.View) (policy.State, error) {
+	cluster, err := p.Cluster(v.Model)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.Work.Spend(len(cluster.Queues)+len(cluster.Workloads), 1); err != nil {
+		return nil, err
+	}
+	for j := range cluster.Workloads {
+		if w := &cluster.Workloads[j]; w.Admission == nil && v.Phase(model.JobID(j)) == model.PhaseCompleted {
+			w.Parked = true
+		}
+	}
+	compiled, err := Compile(cluster, p.Settings)
+	if err != nil {
+		faults := &model.Error{}
+		faults.Add("kueue", "%s", err)
+		return nil, faults
+	}
+	return &State{Session: compiled.NewSession(), view: v, judged: none}, nil
+}
+
+// State is the opened plugin. A workload that it permits is booked, and judged as one that holds quota from then on.
+type State struct {
+	*Session
+
+	view   *policy.View
+	last   Nomination
+	judged int32
+}
+
+// Judge returns what would be done with a job, and whether it was judged: it waits in an active queue and is not booked.
+func (s *State) Judge(j model.JobID) (Nomination, bool) {
+	id := int32(j)
+	if s.booked[id] || !s.Session.judged(&s.workloads[id]) {
+		return Nomination{}, false
+	}
+	s.last, s.judged = s.Nominate(id), id
+	return s.last, true
+}
+
+// Last returns the latest nomination, if it is that of a job.
+func (s *State) Last(j model.JobID) (Nomination, bool) {
+	return s.last, s.judged == int32(j) && s.last.PodSets != nil
+}
+
+// Enqueueable permits a job that fits now, and books it.
+func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
+	w := &s.workloads[j]
+	s.last, s.judged = Nomination{}, int32(j)
+	refuse := func(code policy.Code, have float64) policy.Vote {
+		r := policy.Because(Name, code, s.view.Jobs.At(j).Queue)
+		r.Have = have
+		why.Add(r)
+		return policy.Reject
+	}
+	if w.Withheld != "" || w.holds || s.booked[int32(j)] {
+		return refuse(policy.NotNominated, 0)
+	}
+	n, ok := s.Judge(j)
+	switch {
+	case !ok:
+		return refuse(policy.NotNominated, 0)
+	case n.Mode == NoFit:
+		return refuse(policy.NoFlavor, 0)
+	case n.Mode != Fit:
+		return refuse(policy.QuotaInUse, float64(len(n.Victims)))
+	}
+	s.Book(j, &n.Assignment)
+	return policy.Permit
+}
+
+// Book adds the usage of an assignment.
+func (s *State) Book(j model.JobID, a *Assignment) {
+	id, queue := int32(j), s.workloads[j].queue
+	type cell struct {
+		node, at int32
+		usage    Amount
+	}
+	var before []cell
+	for n := queue; n != none; n = s.nodes[n].parent {
+		for _, u := range a.Usage {
+			at := s.nodes[n].row + u.FR
+			before = append(before, cell{n, at, s.usage[at]})
+		}
+	}
+	s.addAll(queue, a.Usage)
+	s.booked[id] = true
+	s.view.Journal.Undo(func() {
+		for _, c := range before {
+			s.usage[c.at], s.known[c.node] = c.usage, false
+		}
+		delete(s.booked, id)
+	})
+}
+
+// Decide returns the decisions of one cycle, in which jobs that are booked do not take part, and books the admitted.
+func (s *State) Decide() []Decision {
+	decisions := s.Cycle()
+	for i := range decisions {
+		if d := &decisions[i]; d.Verdict == Admitted {
+			s.Book(model.JobID(d.Workload), &d.Assignment)
+		}
+	}
+	return decisions
+}
+
+// CompareJobs orders jobs as they are served: those of one queue by the usage of the local queue, all by priority, time and uid.
+func (s *State) CompareJobs(l, r model.JobID) int {
+	a, b := &s.workloads[l], &s.workloads[r]
+	usage := 0
+	if a.queue == b.queue {
+		usage = compareLocal(a, b)
+	}
+	return cmp.Or(usage, cmp.Compare(b.priority, a.priority), cmp.Compare(a.since, b.since), strings.Compare(a.UID, b.UID))
+}
+
+// Share returns the weighted share of a queue that takes part.
+func (s *State) Share(q model.QueueID) (policy.Share, bool) {
+	_, _, in := s.Node(int32(q))
+	if !in {
+		return policy.Share{}, false
+	}
+	return policy.Share{Weight: 1, Share: s.Session.Share(int32(q)).Weighted, Dominant: -1}, true
+}

@@ -1,0 +1,110 @@
+package kueue
+
+import (
+	"fmt"
+
+	"github.com/apportion/apportion/engine/policy/kueue"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Share returns the account of a queue or a cohort.
+func Share(s *kueue.State, node int32) *apportionv1.KueueShare {
+	_, parent, in := s.Node(node)
+	out := &apportionv1.KueueShare{Parent: parent}
+	if int(node) < s.Queues() {
+		out.Inactive = inactivity(s, node)
+	}
+	if !in {
+		return out
+	}
+	share := s.Session.Share(node)
+	out.Unweighted, out.Weight, out.Weighted = share.Unweighted, share.Weight, share.Weighted
+	out.Resource, out.Borrowing = share.Resource, share.Borrowing
+	accounts := s.Accounts(node)
+	messages := make([]apportionv1.KueueAccount, len(accounts))
+	out.Accounts = make([]*apportionv1.KueueAccount, len(accounts))
+	for i := range accounts {
+		a, m := &accounts[i], &messages[i]
+		m.Flavor, m.Resource, m.Quota, m.Usage = a.Flavor, a.Resource, int64(a.Subtree), int64(a.Usage)
+		m.Available, m.Potential, m.Borrowing = int64(a.Available), int64(a.Potential), a.Borrowing
+		if a.HasNominal {
+			m.Nominal = new(int64(a.Nominal))
+		}
+		out.Accounts[i] = m
+	}
+	return out
+}
+
+// inactivity returns why a queue admits nothing.
+func inactivity(s *kueue.State, queue int32) apportionv1.KueueInactivity {
+	if s.InCycle(queue) {
+		return apportionv1.KueueInactivity_KUEUE_INACTIVITY_COHORT_CYCLE
+	}
+	return apportionv1.KueueInactivity(s.Inactivity(queue))
+}
+
+// Nomination describes what would be done with a workload; judged is false if it was not judged.
+func Nomination(s *kueue.State, workload int32, n kueue.Nomination, judged bool) *apportionv1.KueueNomination {
+	w := s.WorkloadAt(workload)
+	out := &apportionv1.KueueNomination{Admitted: s.Holds(workload)}
+	if queue := s.QueueOf(workload); queue >= 0 {
+		out.Inactive = inactivity(s, queue)
+	}
+	if w.Withheld != "" && w.Withheld != foreign {
+		out.Withheld = apportionv1.KueueWithheld(apportionv1.KueueWithheld_value[withheldPrefix+w.Withheld])
+	}
+	for _, u := range w.Unjudged {
+		out.Unjudged = append(out.Unjudged, apportionv1.KueueUnjudged(apportionv1.KueueUnjudged_value[unjudgedPrefix+u]))
+	}
+	if !judged {
+		return out
+	}
+	out.Mode, out.Borrows, out.Cause = mode(n.Mode), uint32(n.Borrows), apportionv1.KueueCause(n.Cause)
+	out.Partial = n.Partial
+	for i := range n.PodSets {
+		out.PodSets = append(out.PodSets, podSet(s, &n.PodSets[i]))
+	}
+	for _, v := range n.Victims {
+		out.Victims = append(out.Victims, &apportionv1.KueueVictim{
+			Job: uint32(v.Workload), Reason: apportionv1.KueueVictimReason(v.Reason) + 1,
+		})
+	}
+	return out
+}
+
+func mode(m kueue.Mode) apportionv1.KueueMode { return apportionv1.KueueMode(m) + 1 }
+
+func podSet(s *kueue.State, p *kueue.PodSetAssignment) *apportionv1.KueuePodSetAssignment {
+	out := &apportionv1.KueuePodSetAssignment{Name: p.Name, Count: p.Count, Mode: mode(p.Mode)}
+	for i := range p.Flavors {
+		f := &p.Flavors[i]
+		out.Flavors = append(out.Flavors, &apportionv1.KueueAssignedFlavor{
+			Resource: s.ResourceName(f.Resource), Flavor: s.FlavorName(f.Flavor), Mode: mode(f.Mode), Amount: int64(f.Amount),
+			Tried: f.Tried,
+		})
+	}
+	for i := range p.Attempts {
+		a := &p.Attempts[i]
+		out.Attempts = append(out.Attempts, &apportionv1.KueueAttempt{
+			Flavor: s.FlavorName(a.Flavor), Mode: mode(a.Mode), Borrow: uint32(a.Borrow),
+			Possibility: apportionv1.KueuePossibility(a.Possibility), Cause: apportionv1.KueueCause(a.Cause),
+		})
+	}
+	for i := range p.Lacks {
+		l := &p.Lacks[i]
+		m := &apportionv1.KueueLack{
+			Kind: apportionv1.KueueLackKind(l.Kind) + 1, Used: int64(l.Used), Requested: int64(l.Requested), Limit: int64(l.Limit),
+		}
+		if l.Flavor >= 0 {
+			m.Flavor = s.FlavorName(l.Flavor)
+		}
+		if l.Resource >= 0 {
+			m.Resource = s.ResourceName(l.Resource)
+		}
+		if t := l.Taint; t != nil {
+			m.Detail = fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)
+		}
+		out.Lacks = append(out.Lacks, m)
+	}
+	return out
+}
