@@ -163,28 +163,36 @@ func (c *check) claim() map[int][]int64 {
 	}
 	for _, q := range c.serving {
 		for _, j := range c.blocks[q] {
+		blocks:
 			for i, b := range j {
 				r := sum(b, len(c.dims))
 				if within(r, make([]int64, len(r))) || !c.open[q] {
 					continue
 				}
 				after := copyRooms(rooms)
-				if within(r, rooms[root]) && c.entitled(q, withMemory, r, claimed[q]) && !c.aboveLimit(q, r, claimed[q]) && c.place(after, b) {
+				entitled := within(r, rooms[root]) && c.entitled(q, withMemory, r, claimed[q]) && !c.aboveLimit(q, r, claimed[q])
+				switch {
+				case entitled && c.place(after, b):
 					rooms = after
-					add(claimed[q], r, 1)
-				} else if c.saved[q] == nil && c.savable(q, b, claimed[q], rooms) {
+				case c.saved[q] == nil && c.savable(q, b, claimed[q], rooms):
 					c.saved[q] = r
-					add(claimed[q], r, 1)
-				} else if i == 0 && int64(j[0][0].jobOf(c).message.GetMinAvailable()) > j[0][0].jobOf(c).held {
-					break
+				case i == 0 && c.incomplete(j[0][0]):
+					break blocks
+				default:
+					continue
 				}
+				add(claimed[q], r, 1)
 			}
 		}
 	}
 	return claimed
 }
 
-func (t *task) jobOf(c *check) *job { return c.jobs[t.job] }
+// incomplete tells whether the job of a task holds fewer tasks than its gang needs.
+func (c *check) incomplete(t *task) bool {
+	j := c.jobs[t.job]
+	return int64(j.message.GetMinAvailable()) > j.held
+}
 
 // place takes the room of each task on the first node that has it, in order of names.
 func (c *check) place(rooms map[int][]int64, tasks []*task) bool {

@@ -87,7 +87,8 @@ func (c *cluster) job(a *accounts, message *apportionv1.Job) {
 			c.tasks, j.tasks = append(c.tasks, t), append(j.tasks, t)
 			if c.fits(a, t) {
 				j.fitting++
-				if m.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && m.GetDetail().GetGate() != apportionv1.TaskGate_TASK_GATE_OTHER {
+				pending := m.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING
+				if pending && m.GetDetail().GetGate() != apportionv1.TaskGate_TASK_GATE_OTHER {
 					add(j.asks, t.request, 1)
 				}
 			}

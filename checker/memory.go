@@ -189,8 +189,8 @@ func (c *check) softened(q, d int) int64 {
 // taking is the line up to which a queue may take from others.
 func (c *check) taking(q, d int) int64 { return min(c.lines[q][d][2], c.lines[q][d][withMemory]) }
 
-// keeps is the amount of a queue from which nothing is taken under a line; a candidate of so much more must be beyond it: with a memory, not
-// even without the candidate may the queue be within the lines.
+// keeps is the amount of a queue from which nothing is taken under a line; a candidate of so much more must be beyond it: with a memory, the
+// queue may not be within the lines even without the candidate.
 func (s *search) keeps(q, d int, amount int64) (limit, more int64) {
 	limit = s.lines[q][d][s.line] * s.unit[d]
 	if s.GetMemory() == nil || s.line == 0 {
@@ -280,7 +280,8 @@ func (c *check) owned(q int, jobs []*job) []*job {
 	for left := slices.Clone(jobs); len(left) > 0; {
 		best := 0
 		for i, j := range left {
-			if j.message.GetPriority() == left[0].message.GetPriority() && level(j.message.GetOwner()).Cmp(level(left[best].message.GetOwner())) < 0 {
+			equal := j.message.GetPriority() == left[0].message.GetPriority()
+			if equal && level(j.message.GetOwner()).Cmp(level(left[best].message.GetOwner())) < 0 {
 				best = i
 			}
 		}

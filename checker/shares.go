@@ -140,7 +140,9 @@ func (c *check) bound(d int, sated bool) map[int]bound {
 }
 
 // list checks that a list has every division once, and each of them; it returns the shares by dimension and queue.
-func (c *check) list(name string, divisions []*apportionv1.FairDivision, bounds []map[int]bound, weight func(d, q int) int64) []map[int]int64 {
+func (c *check) list(
+	name string, divisions []*apportionv1.FairDivision, bounds []map[int]bound, weight func(d, q int) int64,
+) []map[int]int64 {
 	shares := make([]map[int]int64, len(c.dims))
 	for d := range shares {
 		b := bounds[d][c.top]

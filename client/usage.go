@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"time"
@@ -98,7 +99,7 @@ func (m *Mirror) setMemory(memory *apportionv1.Memory) error {
 	if err != nil {
 		return err
 	}
-	if m.memory == nil || string(m.memory) != string(data) {
+	if m.memory == nil || !bytes.Equal(m.memory, data) {
 		m.memory, m.changed = data, true
 	}
 	return nil

@@ -24,37 +24,33 @@ func (d *Decoder) sumJob(data []byte) bool {
 		}
 		i = to
 		// A text that is given twice is unusual: each would have to be UTF-8.
-		once := true
+		ok := true
 		switch tag {
 		case tagJobUID:
-			uid, once = data[from:to], uid == nil
+			uid, ok = data[from:to], uid == nil
 		case tagJobName:
-			name, once = data[from:to], name == nil
+			name, ok = data[from:to], name == nil
 		case tagJobNamespace:
-			namespace, once = data[from:to], namespace == nil
+			namespace, ok = data[from:to], namespace == nil
 		case tagJobQueue:
-			queue, once = data[from:to], queue == nil
+			queue, ok = data[from:to], queue == nil
 		case tagJobPhase:
 			phase = apportionv1.JobPhase(int32(value))
 		case tagJobMinResources:
-			if spec.MinResources != nil || !d.total.fill(amountFields, data[from:to]) {
-				return false
-			}
+			ok = spec.MinResources == nil && d.total.fill(amountFields, data[from:to])
 			spec.MinResources = d.c.one.of(&d.total.m)
 		case tagJobGroup:
-			if !d.sumGroup(data[from:to]) {
-				return false
-			}
+			ok = d.sumGroup(data[from:to])
 		case tagJobCondition:
-			condition, once = data[from:to], condition == nil
+			condition, ok = data[from:to], condition == nil
 		case tagJobKueue:
-			return false // Only a policy that reads single jobs needs it.
+			ok = false // Only a policy that reads single jobs needs it.
 		case tagJobOwner:
-			owner, once = data[from:to], owner == nil
+			owner, ok = data[from:to], owner == nil
 		default:
 			jobNumber(&spec, tag, value)
 		}
-		if !once {
+		if !ok {
 			return false
 		}
 	}

@@ -38,7 +38,8 @@ func (c *compiler) queueMemory(q *apportionv1.Queue) *model.QueueMemorySpec {
 	spec := &model.QueueMemorySpec{Usage: integersOf(q.GetUsage())}
 	if b := q.GetBudget(); b != nil {
 		spec.Budget = &model.BudgetSpec{
-			Kind: model.BudgetKind(min(max(b.GetKind(), 0), math.MaxUint8)), Amount: integersOf(b.GetAmount()), Spent: integersOf(b.GetSpent()),
+			Kind:   model.BudgetKind(min(max(b.GetKind(), 0), math.MaxUint8)),
+			Amount: integersOf(b.GetAmount()), Spent: integersOf(b.GetSpent()),
 		}
 	}
 	for _, o := range q.GetOwners() {

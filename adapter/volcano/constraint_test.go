@@ -12,7 +12,11 @@ func TestARemedyForConstraintsNamesThePodsAndRolesThatItChanges(t *testing.T) {
 	pods := ""
 	for _, p := range [][3]string{
 		{"master-0", "master", `nodeSelector: {gpu: h100, zone: "3"}`},
-		{"w-0", "worker", ""}, {"w-1", "worker", ""}, {"w-2", "worker", ""}, {"w-3", "worker", ""}, {"w-4", "worker", ""},
+		{"w-0", "worker", ""},
+		{"w-1", "worker", ""},
+		{"w-2", "worker", ""},
+		{"w-3", "worker", ""},
+		{"w-4", "worker", ""},
 	} {
 		pods += fmt.Sprintf(pod, p[0], p[1], p[2])
 	}

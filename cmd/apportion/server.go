@@ -102,8 +102,9 @@ func newHealth(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "health --server ADDRESS",
 		Short: "Check whether a server serves",
-		Long: `Check whether a server serves, and list the snapshots that it maintains and the caller may use: how old each is, which kinds of
-objects it lacks, and which objects are left out. The exit code is 3 if the server does not serve. A caller without a valid token sees no snapshots.`,
+		Long: `Check whether a server serves, and list the snapshots that it maintains and the caller may use: how
+old each is, which kinds of objects it lacks, and which objects are left out. The exit code is 3 if the
+server does not serve. A caller without a valid token sees no snapshots.`,
 		Example: `  apportion health --server localhost:7171 --wait --timeout 10s`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -36,7 +36,7 @@ func inspectedTask(f *form, t *apportionv1.InspectedTask) any {
 	request := f.amounts(t.Request)
 	return object{
 		"bestEffort": t.BestEffort, "gated": t.Gated, "preemptable": t.Preemptable, "priority": number(t.Priority),
-		"job": f.job(t.Job), "node": node, "role": t.Role, "status": statusNames[t.Status],
+		"job": f.job(t.Job), nodeKey: node, "role": t.Role, "status": statusNames[t.Status],
 		// Volcano keeps two requests that are always equal (semantics 7).
 		"initResreq": request, "resreq": request,
 	}

@@ -15,13 +15,13 @@ type fairAsked struct {
 	base     apportionv1.FairBase
 	session  Session
 	// shares is the answer that most others are read from.
-	shares  *apportionv1.SharesAnswer
+	shares *apportionv1.SharesAnswer
 	// memory says that the case is one with memory, and owners that jobs are served by the usage of their owners.
 	memory, owners bool
-	plugin  *apportionv1.PluginShares
-	queues  map[string]uint32
-	refused map[uint32]bool
-	uids    []string
+	plugin         *apportionv1.PluginShares
+	queues         map[string]uint32
+	refused        map[uint32]bool
+	uids           []string
 }
 
 func newFairAsked(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy, session Session) *fairAsked {
@@ -188,7 +188,7 @@ func (a *fairAsked) verdict(v *apportionv1.Verdict) any {
 	out["code"] = code(reason)
 	switch reason.GetCode() {
 	case apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED:
-		return object{"refused": refusedText}
+		return object{refusedText: refusedText}
 	case apportionv1.ReasonCode_REASON_CODE_NOT_IDLE:
 		out["detail"] = []any{a.dimension(reason.GetDimension()), whole(reason.GetLimit()), whole(reason.GetHave())}
 	case apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT:
@@ -220,7 +220,7 @@ func (a *fairAsked) reclaim(ctx context.Context, q fairQuestion) (any, error) {
 	if !plan.GetMade() {
 		out["code"] = code(plan.GetRefusal())
 		if plan.GetRefusal().GetCode() == apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED {
-			return object{"refused": refusedText}, nil
+			return object{refusedText: refusedText}, nil
 		}
 	} else {
 		out["line"] = strconv.Itoa(int(plan.GetLine()) - 1)

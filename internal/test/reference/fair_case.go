@@ -160,7 +160,10 @@ func exactly(v any) any {
 	return v
 }
 
-// refusedText stands for the text of one.
+// nodeKey is the key of a node, as an inner queue is called, too.
+const nodeKey = "node"
+
+// refusedText is the key of a refusal, and stands for its text.
 const refusedText = "refused"
 
 // fairForm brings a recorded answer into the form in which it is compared.
@@ -169,8 +172,8 @@ func fairForm(kind string, answer any) any {
 	if !ok {
 		return answer
 	}
-	if _, refused := o["refused"]; refused {
-		o["refused"] = refusedText
+	if _, refused := o[refusedText]; refused {
+		o[refusedText] = refusedText
 	}
 	if kind == checkKey {
 		o["warnings"] = sortedTexts(o["warnings"])
@@ -178,7 +181,7 @@ func fairForm(kind string, answer any) any {
 	if kind != "shares" && kind != weightsKey {
 		return o
 	}
-	for part, key := range map[string]string{queuesKey: "queue", "nodes": "node"} {
+	for part, key := range map[string]string{queuesKey: "queue", "nodes": nodeKey} {
 		named := object{}
 		list, _ := o[part].([]any)
 		for _, each := range list {

@@ -42,7 +42,7 @@ func (a *fairAsked) divisions() any {
 			level = fraction(division.GetLevel())
 		}
 		nodes[name+" "+dimension] = object{
-			"node": name, "dimension": dimension, "X": times(division.GetAmount(), unit), "R": level,
+			nodeKey: name, "dimension": dimension, "X": times(division.GetAmount(), unit), "R": level,
 			"case": []string{"", "a", "b", "c"}[division.GetCase()],
 		}
 	}

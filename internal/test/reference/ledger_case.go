@@ -108,7 +108,7 @@ func (r *recordedLedger) answer() (any, error) {
 	}
 	now := l.EpochOf(r.Now)
 	return ledgerForm(object{
-		"lambda": strconv.FormatUint(ledger.Lambda(r.HalfLifeEpochs), 10), "refused": float64(l.Counts().Refused),
+		"lambda": strconv.FormatUint(ledger.Lambda(r.HalfLifeEpochs), 10), refusedText: float64(l.Counts().Refused),
 		"usage": r.vectors(l, l.Usage(now)), "spent": r.vectors(l, l.Spent(l.EpochOf(r.Begin), now)),
 		"periods": r.periods(l, now),
 	}), nil

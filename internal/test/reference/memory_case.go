@@ -206,8 +206,8 @@ func (a *fairAsked) weights() any {
 		}
 		if len(division.GetChildren()) > 0 && slices.Contains(a.snapshot.GetDimensions(), dimension) {
 			nodes[name+" "+dimension] = object{
-				"node": name, "dimension": dimension, "V": division.GetUsage(), "ref": division.GetReference(), "nominal": division.GetNominal(),
-				"W": fmt.Sprint(division.GetWeight()), "all": fmt.Sprint(division.GetWeightAll()),
+				nodeKey: name, "dimension": dimension, "V": division.GetUsage(), "ref": division.GetReference(),
+				"nominal": division.GetNominal(), "W": fmt.Sprint(division.GetWeight()), "all": fmt.Sprint(division.GetWeightAll()),
 			}
 		}
 	}
@@ -312,7 +312,7 @@ func (a *fairAsked) preemptive(ctx context.Context, task string) (any, error) {
 	verdict := answer.GetPreemptive().GetTasks()[0].GetVerdict()
 	for _, reason := range verdict.GetReasons() {
 		if reason.GetCode() == apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED {
-			return object{"refused": refusedText}, nil
+			return object{refusedText: refusedText}, nil
 		}
 	}
 	return verdict.GetVote() == apportionv1.Vote_VOTE_PERMIT, nil
@@ -338,7 +338,7 @@ func (a *fairAsked) jobsInOrder(ctx context.Context, queue string) ([]uint32, er
 // jobs is the answer to `jobs`.
 func (a *fairAsked) jobsOf(ctx context.Context, queue string) (any, error) {
 	if a.refused[a.queues[queue]] {
-		return object{"refused": refusedText}, nil
+		return object{refusedText: refusedText}, nil
 	}
 	sorted, err := a.jobsInOrder(ctx, queue)
 	list := []any{}

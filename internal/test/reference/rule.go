@@ -189,7 +189,7 @@ func (j *judge) requiredAnswer(path []string, want any) any {
 		}
 	case last == "nodegroup.predicate":
 		return groupVerdict(want)
-	case last == "node" && len(path) == 3 && path[0] == "tasks":
+	case last == nodeKey && len(path) == 3 && path[0] == "tasks":
 		if name, ok := want.(string); ok && !j.nodes[name] {
 			return ""
 		}
