@@ -11,6 +11,7 @@ import { list } from "./core/kept.ts";
 import { asOf, follow, open, type Opened, type Policy, type Source } from "./core/source.ts";
 import { Patterns } from "./parts/bar.tsx";
 import { useWaiting, waitingCount } from "./parts/causes.tsx";
+import { Keys } from "./parts/keys.tsx";
 import { Failed, Loading } from "./parts/states.tsx";
 import { PageContext, prefetch, usePage, useWide, WithTasks, type Page } from "./page.tsx";
 import { CertificateView } from "./views/certificate.tsx";
@@ -137,6 +138,7 @@ function Shown({ source, opened, live, route, wide }: { source: Source; opened: 
       <main id="main" ref={main} tabIndex={-1}>
         <ViewOf view={route.view} />
       </main>
+      <Keys />
     </PageContext.Provider>
   );
 }

@@ -1,5 +1,5 @@
 // Short texts of why jobs wait. The full sentences come from the server.
-import type { CheckKindJson, CheckOutcomeJson, ExplainAnswerJson, ExplanationJson, PendingGroupJson } from "./contract.ts";
+import type { CheckKindJson, CheckOutcomeJson, ExplainAnswerJson, ExplanationJson, PendingGroupJson, PendingKindJson } from "./contract.ts";
 
 // causesOf returns the waiting jobs, each with its verdict and its blocking check, from the groups of an answer.
 export function causesOf(answer: ExplainAnswerJson | undefined): ExplanationJson[] {
@@ -99,8 +99,8 @@ const marks: Record<string, Mark> = {
 export const mark = (outcome: CheckOutcomeJson | undefined): Mark =>
   marks[outcome ?? ""] ?? { sign: "·", word: "noted", tone: "plain" };
 
-// cause returns a group's cause, as the beginning of a sentence.
-export function cause(group: PendingGroupJson): string {
-  const text = (group.text ?? "").replace(/^because /, "").replace(/^for their turn$/, "next in turn");
+// cause returns the cause of a group or of a kind of groups, as the beginning of a sentence.
+export function cause(group: PendingGroupJson | PendingKindJson): string {
+  const text = (group.text ?? "").replace(/^because /, "").replace(/^for (their|its) turn$/, "next in turn");
   return text === "" ? "another cause" : text;
 }

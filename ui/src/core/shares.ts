@@ -79,7 +79,7 @@ export function rows(cluster: Cluster, answer: SharesAnswerJson | undefined): Ro
 export const resting = (cluster: Cluster, answer: SharesAnswerJson | undefined): string[] =>
   (dividing(answer)?.queues ?? []).filter((share) => !share.participating).map((share) => cluster.queueName(share.queue));
 
-export const sorts = ["tree", "name", "has", "deserves", "wants", "borrowed", "short", "order"] as const;
+export const sorts = ["tree", "wrong", "name", "has", "deserves", "wants", "borrowed", "short", "order"] as const;
 
 export type Sort = (typeof sorts)[number];
 
@@ -108,8 +108,16 @@ const compareNames = new Intl.Collator("en", { numeric: true }).compare;
 
 // arrange sorts rows: siblings among themselves, parents before children. Folded queues hide the queues below them; a filter shows only
 // matches, without the tree.
-export function arrange(all: readonly Row[], dimension: number, sort: Sort, filter: string, folded: ReadonlySet<string>): Row[] {
+//
+// worst has the positions of queues by what waits in them, the worst first: the order of "wrong".
+export function arrange(
+  all: readonly Row[], dimension: number, sort: Sort, filter: string, folded: ReadonlySet<string>, worst?: ReadonlyMap<number, number>,
+): Row[] {
   const compare = (a: Row, b: Row): number => {
+    if (sort === "wrong") {
+      const place = (row: Row): number => worst?.get(row.index) ?? Number.MAX_SAFE_INTEGER;
+      return place(a) - place(b) || key("short", b, dimension) - key("short", a, dimension) || compareNames(a.name, b.name);
+    }
     if (sort === "tree") {
       return Number(a.others ?? false) - Number(b.others ?? false) || a.index - b.index;
     }
@@ -119,7 +127,7 @@ export function arrange(all: readonly Row[], dimension: number, sort: Sort, filt
   if (wanted !== "") {
     return all.filter((row) => row.name.toLowerCase().includes(wanted)).sort(compare);
   }
-  if (all.every((row) => row.depth === 0)) {
+  if (sort === "wrong" || all.every((row) => row.depth === 0)) {
     return [...all].sort(compare);
   }
   const byIndex = new Map(all.map((row) => [row.index, row]));

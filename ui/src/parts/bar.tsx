@@ -10,7 +10,8 @@ interface Props {
   readonly scale: number;
 }
 
-const percent = (amount: number, scale: number): string => `${Math.min(100, Math.max(0, (100 * amount) / scale)).toFixed(3)}%`;
+// percent is a part of the width. An amount without limit takes all of it.
+const percent = (amount: number, scale: number): string => `${Number.isFinite(amount) ? Math.min(100, Math.max(0, (100 * amount) / scale)).toFixed(3) : "100"}%`;
 
 // spoken describes the bar for screen readers.
 export function spoken({ name, dimension, numbers: n }: Omit<Props, "scale">): string {
@@ -23,7 +24,7 @@ export function spoken({ name, dimension, numbers: n }: Omit<Props, "scale">): s
 
 export function QueueBar(props: Props) {
   const { numbers: n } = props;
-  const scale = props.scale > 0 ? props.scale : 1;
+  const scale = props.scale > 0 && Number.isFinite(props.scale) ? props.scale : 1;
   const entitled = Math.min(n.allocated, n.deserved);
   const wanted = Math.max(0, Math.min(n.request, scale) - n.allocated);
   const label = spoken(props);

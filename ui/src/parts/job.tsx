@@ -6,6 +6,7 @@ import type { ExplanationJson, StepJson } from "../core/contract.ts";
 import { checkName, forecast, headline, mark, rest } from "../core/explain.ts";
 import { to } from "../core/route.ts";
 import { usePage, useSteps } from "../page.tsx";
+import { Command, quoted } from "./copy.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
 
 export function Checks({ e }: { e: ExplanationJson }) {
@@ -55,12 +56,13 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
   return (
     <section class="job" aria-label={`Job ${name}`}>
       <Heading class="crumb">
-        <a href={to(route, "job", name)}>{name}</a> <small>in queue <a href={to(route, "queue", queue)}>{queue}</a></small>
+        <a href={to(route, "job", name)}><bdi>{name}</bdi></a> <small>in queue <a href={to(route, "queue", queue)}><bdi>{queue}</bdi></a></small>
       </Heading>
       {fault !== undefined ? <Failed fault={fault} /> : e === undefined || (e.job ?? 0) !== index ? <Loading what="Loading the explanation" /> : (
         <>
           <Verdict e={e} />
           <Checks e={e} />
+          <Command text={quoted("apportion", "explain", name)} />
         </>
       )}
       <dl class="facts">

@@ -10,7 +10,7 @@ import { sharesSteps, usePage, useSteps } from "../page.tsx";
 import { QueueBar } from "./bar.tsx";
 import { useWaiting } from "./causes.tsx";
 import { List } from "./list.tsx";
-import { State } from "./shares.tsx";
+import { State, StatePill } from "./shares.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
 
 // QueueNumbers is a table of a queue's resources.
@@ -32,9 +32,11 @@ export function QueueNumbers({ name }: { name: string }) {
   return (
     <>
       <p class="note">
-        Weight {row.share.weight ?? 0}
-        {standing?.rank !== undefined && `, number ${standing.rank + 1} in queue order`}
-        {standing?.overused === true && ", not served now"}
+        {[
+          ...(row.share.weight ? [`Weight ${row.share.weight}`] : []),
+          ...(standing?.rank === undefined ? [] : [`number ${standing.rank + 1} in queue order`]),
+          ...(standing?.overused === true ? ["not served now"] : []),
+        ].join(", ")} <StatePill state={cluster.snapshot.queues?.[row.index]?.state} />
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Resources of ${name}`}>
         <table class="grid">
@@ -97,7 +99,7 @@ export function QueueJobs({ name, job, selected }: { name: string; job: (name: s
           const phase = (cluster.jobs[j]?.phase ?? "JOB_PHASE_PENDING").replace("JOB_PHASE_", "").toLowerCase();
           return (
             <div class={text === selected ? "job-row selected" : "job-row"}>
-              <a href={job(text)}>{text}</a>
+              <a href={job(text)}><bdi>{text}</bdi></a>
               {e === undefined ? <span class="pill">{phase}</span> : <span class="pill bad">waits</span>}
             </div>
           );
@@ -111,7 +113,7 @@ export function QueuePanel({ name, job }: { name: string; job: (name: string) =>
   const { route } = usePage();
   return (
     <section class="queue" aria-labelledby="queue-panel-title">
-      <h2 id="queue-panel-title" class="big">{name}</h2>
+      <h2 id="queue-panel-title" class="big"><bdi>{name}</bdi></h2>
       <p class="actions"><a class="button" href={to(route, "queue", name)}>How its share is computed</a></p>
       <QueueNumbers name={name} />
       <QueueJobs name={name} job={job} />

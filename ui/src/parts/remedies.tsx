@@ -6,6 +6,7 @@ import type { Cluster } from "../core/cluster.ts";
 import { amountFields, formatEdits, type Edit } from "../core/edit.ts";
 import { to } from "../core/route.ts";
 import { usePage, useSteps } from "../page.tsx";
+import { Command, quoted } from "./copy.tsx";
 
 const pause = 300;
 
@@ -30,6 +31,7 @@ export function RemediesPanel({ index }: { index: number }) {
                 <span>
                   {remedy.text}
                   {(remedy.losingQueues ?? 0) > 0 && <small> {remedy.losingQueues} {remedy.losingQueues === 1 ? "queue deserves" : "queues deserve"} less.</small>}
+                  {(remedy.whatif ?? []).length > 0 && <Command text={quoted("apportion", "whatif", ...remedy.whatif ?? [])} />}
                 </span>
                 {edits !== undefined && <a class="button" aria-label={`Try it: ${remedy.text ?? ""}`} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}
               </li>

@@ -3,11 +3,18 @@ import { useMemo } from "preact/hooks";
 
 import { go } from "../address.ts";
 import { textOf } from "../core/amount.ts";
+import type { QueueStateJson } from "../core/contract.ts";
 import { having } from "../core/route.ts";
 import { arrange, numbers, sorts, type Numbers, type Row, type Sort } from "../core/shares.ts";
 import { usePage } from "../page.tsx";
 import { QueueBar } from "./bar.tsx";
 import { List } from "./list.tsx";
+
+// StatePill marks a queue that takes no jobs.
+export function StatePill({ state }: { state: QueueStateJson | undefined }) {
+  const word = { QUEUE_STATE_CLOSED: "closed", QUEUE_STATE_CLOSING: "closing", QUEUE_STATE_UNKNOWN: "not open" }[state as string];
+  return word === undefined ? null : <span class="pill bad">{word}</span>;
+}
 
 export function State({ n, dimension }: { n: Numbers; dimension: string }) {
   if (n.borrowed > 0) {
@@ -33,6 +40,8 @@ interface Props {
   readonly selected?: string | undefined;
   // Number of waiting jobs of a queue, by its position.
   readonly waiting?: ReadonlyMap<number, number> | undefined;
+  // Position of a queue among those in which jobs wait, the worst first.
+  readonly worst?: ReadonlyMap<number, number> | undefined;
   readonly sorting?: boolean;
 }
 
@@ -40,21 +49,54 @@ export const sortOf = (query: Readonly<Record<string, string>>): Sort => sorts.f
 
 const rowHeight = 36;
 
-export function Shares({ rows, href, selected, waiting, sorting = true }: Props) {
+// crowd is the number of queues above which one does not see all of them.
+const crowd = 24;
+
+// Order switches the order and the scale of the bars.
+export function Order({ rows }: { rows: readonly Row[] }) {
+  const { route } = usePage();
+  if (rows.length <= crowd) {
+    return null;
+  }
+  const { sort = "", scale = "" } = route.query;
+  return (
+    <>
+      <select aria-label="Order" onChange={(event) => go(having(route, { sort: event.currentTarget.value }))}>
+        <option value="" selected={sort === "" || sort === "wrong"}>What is wrong first</option>
+        {words.map(([value, text]) => <option key={value} value={value} selected={sort === value}>{text}</option>)}
+      </select>
+      <select aria-label="Scale of the bars" onChange={(event) => go(having(route, { scale: event.currentTarget.value }))}>
+        <option value="" selected={scale !== "own"}>One scale for all</option>
+        <option value="own" selected={scale === "own"}>Each bar full at its most</option>
+      </select>
+    </>
+  );
+}
+
+const words: readonly (readonly [Sort, string])[] = [
+  ["tree", "As given"], ["name", "By name"], ["short", "By what they lack"], ["borrowed", "By what they borrow"], ["has", "By what they have"],
+  ["wants", "By what they want"], ["order", "In queue order"],
+];
+
+export function Shares({ rows, href, selected, waiting, worst, sorting = true }: Props) {
   const { cluster, dimension, route } = usePage();
   const name = cluster.dimensions[dimension] ?? "";
-  const sort = sortOf(route.query);
+  // Of many queues those come first in which something is wrong.
+  const sort = route.query["sort"] === undefined && sorting && worst !== undefined && rows.length > crowd ? "wrong" : sortOf(route.query);
+  const own = route.query["scale"] === "own";
   const filter = route.query["q"] ?? "";
   const fold = route.query["fold"] ?? "";
   const folded = useMemo(() => new Set(fold === "" ? [] : fold.split("|")), [fold]);
-  const shown = useMemo(() => arrange(rows, dimension, sort, filter, folded), [rows, dimension, sort, filter, folded]);
+  const shown = useMemo(() => arrange(rows, dimension, sort, filter, folded, worst), [rows, dimension, sort, filter, folded, worst]);
+  const most = (row: Row): number => {
+    const n = numbers(row.share, dimension);
+    // Many queues may each hold the whole cluster: then that is no scale.
+    const limit = Number.isFinite(n.limit) && (rows.length <= crowd || own) ? n.limit : 0;
+    return Math.max(limit, n.allocated, Math.min(n.request, cluster.total(dimension)), n.deserved);
+  };
   const scale = useMemo(() => {
-    const most = (row: Row): number => {
-      const n = numbers(row.share, dimension);
-      return Math.max(Number.isFinite(n.limit) ? n.limit : 0, n.allocated, Math.min(n.request, cluster.total(dimension)), n.deserved);
-    };
     return shown.reduce((m, row) => Math.max(m, most(row)), 0);
-  }, [shown, dimension, cluster]);
+  }, [shown, dimension, cluster, own]);
   const toggle = (row: Row): void => {
     const next = new Set(folded);
     if (!next.delete(row.name)) {
@@ -100,11 +142,12 @@ export function Shares({ rows, href, selected, waiting, sorting = true }: Props)
                   </button>
                 )}
                 {row.others === true ? <i title="You may see only their sums">{row.name}</i> : (
-                  <a href={href(row)} aria-current={row.name === selected ? "true" : undefined} title={row.name}>{row.name}</a>
+                  <a href={href(row)} aria-current={row.name === selected ? "true" : undefined} title={row.name}><bdi>{row.name}</bdi></a>
                 )}
+                {" "}<StatePill state={row.index < 0 ? undefined : cluster.snapshot.queues?.[row.index]?.state} />
                 {jobs > 0 && <small title={`${jobs} jobs wait`}> {jobs} {jobs === 1 ? "waits" : "wait"}</small>}
               </span>
-              <span class="c-bar" role="cell"><QueueBar name={row.name} dimension={name} numbers={n} scale={scale} /></span>
+              <span class="c-bar" role="cell"><QueueBar name={row.name} dimension={name} numbers={n} scale={own ? most(row) : scale} /></span>
               <span class="c-num" role="cell">{n.allocated === 0 ? "–" : textOf(name, n.allocated)}</span>
               <span class="c-num" role="cell">{n.deserved === 0 ? "–" : textOf(name, n.deserved)}</span>
               <span class="c-state" role="cell">{row.others !== true && <State n={n} dimension={name} />}</span>

@@ -11,7 +11,7 @@ import { JobPanel } from "../parts/job.tsx";
 import { NodeCell, shadeOf } from "../parts/nodemap.tsx";
 import { QueuePanel } from "../parts/queue.tsx";
 import { Resources } from "../parts/resources.tsx";
-import { Shares } from "../parts/shares.tsx";
+import { Order, Shares } from "../parts/shares.tsx";
 import { Empty, Failed, Loading } from "../parts/states.tsx";
 import { sharesSteps, usePage, useSteps } from "../page.tsx";
 
@@ -21,7 +21,9 @@ export function ClusterView() {
   const { answer, fault } = useSteps(sharesSteps, page.policy);
   const shares = answer?.answers[0]?.shares;
   const all = useMemo(() => rows(cluster, shares), [cluster, shares]);
-  const waiting = useWaitingByQueue(useWaiting().answer);
+  const causes = useWaiting().answer;
+  const waiting = useWaitingByQueue(causes);
+  const worst = useMemo(() => (causes === undefined ? undefined : new Map((causes.queues ?? []).map((q, i) => [q.queue ?? 0, i]))), [causes]);
   const { job = "", queue = "" } = route.query;
   const select = (part: "job" | "queue", name: string): string =>
     wide ? having(route, { job: "", queue: "", [part]: name }) : to(route, part, name);
@@ -35,8 +37,8 @@ export function ClusterView() {
         ) : (
           <>
             <p class="summary">{summary(cluster, all, dimension)}</p>
-            {all.length > 12 && <Filter label="Find a queue" />}
-            <Shares rows={all} href={(row) => select("queue", row.name)} selected={queue} waiting={waiting} />
+            {all.length > 12 && <div class="filters"><Filter label="Find a queue" /><Order rows={all} /></div>}
+            <Shares rows={all} href={(row) => select("queue", row.name)} selected={queue} waiting={waiting} worst={worst} />
             <Legend />
             <Resting names={resting(cluster, shares)} />
           </>

@@ -3,8 +3,9 @@ import { useMemo } from "preact/hooks";
 
 import type { ExplanationJson, LeftOutExplanationJson } from "../core/contract.ts";
 import { cause, headline } from "../core/explain.ts";
+import { go } from "../address.ts";
 import { having, to } from "../core/route.ts";
-import { waitingCount } from "../parts/causes.tsx";
+import { kindJobs, waitingCount } from "../parts/causes.tsx";
 import { Filter } from "../parts/filter.tsx";
 import { JobPanel } from "../parts/job.tsx";
 import { List } from "../parts/list.tsx";
@@ -17,14 +18,18 @@ export function WaitingView() {
   const { cluster, policy, route, wide } = usePage();
   const asked = useSteps(explainedSteps, policy);
   const [answer, fault] = [asked.answer?.answers[0]?.explain, asked.fault];
-  const { cause: chosen = "", q = "", job: selected = "" } = route.query;
+  const { cause: chosen = "", q = "", job: selected = "", queue = "", ns: namespace = "", short = "" } = route.query;
   const jobs = useMemo(() => {
     const byJob = new Map((answer?.jobs ?? []).map((e) => [e.job ?? 0, e]));
-    const group = chosen === "" ? undefined : answer?.groups?.[Number(chosen)];
-    const all = group === undefined ? (answer?.jobs ?? []) : (group.jobs ?? []).flatMap((j) => byJob.get(j) ?? []);
+    const kind = chosen === "" ? undefined : answer?.kinds?.[Number(chosen)];
+    const all = answer === undefined ? [] : (kind === undefined ? answer.kinds ?? [] : [kind]).flatMap((k) => kindJobs(answer, k)).flatMap((j) => byJob.get(j) ?? []);
     const wanted = q.trim().toLowerCase();
-    return wanted === "" ? all : all.filter((e) => `${e.name ?? ""} ${cluster.queueName(e.queue)}`.toLowerCase().includes(wanted));
-  }, [answer, chosen, q, cluster]);
+    return all.filter((e) =>
+      (wanted === "" || `${e.name ?? ""} ${cluster.queueName(e.queue)}`.toLowerCase().includes(wanted)) &&
+      (queue === "" || cluster.queueName(e.queue) === queue) &&
+      (namespace === "" || cluster.jobs[e.job ?? 0]?.namespace === namespace) &&
+      (short === "" || cluster.dimensions[shortOf(e) ?? -1] === short));
+  }, [answer, chosen, q, queue, namespace, short, cluster]);
   if (fault !== undefined) {
     return <section class="panel"><h1>Waiting jobs</h1><Failed fault={fault} /></section>;
   }
@@ -39,14 +44,21 @@ export function WaitingView() {
         <h1 id="waiting-title">{count === 0 ? "No job waits" : `${count.toLocaleString("en-US")} ${count === 1 ? "job waits" : "jobs wait"}`}</h1>
         <nav class="groups" aria-label="Causes">
           <Cause at="" text="every cause" count={count} chosen={chosen} />
-          {(answer.groups ?? []).map((group, i) => (
-            <Cause key={i} at={String(i)} text={cause(group)} count={group.jobs?.length ?? 0} chosen={chosen} />
+          {(answer.kinds ?? []).map((kind, i) => (
+            <Cause key={i} at={String(i)} text={cause(kind)} count={kind.jobCount ?? 0} queues={kind.queues?.length ?? 0} chosen={chosen} />
           ))}
           {(answer.leftOut ?? []).length > 0 && (
             <Cause at="left" text="not considered by the scheduler" count={answer.leftOut?.length ?? 0} chosen={chosen} />
           )}
         </nav>
-        {count > 12 && chosen !== "left" && <Filter label="Find a job or a queue" />}
+        {count > 12 && chosen !== "left" && (
+          <div class="filters">
+            <Filter label="Find a job or a queue" />
+            <Choice label="Queue" part="queue" values={(answer.queues ?? []).map((w) => cluster.queueName(w.queue))} />
+            <Choice label="Namespace" part="ns" values={[...new Set((answer.jobs ?? []).map((e) => cluster.jobs[e.job ?? 0]?.namespace ?? ""))].sort()} />
+            <Choice label="Short of" part="short" values={[...new Set((answer.jobs ?? []).flatMap((e) => cluster.dimensions[shortOf(e) ?? -1] ?? []))].sort()} />
+          </div>
+        )}
         {chosen === "left" ? <LeftOut list={answer.leftOut ?? []} /> : jobs.length === 0 ? <Empty>{count === 0 ? "Every job runs or has ended." : "No waiting job matches."}</Empty> : (
           <List
             label="Waiting jobs" count={jobs.length} height={rowHeight} rowKey={(i) => String(jobs[i]?.job ?? 0)}
@@ -62,11 +74,30 @@ export function WaitingView() {
   );
 }
 
-function Cause({ at, text, count, chosen }: { at: string; text: string; count: number; chosen: string }) {
+// shortOf returns the resource of the first reason of the check that blocks.
+const shortOf = (e: ExplanationJson): number | undefined => (e.blocking === undefined ? undefined : e.findings?.[e.blocking]?.reasons?.[0]?.dimension);
+
+// Choice filters by one value, which the address contains.
+function Choice({ label, part, values }: { label: string; part: string; values: readonly string[] }) {
+  const { route } = usePage();
+  const chosen = route.query[part] ?? "";
+  const offered = values.filter((v) => v !== "");
+  if (offered.length < 2 && chosen === "") {
+    return null;
+  }
+  return (
+    <select aria-label={label} onChange={(event) => go(having(route, { [part]: event.currentTarget.value }))}>
+      <option value="" selected={chosen === ""}>{label}: all</option>
+      {offered.map((v) => <option key={v} value={v} selected={v === chosen}>{v}</option>)}
+    </select>
+  );
+}
+
+function Cause({ at, text, count, queues = 0, chosen }: { at: string; text: string; count: number; queues?: number; chosen: string }) {
   const { route } = usePage();
   return (
     <a href={having(route, { cause: at })} aria-current={at === chosen ? "true" : undefined} class="cause">
-      <b>{count.toLocaleString("en-US")}</b> <span>{text}</span>
+      <b>{count.toLocaleString("en-US")}</b> <span>{queues > 1 && <small>in {queues.toLocaleString("en-US")} queues </small>}{text}</span>
     </a>
   );
 }
@@ -80,8 +111,8 @@ function Waiting({ e, selected, href }: { e: ExplanationJson | undefined; select
   const blocking = e.blocking === undefined ? undefined : e.findings?.[e.blocking];
   return (
     <div class={name === selected ? "waiting-row selected" : "waiting-row"}>
-      <a href={href(name)} aria-current={name === selected ? "true" : undefined}>{name}</a>
-      <span class="waiting-queue">{cluster.queueName(e.queue)}</span>
+      <a href={href(name)} aria-current={name === selected ? "true" : undefined}><bdi>{name}</bdi></a>
+      <span class="waiting-queue"><bdi>{cluster.queueName(e.queue)}</bdi></span>
       <span class="waiting-why" title={blocking?.text ?? e.text}>{blocking?.text ?? headline(e)}</span>
     </div>
   );
