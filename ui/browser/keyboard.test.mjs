@@ -66,3 +66,20 @@ test("the views one after the other", async () => {
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 });
+
+test("keys search, show help and move", async () => {
+  const page = await visit(browser, program.address, "#/cluster");
+  await settled(page);
+  await page.keyboard.press("j");
+  const first = await page.evaluate(() => document.activeElement.textContent);
+  await page.keyboard.press("j");
+  assert.notEqual(await page.evaluate(() => document.activeElement.textContent), first);
+  await page.keyboard.press("k");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), first);
+  await page.keyboard.press("?");
+  await says(page, "dialog[open] h2", /^Keys$/);
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("dialog[open]").count(), 0);
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});

@@ -46,3 +46,9 @@ test("a tree of queues is no flat list", () => {
   assert.equal(isFlat(answer([{ queue: 0, children: [1] }, { queue: 1, ancestors: [0] }])), false);
   assert.equal(isFlat({}), true);
 });
+
+test("what is wrong comes first: where jobs wait, then what queues lack", () => {
+  const flat = rows(cluster, answer([share(1, 4, 4, 4), share(2, 1, 4, 8), share(3, 3, 4, 8)]));
+  const order = arrange(flat, 0, "wrong", "", new Set(), new Map([[1, 0]])).map((row) => row.name);
+  assert.deepEqual(order, ["b", "a", "a1"]);
+});
