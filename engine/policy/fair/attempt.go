@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// withinLimits evicts until the claimant's queue and its ancestors are within their limits with it, and returns the first place and dimension
-// in which one is not nevertheless. Where no candidate helps it goes on to further limits: victims for these may help.
+// withinLimits evicts until the claimant's queue and its ancestors are within their limits with it, and returns the first place and
+// dimension in which one is not nevertheless. Where no candidate helps it goes on to further limits: victims for these may help.
 func (t *trial) withinLimits() (place, int) {
 	s := t.s
 	for a := t.queue; a != none; a = s.tree.parent[a] {

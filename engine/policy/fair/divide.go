@@ -109,8 +109,8 @@ func (p *problem) at(i int32, l level, shift uint) int64 {
 }
 
 // raise brings the shares to a level at which at most rest quanta are awarded beyond the starts, such that few remain, and returns how many
-// remain. At level full every child has its ceiling. A level has at most 118 bits: ceilings have 60, weights with memory 55, and other weights
-// are smaller or at least the ceilings.
+// remain. At level full every child has its ceiling. A level has at most 118 bits: ceilings have 60, weights with memory 55, and other
+// weights are smaller or at least the ceilings.
 //
 // The search narrows the interval between a level that awards too little and one that awards too much. Awards are a piecewise linear
 // function of the level, but for roundings of at most a half for each child. In turns it looks a little below and a little above where the

@@ -2,8 +2,11 @@ package fair
 
 import "math/bits"
 
-// one is the unit of gains and factors.
-const one = 1 << 16
+// one is the unit of gains and factors, and nanoseconds are those of a second.
+const (
+	one         = 1 << 16
+	nanoseconds = 1_000_000_000
+)
 
 const (
 	// MaxPower bounds Memory.Power.

@@ -224,7 +224,7 @@ func requireUsageLowers(t require.TestingT, d draw, c *cluster, s *State) {
 
 // TestNothingChangesWithoutAMemory: usage, budgets and owners are ignored where the snapshot has no memory.
 func TestNothingChangesWithoutAMemory(t *testing.T) {
-	eachCluster(t, *runs, draw.remembering, func(t require.TestingT, d draw, c *cluster) int {
+	eachCluster(t, *runs, draw.remembering, func(t require.TestingT, _ draw, c *cluster) int {
 		c.memory = nil
 		mine := c.open(t)
 		plain := *c
@@ -302,49 +302,69 @@ func TestWorkedExamplesOfMemory(t *testing.T) {
 	}{
 		"1: two queues, linear": {
 			example(16, million, kai, child{name: "a", usage: 600_000, asks: 99}, child{name: "b", asks: 99}),
-			[]int64{59578, 131072}, []int64{8, 8}, []int64{5, 11},
+			[]int64{59578, 131072},
+			[]int64{8, 8},
+			[]int64{5, 11},
 		},
 		"1b: the same with the defaults": {
 			example(16, million, DefaultMemory(), child{name: "a", usage: 600_000, asks: 99}, child{name: "b", asks: 99}),
-			[]int64{49553, 1048576}, []int64{8, 8}, []int64{1, 15},
+			[]int64{49553, 1048576},
+			[]int64{8, 8},
+			[]int64{1, 15},
 		},
 		"3: a quiet week does not decide": {
 			example(16, million, DefaultMemory(), child{name: "a", usage: 10_000, asks: 99}, child{name: "b", asks: 99}),
-			[]int64{933223, 1048576}, []int64{8, 8}, []int64{8, 8},
+			[]int64{933223, 1048576},
+			[]int64{8, 8},
+			[]int64{8, 8},
 		},
 		"3: unless nothing is known of what was offered": {
 			example(16, 0, DefaultMemory(), child{name: "a", usage: 10_000, asks: 99}, child{name: "b", asks: 99}),
-			nil, []int64{8, 8}, []int64{0, 16},
+			nil,
+			[]int64{8, 8},
+			[]int64{0, 16},
 		},
 		"4: of eight queues two ask": {
 			example(16, million, DefaultMemory(), child{name: "a", usage: 700_000, asks: 99}, child{name: "b", usage: 300_000, asks: 99},
 				idle("c"), idle("d"), idle("e"), idle("f"), idle("g"), idle("h")),
-			[]int64{3309, 15593}, []int64{8, 8}, []int64{3, 13},
+			[]int64{3309, 15593},
+			[]int64{8, 8},
+			[]int64{3, 13},
 		},
 		"5: a guarantee is kept": {
 			example(16, million, DefaultMemory(), child{name: "a", usage: million, guarantee: 6, asks: 99}, child{name: "b", asks: 99}),
-			[]int64{21399, 1048576}, []int64{8, 8}, []int64{6, 10},
+			[]int64{21399, 1048576},
+			[]int64{8, 8},
+			[]int64{6, 10},
 		},
 		"7: a new queue is the average": {
 			example(15, million, DefaultMemory(), child{name: "a", usage: 700_000, asks: 99}, child{name: "b", usage: 300_000, asks: 99},
 				child{name: "c", usage: -1, asks: 99}),
-			[]int64{38778, 133744, 65536}, []int64{5, 5, 5}, []int64{2, 9, 4},
+			[]int64{38778, 133744, 65536},
+			[]int64{5, 5, 5},
+			[]int64{2, 9, 4},
 		},
 		"8: a hard budget": {
 			example(16, million, DefaultMemory(), child{name: "a", usage: 500_000, asks: 99, budget: budget(model.HardBudget, 273_600)},
 				child{name: "b", usage: 500_000, asks: 99}),
-			[]int64{65536, 65536}, []int64{4, 12}, []int64{4, 12},
+			[]int64{65536, 65536},
+			[]int64{4, 12},
+			[]int64{4, 12},
 		},
 		"9: a soft budget": {
 			example(16, million, DefaultMemory(), child{name: "a", usage: 500_000, asks: 99, budget: budget(model.SoftBudget, 315_000)},
 				child{name: "b", usage: 500_000, asks: 99}),
-			[]int64{65536, 65536}, []int64{8, 8}, []int64{5, 11},
+			[]int64{65536, 65536},
+			[]int64{8, 8},
+			[]int64{5, 11},
 		},
 		"6: a tree": {
 			example(16, million, DefaultMemory(), child{name: "d1", usage: 500_000}, child{name: "d2", usage: 500_000},
 				child{name: "x", parent: "d1", usage: 400_000, asks: 99}, child{name: "y", parent: "d1", usage: 100_000, asks: 99},
 				child{name: "z", parent: "d2", usage: 500_000, asks: 99}),
-			[]int64{65536, 65536, 31170, 216646, 65536}, []int64{8, 8, 4, 4, 8}, []int64{8, 8, 1, 7, 8},
+			[]int64{65536, 65536, 31170, 216646, 65536},
+			[]int64{8, 8, 4, 4, 8},
+			[]int64{8, 8, 1, 7, 8},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package fair
 
 import (
 	"math"
-	"time"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -49,8 +48,8 @@ func (s *State) Standing(q model.QueueID, dims resource.Mask) (policy.Standing, 
 	if s.memory.prices != nil {
 		best.Dimension = -1
 	}
-	if next := s.memory.Epoch; next < math.MaxInt64/int64(time.Second)/s.memory.EpochSeconds {
-		best.Until = (next + 1) * s.memory.EpochSeconds * int64(time.Second)
+	if next := s.memory.Epoch; next < math.MaxInt64/nanoseconds/s.memory.EpochSeconds {
+		best.Until = (next + 1) * s.memory.EpochSeconds * nanoseconds
 	}
 	return best, true
 }

@@ -3,7 +3,6 @@ package fair
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
@@ -61,7 +60,7 @@ func (s *State) warnOfGuarantees(p place, add func(policy.Warning)) {
 	}
 	for _, d := range s.dims {
 		c := &s.division.columns[d]
-		if stated := s.statedCapability(place(p), d); c.guarantee[p] > stated {
+		if stated := s.statedCapability(p, d); c.guarantee[p] > stated {
 			add(policy.Warning{
 				Code: policy.GuaranteeAboveCapability, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
 				Text: fmt.Sprintf("the guarantee of %s is above the capability, which counts", s.v.Dims.Name(d)),
@@ -125,7 +124,7 @@ func (m *memory) staleness(asOf int64) int64 {
 	if asOf == 0 {
 		return 0
 	}
-	now := floorDiv(floorDiv(asOf, int64(time.Second)), m.EpochSeconds)
+	now := floorDiv(floorDiv(asOf, nanoseconds), m.EpochSeconds)
 	return max(now, math.MinInt64+m.Epoch) - m.Epoch
 }
 
@@ -147,7 +146,8 @@ func (s *State) warnOfBudget(p place, add func(policy.Warning)) {
 		if p == 0 || s.weights()[p] == 0 {
 			add(policy.Warning{
 				Code: policy.BudgetWithoutEffect, Path: fmt.Sprintf("queues[%d].budget", q), Queue: q,
-				Text: fmt.Sprintf("the soft budget of %q has no effect: it lowers weights, and the queue competes with none", s.v.Queues[q].Name),
+				Text: fmt.Sprintf("the soft budget of %q has no effect: it lowers weights, and the queue competes with none",
+					s.v.Queues[q].Name),
 			})
 		}
 		return
