@@ -113,7 +113,8 @@ func (l *Ledger) sealBefore(end int64) {
 		return
 	}
 	begin := l.sealed
-	for n, c := range l.open(math.MinInt64, end) {
+	// What is older than the ledger keeps would be dropped at once, and a task may claim to run for thousands of years.
+	for n, c := range l.open(end-int64(l.options.Retain), end) {
 		l.setCells(n, c)
 	}
 	l.sealed = end

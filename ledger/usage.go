@@ -158,3 +158,20 @@ func plus(a, b int64) int64 {
 	}
 	return a + b
 }
+
+// Span returns the first and the last epoch in which something was used, not more than the ledger keeps; false if there is none.
+func (l *Ledger) Span() (first, last int64, some bool) {
+	first, last = math.MaxInt64, math.MinInt64
+	for n := range l.cells {
+		first, last, some = min(first, n), max(last, n), true
+	}
+	for k, r := range l.records {
+		if r.until() > k.start {
+			first, last, some = min(first, l.EpochOf(k.start)), max(last, l.EpochOf(r.until()-1)), true
+		}
+	}
+	if some {
+		first = max(first, last-int64(l.options.Retain))
+	}
+	return first, last, some
+}

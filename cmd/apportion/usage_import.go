@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/ledger"
+	"github.com/apportion/apportion/ledger/file"
+	"github.com/apportion/apportion/ledger/history"
+)
+
+// newUsageImport is `apportion usage import`.
+func newUsageImport(s streams) *cobra.Command {
+	var kept keptLedger
+	from := string(history.Slurm)
+	var paths []string
+	o := history.Options{}
+	command := &cobra.Command{
+		Use:   "import --ledger FILE --from FORMAT HISTORY...",
+		Short: "Fill a ledger from Slurm's sacct, a range query of Prometheus, or CSV",
+		Long: `Fill a ledger, new or not, from the history of another system; - is standard input. Rows that cannot be
+read are left out and counted, with an example of each kind. A history may be imported again: nothing counts
+twice.
+
+sacct: sacct -X -a -P -o JobID,Account,User,Start,End,AllocTRES, with its first line. The account is the
+queue, the user the owner. Times are UTC: set TZ=UTC for sacct.
+prometheus: the JSON of query_range. Each series is one queue, named by --queue-label; --metric says what it counts.
+csv: columns task, queue, owner, start, end, and one for each resource, with quantities such as 8 and 64Gi.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Queues, o.Now = map[string][]string{}, time.Now().Unix()
+			for _, path := range paths {
+				queues := strings.Split(path, "/")
+				o.Queues[queues[0]] = queues
+			}
+			return importUsage(s, &kept, history.Format(from), o, args)
+		},
+	}
+	kept.register(command)
+	choose(command, &from, "from", "", "format of the history", string(history.Slurm), string(history.Prometheus), string(history.CSV))
+	flags := command.Flags()
+	flags.StringSliceVar(&paths, "path", nil, "path of a queue that is not directly below the root, the queue first: vision/research/root")
+	flags.StringVar(&o.Metric, "metric", "nvidia.com/gpu", "resource that a range query of Prometheus counts")
+	flags.StringVar(&o.QueueLabel, "queue-label", "queue", "label of the queue in a range query")
+	flags.StringVar(&o.OwnerLabel, "owner-label", "user", "label of the owner in a range query")
+	return command
+}
+
+func importUsage(s streams, kept *keptLedger, format history.Format, o history.Options, names []string) error {
+	read, err := ledger.New(kept.options())
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		report, err := importFile(s, read, format, o, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, warning := range report.Warnings() {
+			fmt.Fprintf(s.err, "apportion: %s: %s\n", name, warning)
+		}
+		fmt.Fprintf(s.out, "%s: %d rows, %d with usage, %d without\n", name, report.Rows, report.Tasks, report.Skipped)
+	}
+	read.Seal()
+	return mergeInto(kept, read)
+}
+
+func importFile(s streams, to *ledger.Ledger, format history.Format, o history.Options, name string) (*history.Report, error) {
+	from := s.in
+	if name != "-" {
+		opened, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = opened.Close() }()
+		from = opened
+	}
+	return history.Read(format, from, o, func(e *ledger.Evidence) error { return to.Enter(e, o.Now) })
+}
+
+// mergeInto merges a ledger into that of a file. The file is as it was if that fails.
+func mergeInto(kept *keptLedger, from *ledger.Ledger) error {
+	f, err := file.Open(kept.name, kept.options())
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Update(func(l *ledger.Ledger) error { return l.Merge(from) }), f.Close())
+}
+
+// newUsageMerge is `apportion usage merge`.
+func newUsageMerge(streams) *cobra.Command {
+	var kept keptLedger
+	command := &cobra.Command{
+		Use:   "merge --ledger FILE OTHER...",
+		Short: "Merge the ledgers of several replicas that followed one cluster",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				other, err := file.Read(name, kept.options())
+				if err != nil {
+					return err
+				}
+				var merged error
+				other.Change(func(l *ledger.Ledger) { merged = mergeInto(&kept, l) })
+				if err := errors.Join(merged, other.Close()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	kept.register(command)
+	return command
+}
+
+// newUsageCopy is `apportion usage copy`.
+func newUsageCopy(streams) *cobra.Command {
+	var kept keptLedger
+	command := &cobra.Command{
+		Use:   "copy --ledger FILE COPY",
+		Short: "Check a ledger and write a copy of it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := file.Read(kept.name, kept.options())
+			if err != nil {
+				return err
+			}
+			out, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return errors.Join(err, f.Close())
+			}
+			return errors.Join(f.Backup(out), out.Sync(), out.Close(), f.Close())
+		},
+	}
+	kept.register(command)
+	return command
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestUsageOfAHistoryIsThatOfEveryFormat(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		format, file string
+		warnings     []string
+		csv          []string
+	}{
+		{
+			"sacct", "sacct.txt",
+			[]string{
+				"1 row was left out: AllocTRES has an amount of cpu that is no quantity, such as line 9", "the end is before the start, such as line 7",
+				"the start is no time, such as line 6", "start lies in the future, such as line 11", "it names no job, or no account, such as line 8",
+				"the row has fewer columns than the first line, such as line 10",
+			},
+			[]string{
+				"2026-10-05T00:00:00Z,2026-10-12T00:00:00Z,vision,,nvidia.com/gpu,48.0000,172800",
+				"2026-10-05T00:00:00Z,2026-10-12T00:00:00Z,vision,ann,cpu,192.0000,691200000",
+				"2026-10-05T00:00:00Z,2026-10-12T00:00:00Z,language,bob,nvidia.com/gpu,156.0000,561600",
+				"2026-10-12T00:00:00Z,2026-10-13T00:00:00Z,root,,memory,384.0000,1415577600",
+			},
+		},
+		{
+			"csv", "usage.csv",
+			[]string{"another number of columns than the first line, such as line 4", "the amount of cpu is no quantity, such as line 5"},
+			[]string{"2026-10-05T00:00:00Z,2026-10-12T00:00:00Z,vision,ann,nvidia.com/gpu,24.0000,86400"},
+		},
+		{
+			"prometheus", "range.json",
+			[]string{"2 rows were left out: a sample is no number of 0 or more", "1 row was left out: the series has no label queue"},
+			[]string{"vision,ann,nvidia.com/gpu,8.0000,28800"},
+		},
+	} {
+		t.Run(c.format, func(t *testing.T) {
+			kept := filepath.Join(dir, c.format)
+			var first string
+			for range 2 {
+				code, out, errors := execute(t, "", "usage", "import", "--ledger", kept, "--from", c.format, "testdata/history/"+c.file)
+				require.Zero(t, code, errors)
+				require.Contains(t, out, "rows")
+				for _, warning := range c.warnings {
+					require.Contains(t, errors, warning)
+				}
+				code, out, errors = execute(t, "", "usage", "--ledger", kept, "-o", "csv", "--owners", "--until", "2026-10-13")
+				require.Zero(t, code, errors)
+				for _, line := range c.csv {
+					require.Contains(t, out, line)
+				}
+				if first == "" {
+					first = out
+				}
+				require.Equal(t, first, out, "a history counts once")
+			}
+		})
+	}
+
+	copied := filepath.Join(dir, "copy")
+	code, _, errors := execute(t, "", "usage", "copy", "--ledger", filepath.Join(dir, "sacct"), copied)
+	require.Zero(t, code, errors)
+	_, before, _ := execute(t, "", "usage", "--ledger", filepath.Join(dir, "sacct"), "-o", "json")
+	_, after, _ := execute(t, "", "usage", "--ledger", copied, "-o", "json")
+	require.Equal(t, before, after)
+	code, _, errors = execute(t, "", "usage", "merge", "--ledger", copied, filepath.Join(dir, "sacct"))
+	require.Zero(t, code, errors)
+	_, after, _ = execute(t, "", "usage", "--ledger", copied, "-o", "json")
+	require.Equal(t, before, after)
+}
+
+func TestAFileThatIsNoHistoryIsAnErrorAndChangesNothing(t *testing.T) {
+	for format, want := range map[string]string{
+		"sacct": "the first line names no column JobID", "csv": "the first line names no column task", "prometheus": "no JSON",
+	} {
+		kept := filepath.Join(t.TempDir(), "ledger")
+		code, _, errors := execute(t, "hello world\n", "usage", "import", "--ledger", kept, "--from", format, "-")
+		require.NotZero(t, code)
+		require.Contains(t, errors, want)
+		_, err := os.Stat(kept)
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+}
+
+// execute runs a command line with some input.
+func execute(t *testing.T, in string, args ...string) (code int, out, errors string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(in), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
