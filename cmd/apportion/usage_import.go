@@ -31,6 +31,8 @@ sacct: sacct -X -a -P -o JobID,Account,User,Start,End,AllocTRES, with its first 
 queue, the user the owner. Times are UTC: set TZ=UTC for sacct.
 prometheus: the JSON of query_range. Each series is one queue, named by --queue-label; --metric says what it counts.
 csv: columns task, queue, owner, start, end, and one for each resource, with quantities such as 8 and 64Gi.`,
+		Example: `  sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES | apportion usage import --ledger usage.ledger --from sacct -
+  apportion usage import --ledger usage.ledger --from csv --path vision/research/root history.csv`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Queues, o.Now = map[string][]string{}, time.Now().Unix()
@@ -98,7 +100,10 @@ func newUsageMerge(streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "merge --ledger FILE OTHER...",
 		Short: "Merge the ledgers of several replicas that followed one cluster",
-		Args:  cobra.MinimumNArgs(1),
+		Long: `Merge other ledgers into FILE: open epochs exactly, in any order and any number of times, closed ones by the
+greater amount.`,
+		Example: "  apportion usage merge --ledger usage.ledger other.ledger",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {
 				other, err := file.Read(name, kept.options())
@@ -124,7 +129,10 @@ func newUsageCopy(streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "copy --ledger FILE COPY",
 		Short: "Check a ledger and write a copy of it",
-		Args:  cobra.ExactArgs(1),
+		Long: `Read every value of a ledger that no server uses, with its checksum, and write a copy to a file that does not
+exist yet.`,
+		Example: "  apportion usage copy --ledger usage.ledger backup.ledger",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := file.Read(kept.name, kept.options())
 			if err != nil {
