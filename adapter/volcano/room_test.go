@@ -2,6 +2,7 @@ package volcano_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,9 +86,9 @@ func TestConditionsOfPlacementOfATenantAreBounded(t *testing.T) {
 	const nodes = 2000
 	o := placesWith(t, nodes)
 	putOwn(t, o, "good", 20, "spec.nodeSelector", func(i int) any { return map[string]any{"host": fmt.Sprint("n", i)} })
-	putOwn(t, o, "evil", 12, "spec.affinity", func(i int) any {
+	putOwn(t, o, "evil", 100, "spec.affinity", func(i int) any {
 		expressions := []any{map[string]any{"key": fmt.Sprint("evil", i), "operator": "Exists"}}
-		for k := range 10_000 {
+		for k := range 999 {
 			expressions = append(expressions, map[string]any{"key": fmt.Sprint("k", k), "operator": "DoesNotExist"})
 		}
 		return affinity(expressions...)
@@ -95,8 +96,21 @@ func TestConditionsOfPlacementOfATenantAreBounded(t *testing.T) {
 	c, err := o.Cluster(volcano.WithAsOf(time.Unix(1, 0)))
 	require.NoError(t, err)
 	jobs := jobsOf(c.Snapshot)
-	require.Equal(t, map[string]int{"good": 20, "evil": 6}, jobs)
+	require.Equal(t, map[string]int{"good": 20, "evil": 66}, jobs)
 	require.Contains(t, c.Faulty[0].String(), "with it the snapshot would have more than 8388 conditions of placement")
+}
+
+func TestATermOfVeryManyExpressionsIsLeftOut(t *testing.T) {
+	o := placesWith(t, 1)
+	putOwn(t, o, "good", 1, "spec.nodeSelector", func(int) any { return map[string]any{"host": "n0"} })
+	putOwn(t, o, "evil", 1, "spec.affinity", func(int) any {
+		return affinity(slices.Repeat([]any{map[string]any{"key": "k", "operator": "Exists"}}, 40_000)...)
+	})
+	c, err := o.Cluster()
+	require.NoError(t, err)
+	require.Len(t, c.Faulty, 1)
+	require.Contains(t, c.Faulty[0].String(), "a term of the node affinity has 40000 expressions, and at most 1000 are read")
+	require.Equal(t, 1, jobsOf(c.Snapshot)["good"])
 }
 
 // The texts of rules are cut, so that many have the same one.
