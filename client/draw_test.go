@@ -78,6 +78,8 @@ func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
 		return &apportionv1.Queues{Name: names(drawnQueues)}
 	case "apportion.v1.Nodes":
 		return &apportionv1.Nodes{Name: names(drawnNodes)}
+	case "apportion.v1.PendingFilter":
+		return &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Name: names(drawnQueues)}}
 	case "apportion.v1.Explain":
 		return &apportionv1.Explain{}
 	case "apportion.v1.Job":

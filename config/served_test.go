@@ -127,8 +127,8 @@ func TestEverySettingIsServed(t *testing.T) {
 // TestDocumentsNameSettingsThatExist finds a setting, by name or variable, that is documented and not declared.
 func TestDocumentsNameSettingsThatExist(t *testing.T) {
 	sections, variables := map[string]bool{}, map[string]bool{config.FileVariable: true}
-	// An argument of Volcano's plugin, and a value of the chart.
-	names := map[string]bool{"extender.ignorable": true, "http.enabled": true}
+	// An argument of Volcano's plugin, and values of the chart.
+	names := map[string]bool{"extender.ignorable": true, "http.enabled": true, "ledger.enabled": true}
 	dotted := regexp.MustCompile(`^([a-z_]+)\.([a-z_]+)`)
 	for _, s := range config.Settings() {
 		names[s.Path], variables[s.Variable()] = true, true

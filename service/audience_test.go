@@ -393,7 +393,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		InspectedJob.name InspectedJob.namespace InspectedJob.uid InspectedNode.group InspectedNode.name
 		InspectedTask.name InspectedTask.role InspectedTask.uid JobShare.uid
 		LeftOut.detail LeftOut.job LeftOut.kind LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
-		NodeGroupTerms.preferred NodeGroupTerms.required NodeUnschedulable.detail
+		NodeGroupTerms.preferred NodeGroupTerms.required NodeUnschedulable.detail OwnerUsage.owner
 		PendingGroup.text PendingKind.text PluginShares.plugin
 		Queue.name Queue.parent QueueShare.name QueueStanding.name Reason.detail Reason.plugin Reason.role Reason.text
 		SnapshotView.digest SnapshotView.name ViewedKind.fault ViewedKind.resource ViewedKind.resource_version`), list)

@@ -2389,8 +2389,9 @@ func (x *KueueAmount) GetAmount() int64 {
 
 // KueueNodeTerm is a list of requirements, of which all must be met.
 type KueueNodeTerm struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Expressions   []*KueueRequirement    `protobuf:"bytes,1,rep,name=expressions,proto3" json:"expressions,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In any order.
+	Expressions   []*KueueRequirement `protobuf:"bytes,1,rep,name=expressions,proto3" json:"expressions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -89,7 +89,7 @@ func (p *Printer) standing(index uint32, shares *apportionv1.SharesAnswer) strin
 			return "It is not served now: " + p.Reasons(s.GetReasons()) + "."
 		}
 		if s.Rank != nil {
-			return fmt.Sprintf("It is number %d in the order in which queues are served.", s.GetRank()+1)
+			return fmt.Sprintf("It is number %d in queue order.", s.GetRank()+1)
 		}
 	}
 	return "It takes no part in the order of queues: none of its jobs waits or runs."
