@@ -189,8 +189,8 @@ func (c *check) softened(q, d int) int64 {
 // taking is the line up to which a queue may take from others.
 func (c *check) taking(q, d int) int64 { return min(c.lines[q][d][2], c.lines[q][d][withMemory]) }
 
-// keeps is the amount of a queue from which nothing is taken under a line; a candidate of so much more must be beyond it: with a memory, the
-// queue may not be within the lines even without the candidate.
+// keeps is the amount of a queue from which nothing is taken under a line; a candidate of so much more must be beyond it. With a memory,
+// the queue must exceed the lines even without the candidate.
 func (s *search) keeps(q, d int, amount int64) (limit, more int64) {
 	limit = s.lines[q][d][s.line] * s.unit[d]
 	if s.GetMemory() == nil || s.line == 0 {

@@ -144,17 +144,21 @@ play() {
 
 # explain LANGUAGE: of every cause in testdata/pending, the sentences that the example is answered must be those that the command prints.
 explain() {
-  local folder job moment sentence said count=0 flags policy
+  local folder job moment preset sentence said count=0 flags policy
   serve
   "$APPORTION" convert -o json >"$work/default.json"
   for folder in "$causes"/*/; do
     job=$(sed -n 's/^job: //p' "$folder/expect.txt")
     moment=$(sed -n 's/^as-of: //p' "$folder/expect.txt")
+    preset=$(sed -n 's/^policy: //p' "$folder/expect.txt")
     sentence=$(sed '1,/^$/d' "$folder/expect.txt" | xargs -d '\n' echo)
     flags=(-f "$folder/dump.yaml")
     [[ -z $moment ]] || flags+=(--as-of "$moment")
     policy=$work/default.json
-    if [[ -e $folder/volcano-scheduler.conf ]]; then
+    if [[ -n $preset ]]; then
+      policy=$work/policy.json
+      "$APPORTION" convert --policy "$preset" -o json >"$policy"
+    elif [[ -e $folder/volcano-scheduler.conf ]]; then
       policy=$work/policy.json
       "$APPORTION" convert --config "$folder/volcano-scheduler.conf" >"$policy" 2>/dev/null
     fi

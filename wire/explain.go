@@ -46,18 +46,13 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 
 func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, error) {
 	v, named := s.engine.View(), q.GetJobs() != nil
-	answer := &apportionv1.ExplainAnswer{NodeCount: uint32(len(v.NodeOrder))}
+	answer := &apportionv1.ExplainAnswer{NodeCount: uint32(len(v.NodeOrder)), SchedulableNodeCount: schedulable(v)}
 	jobs, out, filter, err := s.askedAbout(q, answer)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.out.room(len(jobs), "jobs"); err != nil && !q.GetGroupsOnly() {
 		return nil, err
-	}
-	for _, n := range v.NodeOrder {
-		if v.Nodes[n].Unschedulable == nil {
-			answer.SchedulableNodeCount++
-		}
 	}
 	names := s.names()
 	var groups pendingGroups
@@ -101,11 +96,8 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range out {
-		answer.LeftOut = append(answer.LeftOut, s.leftOutExplanation(l))
-		if err := s.out.check("jobs"); err != nil {
-			return nil, err
-		}
+	if err := s.addLeftOut(answer, out); err != nil {
+		return nil, err
 	}
 	if named {
 		answer.Text = text.Named(answer)
@@ -116,8 +108,30 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Explain{Explain: answer}}, s.out.check("jobs")
 }
 
-// askedAbout returns the jobs that a question is about, what is left out of them, and the filter of those that wait. It counts what waits in
-// the answer.
+// addLeftOut explains jobs and pods that the scheduler does not consider.
+func (s *Session) addLeftOut(answer *apportionv1.ExplainAnswer, out []*model.LeftOut) error {
+	for _, l := range out {
+		answer.LeftOut = append(answer.LeftOut, s.leftOutExplanation(l))
+		if err := s.out.check("jobs"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schedulable returns the number of nodes that accept new tasks.
+func schedulable(v *policy.View) uint32 {
+	count := uint32(0)
+	for _, n := range v.NodeOrder {
+		if v.Nodes[n].Unschedulable == nil {
+			count++
+		}
+	}
+	return count
+}
+
+// askedAbout returns the jobs that a question is about, what is left out of them, and the filter of the waiting ones. It counts in the
+// answer how many wait.
 func (s *Session) askedAbout(q *apportionv1.ExplainStep, answer *apportionv1.ExplainAnswer) (
 	jobs []model.JobID, out []*model.LeftOut, filter *pendingFilter, err error,
 ) {

@@ -99,7 +99,8 @@ func LeaveOutFaulty() Option { return func(r *reader) { r.lenient = true } }
 // WithLimits sets the limits of the server that the snapshot is for. Default: those that every server has.
 func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits = limits } }
 
-// WithMemory bounds what the jobs of the snapshot take in the memory of a server, as wire.Size.Memory estimates it, in bytes. Default: no bound.
+// WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as wire.Size.Memory estimates it. Default:
+// unlimited.
 func WithMemory(bytes int64) Option { return func(r *reader) { r.memory = bytes } }
 
 // defaultScheduler is the name of Volcano's scheduler unless its configuration gives another.

@@ -154,7 +154,8 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 	answer := simulation.Answers[0].GetExplain()
 	explained := answer.GetJobs()[0]
 	var found *client.Remedies
-	if explained.GetKueue() == nil && !goesOn(explained) && !e.bare && e.server.address == "" && (e.format == formatTable || e.format == formatWide) {
+	shown := !e.bare && (e.format == formatTable || e.format == formatWide)
+	if shown && e.server.address == "" && explained.GetKueue() == nil && !goesOn(explained) {
 		if found, err = q.remedies(ctx, job); err != nil {
 			return err
 		}

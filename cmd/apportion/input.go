@@ -83,7 +83,8 @@ func (f *inputFlags) registerCluster(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringArrayVarP(&f.files, "file", "f", nil,
 		"`FILE` or directory of manifests as printed by kubectl, YAML or JSON; - is standard input (repeatable)")
-	flags.StringVar(&f.snapshot, "snapshot", "", "snapshot `FILE` written by convert or generate, instead of manifests; - is standard input")
+	flags.StringVar(&f.snapshot, "snapshot", "",
+		"snapshot `FILE` written by convert or generate, instead of manifests; - is standard input")
 	flags.StringVar(&f.asOf, "as-of", "",
 		"`TIME` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy uses it, else none")
 	flags.StringSliceVar(&f.schedulers, "scheduler", nil,

@@ -31,7 +31,8 @@ sacct: sacct -X -a -P -o JobID,Account,User,Start,End,AllocTRES, with its first 
 queue, the user the owner. Times are UTC: set TZ=UTC for sacct.
 prometheus: the JSON of query_range. Each series is one queue, named by --queue-label; --metric says what it counts.
 csv: columns task, queue, owner, start, end, and one for each resource, with quantities such as 8 and 64Gi.`,
-		Example: `  sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES | apportion usage import --ledger usage.ledger --from sacct -
+		Example: `  sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES > sacct.txt
+  apportion usage import --ledger usage.ledger --from sacct sacct.txt
   apportion usage import --ledger usage.ledger --from csv --path vision/research/root history.csv`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -43,7 +43,8 @@ func Pending(a *apportionv1.ExplainAnswer) string {
 		return fmt.Sprintf("%d of %s that wait %s: %s. %s",
 			total, Count(waiting, "job"), Verb(total, "matches", "match"), strings.Join(parts, "; "), nodes)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s: %s. %s", Count(total, "job"), Verb(total, "waits", "wait"), strings.Join(parts, "; "), nodes))
+	waits := Count(total, "job") + " " + Verb(total, "waits", "wait")
+	return strings.TrimSpace(fmt.Sprintf("%s: %s. %s", waits, strings.Join(parts, "; "), nodes))
 }
 
 // KindOf is a kind of cause with the numbers of its jobs and queues: `12 in 3 queues because their queue ...`.

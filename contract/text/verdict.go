@@ -258,7 +258,8 @@ func exceeded(reasons []*apportionv1.Reason) []excess {
 			queue = int64(r.GetQueue())
 		}
 		e := excess{
-			r.GetDimension(), queue, over, r.GetLimit() - r.GetHave(), overcommit || r.GetNeed() <= r.GetLimit(), r.GetLimit() > 0, overcommit,
+			r.GetDimension(), queue, over, r.GetLimit() - r.GetHave(),
+			overcommit || r.GetNeed() <= r.GetLimit(), r.GetLimit() > 0, overcommit,
 		}
 		at := slices.IndexFunc(list, func(known excess) bool { return known.dimension == e.dimension && known.queue == e.queue })
 		if at < 0 {

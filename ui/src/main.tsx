@@ -187,7 +187,7 @@ function Header({ live, onSkip }: { live: Live; onSkip: () => void }) {
   return (
     <header class="head">
       <a class="skip" href={format(route)} onClick={(event) => { event.preventDefault(); onSkip(); }}>Skip to the view</a>
-      <p class="head-title"><b>{opened.title}</b> <span>{cluster.nodes.length.toLocaleString("en-US")} nodes, {said(name, cluster.total(dimension))} · <Age opened={opened} live={live} /></span></p>
+      <p class="head-title"><b>{opened.title}</b> <span>{cluster.nodes.length.toLocaleString("en-US")} {cluster.nodes.length === 1 ? "node" : "nodes"}, {said(name, cluster.total(dimension))} · <Age opened={opened} live={live} /></span></p>
       <nav class="views" aria-label="Views">
         {places.filter((view) => view !== "whatif" || !opened.restricted).map((view) => (
           <a key={view} href={to(route, view)} aria-current={route.view === view ? "page" : undefined}>

@@ -160,8 +160,12 @@ func exactly(v any) any {
 	return v
 }
 
-// nodeKey is the key of a node, as an inner queue is called, too.
-const nodeKey = "node"
+// Keys of answers that several kinds of cases have. An inner queue is a node, too.
+const (
+	nodeKey, usageKey = "node", "usage"
+	clusterQueueKey   = "clusterQueue"
+	modeKey           = "mode"
+)
 
 // refusedText is the key of a refusal, and stands for its text.
 const refusedText = "refused"

@@ -84,7 +84,7 @@ func (f *kueueForm) queues() object {
 		resources := object{}
 		for _, a := range f.Accounts(i) {
 			account := object{
-				"usage": kueueAmount(a.Usage), "available": kueueAmount(a.Available), "potentialAvailable": kueueAmount(a.Potential),
+				usageKey: kueueAmount(a.Usage), "available": kueueAmount(a.Available), "potentialAvailable": kueueAmount(a.Potential),
 				"borrowing": a.Borrowing,
 			}
 			if a.HasNominal {
@@ -118,7 +118,7 @@ func (f *kueueForm) cohorts() object {
 		for _, a := range f.Accounts(i) {
 			if a.Listed || a.Usage != 0 {
 				put(resources, a.Flavor, a.Resource, object{
-					"subtreeQuota": kueueAmount(a.Subtree), "usage": kueueAmount(a.Usage), "borrowing": a.Borrowing,
+					"subtreeQuota": kueueAmount(a.Subtree), usageKey: kueueAmount(a.Usage), "borrowing": a.Borrowing,
 					"available": kueueAmount(a.Available), "potentialAvailable": kueueAmount(a.Potential),
 				})
 			}
@@ -134,7 +134,7 @@ func (f *kueueForm) cohorts() object {
 func (f *kueueForm) workloads(victims bool) object {
 	out := object{}
 	for _, l := range f.snapshot.GetLeftOut() {
-		out[l.GetNamespace()+"/"+l.GetName()] = object{"clusterQueue": l.GetQueue(), "skipped": "notFound"}
+		out[l.GetNamespace()+"/"+l.GetName()] = object{clusterQueueKey: l.GetQueue(), "skipped": "notFound"}
 	}
 	for i := range int32(f.Workloads()) {
 		if f.Holds(i) {
@@ -142,7 +142,7 @@ func (f *kueueForm) workloads(victims bool) object {
 		}
 		queue := f.QueueOf(i)
 		name, _, in := f.Node(queue)
-		w := object{"clusterQueue": name}
+		w := object{clusterQueueKey: name}
 		out[f.key(i)] = w
 		if !in {
 			w["skipped"] = "inactive"
@@ -163,7 +163,7 @@ func (f *kueueForm) workloads(victims bool) object {
 func (f *kueueForm) assignment(workload int32, a *kueue.Assignment, victims bool) object {
 	queue := f.QueueOf(workload)
 	o := object{
-		"mode": a.Mode.String(), "borrows": float64(a.Borrows), "usage": f.usage(queue, a.Usage), "noFitReason": a.Cause.String(),
+		modeKey: a.Mode.String(), "borrows": float64(a.Borrows), usageKey: f.usage(queue, a.Usage), "noFitReason": a.Cause.String(),
 		"podSets": f.podSets(a.PodSets, true),
 	}
 	if a.Mode != kueue.NoFit {
@@ -180,7 +180,7 @@ func (f *kueueForm) assignment(workload int32, a *kueue.Assignment, victims bool
 	}
 	if a.Resumable() {
 		next := f.Assign(workload, a)
-		o["next"] = object{"mode": next.Mode.String(), "borrows": float64(next.Borrows), "podSets": f.podSets(next.PodSets, false)}
+		o["next"] = object{modeKey: next.Mode.String(), "borrows": float64(next.Borrows), "podSets": f.podSets(next.PodSets, false)}
 	}
 	if victims && a.Mode == kueue.Preempt {
 		o["targets"] = f.targets(f.Victims(workload, a))
@@ -203,10 +203,10 @@ func (f *kueueForm) podSets(sets []kueue.PodSetAssignment, attempts bool) []any 
 		flavors := object{}
 		for _, choice := range p.Flavors {
 			flavors[f.ResourceName(choice.Resource)] = object{
-				"flavor": f.FlavorName(choice.Flavor), "mode": choice.Mode.String(), "triedFlavorIdx": float64(choice.Tried),
+				"flavor": f.FlavorName(choice.Flavor), modeKey: choice.Mode.String(), "triedFlavorIdx": float64(choice.Tried),
 			}
 		}
-		o := object{"name": p.Name, "count": float64(p.Count), "mode": p.Mode.String(), "flavors": flavors}
+		o := object{"name": p.Name, "count": float64(p.Count), modeKey: p.Mode.String(), "flavors": flavors}
 		if attempts {
 			o["attempts"] = f.attempts(p.Attempts)
 		}
@@ -221,7 +221,7 @@ func (f *kueueForm) attempts(attempts []kueue.Attempt) any {
 	}
 	var out []any
 	for _, a := range attempts {
-		o := object{"flavor": f.FlavorName(a.Flavor), "mode": a.Mode.String(), "borrow": float64(a.Borrow)}
+		o := object{"flavor": f.FlavorName(a.Flavor), modeKey: a.Mode.String(), "borrow": float64(a.Borrow)}
 		if a.Possibility != kueue.NotSearched {
 			o["possibility"] = a.Possibility.String()
 		}
@@ -237,7 +237,7 @@ func (f *kueueForm) targets(victims []kueue.Victim) []any {
 	out := []any{}
 	for _, v := range victims {
 		name, _, _ := f.Node(f.QueueOf(v.Workload))
-		out = append(out, object{"workload": f.key(v.Workload), "clusterQueue": name, "reason": v.Reason.String()})
+		out = append(out, object{"workload": f.key(v.Workload), clusterQueueKey: name, "reason": v.Reason.String()})
 	}
 	return out
 }
@@ -249,8 +249,8 @@ func (f *kueueForm) final(workload int32) object {
 		counts = append(counts, float64(p.Count))
 	}
 	return object{
-		"mode": n.Mode.String(), "borrows": float64(n.Borrows), "counts": counts, "partial": n.Partial, "targets": f.targets(n.Victims),
-		"usage": f.usage(f.QueueOf(workload), n.Usage),
+		modeKey: n.Mode.String(), "borrows": float64(n.Borrows), "counts": counts, "partial": n.Partial, "targets": f.targets(n.Victims),
+		usageKey: f.usage(f.QueueOf(workload), n.Usage),
 	}
 }
 
@@ -274,7 +274,7 @@ func (f *kueueForm) cycle() object {
 		case d.Verdict.Skipped():
 			status = "skipped"
 		}
-		said[key] = object{"status": status, "clusterQueue": queue}
+		said[key] = object{"status": status, clusterQueueKey: queue}
 		if d.Verdict == kueue.NotNominated {
 			continue
 		}
@@ -316,7 +316,7 @@ func (f *kueueForm) admission(queue string, d *kueue.Decision) object {
 		}
 		sets = append(sets, object{"name": p.Name, "count": float64(p.Count), "flavors": flavors})
 	}
-	return object{"clusterQueue": queue, "podSets": sets}
+	return object{clusterQueueKey: queue, "podSets": sets}
 }
 
 func (f *kueueForm) usageAfter(decisions []kueue.Decision) object {

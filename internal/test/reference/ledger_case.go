@@ -81,7 +81,7 @@ func (c *ledgerCase) check(ways []Way, only string) *Result {
 // ledgerForm leaves out names whose amounts are all 0, which may be absent.
 func ledgerForm(answer any) any {
 	o, _ := answer.(object)
-	for _, part := range []string{"usage", "spent"} {
+	for _, part := range []string{usageKey, "spent"} {
 		named, _ := o[part].(object)
 		maps.DeleteFunc(named, func(_ string, amounts any) bool {
 			list, _ := amounts.([]any)
@@ -109,7 +109,7 @@ func (r *recordedLedger) answer() (any, error) {
 	now := l.EpochOf(r.Now)
 	return ledgerForm(object{
 		"lambda": strconv.FormatUint(ledger.Lambda(r.HalfLifeEpochs), 10), refusedText: float64(l.Counts().Refused),
-		"usage": r.vectors(l, l.Usage(now)), "spent": r.vectors(l, l.Spent(l.EpochOf(r.Begin), now)),
+		usageKey: r.vectors(l, l.Usage(now)), "spent": r.vectors(l, l.Spent(l.EpochOf(r.Begin), now)),
 		"periods": r.periods(l, now),
 	}), nil
 }

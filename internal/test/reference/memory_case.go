@@ -73,7 +73,7 @@ func (c *fairCase) contractual() ([]byte, error) {
 	queues, _ := snapshot["queues"].([]any)
 	for _, q := range queues {
 		queue, _ := q.(object)
-		usage(queue, "usage")
+		usage(queue, usageKey)
 		if budget, ok := queue["budget"].(object); ok {
 			budget["kind"] = fmt.Sprint("BUDGET_KIND_", budget["kind"])
 			usage(budget, "amount")
@@ -81,7 +81,7 @@ func (c *fairCase) contractual() ([]byte, error) {
 		}
 		owners, _ := queue["owners"].([]any)
 		for _, o := range owners {
-			usage(o, "usage")
+			usage(o, usageKey)
 		}
 	}
 	return json.Marshal(snapshot)
@@ -151,7 +151,7 @@ func faultOf(path string, snapshot *apportionv1.Snapshot) ([]any, error) {
 	case strings.HasPrefix(path, "snapshot.memory"):
 		return []any{"MEMORY"}, nil
 	}
-	for part, code := range map[string]string{"usage": "USAGE", "budget": "BUDGET", "owners": "OWNERS"} {
+	for part, code := range map[string]string{usageKey: "USAGE", "budget": "BUDGET", "owners": "OWNERS"} {
 		position, rest, ok := strings.Cut(strings.TrimPrefix(path, "snapshot.queues["), "].")
 		if i, err := strconv.Atoi(position); err == nil && ok && strings.HasPrefix(rest, part) {
 			return []any{code, snapshot.GetQueues()[i].GetName()}, nil

@@ -77,29 +77,25 @@ func (r *Run) Do(ctx context.Context) ([]*Result, error) {
 // check checks one case; the result is nil if the case is not asked for.
 func (r *Run) check(ctx context.Context, line Line) (*Result, error) {
 	if c, ok := readLedger(line); ok {
-		if r.Group != "" && !strings.EqualFold(r.Group, ledgerGroup) || r.Label != "" && r.Label != c.ID {
-			return nil, nil //nolint:nilnil // no result and no error: the case is not asked for
-		}
-		return c.check(r.Ways, r.Only), nil
+		return r.asked(ledgerGroup, c.ID, func() *Result { return c.check(r.Ways, r.Only) }), nil
 	}
 	if c, ok := readFair(line); ok {
-		if r.Group != "" && !strings.EqualFold(r.Group, c.group()) || r.Label != "" && r.Label != c.ID {
-			return nil, nil //nolint:nilnil // no result and no error: the case is not asked for
-		}
-		return c.check(ctx, r.Ways, r.Only), nil
+		return r.asked(c.group(), c.ID, func() *Result { return c.check(ctx, r.Ways, r.Only) }), nil
 	}
 	if c, ok := readKueue(line); ok {
-		if r.Group != "" && !strings.EqualFold(r.Group, c.group()) || r.Label != "" && r.Label != c.label() {
-			return nil, nil //nolint:nilnil // no result and no error: the case is not asked for
-		}
-		return c.check(r.Only), nil
+		return r.asked(c.group(), c.label(), func() *Result { return c.check(r.Only) }), nil
 	}
 	c, err := ReadCase(line)
 	if err != nil {
 		return nil, err
 	}
-	if r.Group != "" && !strings.EqualFold(r.Group, c.Group()) || r.Label != "" && r.Label != c.Label() {
-		return nil, nil //nolint:nilnil // no result and no error: the case is not asked for
+	return r.asked(c.Group(), c.Label(), func() *Result { return c.Check(ctx, r.Ways, r.Only) }), nil
+}
+
+// asked returns the result of a check, or nil if the case is not in the group or has not the label that are asked for.
+func (r *Run) asked(group, label string, check func() *Result) *Result {
+	if r.Group != "" && !strings.EqualFold(r.Group, group) || r.Label != "" && r.Label != label {
+		return nil
 	}
-	return c.Check(ctx, r.Ways, r.Only), nil
+	return check()
 }
