@@ -231,7 +231,7 @@ class Check {
     const by = sum(0) > amount ? "GUARANTEE" : sum(1) > amount ? "DESERVED" : "WEIGHT";
     this.#expect(`${at}.amount`, Number(x.amount ?? 0), amount);
     this.#expect(`${at}.case`, x.case, `FAIR_CASE_${by}`);
-    this.#expect(`${at}.children`, (x.children ?? []).map((p) => p.queue ?? 0).join(), kids.join());
+    this.#expect(`${at}.children`, (x.children ?? []).map((p) => String(p.queue)).join(), kids.join());
     const shares = new Map<Queue, number>();
     const rows: { e: number; w: number; s: number; top: number; z: number; k: number }[] = [];
     const onTop = this.settings.base !== undefined && !/(NONE|UNSPECIFIED)$/.test(this.settings.base);
@@ -288,6 +288,9 @@ class Check {
     const fair: FairDerivationJson = plugin.fair ?? {};
     this.#expect("quanta", (fair.quanta ?? []).map(Number).join(), this.#quanta.join());
     this.#amounts("total", fair.total, this.#total);
+    // Snapshots with a memory are not checked here.
+    this.#expect("withMemory", (fair.withMemory ?? []).length, 0);
+    this.#expect("weights", (fair.weights ?? []).length, 0);
     const inner = this.#order.filter((q) => this.#kids(q).length > 0 || q === this.#root);
     const given = { sated: fair.sated ?? [], divisions: fair.divisions ?? [] };
     const all = { sated: new Map<string, number>(), divisions: new Map<string, number>() };
@@ -336,6 +339,8 @@ class Check {
       const path = `queues[${q}]`;
       const queue = this.#queues[q];
       this.#expect(`${path}.name`, share.name, queue?.name);
+      this.#expect(`${path}.withMemory`, share.withMemory === undefined, true);
+      this.#expect(`${path}.kueue`, share.kueue === undefined, true);
       this.#expect(`${path}.participating`, share.participating ?? false, this.#parent.has(q));
       if (queue === undefined || !this.#parent.has(q)) {
         return;
