@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/apportion/apportion/internal/test/raced"
 )
 
 var numbers = Options{Format: "numbers/1", Tables: []string{"number"}, Wait: 10 * time.Millisecond}
@@ -73,6 +75,9 @@ func another(t *testing.T, data []byte) string {
 }
 
 func TestADamagedByteIsAnErrorOrChangesNothing(t *testing.T) {
+	if raced.On {
+		t.Skip("a goroutine of bbolt still walks a damaged file while its transaction ends")
+	}
 	path := made(t)
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
