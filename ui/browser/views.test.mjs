@@ -55,6 +55,7 @@ test("a queue: its numbers and its jobs in order", () => look("#/queue/language"
 test("waiting jobs, by cause", () => look("#/waiting", async (page) => {
   assert.equal(await text(page, "h1"), "4 jobs wait");
   await page.getByRole("link", { name: /no node has enough/ }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".waiting-row").length === 2);
   assert.deepEqual(await page.locator(".waiting-row a").allInnerTexts(), ["robotics/grasp-train", "robotics/grasp-eval"]);
   await page.getByRole("link", { name: "robotics/grasp-eval" }).click();
   await settled(page);
@@ -91,6 +92,7 @@ test("a waiting job: when it could start, if it is known when running jobs end",
 test("the nodes: a map of devices, and what runs on one", () => look("#/nodes", async (page) => {
   assert.equal(await text(page, "h1"), "10 nodes with GPU: 80 GPUs");
   await page.getByRole("link", { name: /^gpu-a100-04:/ }).click();
+  await page.locator("aside", { hasText: "vision/detector-train" }).waitFor();
   assert.match(await text(page, "aside"), /gpu-a100-04.*vision\/detector-train/);
   await page.getByRole("link", { name: "What fits" }).click();
   await page.getByRole("combobox", { name: "A task of" }).selectOption("robotics/grasp-eval");
