@@ -172,7 +172,7 @@ func kueueLack(l *apportionv1.KueueLack) string {
 	}
 }
 
-// kueueVictims says whom a job evicts.
+// kueueVictims says which jobs a job evicts.
 func kueueVictims(n *apportionv1.KueueNomination) string {
 	victims := n.GetVictims()
 	if len(victims) == 0 {

@@ -152,7 +152,7 @@ func linesByWeight(s *State) [][]int64 {
 	return all
 }
 
-// TestPropertiesOfLinesWithMemory: the factor of an idle queue is bounded; the guarantee is within the line with memory; nobody has more
+// TestPropertiesOfLinesWithMemory: the factor of an idle queue is bounded; the guarantee is within the line with memory; no queue has more
 // than there is; hard budgets are kept; without history or gain the line is the entitlement; more usage of one queue does not raise its
 // line, nor lower a sibling's weight; demand does not change weights.
 func TestPropertiesOfLinesWithMemory(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
-// example is a tree of users, each of whom requests more than the cluster has.
+// example is a tree of users who each request more than the cluster has.
 type example struct {
 	total policytest.Amounts
 	users map[string]user

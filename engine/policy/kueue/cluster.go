@@ -93,7 +93,7 @@ const (
 	Any
 )
 
-// Preemption says for whom a queue may evict.
+// Preemption says in which cases a queue may evict.
 type Preemption struct {
 	// Reclaim is about workloads of other queues of the cohort, Within about those of the queue itself.
 	Reclaim, Within Choice

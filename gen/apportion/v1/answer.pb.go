@@ -2575,7 +2575,7 @@ type EnqueueVerdict struct {
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	// REJECT: the job must wait, for the given reasons.
 	Verdict *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	// With plugin kueue: its flavors, and whom it would evict.
+	// With plugin kueue: its flavors, and the jobs that it would evict.
 	Kueue         *KueueNomination `protobuf:"bytes,4,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1850,7 +1850,7 @@ type KueueQueue struct {
 	Weight *float64 `protobuf:"fixed64,2,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// In their order. No resource is covered twice.
 	Groups []*KueueResourceGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Absent: nobody is evicted for the queue.
+	// Absent: no job is evicted for the queue.
 	Preemption *KueuePreemption `protobuf:"bytes,4,opt,name=preemption,proto3" json:"preemption,omitempty"`
 	// Absent: the defaults.
 	Fungibility *KueueFungibility `protobuf:"bytes,5,opt,name=fungibility,proto3" json:"fungibility,omitempty"`
@@ -1950,7 +1950,7 @@ func (x *KueueQueue) GetUsageBased() bool {
 	return false
 }
 
-// KueuePreemption says for whom a queue may evict.
+// KueuePreemption says in which cases a queue may evict.
 type KueuePreemption struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Workloads of other queues of the cohort.

@@ -1605,7 +1605,7 @@ type Job struct {
 	ExpectedEnd int64 `protobuf:"varint,12,opt,name=expected_end,json=expectedEnd,proto3" json:"expected_end,omitempty"`
 	// `expected_end` is a deadline: the job ends then at the latest. False: it is an estimate.
 	EndIsDeadline bool `protobuf:"varint,13,opt,name=end_is_deadline,json=endIsDeadline,proto3" json:"end_is_deadline,omitempty"`
-	// To whom the usage of its tasks is charged within its queue, for `fair`. Take it from the authenticated user.
+	// The user or group to which the usage of its tasks is charged within its queue, for `fair`. Take it from the authenticated user.
 	Owner string `protobuf:"bytes,14,opt,name=owner,proto3" json:"owner,omitempty"`
 	// For the plugin `kueue`. Absent: the plugin does not know the job.
 	Kueue         *KueueWorkload `protobuf:"bytes,15,opt,name=kueue,proto3" json:"kueue,omitempty"`
