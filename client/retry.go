@@ -24,10 +24,12 @@ const (
 	budgetShare = 0.2
 )
 
-// budget limits the number of retries by the number of questions.
+// budget limits the number of retries by the number of questions, and the rate of questions once too many are refused.
 type budget struct {
 	mutex  sync.Mutex
 	tokens float64
+	// later is until when a service has asked callers to wait whose question could not be retried within the budget.
+	later time.Time
 }
 
 // asked counts a question's first attempt.
@@ -48,6 +50,24 @@ func (b *budget) again() bool {
 	return true
 }
 
+// refused notes that a service asked a caller to wait which the budget left without a retry.
+func (b *budget) refused(wait time.Duration) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.later = time.Now().Add(wait)
+}
+
+// pause returns for how long a new question should wait, so that callers in a loop do not take the processor time of an overloaded service
+// with questions that it refuses.
+func (b *budget) pause() time.Duration {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if left := time.Until(b.later); left > 0 && b.tokens < 1 {
+		return left + rand.N(left) //nolint:gosec // G404: only to spread callers in time.
+	}
+	return 0
+}
+
 // attempt counts the attempts at one question.
 type attempt struct {
 	client *Client
@@ -56,8 +76,15 @@ type attempt struct {
 	wait   time.Duration
 }
 
-func (c *Client) newAttempt(kind Kind) *attempt {
+// newAttempt returns the first attempt at a question. While most questions are refused, it waits first, unless a fallback answers the
+// question or its deadline comes before.
+func (c *Client) newAttempt(ctx context.Context, kind Kind) *attempt {
 	c.budget.asked()
+	if pause := c.budget.pause(); pause > 0 && c.fallbacks[kind] == "" {
+		if deadline, limited := ctx.Deadline(); !limited || time.Until(deadline) > pause {
+			sleep(ctx, pause)
+		}
+	}
 	return &attempt{client: c, kind: kind, n: 1, wait: patience}
 }
 
@@ -71,7 +98,11 @@ func (a *attempt) again(ctx context.Context, err error) bool {
 	if told := retryDelay(err); told > 0 {
 		pause = told + rand.N(told) //nolint:gosec // G404: as above.
 	}
-	if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) <= pause || !a.client.budget.again() {
+	if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) <= pause {
+		return false
+	}
+	if !a.client.budget.again() {
+		a.client.budget.refused(retryDelay(err))
 		return false
 	}
 	if !sleep(ctx, pause) {
@@ -99,7 +130,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // again asks until there is an answer, or an error for which a retry does not help. Questions change nothing, so they can be repeated.
 func again[A any](ctx context.Context, c *Client, kind Kind, ask func() (A, error)) (A, error) {
-	a := c.newAttempt(kind)
+	a := c.newAttempt(ctx, kind)
 	for {
 		answer, err := ask()
 		if err == nil || !a.again(ctx, err) {

@@ -97,6 +97,48 @@ func TestThereIsABudgetForAskingAgain(t *testing.T) {
 	})
 }
 
+func TestCallersInALoopWaitWhileMostOfTheirQuestionsAreRefused(t *testing.T) {
+	const delay = 250 * time.Millisecond
+	busy := status.FromProto(wire.Status(&wire.Fault{Code: codes.ResourceExhausted, Retry: delay})).Err()
+	for name, tc := range map[string]struct {
+		options  []Option
+		deadline time.Duration
+		paced    bool
+	}{
+		"callers without a deadline":          {nil, time.Hour, true},
+		"callers whose deadline comes before": {nil, delay / 10, false},
+		"callers with a fallback":             {[]Option{WithFallback(FallbackEngine)}, time.Hour, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := patient(tc.options...)
+			ask := func(err error) (asked int) {
+				ctx, cancel := context.WithTimeout(t.Context(), tc.deadline)
+				defer cancel()
+				_, _ = again(ctx, c, KindShares, func() (int, error) { asked++; return 0, err })
+				return asked
+			}
+			for range 2 * budgetMost {
+				c.budget.again()
+			}
+			began, asked := time.Now(), 0
+			for range 100 {
+				asked += ask(busy)
+			}
+			if !tc.paced {
+				require.LessOrEqual(t, time.Since(began), time.Duration(asked-100)*2*delay, "%s: the retries within the budget", name)
+				return
+			}
+			require.Greater(t, time.Since(began), time.Duration(asked)*delay/2, name)
+			for range int(2 / budgetShare) {
+				ask(nil)
+			}
+			began = time.Now()
+			ask(nil)
+			require.Zero(t, time.Since(began), "%s: the service answers again", name)
+		})
+	}
+}
+
 func TestAQuestionWithoutTimeForAnotherAttemptEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

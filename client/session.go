@@ -103,7 +103,7 @@ func (s *Session) Do(ctx context.Context, steps ...*apportionv1.Step) ([]*apport
 func (s *Session) do(ctx context.Context, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {
 	within, cancel := s.client.within(ctx, KindBatch)
 	defer cancel()
-	attempt := s.client.newAttempt(KindBatch)
+	attempt := s.client.newAttempt(within, KindBatch)
 	for {
 		answers, err := s.once(within, steps)
 		if err == nil || s.ended != nil {
