@@ -16,8 +16,9 @@ const variable = "GOMAXPROCS"
 
 // Spare raises GOMAXPROCS, unless the environment sets it. A program calls it once, before it starts to compute. While no more goroutines
 // than Count compute, one processor of the runtime is then free for those that read and write connections, even while garbage is
-// collected, and the operating system divides its processors among all of them, in short time slices where it can. Without it, what comes over the network waits until a
-// goroutine that computes lets go of its processor, and the runtime asks for it only every 10 ms while others are ready to compute.
+// collected, and the operating system divides its processors among all of them, in short time slices where it can. Without it, what comes
+// over the network waits until a goroutine that computes lets go of its processor, and the runtime asks for it only every 10 ms while
+// others are ready to compute.
 func Spare() {
 	if os.Getenv(variable) != "" {
 		return
