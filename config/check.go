@@ -232,10 +232,8 @@ const (
 	UnknownPolicy PolicyKind = iota
 	// PresetPolicy is one that the program has.
 	PresetPolicy
-	// VolcanoPolicy is a volcano-scheduler.conf.
-	VolcanoPolicy
-	// NativePolicy is a policy of the contract.
-	NativePolicy
+	// FilePolicy is one in a file, which says what it is.
+	FilePolicy
 )
 
 // KindOf returns how the source of a policy is read, and its file or the preset's name.
@@ -244,10 +242,8 @@ func KindOf(source string) (PolicyKind, string) {
 		return PresetPolicy, name
 	}
 	switch filepath.Ext(source) {
-	case ".conf":
-		return VolcanoPolicy, source
-	case ".yaml", ".yml", ".json":
-		return NativePolicy, source
+	case ".conf", ".yaml", ".yml", ".json":
+		return FilePolicy, source
 	}
 	return UnknownPolicy, source
 }

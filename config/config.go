@@ -18,8 +18,9 @@ type Config struct {
 	Listen []string `yaml:"listen" default:"localhost:7171"`
 	// Serve gRPC reflection, which lists the methods. It needs an identity as every other call does.
 	Reflection bool `yaml:"reflection" default:"true"`
-	// Policies that requests may name, each with its file: a volcano-scheduler.conf if its name ends in .conf, a policy of the contract if
-	// it ends in .yaml, .yml or .json, or the name of a preset after `preset:`. They are replaced together: if one is faulty, all stay.
+	// Policies that requests may name, each with its file (.conf, .yaml, .yml or .json): a volcano-scheduler.conf, a dump of the ConfigMap
+	// that holds one, or a policy of the contract; or the name of a preset after `preset:`. They are replaced together: if one is faulty,
+	// all stay.
 	Policies map[string]string `yaml:"policies" path:"yes" live:"yes"`
 	// Callers and what each may do. Without any, every client that reaches the server may call everything.
 	Identities []Identity `yaml:"identities" live:"yes"`

@@ -160,7 +160,7 @@ explain() {
       "$APPORTION" convert --policy "$preset" -o json >"$policy"
     elif [[ -e $folder/volcano-scheduler.conf ]]; then
       policy=$work/policy.json
-      "$APPORTION" convert --config "$folder/volcano-scheduler.conf" >"$policy" 2>/dev/null
+      "$APPORTION" convert --policy "$folder/volcano-scheduler.conf" >"$policy" 2>/dev/null
     fi
     "$APPORTION" convert "${flags[@]}" >"$work/snapshot.json" 2>/dev/null
     said=$("run_$1" explain "$address" "$work/snapshot.json" "$policy" "$job" | tail -n 1)

@@ -75,7 +75,7 @@ for _ in $(seq 200); do
 done
 "$apportion" health --wait --timeout 10s --server "$address"
 
-input=(-f "$cluster" --config "$cluster/volcano-scheduler.conf")
+input=(-f "$cluster" --policy "$cluster/volcano-scheduler.conf")
 
 say "Three teams share 80 GPUs. Who deserves what, and who has it?"
 run shares "${input[@]}" --resource gpu

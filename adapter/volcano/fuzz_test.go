@@ -42,8 +42,13 @@ func FuzzReadConfiguration(f *testing.F) {
 	f.Add([]byte("actions: a\ntiers:\n- plugins:\n  - name: binpack\n    enableJobOrder: false\n    arguments: {binpack.resources: 'a,b'}\n"))
 	f.Add([]byte("tiers: [{plugins: [{name: drf, enableHierarchy: true}, {name: capacity, arguments: {ancestorReclaimLevel: 1}}]}]"))
 	f.Add([]byte("a: &a [*a]\ntiers: *a\n"))
+	f.Add([]byte("items:\n- kind: ConfigMap\n  data:\n    volcano-scheduler.conf: |\n      tiers: [{plugins: [{name: gang}]}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		policy, _, err := ReadConfiguration(Source{Name: "f", Data: data})
+		source := Source{Name: "f", Data: data}
+		if found, ok, _ := FindConfiguration(source); ok {
+			source = found
+		}
+		policy, _, err := ReadConfiguration(source)
 		if err != nil {
 			requireProblems(t, err)
 			return

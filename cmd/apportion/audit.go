@@ -47,7 +47,7 @@ Without manifests, or with --input-only, only the input is checked. The exit cod
 errors; with --strict warnings are errors, such as a field that this version of Volcano does not have.
 It is 2 if there is a finding of at least the severity of --fail-on, or if too little could be judged,
 because the input has no nodes or holds the objects of another system.`,
-		Example: `  apportion audit -f cluster.yaml --config volcano-scheduler.conf
+		Example: `  apportion audit -f cluster.yaml --policy volcano-scheduler.conf
   apportion audit -f queues.yaml --input-only --strict -o json
   kubectl apportion audit -o sarif --fail-on warning > findings.sarif`,
 		Args: cobra.NoArgs,
@@ -71,17 +71,17 @@ because the input has no nodes or holds the objects of another system.`,
 
 // audit fills what was found. An error is a fault of the input, or what kept it from being read.
 func (a *auditing) audit(ctx context.Context, c *checked) error {
-	if !a.input.given() && (!a.input.live.On || a.inputOnly && a.input.config+a.input.policy != "") {
-		if a.input.config == "" && a.input.policy == "" {
-			return errors.New("nothing to check: name manifests with -f, or a configuration with --config")
+	if !a.input.given() && (!a.input.live.On || a.inputOnly && a.input.policy != "") {
+		if a.input.policy == "" {
+			return errors.New("nothing to check: name manifests with -f, or a policy with --policy")
 		}
-		policy, warnings, err := a.input.rules()
-		if err == nil {
-			err = checkPolicy(policy)
+		rules, err := a.input.rules()
+		if err != nil {
+			return err
 		}
-		c.countPolicy(policy)
-		c.warnings = warnings
-		return err
+		c.countPolicy(rules.Message)
+		c.warnings = rules.Warnings
+		return checkPolicy(rules.Message)
 	}
 	read := a.input
 	read.strict = a.input.strict || a.inputOnly

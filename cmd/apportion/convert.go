@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender/delegation"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -37,9 +38,9 @@ With --extender, rewrite a volcano-scheduler.conf so that stock Volcano calls Ap
 extender plugin: the delegate form, which decides as the original does and lists what cannot be
 delegated exactly, and the shadow form, in which Volcano does not use Apportion's decisions.`,
 		Example: `  apportion convert -f cluster.yaml > snapshot.json
-  apportion convert --config volcano-scheduler.conf > policy.json
+  apportion convert --policy volcano-scheduler.conf > policy.json
   apportion shares --snapshot snapshot.json --policy policy.json
-  apportion convert --config volcano-scheduler.conf --to fair -o yaml > fair.yaml
+  apportion convert --policy volcano-scheduler.conf --to fair -o yaml > fair.yaml
   apportion convert --extender volcano-scheduler.conf`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -49,12 +50,12 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 			case target != "":
 				return convertTo(c, &input)
 			case !input.given():
-				policy, warnings, err := input.rules()
+				rules, err := input.rules()
 				if err != nil {
 					return err
 				}
-				render.Warnings(s.err, warnings)
-				return c.write(policy)
+				render.Warnings(s.err, rules.Warnings)
+				return c.write(rules.Message)
 			}
 			loaded, err := input.load(command.Context(), s)
 			if err != nil {
@@ -71,7 +72,7 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	choose(command, &form, "extender-form", "", "which configurations to write", formDelegate, formShadow, formBoth)
 	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
 	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
-	for _, other := range []string{"file", "snapshot", "config", "policy", "output", "to"} {
+	for _, other := range []string{"file", "snapshot", "policy", "output", "to"} {
 		command.MarkFlagsMutuallyExclusive("extender", other)
 	}
 	return command
@@ -83,22 +84,15 @@ const policyFair = "fair"
 // convertTo writes the settings of policy fair that are nearest to a configuration.
 func convertTo(c *converting, input *inputFlags) error {
 	if len(input.files) > 0 || input.snapshot != "" {
-		return errors.New("--to takes a configuration or a preset: give --config or --policy, without manifests")
+		return errors.New("--to takes a configuration or a preset: give --policy, without manifests")
 	}
-	var proposed *apportionv1.Policy
-	var warnings []*apportionv1.Warning
-	if input.config == "" {
-		policy, _, err := input.rules()
-		if err != nil {
-			return err
-		}
-		proposed, warnings = volcano.AsFair(policy)
-	} else {
-		source, err := readSource(input.config)
-		if err != nil {
-			return err
-		}
-		if proposed, warnings, err = volcano.ReadConfigurationAsFair(source); err != nil {
+	rules, err := input.rules()
+	if err != nil {
+		return err
+	}
+	proposed, warnings := volcano.AsFair(rules.Message)
+	if rules.Configuration != nil {
+		if proposed, warnings, err = volcano.ReadConfigurationAsFair(*rules.Configuration); err != nil {
 			return err
 		}
 	}
@@ -115,7 +109,7 @@ const (
 
 // convertExtender writes a configuration in the forms that delegate decisions to Apportion, two of them as documents of one stream.
 func convertExtender(s streams, file, form string, options delegation.Options) error {
-	source, err := readSource(file)
+	source, err := policy.Configuration(file)
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func newNodes(s streams) *cobra.Command {
 		Short: "Show the nodes on which tasks fit, with scores",
 		Long: `Show for each task the nodes on which it fits (the policy admits it, and there is room) and their scores.
 The exit code is 2 if a task fits no node.`,
-		Example: `  apportion decide nodes ml/train-worker-0 --top 3 -f cluster.yaml --config volcano-scheduler.conf`,
+		Example: `  apportion decide nodes ml/train-worker-0 --top 3 -f cluster.yaml --policy volcano-scheduler.conf`,
 		Args:    arguments(1, 0, "one task or more"),
 	}, func(ctx context.Context, q *question, names []string) (err error) {
 		if ask.Tasks, err = taskIDs(q.snapshot, names); err != nil {
@@ -215,7 +215,7 @@ If there is no plan, the last lines show what is missing on the nearest node, an
 tasks there. The exit code is then 2, and also if the plan depends on constraints that are not judged.
 
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
-		Example: `  apportion plan ml/train -f cluster.yaml --config volcano-scheduler.conf
+		Example: `  apportion plan ml/train -f cluster.yaml --policy volcano-scheduler.conf
   apportion plan ml/train --by place -f cluster.yaml`,
 		Args: arguments(1, 1, "one job"),
 	}, func(ctx context.Context, q *question, names []string) (err error) {

@@ -6,18 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/visible"
@@ -96,8 +92,8 @@ type side struct {
 }
 
 func (d *differing) diff(ctx context.Context, a, b string) error {
-	policies := isPolicy(a)
-	if policies != isPolicy(b) {
+	policies := policy.Is(a)
+	if policies != policy.Is(b) {
 		if !policies {
 			a, b = b, a
 		}
@@ -144,36 +140,17 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 	return d.show(was, is, found)
 }
 
-// isPolicy reports whether an argument is a policy: a preset, a configuration of Volcano, or a file as written by convert.
-func isPolicy(name string) bool {
-	if _, preset := client.Preset(strings.TrimPrefix(name, "preset:")); preset || filepath.Ext(name) == ".conf" {
-		return true
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return false
-	}
-	var keys struct {
-		Tiers yaml.Node `yaml:"tiers"`
-	}
-	if yaml.Unmarshal(data, &keys) == nil {
-		return keys.Tiers.Kind != 0
-	}
-	// Manifests are text, so a binary file may be a policy.
-	return readMessage(name, "policy", &apportionv1.Policy{}) == nil
-}
-
 // readPolicies reads the cluster once, so that both policies decide about the same state.
 func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*input, error) {
-	if d.input.config+d.input.policy+d.input.policyName != "" {
-		return nil, errors.New("the arguments name the policies: --config, --policy and --policy-name are not allowed")
+	if d.input.policy+d.input.policyName != "" {
+		return nil, errors.New("the arguments name the policies: --policy and --policy-name are not allowed")
 	}
 	first, second := d.input.by(names[0]), d.input.by(names[1])
-	policy, warnings, err := second.rules()
+	rules, err := second.rules()
 	if err != nil {
 		return nil, err
 	}
-	if _, given, err := second.moment(policy); err != nil {
+	if _, given, err := second.moment(rules.Message); err != nil {
 		return nil, err
 	} else if given && first.asOf == "" {
 		first.asOf = time.Now().UTC().Format(time.RFC3339)
@@ -183,7 +160,7 @@ func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*input
 		return nil, err
 	}
 	is := *was
-	is.Policy, is.warnings = policy, append(slices.Clone(was.warnings), unsaid(warnings, was.warnings)...)
+	is.Policy, is.warnings = rules.Message, append(slices.Clone(was.warnings), unsaid(rules.Warnings, was.warnings)...)
 	return []*input{was, &is}, nil
 }
 

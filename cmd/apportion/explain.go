@@ -57,7 +57,7 @@ If it is known when running jobs end, a forecast says when the job could start a
 nothing else changes, and which ends this depends on. Ends come from --ends, from the annotations
 apportion.dev/expected-end (a time) and apportion.dev/expected-runtime (a duration) of a PodGroup,
 from activeDeadlineSeconds of all pods of a job, and from --runtime of its queue.`,
-		Example: `  apportion explain ml/train -f cluster.yaml --config volcano-scheduler.conf
+		Example: `  apportion explain ml/train -f cluster.yaml --policy volcano-scheduler.conf
   apportion explain ml/train --remedies -f cluster.yaml
   apportion explain --all -n ml --sort queue,priority -f cluster.yaml`,
 		Args: func(_ *cobra.Command, names []string) error {

@@ -30,6 +30,8 @@ type input struct {
 	client.Input
 	snapshot *lookup.Snapshot
 	warnings []*apportionv1.Warning
+	// configuration is the volcano-scheduler.conf that the policy was read from; nil if there is none.
+	configuration *volcano.Source
 	// cluster is nil for a snapshot in the contract's own form, which file names.
 	cluster *volcano.Cluster
 	file    string
@@ -62,7 +64,6 @@ const stdin = "-"
 type inputFlags struct {
 	files      []string
 	snapshot   string
-	config     string
 	policy     string
 	policyName string
 	asOf       string
@@ -94,16 +95,19 @@ func (f *inputFlags) registerCluster(command *cobra.Command) {
 	must(command, command.MarkFlagFilename("file", formatYAML, "yml", formatJSON))
 }
 
+// policyForms says in the help what names a policy.
+func policyForms() string {
+	return "a preset (" + strings.Join(client.Presets(), ", ") + "), a volcano-scheduler.conf or a dump of its ConfigMap, or a file " +
+		"written by convert"
+}
+
 // register adds the flags that name the cluster and the policy.
 func (f *inputFlags) register(command *cobra.Command) {
 	f.registerCluster(command)
 	flags := command.Flags()
-	flags.StringVar(&f.config, "config", "", "decide by this volcano-scheduler.conf `FILE`")
-	flags.StringVar(&f.policy, "policy", "", "decide by a preset ("+strings.Join(client.Presets(), ", ")+
-		") or a policy file written by convert; default: Volcano's default configuration")
+	flags.StringVar(&f.policy, "policy", "", "decide by this `POLICY`: "+policyForms()+"; default: Volcano's default configuration")
 	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy with this `NAME` on the server")
 	mustComplete(command, "policy", client.Presets()...)
-	must(command, command.MarkFlagFilename("config", "conf", formatYAML, "yml"))
 }
 
 // given reports whether a cluster is named, by files or --cluster.
@@ -133,7 +137,7 @@ func (f *inputFlags) kept(ctx context.Context) (*input, error) {
 	case f.asOf != "" || len(f.schedulers) > 0:
 		return nil, errors.New("--snapshot-name cannot be used with --as-of or --scheduler, which apply to manifests")
 	}
-	policy, warnings, err := f.rules()
+	rules, err := f.rules()
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +156,8 @@ func (f *inputFlags) kept(ctx context.Context) (*input, error) {
 		}
 	}
 	loaded := &input{
-		Input:    client.Input{Upload: upload, Snapshot: upload.Snapshot(), Policy: policy, PolicyName: f.policyName},
-		snapshot: lookup.Of(upload.Snapshot()), warnings: slices.Concat(staleness(view), warnings),
+		Input:    client.Input{Upload: upload, Snapshot: upload.Snapshot(), Policy: rules.Message, PolicyName: f.policyName},
+		snapshot: lookup.Of(upload.Snapshot()), warnings: slices.Concat(staleness(view), rules.Warnings),
 	}
 	return loaded, nil
 }
@@ -189,15 +193,16 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 
 // read returns the input from manifests.
 func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
-	policy, warnings, err := f.rules()
+	rules, err := f.rules()
 	if err != nil {
 		return nil, err
 	}
-	if f.snapshot == "" && f.ofKueue(policy, sources) {
-		return f.readKueue(sources, policy)
+	if f.snapshot == "" && f.ofKueue(rules.Message, sources) {
+		return f.readKueue(sources, rules.Message)
 	}
-	loaded := &input{Input: client.Input{Policy: policy, PolicyName: f.policyName}, warnings: warnings}
-	moment, given, err := f.moment(policy)
+	loaded := &input{Input: client.Input{Policy: rules.Message, PolicyName: f.policyName}, warnings: rules.Warnings}
+	loaded.configuration = rules.Configuration
+	moment, given, err := f.moment(rules.Message)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +225,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 			return nil, err
 		}
 		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
-		loaded.warnings = slices.Concat(leftOut(cluster), f.unread, cluster.Warnings, missing, warnings)
+		loaded.warnings = slices.Concat(leftOut(cluster), f.unread, cluster.Warnings, missing, rules.Warnings)
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, nil

@@ -24,7 +24,7 @@ func (f *inputFlags) ofKueue(policy *apportionv1.Policy, sources []volcano.Sourc
 			return true
 		}
 	}
-	if f.config != "" || f.policy != "" || f.policyName != "" {
+	if f.policy != "" || f.policyName != "" {
 		return false
 	}
 	found := false

@@ -27,7 +27,7 @@ type cause struct {
 func (c *cause) input() []string {
 	flags := []string{"-f", filepath.Join(c.folder, "dump.yaml")}
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
-		flags = append(flags, "--config", config)
+		flags = append(flags, "--policy", config)
 	}
 	if policy := c.headers["policy"]; policy != "" {
 		flags = append(flags, "--policy", policy)
@@ -70,11 +70,11 @@ func (c *cause) agrees(t *testing.T) {
 	t.Helper()
 	var flags inputFlags
 	flags.files = []string{filepath.Join(c.folder, "dump.yaml")}
+	flags.policy = c.headers["policy"]
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
-		flags.config = config
+		flags.policy = config
 	}
 	flags.asOf = c.headers["as-of"]
-	flags.policy = c.headers["policy"]
 	in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
 	require.NoError(t, err)
 	decider := client.InProcess()

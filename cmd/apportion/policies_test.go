@@ -148,7 +148,18 @@ func pendingJob() *apportionv1.Snapshot {
 // outputOf runs the command line and returns what it prints.
 func outputOf(t *testing.T, code int, args ...string) string {
 	t.Helper()
-	var out, errOut bytes.Buffer
-	require.Equal(t, code, run(t.Context(), args, strings.NewReader(""), &out, &errOut), "%s%s", &out, &errOut)
-	return out.String()
+	out, got := answerOf(t, args...)
+	require.Equal(t, code, got, out)
+	return out
+}
+
+// answerOf returns what a command line prints, and its exit code. What it writes to standard error is logged.
+func answerOf(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	var answer, problems bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &answer, &problems)
+	if problems.Len() > 0 {
+		t.Log(problems.String())
+	}
+	return answer.String(), code
 }

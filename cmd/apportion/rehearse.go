@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -67,9 +68,8 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 	flags := command.Flags()
 	r.input.registerCluster(command)
 	r.history.register(command)
-	flags.StringArrayVar(&r.policies, "policy", nil, "a policy to rehearse under: a preset ("+strings.Join(client.Presets(), ", ")+
-		"), a volcano-scheduler.conf `FILE`, or a policy file as written by convert (repeatable); default: Volcano's default configuration")
-	flags.StringArrayVar(&r.policies, "config", nil, "same as --policy, for a volcano-scheduler.conf `FILE`")
+	flags.StringArrayVar(&r.policies, "policy", nil, "rehearse under this `POLICY`: "+policyForms()+
+		" (repeatable); default: Volcano's default configuration")
 	flags.StringArrayVar(&r.queues, "queues", nil, "`FILE` of queues that take the place of the cluster's (repeatable)")
 	flags.StringSliceVar(&r.actions, "actions", nil,
 		"`ACTIONS` of each round of decisions, among enqueue, allocate, preempt and reclaim; default: those of the "+
@@ -163,7 +163,7 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 			}
 			render.Warnings(r.err, unprinted(loaded.warnings, said))
 			said = append(said, loaded.warnings...)
-			actions, err := r.actionsOf(flags.config)
+			actions, err := r.actionsOf(loaded.configuration)
 			if err != nil {
 				return nil, err
 			}
@@ -221,18 +221,14 @@ func withQueues(ctx context.Context, s streams, f *inputFlags, file string) (*in
 }
 
 // actionsOf returns the actions to simulate: those of the flag, or those of a volcano-scheduler.conf.
-func (r *rehearsing) actionsOf(config string) ([]cycle.Action, error) {
+func (r *rehearsing) actionsOf(configuration *volcano.Source) ([]cycle.Action, error) {
 	names := r.actions
-	if len(names) == 0 && config != "" {
-		data, err := os.ReadFile(config)
-		if err != nil {
-			return nil, err
-		}
+	if len(names) == 0 && configuration != nil {
 		var conf struct {
 			Actions string `yaml:"actions"`
 		}
-		if err := yaml.Unmarshal(data, &conf); err != nil {
-			return nil, fmt.Errorf("%s: %w", config, err)
+		if err := yaml.Unmarshal(configuration.Data, &conf); err != nil {
+			return nil, fmt.Errorf("%s: %w", configuration.Name, err)
 		}
 		names = strings.Split(conf.Actions, ",")
 	}
@@ -258,11 +254,11 @@ func (r *rehearsing) options(snapshot *apportionv1.Snapshot) (*rehearsal.Options
 		}
 	}
 	flags := (&inputFlags{}).by(name)
-	policy, _, err := flags.rules()
+	rules, err := flags.rules()
 	if err != nil {
 		return nil, "", fmt.Errorf("--entitled-by: %w", err)
 	}
-	o.Entitlement = policy
+	o.Entitlement = rules.Message
 	return o, name, nil
 }
 

@@ -75,7 +75,7 @@ func flagsOf(c *cause) inputFlags {
 	var flags inputFlags
 	flags.files, flags.asOf = []string{filepath.Join(c.folder, "dump.yaml")}, c.headers["as-of"]
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
-		flags.config = config
+		flags.policy = config
 	}
 	return flags
 }

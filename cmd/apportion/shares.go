@@ -29,7 +29,7 @@ deserved amount; * marks the resource that determines the queue's share.
 
 With --tree, show all queues as a tree, with the amounts that they hold, deserve and may hold.`,
 		Example: `  apportion shares -f cluster.yaml
-  apportion shares research -f cluster.yaml --config volcano-scheduler.conf --explain
+  apportion shares research -f cluster.yaml --policy volcano-scheduler.conf --explain
   apportion shares --tree -f cluster.yaml --policy capacity-hierarchical --resource gpu`,
 		Args: func(_ *cobra.Command, queues []string) error {
 			if tree && len(queues) > 0 {

@@ -34,7 +34,7 @@ func newSimulate(s streams) *cobra.Command {
 		Long: `Run the steps of a scenario, a YAML file that names a cluster (or uses that of -f) and lists steps:
 
   cluster: [cluster.yaml]
-  config: volcano-scheduler.conf
+  policy: volcano-scheduler.conf
   steps:
   - shares: {queues: [research]}
   - mark: before
@@ -95,7 +95,7 @@ func (a *asking) simulate(ctx context.Context, name string) error {
 }
 
 // scenarioBegin matches the first line of a scenario: one of its keys, which differ from the names of steps, or a list of steps.
-var scenarioBegin = regexp.MustCompile(`^-\s|^\s*\{\s*$|^\s*\{?\s*"?(cluster|snapshot|config|policy|steps)"?\s*:`)
+var scenarioBegin = regexp.MustCompile(`^-\s|^\s*\{\s*$|^\s*\{?\s*"?(cluster|snapshot|policy|steps)"?\s*:`)
 
 // peek reads up to the first line that is neither empty nor a comment, and reports whether a scenario begins there.
 func peek(lines *bufio.Reader) (head []byte, isScenario bool) {
@@ -113,8 +113,8 @@ func (f *inputFlags) complete(read *scenario.Scenario) {
 	if len(f.files) == 0 && f.snapshot == "" {
 		f.files, f.snapshot = read.Cluster, read.Snapshot
 	}
-	if f.config == "" && f.policy == "" && f.policyName == "" {
-		f.config, f.policy = read.Config, read.Policy
+	if f.policy == "" && f.policyName == "" {
+		f.policy = read.Policy
 	}
 }
 

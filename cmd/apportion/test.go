@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/suite"
 	"github.com/apportion/apportion/internal/tree"
@@ -43,7 +44,7 @@ func newTest(s streams) *cobra.Command {
 scenarios with expectations:
 
   cluster: [queues.yaml, nodes.yaml]
-  config: volcano-scheduler.conf
+  policy: volcano-scheduler.conf
   tests:
   - name: the language team keeps its guarantee
     steps:
@@ -237,11 +238,11 @@ func (r *runner) test(ctx context.Context, file string, test *suite.Test) *suite
 
 // input reads the cluster and the policy of a test.
 func (r *runner) input(ctx context.Context, test *suite.Test) (*input, error) {
-	key := strings.Join(slices.Concat(test.Cluster, []string{test.Snapshot, test.Config, test.Policy}), "\x00")
+	key := strings.Join(slices.Concat(test.Cluster, []string{test.Snapshot, test.Policy}), "\x00")
 	if loaded, ok := r.inputs[key]; ok {
 		return loaded, nil
 	}
-	flags := inputFlags{files: test.Cluster, snapshot: test.Snapshot, config: test.Config, policy: test.Policy}
+	flags := inputFlags{files: test.Cluster, snapshot: test.Snapshot, policy: test.Policy}
 	sources, err := flags.sources(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -249,8 +250,8 @@ func (r *runner) input(ctx context.Context, test *suite.Test) (*input, error) {
 	for _, s := range sources {
 		r.files = append(r.files, s.Name)
 	}
-	for _, name := range []string{test.Snapshot, test.Config} {
-		if name != "" {
+	for _, name := range []string{test.Snapshot, test.Policy} {
+		if _, preset := policy.Preset(name); name != "" && !preset {
 			r.files = append(r.files, name)
 		}
 	}

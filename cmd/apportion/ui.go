@@ -66,7 +66,7 @@ in its own process, and runs until an interrupt. Every user of this machine can 
 
 func (l *looking) run(ctx context.Context) error {
 	if l.input.policyName != "" {
-		return errors.New("--policy-name names a policy of a server: use --policy or --config")
+		return errors.New("--policy-name names a policy of a server: use --policy")
 	}
 	if err := l.watch.check(&l.input); err != nil {
 		return err
@@ -170,10 +170,10 @@ func (l *looking) policies(given *apportionv1.Policy) ([]ui.Policy, error) {
 			}
 		}
 	}
-	if l.input.config == "" && l.input.policy == "" {
+	if l.input.policy == "" {
 		return presets, nil
 	}
-	first, err := ui.NewPolicy("given", filepath.Base(l.input.config+l.input.policy), given)
+	first, err := ui.NewPolicy("given", filepath.Base(l.input.policy), given)
 	return append([]ui.Policy{first}, presets...), err
 }
 

@@ -127,11 +127,11 @@ func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission,
 	if err != nil {
 		return nil, nil, err
 	}
-	policy, warnings, err := f.rules()
+	rules, err := f.rules()
 	if err != nil {
 		return nil, nil, err
 	}
-	moment, given, err := f.moment(policy)
+	moment, given, err := f.moment(rules.Message)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -140,8 +140,8 @@ func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission,
 		return nil, nil, err
 	}
 	loaded := &input{snapshot: submitted.Snapshot, cluster: submitted.Cluster}
-	loaded.warnings = slices.Concat(submitted.Cluster.Warnings, warnings, submitted.Warnings)
-	loaded.Snapshot, loaded.Policy, loaded.PolicyName = submitted.Snapshot.Snapshot, policy, f.policyName
+	loaded.warnings = slices.Concat(submitted.Cluster.Warnings, rules.Warnings, submitted.Warnings)
+	loaded.Snapshot, loaded.Policy, loaded.PolicyName = submitted.Snapshot.Snapshot, rules.Message, f.policyName
 	return loaded, submitted, nil
 }
 

@@ -176,7 +176,7 @@ func TestTheAuditRunsWithTheRightsOfItsAccountAndIsNoPodOfTheServer(t *testing.T
 	template := of[*batchv1.CronJob](t, all, "CronJob/fair-apportion-audit").Spec.JobTemplate.Spec.Template
 	pod := template.Spec
 	require.Equal(t, []string{
-		"audit", "--cluster", "--output=table", "--fail-on=warning", "--config=/etc/apportion/policies/production.conf",
+		"audit", "--cluster", "--output=table", "--fail-on=warning", "--policy=/etc/apportion/policies/production.conf",
 	}, pod.Containers[0].Args)
 	require.NotNil(t, mount(pod, "/etc/apportion/policies"))
 	require.Equal(t, "fair-apportion", pod.ServiceAccountName)

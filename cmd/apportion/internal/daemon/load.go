@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/adapter/extender"
-	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/identity"
@@ -50,15 +49,16 @@ func load(c *config.Config) (*loaded, error) {
 	l := &loaded{policies: map[string]*apportionv1.Policy{}}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(c.Policies)) {
-		policy, warnings, err := readPolicy(c.Policies[name])
+		read, err := readPolicy(c.Policies[name])
 		if err == nil {
-			_, err = wire.Policy(policy)
+			_, err = wire.Policy(read.Message)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))
+			continue
 		}
-		l.policies[name] = policy
-		for _, w := range warnings {
+		l.policies[name] = read.Message
+		for _, w := range read.Warnings {
 			l.warnings = append(l.warnings, warning{name, w})
 		}
 	}
@@ -99,25 +99,12 @@ func readUsers(name string) (extender.Users, error) {
 }
 
 // readPolicy reads a policy from the file or the preset in a setting.
-func readPolicy(source string) (*apportionv1.Policy, []*apportionv1.Warning, error) {
+func readPolicy(source string) (*policy.Policy, error) {
 	kind, name := config.KindOf(source)
 	if kind == config.PresetPolicy {
-		preset, ok := client.Preset(name)
-		if !ok {
-			return nil, nil, fmt.Errorf("no preset %q; there are %s", name, strings.Join(client.Presets(), ", "))
+		if _, ok := policy.Preset(name); !ok {
+			return nil, fmt.Errorf("no preset %q; there are %s", name, strings.Join(client.Presets(), ", "))
 		}
-		return preset, nil, nil
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if kind == config.VolcanoPolicy {
-		return volcano.ReadConfiguration(volcano.Source{Name: name, Data: data})
-	}
-	policy := &apportionv1.Policy{}
-	if err := document.Unmarshal(name, data, policy); err != nil {
-		return nil, nil, err
-	}
-	return policy, nil, nil
+	return policy.Read(name)
 }

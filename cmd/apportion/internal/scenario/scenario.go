@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/internal/tree"
 )
 
@@ -13,8 +14,8 @@ import (
 type Scenario struct {
 	// Cluster are files or directories of manifests; relative ones are relative to the scenario.
 	Cluster []string
-	// Snapshot, Config and Policy are as the flags of these names.
-	Snapshot, Config, Policy string
+	// Snapshot and Policy are as the flags of these names.
+	Snapshot, Policy string
 	// Steps are not translated yet, because their names are those of the cluster.
 	Steps []tree.Node
 }
@@ -35,7 +36,7 @@ func Read(file string, data []byte) (*Scenario, error) {
 	}
 	err = root.Read(tree.Fields{
 		"cluster": tree.Texts(&scenario.Cluster), "snapshot": tree.Text(&scenario.Snapshot),
-		"config": tree.Text(&scenario.Config), "policy": tree.Text(&scenario.Policy), "steps": steps,
+		"policy": tree.Text(&scenario.Policy), "steps": steps,
 	})
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func Read(file string, data []byte) (*Scenario, error) {
 	for i := range scenario.Cluster {
 		scenario.Cluster[i] = near(scenario.Cluster[i])
 	}
-	scenario.Snapshot, scenario.Config = near(scenario.Snapshot), near(scenario.Config)
+	scenario.Snapshot, scenario.Policy = near(scenario.Snapshot), policy.Near(file, scenario.Policy)
 	return scenario, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/internal/tree"
 )
 
@@ -31,8 +32,8 @@ type Test struct {
 
 // Input contains the cluster and the policy of a test. Its fields correspond to the flags of these names.
 type Input struct {
-	Cluster                  []string
-	Snapshot, Config, Policy string
+	Cluster          []string
+	Snapshot, Policy string
 }
 
 // Step is a step of a scenario, with the expected answer.
@@ -117,7 +118,7 @@ func Read(file string, data []byte) (*Suite, error) {
 	return suite, err
 }
 
-var inputKeys = []string{"cluster", "snapshot", "config", "policy"}
+var inputKeys = []string{"cluster", "snapshot", "policy"}
 
 // withVariables adds the variables of a mapping to others, which it may replace. n may be absent.
 func withVariables(others map[string]tree.Node, n tree.Node) (map[string]tree.Node, error) {
@@ -203,7 +204,6 @@ func readTest(name string, n tree.Node, scopes []map[string]tree.Node, variables
 		read tree.Reader
 	}{
 		{"snapshot", content(&test.Snapshot)},
-		{"config", content(&test.Config)},
 		{"policy", content(&test.Policy)},
 		{"cluster", func(n tree.Node) error {
 			test.Cluster = texts(n.Node)
@@ -246,7 +246,7 @@ func content(place *string) tree.Reader {
 	}
 }
 
-// place makes the files of an input relative to the directory of the suite. A policy is a file if it has the extension of one.
+// place makes the files of an input relative to the directory of the suite.
 func place(file string, in *Input) {
 	near := func(name string) string {
 		if name == "" || filepath.IsAbs(name) {
@@ -257,10 +257,7 @@ func place(file string, in *Input) {
 	for i := range in.Cluster {
 		in.Cluster[i] = near(in.Cluster[i])
 	}
-	in.Snapshot, in.Config = near(in.Snapshot), near(in.Config)
-	if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(in.Policy)) {
-		in.Policy = near(in.Policy)
-	}
+	in.Snapshot, in.Policy = near(in.Snapshot), policy.Near(file, in.Policy)
 }
 
 // Split removes the expectation from a step and returns it; nil if there is none.

@@ -124,7 +124,7 @@ func TestFaultsNameFileLineAndKey(t *testing.T) {
 	for _, test := range []struct{ text, fault string }{
 		{"tests: []", "f:1: tests: a list of tests is needed"},
 		{"test: []", `f:1: test: no such key; did you mean "tests"?`},
-		{"others: []", "f:1: others: no such key; there are cluster, config, policy, snapshot, steps, tests, variables"},
+		{"others: []", "f:1: others: no such key; there are cluster, policy, snapshot, steps, tests, variables"},
 		{"tests: [{steps: []}]", "f:1: tests[0].name: is needed"},
 		{"tests:\n- name: a", "f:2: tests[0].steps: is needed"},
 		{"tests: []\nsteps: []", "f:2: steps: cannot be used together with tests"},

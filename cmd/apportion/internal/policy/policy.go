@@ -1,0 +1,122 @@
+// Package policy reads a policy by the name that a flag, a scenario or a setting gives it: that of a preset or of a file.
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Policy is a policy that was read.
+type Policy struct {
+	Message  *apportionv1.Policy
+	Warnings []*apportionv1.Warning
+	// Configuration is the volcano-scheduler.conf that it was read from; nil if it was another file or a preset.
+	Configuration *volcano.Source
+}
+
+// Preset returns the preset of a name, which may be written preset:NAME.
+func Preset(name string) (*apportionv1.Policy, bool) {
+	return client.Preset(strings.TrimPrefix(name, "preset:"))
+}
+
+// Read returns the preset of a name, or the policy in a file: a volcano-scheduler.conf, a dump of the ConfigMap that holds one, or a policy
+// of the contract in YAML, JSON or binary form.
+func Read(name string) (*Policy, error) {
+	if preset, ok := Preset(name); ok {
+		return &Policy{Message: preset}, nil
+	}
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) && !isPath(name) {
+		return nil, fmt.Errorf("no policy %q: neither a preset (%s) nor a file", name, strings.Join(client.Presets(), ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parse(volcano.Source{Name: name, Data: data})
+}
+
+func parse(source volcano.Source) (*Policy, error) {
+	conf, ok, err := configuration(source)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		message, warnings, err := volcano.ReadConfiguration(conf)
+		return &Policy{Message: message, Warnings: warnings, Configuration: &conf}, err
+	}
+	if len(bytes.TrimSpace(source.Data)) == 0 {
+		return nil, fmt.Errorf("%s is empty: a policy is expected", source.Name)
+	}
+	message := &apportionv1.Policy{}
+	return &Policy{Message: message}, document.Unmarshal(source.Name, source.Data, message)
+}
+
+// configuration returns the volcano-scheduler.conf that a file is or holds. A file whose name ends in .conf is one even if nothing in it
+// says so.
+func configuration(source volcano.Source) (conf volcano.Source, ok bool, err error) {
+	conf, ok, err = volcano.FindConfiguration(source)
+	if !ok && err == nil && filepath.Ext(source.Name) == ".conf" {
+		return source, true, nil
+	}
+	return conf, ok, err
+}
+
+// Configuration reads a volcano-scheduler.conf, or a dump of the ConfigMap that holds one.
+func Configuration(name string) (volcano.Source, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return volcano.Source{}, err
+	}
+	source := volcano.Source{Name: name, Data: data}
+	conf, ok, err := configuration(source)
+	if !ok && err == nil {
+		return source, nil
+	}
+	return conf, err
+}
+
+// Is reports whether a name is that of a policy, and not that of a file of other objects.
+func Is(name string) bool {
+	if _, ok := Preset(name); ok || filepath.Ext(name) == ".conf" {
+		return true
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return false
+	}
+	source := volcano.Source{Name: name, Data: data}
+	if _, ok, err := volcano.FindConfiguration(source); ok || err != nil {
+		return true
+	}
+	var keys struct {
+		Tiers yaml.Node `yaml:"tiers"`
+	}
+	if yaml.Unmarshal(data, &keys) == nil {
+		return keys.Tiers.Kind != 0
+	}
+	// Manifests are text, so a binary file may be a policy.
+	_, err = parse(source)
+	return err == nil
+}
+
+// Near returns the name as it is meant in a file: the path of a policy there is relative to the file.
+func Near(file, name string) string {
+	if _, ok := Preset(name); ok || !isPath(name) || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(file), name)
+}
+
+// isPath reports whether a name can only be that of a file.
+func isPath(name string) bool { return strings.ContainsAny(name, "./\\") }
