@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -11,70 +12,43 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
 )
 
 type contract = apportionv1.ApportionServiceServer
 
-// EvaluateShares is the call of this name.
-func (h *handler) EvaluateShares(
-	ctx context.Context, r *apportionv1.EvaluateSharesRequest,
-) (*apportionv1.EvaluateSharesResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceEvaluateSharesProcedure, r, contract.EvaluateShares)
+// serve sets the handlers of all unary calls by their paths.
+func (h *handler) serve(options ...connect.HandlerOption) {
+	h.calls = map[string]http.Handler{}
+	serve(h, "EvaluateShares", contract.EvaluateShares, options)
+	serve(h, "CheckEnqueue", contract.CheckEnqueue, options)
+	serve(h, "CheckAllocatable", contract.CheckAllocatable, options)
+	serve(h, "SelectVictims", contract.SelectVictims, options)
+	serve(h, "ScoreNodes", contract.ScoreNodes, options)
+	serve(h, "Explain", contract.Explain, options)
+	serve(h, "Plan", contract.Plan, options)
+	serve(h, "Remedies", contract.Remedies, options)
+	serve(h, "Simulate", contract.Simulate, options)
+	serve(h, "ListSnapshots", contract.ListSnapshots, options)
+	serve(h, "GetSnapshot", contract.GetSnapshot, options)
 }
 
-// CheckEnqueue is the call of this name.
-func (h *handler) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequest) (*apportionv1.CheckEnqueueResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceCheckEnqueueProcedure, r, contract.CheckEnqueue)
+// serve sets the handler of one call, which changes nothing, so that it may also be sent by GET.
+func serve[Request, Response any](
+	h *handler, name string, answer func(contract, context.Context, *Request) (*Response, error), options []connect.HandlerOption,
+) {
+	described := apportionv1.File_apportion_v1_service_proto.Services().ByName("ApportionService").Methods().ByName(protoreflect.Name(name))
+	path := pathOf(name)
+	h.calls[path] = connect.NewUnaryHandlerSimple(path,
+		func(ctx context.Context, r *Request) (*Response, error) { return call(ctx, h, name, r, answer) },
+		connect.WithSchema(described), connect.WithIdempotency(connect.IdempotencyNoSideEffects), connect.WithHandlerOptions(options...))
 }
 
-// CheckAllocatable is the call of this name.
-func (h *handler) CheckAllocatable(
-	ctx context.Context, r *apportionv1.CheckAllocatableRequest,
-) (*apportionv1.CheckAllocatableResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceCheckAllocatableProcedure, r, contract.CheckAllocatable)
-}
-
-// SelectVictims is the call of this name.
-func (h *handler) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRequest) (*apportionv1.SelectVictimsResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceSelectVictimsProcedure, r, contract.SelectVictims)
-}
-
-// ScoreNodes is the call of this name.
-func (h *handler) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest) (*apportionv1.ScoreNodesResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceScoreNodesProcedure, r, contract.ScoreNodes)
-}
-
-// Explain is the call of this name.
-func (h *handler) Explain(ctx context.Context, r *apportionv1.ExplainRequest) (*apportionv1.ExplainResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceExplainProcedure, r, contract.Explain)
-}
-
-// Plan is the call of this name.
-func (h *handler) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apportionv1.PlanResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServicePlanProcedure, r, contract.Plan)
-}
-
-// Remedies is the call of this name.
-func (h *handler) Remedies(ctx context.Context, r *apportionv1.RemediesRequest) (*apportionv1.RemediesResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceRemediesProcedure, r, contract.Remedies)
-}
-
-// Simulate is the call of this name.
-func (h *handler) Simulate(ctx context.Context, r *apportionv1.SimulateRequest) (*apportionv1.SimulateResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceSimulateProcedure, r, contract.Simulate)
-}
-
-// ListSnapshots is the call of this name.
-func (h *handler) ListSnapshots(ctx context.Context, r *apportionv1.ListSnapshotsRequest) (*apportionv1.ListSnapshotsResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceListSnapshotsProcedure, r, contract.ListSnapshots)
-}
-
-// GetSnapshot is the call of this name.
-func (h *handler) GetSnapshot(ctx context.Context, r *apportionv1.GetSnapshotRequest) (*apportionv1.GetSnapshotResponse, error) {
-	return call(ctx, h, apportionv1connect.ApportionServiceGetSnapshotProcedure, r, contract.GetSnapshot)
+// pathOf returns the path of a call.
+func pathOf(name string) string {
+	return "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/" + name
 }
 
 // overloaded is the code of calls for which there is no room.

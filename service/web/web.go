@@ -22,7 +22,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/setting"
@@ -43,11 +42,10 @@ type Options struct {
 
 // handler answers calls.
 type handler struct {
-	apportionv1connect.UnimplementedApportionServiceHandler
-
 	server  *service.Server
 	options Options
-	next    http.Handler
+	// calls are found by their paths.
+	calls   map[string]http.Handler
 	errors  *connect.ErrorWriter
 	places  *places
 	seconds *prometheus.HistogramVec
@@ -77,25 +75,17 @@ func NewHandler(server *service.Server, o Options) http.Handler {
 		connect.WithCodec(jsonCodec), connect.WithCodec(charsetCodec), connect.WithCodec(binaryCodec), connect.WithRequestGate(h.admit),
 	}
 	h.errors = connect.NewErrorWriter(common...)
-	_, h.next = apportionv1connect.NewApportionServiceHandler(h, common...)
+	h.serve(common...)
 	return h
 }
-
-// methods are the paths of the calls that are answered here.
-var methods = func() map[string]string {
-	out := map[string]string{}
-	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
-		out["/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/"+m.MethodName] = m.MethodName
-	}
-	return out
-}()
 
 // ServeHTTP answers a call.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.preflight(w, r) {
 		return
 	}
-	if _, known := methods[r.URL.Path]; !known {
+	next, known := h.calls[r.URL.Path]
+	if !known {
 		http.NotFound(w, r)
 		return
 	}
@@ -104,7 +94,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.closing()
 	ctx := identity.WithConnection(r.Context(), r.RemoteAddr, r.TLS)
 	ctx = metadata.NewIncomingContext(ctx, headersOf(r.Header))
-	h.next.ServeHTTP(w, in.withoutMessage(context.WithValue(ctx, incomingKey{}, in)))
+	next.ServeHTTP(w, in.withoutMessage(context.WithValue(ctx, incomingKey{}, in)))
 }
 
 // incomingKey is the key of a call's request. Connect passes on the context alone.
@@ -131,17 +121,18 @@ func (h *handler) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, 
 
 // call receives and answers a request within the interceptors of the server.
 func call[Request, Response any](
-	ctx context.Context, h *handler, procedure string, request *Request,
+	ctx context.Context, h *handler, name string, request *Request,
 	answer func(contract, context.Context, *Request) (*Response, error),
 ) (*Response, error) {
 	began := time.Now()
-	ctx, end := h.begin(ctx, procedure)
+	path := pathOf(name)
+	ctx, end := h.begin(ctx, path)
 	in, _ := ctx.Value(incomingKey{}).(*incoming)
 	t := h.server.NewTransfer(ctx)
 	in.transfer = t
 	defer t.Drop()
-	response, err := h.server.Call(ctx, procedure, request, func(ctx context.Context, request any) (any, error) {
-		if err := h.receive(ctx, in, methods[procedure], request); err != nil {
+	response, err := h.server.Call(ctx, path, request, func(ctx context.Context, request any) (any, error) {
+		if err := h.receive(ctx, in, name, request); err != nil {
 			return nil, err
 		}
 		began = time.Now()
@@ -158,7 +149,7 @@ func call[Request, Response any](
 		out = sent(err)
 		code = codeName(out.Code())
 	}
-	h.seconds.WithLabelValues(methods[procedure], code).Observe(time.Since(began).Seconds())
+	h.seconds.WithLabelValues(name, code).Observe(time.Since(began).Seconds())
 	end(out)
 	if out != nil {
 		return nil, out

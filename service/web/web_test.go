@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -122,58 +123,40 @@ func TestJSONMayNameItsCharset(t *testing.T) {
 func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 	s := start(t, service.Options{}, web.Options{})
 	client := apportionv1connect.NewApportionServiceClient(s.http.Client(), s.http.URL)
-	ctx, input := t.Context(), servicetest.Named(servicetest.Snapshot(2), "cluster")
-	same := func(name string, over func() (proto.Message, error), beside func() (proto.Message, error)) {
-		t.Helper()
-		want, err := over()
-		require.NoError(t, err, name)
-		got, err := beside()
-		require.NoError(t, err, name)
-		require.True(t, proto.Equal(want, got), name)
+	input, task := servicetest.Named(servicetest.Snapshot(2), "cluster"), &apportionv1.Tasks{Index: []uint32{1}}
+	job := &apportionv1.Jobs{Index: []uint32{0}}
+	victims := &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: task}}
+	tried := []string{
+		same(t, s.EvaluateShares, client.EvaluateShares, &apportionv1.EvaluateSharesRequest{Input: input}),
+		same(t, s.CheckEnqueue, client.CheckEnqueue, &apportionv1.CheckEnqueueRequest{Input: input}),
+		same(t, s.CheckAllocatable, client.CheckAllocatable,
+			&apportionv1.CheckAllocatableRequest{Input: input, Allocatable: &apportionv1.AllocatableStep{Tasks: task}}),
+		same(t, s.SelectVictims, client.SelectVictims, &apportionv1.SelectVictimsRequest{Input: input, Question: victims}),
+		same(t, s.ScoreNodes, client.ScoreNodes, &apportionv1.ScoreNodesRequest{Input: input, Nodes: &apportionv1.NodesStep{Tasks: task}}),
+		same(t, s.Explain, client.Explain, &apportionv1.ExplainRequest{Input: input}),
+		same(t, s.Plan, client.Plan, &apportionv1.PlanRequest{Input: input, Plan: &apportionv1.PlanStep{Job: job}}),
+		same(t, s.Remedies, client.Remedies,
+			&apportionv1.RemediesRequest{Input: input, Remedies: &apportionv1.RemediesStep{Job: job}}),
+		same(t, s.Simulate, client.Simulate, &apportionv1.SimulateRequest{Input: input, Steps: servicetest.Steps()}),
+		same(t, s.ListSnapshots, client.ListSnapshots, &apportionv1.ListSnapshotsRequest{}),
+		same(t, s.GetSnapshot, client.GetSnapshot, &apportionv1.GetSnapshotRequest{Name: "none"}),
 	}
-	task := &apportionv1.Tasks{Index: []uint32{1}}
-	for _, r := range []proto.Message{
-		&apportionv1.EvaluateSharesRequest{Input: input}, &apportionv1.CheckEnqueueRequest{Input: input},
-		&apportionv1.CheckAllocatableRequest{Input: input, Allocatable: &apportionv1.AllocatableStep{Tasks: task}},
-		&apportionv1.SelectVictimsRequest{Input: input, Question: &apportionv1.SelectVictimsRequest_Reclaim{
-			Reclaim: &apportionv1.ReclaimStep{Claimant: task},
-		}},
-		&apportionv1.ScoreNodesRequest{Input: input, Nodes: &apportionv1.NodesStep{Tasks: task}},
-		&apportionv1.SimulateRequest{Input: input, Steps: servicetest.Steps()},
-	} {
-		name := string(r.ProtoReflect().Descriptor().Name())
-		same(name, func() (proto.Message, error) {
-			switch r := r.(type) {
-			case *apportionv1.EvaluateSharesRequest:
-				return s.EvaluateShares(ctx, r)
-			case *apportionv1.CheckEnqueueRequest:
-				return s.CheckEnqueue(ctx, r)
-			case *apportionv1.CheckAllocatableRequest:
-				return s.CheckAllocatable(ctx, r)
-			case *apportionv1.SelectVictimsRequest:
-				return s.SelectVictims(ctx, r)
-			case *apportionv1.ScoreNodesRequest:
-				return s.ScoreNodes(ctx, r)
-			default:
-				return s.Simulate(ctx, r.(*apportionv1.SimulateRequest))
-			}
-		}, func() (proto.Message, error) {
-			switch r := r.(type) {
-			case *apportionv1.EvaluateSharesRequest:
-				return client.EvaluateShares(ctx, r)
-			case *apportionv1.CheckEnqueueRequest:
-				return client.CheckEnqueue(ctx, r)
-			case *apportionv1.CheckAllocatableRequest:
-				return client.CheckAllocatable(ctx, r)
-			case *apportionv1.SelectVictimsRequest:
-				return client.SelectVictims(ctx, r)
-			case *apportionv1.ScoreNodesRequest:
-				return client.ScoreNodes(ctx, r)
-			default:
-				return client.Simulate(ctx, r.(*apportionv1.SimulateRequest))
-			}
-		})
+	for _, method := range apportionv1.ApportionService_ServiceDesc.Methods {
+		require.Contains(t, tried, method.MethodName+"Request")
 	}
+}
+
+// same requires that a call is answered in the same way over gRPC and over HTTP, and returns the name of its request.
+func same[Q any, A proto.Message](
+	t *testing.T, over func(context.Context, Q, ...grpc.CallOption) (A, error), beside func(context.Context, Q) (A, error), request Q,
+) string {
+	t.Helper()
+	want, fault := over(t.Context(), request)
+	got, err := beside(t.Context(), request)
+	require.Equal(t, fault == nil, err == nil)
+	require.True(t, err == nil || connect.CodeOf(err) == connect.Code(status.Code(fault)), err)
+	require.True(t, proto.Equal(want, got))
+	return reflect.TypeFor[Q]().Elem().Name()
 }
 
 func TestErrorsAreThoseOfTheContract(t *testing.T) {
