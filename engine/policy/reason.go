@@ -162,6 +162,13 @@ func (c *Checks) Add(task model.TaskID, passed bool, reason Reason) {
 	}
 }
 
+// Refuse records a reason in both, and returns false, the verdict that it is for.
+func Refuse(why *Reasons, checks *Checks, reason Reason) bool {
+	why.Add(reason)
+	checks.Add(model.None, false, reason)
+	return false
+}
+
 // Grounds collects the reasons of an answer about victims.
 type Grounds struct {
 	// Spared holds one failed check for each candidate that a plugin protects: the first that failed.

@@ -130,11 +130,5 @@ func refusal(f fault) policy.Reason {
 
 // refused reports whether the tree is refused, so that nothing can be decided, and adds the first fault as the reason.
 func (s *State) refused(why *policy.Reasons, checks *policy.Checks) bool {
-	if len(s.faults) == 0 {
-		return false
-	}
-	reason := refusal(s.faults[0])
-	why.Add(reason)
-	checks.Add(model.None, false, reason)
-	return true
+	return len(s.faults) > 0 && !policy.Refuse(why, checks, refusal(s.faults[0]))
 }

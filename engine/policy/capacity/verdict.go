@@ -39,10 +39,7 @@ func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reason
 	}
 	asked := r.Row.Positive() &^ s.v.Dims.Pods()
 	if asked == 0 {
-		reason := policy.Because(name, policy.BestEffortClaimant, q)
-		why.Add(reason)
-		checks.Add(model.None, false, reason)
-		return false
+		return policy.Refuse(why, checks, policy.Because(name, policy.BestEffortClaimant, q))
 	}
 	if s.deserves(q, r.Row, asked, checks) {
 		return true
@@ -93,34 +90,16 @@ func (s *State) admits(q model.QueueID, mode policy.Mode, why *policy.Reasons, c
 	if !s.partOf(q, why, checks) || mode == policy.InSession && !s.open(q, why, checks) {
 		return false
 	}
-	if s.tree == nil || s.tree.IsLeaf(q) {
-		return true
-	}
-	reason := refusal(fault{Kind: hierarchy.NotLeaf, Node: q})
-	why.Add(reason)
-	checks.Add(model.None, false, reason)
-	return false
+	return s.tree == nil || s.tree.IsLeaf(q) || policy.Refuse(why, checks, refusal(fault{Kind: hierarchy.NotLeaf, Node: q}))
 }
 
 // partOf reports whether the queue has an account: if flat, queues without jobs have none.
 func (s *State) partOf(q model.QueueID, why *policy.Reasons, checks *policy.Checks) bool {
-	if s.takesPart[q] {
-		return true
-	}
-	reason := policy.Because(name, policy.QueueTakesNoPart, q)
-	why.Add(reason)
-	checks.Add(model.None, false, reason)
-	return false
+	return s.takesPart[q] || policy.Refuse(why, checks, policy.Because(name, policy.QueueTakesNoPart, q))
 }
 
 func (s *State) open(q model.QueueID, why *policy.Reasons, checks *policy.Checks) bool {
-	if s.v.Queues[q].State == model.Open {
-		return true
-	}
-	reason := policy.Because(name, policy.QueueNotOpen, q)
-	why.Add(reason)
-	checks.Add(model.None, false, reason)
-	return false
+	return s.v.Queues[q].State == model.Open || policy.Refuse(why, checks, policy.Because(name, policy.QueueNotOpen, q))
 }
 
 // within reports whether one queue stays within its real capability, strictly and without tolerance.

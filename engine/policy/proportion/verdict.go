@@ -44,13 +44,7 @@ func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reason
 }
 
 func (s *State) open(q model.QueueID, why *policy.Reasons, checks *policy.Checks) bool {
-	if s.v.Queues[q].State == model.Open {
-		return true
-	}
-	reason := policy.Because(name, policy.QueueNotOpen, q)
-	why.Add(reason)
-	checks.Add(model.None, false, reason)
-	return false
+	return s.v.Queues[q].State == model.Open || policy.Refuse(why, checks, policy.Because(name, policy.QueueNotOpen, q))
 }
 
 // Enqueueable permits a job if its minimum, what the queue has allocated and what it has admitted, less what is elastic, stay within real
