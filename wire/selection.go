@@ -11,27 +11,34 @@ import (
 // indexed returns the path of an element.
 func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// selectAll resolves indices, then names, and adds a fault for each that is nothing.
-func selectAll[ID ~int32](
-	path string, indices []uint32, keyField string, keys []string, faults *model.Error,
-	byIndex func(uint32) (ID, string), byKey func(string) (ID, string),
-) []ID {
+// things are the entities of one kind that a step may name.
+type things[ID ~int32] struct {
+	kind, keyField string
+	// n is the number of positions; a position may be unused.
+	n     int
+	has   func(ID) bool
+	keyed func(key string) (ID, bool)
+}
+
+// named resolves indices, then keys, and adds a fault for each that names nothing.
+func (of *things[ID]) named(path string, indices []uint32, keys []string, faults *model.Error) []ID {
 	ids := make([]ID, 0, len(indices)+len(keys))
 	for i, index := range indices {
-		id, fault := byIndex(index)
-		if fault != "" {
-			faults.Add(indexed(path+".index", i), "%s", fault)
-			continue
+		switch {
+		case int64(index) >= int64(of.n):
+			faults.Add(indexed(path+".index", i), "%s", noIndex(of.kind, index, of.n))
+		case !of.has(ID(index)):
+			faults.Add(indexed(path+".index", i), "%s %d was removed", of.kind, index)
+		default:
+			ids = append(ids, ID(index))
 		}
-		ids = append(ids, id)
 	}
 	for i, key := range keys {
-		id, fault := byKey(key)
-		if fault != "" {
-			faults.Add(indexed(path+"."+keyField, i), "%s", fault)
-			continue
+		if id, ok := of.keyed(key); ok {
+			ids = append(ids, id)
+		} else {
+			faults.Add(indexed(path+"."+of.keyField, i), "%s", noKey(of.kind, key))
 		}
-		ids = append(ids, id)
 	}
 	return ids
 }
@@ -44,42 +51,14 @@ func noKey(kind, key string) string { return "no " + kind + " " + strconv.Quote(
 
 func (s *Session) selectQueues(q *apportionv1.Queues, path string, faults *model.Error) []model.QueueID {
 	v := s.engine.View()
-	return selectAll(path, q.GetIndex(), "name", q.GetName(), faults,
-		func(index uint32) (model.QueueID, string) {
-			if int64(index) >= int64(len(v.Queues)) {
-				return model.None, noIndex("queue", index, len(v.Queues))
-			}
-			if !v.HasQueue(model.QueueID(index)) {
-				return model.None, wasRemoved("queue", index)
-			}
-			return model.QueueID(index), ""
-		},
-		func(name string) (model.QueueID, string) {
-			if id, ok := v.Queue(name); ok {
-				return id, ""
-			}
-			return model.None, noKey("queue", name)
-		})
+	of := things[model.QueueID]{"queue", "name", len(v.Queues), v.HasQueue, v.Queue}
+	return of.named(path, q.GetIndex(), q.GetName(), faults)
 }
 
 func (s *Session) selectNodes(n *apportionv1.Nodes, path string, faults *model.Error) []model.NodeID {
 	v := s.engine.View()
-	return selectAll(path, n.GetIndex(), "name", n.GetName(), faults,
-		func(index uint32) (model.NodeID, string) {
-			if int64(index) >= int64(len(v.Nodes)) {
-				return model.None, noIndex("node", index, len(v.Nodes))
-			}
-			if !v.HasNode(model.NodeID(index)) {
-				return model.None, wasRemoved("node", index)
-			}
-			return model.NodeID(index), ""
-		},
-		func(name string) (model.NodeID, string) {
-			if id, ok := v.Node(name); ok {
-				return id, ""
-			}
-			return model.None, noKey("node", name)
-		})
+	of := things[model.NodeID]{"node", "name", len(v.Nodes), v.HasNode, v.Node}
+	return of.named(path, n.GetIndex(), n.GetName(), faults)
 }
 
 func (s *Session) selectJobs(j *apportionv1.Jobs, faults *model.Error) []model.JobID {
@@ -88,55 +67,23 @@ func (s *Session) selectJobs(j *apportionv1.Jobs, faults *model.Error) []model.J
 
 func (s *Session) jobsNamed(j *apportionv1.Jobs, path string, faults *model.Error) []model.JobID {
 	v := s.engine.View()
-	return selectAll(path, j.GetIndex(), "uid", j.GetUid(), faults,
-		func(index uint32) (model.JobID, string) {
-			if int64(index) >= int64(v.Jobs.Len()) {
-				return model.None, noIndex("job", index, v.Jobs.Len())
-			}
-			if !v.HasJob(model.JobID(index)) {
-				return model.None, wasRemoved("job", index)
-			}
-			return model.JobID(index), ""
-		},
-		func(uid string) (model.JobID, string) {
-			if id, ok := v.Job(uid); ok {
-				return id, ""
-			}
-			return model.None, noKey("job", uid)
-		})
-}
-
-func wasRemoved(kind string, index uint32) string {
-	return kind + " " + strconv.FormatUint(uint64(index), 10) + " was removed"
+	of := things[model.JobID]{"job", "uid", v.Jobs.Len(), v.HasJob, v.Job}
+	return of.named(path, j.GetIndex(), j.GetUid(), faults)
 }
 
 func (s *Session) selectTasks(t *apportionv1.Tasks, path string, faults *model.Error) []model.TaskID {
 	v := s.engine.View()
-	return selectAll(path, t.GetIndex(), "uid", t.GetUid(), faults,
-		func(index uint32) (model.TaskID, string) { return taskAt(v, index) },
-		s.taskNamed)
-}
-
-func taskAt(v *policy.View, index uint32) (model.TaskID, string) {
-	if int64(index) >= int64(v.Tasks.Len()) {
-		return model.None, noIndex("task", index, v.Tasks.Len())
-	}
-	if !v.HasTask(model.TaskID(index)) {
-		return model.None, wasRemoved("task", index)
-	}
-	return model.TaskID(index), ""
+	of := things[model.TaskID]{"task", "uid", v.Tasks.Len(), v.HasTask, s.taskNamed}
+	return of.named(path, t.GetIndex(), t.GetUid(), faults)
 }
 
 // taskNamed finds a task by uid, or by namespace/name.
-func (s *Session) taskNamed(key string) (model.TaskID, string) {
+func (s *Session) taskNamed(key string) (model.TaskID, bool) {
 	v := s.engine.View()
-	id, ok := v.TaskOf(key)
-	if !ok {
-		if id, ok = s.paths.task(v, key); !ok {
-			return model.None, noKey("task", key)
-		}
+	if id, ok := v.TaskOf(key); ok {
+		return id, true
 	}
-	return id, ""
+	return s.paths.task(v, key)
 }
 
 // paths finds tasks by namespace/name. It is built on first use, and again after jobs were added or removed.
