@@ -9,16 +9,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // Reason returns the reason of an error of the service or of an answer; unspecified if it has none.
 func Reason(err error) apportionv1.ErrorReason {
-	for _, detail := range status.Convert(err).Details() {
-		if found, ok := detail.(*errdetails.ErrorInfo); ok {
-			return apportionv1.ErrorReason(apportionv1.ErrorReason_value["ERROR_REASON_"+found.GetReason()])
-		}
-	}
-	return apportionv1.ErrorReason_ERROR_REASON_UNSPECIFIED
+	return wire.ReasonOf(status.Convert(err).Proto())
 }
 
 // Violation is one error in the input.

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
@@ -145,7 +143,7 @@ func (t *tally) answer(step *apportionv1.Step, answer *apportionv1.Answer) {
 	q := wire.QuestionOf(step)
 	key := decided{question: q.Label()}
 	if fault := answer.GetError(); fault != nil {
-		key.outcome, key.reason = errorOutcome, errorReason(fault)
+		key.outcome, key.reason = errorOutcome, int32(wire.ReasonOf(fault))
 		t.note(key)
 		return
 	}
@@ -166,15 +164,4 @@ func (t *tally) answer(step *apportionv1.Step, answer *apportionv1.Answer) {
 // failure notes a step, or a call before its first, that ended in an error.
 func (t *tally) failure(step *apportionv1.Step, err error) {
 	t.note(decided{question: wire.QuestionOf(step).Label(), outcome: errorOutcome, reason: int32(wire.AsFault(err).Reason)})
-}
-
-// errorReason reads the reason out of an error of one step.
-func errorReason(st *rpcstatus.Status) int32 {
-	for _, detail := range st.GetDetails() {
-		var info errdetails.ErrorInfo
-		if detail.MessageIs(&info) && detail.UnmarshalTo(&info) == nil {
-			return apportionv1.ErrorReason_value["ERROR_REASON_"+info.GetReason()]
-		}
-	}
-	return 0
 }

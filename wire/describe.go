@@ -4,6 +4,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/kueue"
 )
 
 // SnapshotOf returns a snapshot that compiles to a model with the same answers, so that a model that was built otherwise can be stored.
@@ -12,7 +13,7 @@ import (
 func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	d := description{Model: m, nodes: make([]uint32, len(m.Nodes))}
 	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.OrderedNames(), Total: resourceOf(m, m.Total), Memory: memoryOf(m)}
-	out.Kueue = kept[*apportionv1.KueueSnapshot](&model.Extra{Value: m.Extra})
+	out.Kueue = kueue.Extra[*apportionv1.KueueSnapshot](&model.Extra{Value: m.Extra})
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		if !m.HasNode(model.NodeID(i)) {
@@ -47,15 +48,6 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 		}
 	}
 	return out
-}
-
-// kept returns the message that a model keeps for a policy, or nil.
-func kept[M any](e *model.Extra) M {
-	var message M
-	if e != nil {
-		message, _ = e.Value.(M)
-	}
-	return message
 }
 
 func (m *description) nodeSet(s *model.NodeSet) *apportionv1.NodeSet {
@@ -94,7 +86,7 @@ func describeQueue(m *model.Model, q *model.Queue) *apportionv1.Queue {
 	out := &apportionv1.Queue{
 		Name: q.Name, Parent: q.Parent, Weight: &weight, Priority: q.Priority, State: apportionv1.QueueState(q.State) + 1,
 		Reclaimable: &reclaimable, Capability: resourceOf(m, q.Capability), Guarantee: resourceOf(m, q.Guarantee),
-		Deserved: resourceOf(m, q.Deserved), CreateTime: q.CreateTime, Kueue: kept[*apportionv1.KueueQueue](q.Extra),
+		Deserved: resourceOf(m, q.Deserved), CreateTime: q.CreateTime, Kueue: kueue.Extra[*apportionv1.KueueQueue](q.Extra),
 	}
 	if a := q.Affinity; a != nil {
 		out.NodeGroupAffinity = &apportionv1.NodeGroupAffinity{
@@ -120,7 +112,7 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: m.Queues[j.Queue].Name, Priority: j.Priority, Phase: wirePhase(j.Phase),
 		MinAvailable: uint32(j.MinAvailable), MinResources: resourceOf(m.Model, j.MinResources), CreateTime: j.CreateTime,
 		Condition: j.Condition, ExpectedEnd: j.ExpectedEnd, EndIsDeadline: j.EndIsDeadline,
-		Kueue: kept[*apportionv1.KueueWorkload](j.Extra), Owner: j.Owner,
+		Kueue: kueue.Extra[*apportionv1.KueueWorkload](j.Extra), Owner: j.Owner,
 	}
 	for g := j.FirstGroup; g < j.EndGroup; g++ {
 		out.Groups = append(out.Groups, m.group(g))

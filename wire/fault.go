@@ -139,6 +139,17 @@ func ReasonName(reason apportionv1.ErrorReason) string {
 	return strings.TrimPrefix(reason.String(), "ERROR_REASON_")
 }
 
+// ReasonOf returns the reason of a status, unspecified if it has none.
+func ReasonOf(st *status.Status) apportionv1.ErrorReason {
+	for _, detail := range st.GetDetails() {
+		var info errdetails.ErrorInfo
+		if detail.MessageIs(&info) && detail.UnmarshalTo(&info) == nil {
+			return apportionv1.ErrorReason(apportionv1.ErrorReason_value["ERROR_REASON_"+info.GetReason()])
+		}
+	}
+	return apportionv1.ErrorReason_ERROR_REASON_UNSPECIFIED
+}
+
 func summary(v *model.Error) string {
 	first := v.Violations[0]
 	text := cut(first.Path, maxText) + ": " + cut(first.Detail, maxText)

@@ -7,8 +7,6 @@ import (
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // Entry is one line of the log: a unary call, one batch of a session, or one request of Volcano's. Messages are in the contract's JSON.
@@ -67,28 +65,19 @@ func rawAll[M proto.Message](messages []M) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-// readSteps returns the steps of an entry.
-func (e *Entry) readSteps() ([]*apportionv1.Step, error) {
-	steps := make([]*apportionv1.Step, len(e.Steps))
-	for i, raw := range e.Steps {
-		steps[i] = &apportionv1.Step{}
-		if err := protojson.Unmarshal(raw, steps[i]); err != nil {
+// readJSON reads a list of messages of an entry.
+func readJSON[M any, P interface {
+	*M
+	proto.Message
+}](list []json.RawMessage) ([]P, error) {
+	messages := make([]P, len(list))
+	for i, raw := range list {
+		messages[i] = new(M)
+		if err := protojson.Unmarshal(raw, messages[i]); err != nil {
 			return nil, err
 		}
 	}
-	return steps, nil
-}
-
-// readAnswers returns the answers of an entry.
-func (e *Entry) readAnswers() ([]*apportionv1.Answer, error) {
-	answers := make([]*apportionv1.Answer, len(e.Answers))
-	for i, raw := range e.Answers {
-		answers[i] = &apportionv1.Answer{}
-		if err := protojson.Unmarshal(raw, answers[i]); err != nil {
-			return nil, err
-		}
-	}
-	return answers, nil
+	return messages, nil
 }
 
 // readError returns the error of an entry, nil if there is none.

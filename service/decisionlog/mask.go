@@ -106,14 +106,3 @@ func digestOf(steps []*apportionv1.Step) (string, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(&apportionv1.StepBatch{Steps: steps})
 	return wire.Digest(data), err
 }
-
-// reasonOf returns the ErrorReason of an error, 0 if it has none.
-func reasonOf(st *rpcstatus.Status) int32 {
-	for _, detail := range st.GetDetails() {
-		var info errdetails.ErrorInfo
-		if detail.MessageIs(&info) && detail.UnmarshalTo(&info) == nil {
-			return apportionv1.ErrorReason_value["ERROR_REASON_"+info.GetReason()]
-		}
-	}
-	return 0
-}

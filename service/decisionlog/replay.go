@@ -150,11 +150,11 @@ func (r *Replayer) Entry(e *Entry) (Outcome, error) {
 	if e.Method == "" {
 		return Outcome{}, errNoMethod
 	}
-	steps, err := e.readSteps()
+	steps, err := readJSON[apportionv1.Step](e.Steps)
 	if err != nil {
 		return Outcome{}, err
 	}
-	answers, err := e.readAnswers()
+	answers, err := readJSON[apportionv1.Answer](e.Answers)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -354,7 +354,7 @@ func unstored(err error) string {
 
 // isOutside reports whether an error says nothing of the decision: a limit, a deadline or a fault of the server.
 func isOutside(st *rpcstatus.Status) bool {
-	switch apportionv1.ErrorReason(reasonOf(st)) {
+	switch wire.ReasonOf(st) {
 	case apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE,
 		apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED,
 		apportionv1.ErrorReason_ERROR_REASON_INTERNAL:

@@ -37,7 +37,7 @@ func ClusterOf(m *model.Model) (*kueue.Cluster, error) {
 		r.locals = append(r.locals, new(r.localQueue(q, fmt.Sprintf("kueue.local_queues[%d]", i))))
 	}
 	for i := range m.Queues {
-		message := extra[*apportionv1.KueueQueue](m.Queues[i].Extra)
+		message := Extra[*apportionv1.KueueQueue](m.Queues[i].Extra)
 		out.Queues[i] = r.queue(message, fmt.Sprintf("queues[%d].kueue", i))
 		out.Queues[i].Name = m.Queues[i].Name
 	}
@@ -50,8 +50,8 @@ func ClusterOf(m *model.Model) (*kueue.Cluster, error) {
 	return out, faults.OrNil()
 }
 
-// extra returns the message that a model keeps, or nil.
-func extra[M any](e *model.Extra) M {
+// Extra returns the message that a model keeps for a policy, or nil.
+func Extra[M any](e *model.Extra) M {
 	var message M
 	if e != nil {
 		message, _ = e.Value.(M)

@@ -21,7 +21,7 @@ const foreign = "FOREIGN"
 // workload converts a job.
 func (r *reader) workload(view *model.Model, id model.JobID) kueue.Workload {
 	j := view.Jobs.At(id)
-	m := extra[*apportionv1.KueueWorkload](j.Extra)
+	m := Extra[*apportionv1.KueueWorkload](j.Extra)
 	out := kueue.Workload{Namespace: j.Namespace, Name: j.Name, UID: j.UID, Withheld: foreign, Parked: true}
 	if m == nil || j.Queue == model.None {
 		return out

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -68,16 +67,10 @@ func (p *plan) ask(step *apportionv1.Step, where place, missing string, read fun
 // prepare adds to the contents of a form before any answer is read.
 func (p *plan) prepare(blank func(f *form)) { p.blank = append(p.blank, blank) }
 
-// invalidStep is the reason of a step that names something that is not there.
-var invalidStep = wire.ReasonName(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP)
-
 // failureText is a failed step in the recorded form.
 func failureText(failure *spb.Status, missing string) string {
-	for _, detail := range failure.Details {
-		var reason errdetails.ErrorInfo
-		if detail.UnmarshalTo(&reason) == nil && reason.Reason == invalidStep && missing != "" {
-			return missing
-		}
+	if missing != "" && wire.ReasonOf(failure) == apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP {
+		return missing
 	}
 	return fmt.Sprintf("error: code %d: %s", failure.Code, failure.Message)
 }
