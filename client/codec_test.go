@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"bytes"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +17,7 @@ import (
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/test/filled"
 )
 
 // contract are empty messages of all kinds that a client sends and the service answers.
@@ -36,56 +36,6 @@ func contract(t *testing.T) []proto.Message {
 	return list
 }
 
-// fill sets fields of a message, each perhaps.
-func fill(t *rapid.T, m protoreflect.Message, depth int) {
-	fields := m.Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		if rapid.IntRange(0, 3).Draw(t, "set") == 0 || depth == 0 && f.Message() != nil {
-			continue
-		}
-		if f.IsList() {
-			list := m.Mutable(f).List()
-			for range rapid.IntRange(0, 3).Draw(t, "length") {
-				if f.Message() == nil {
-					list.Append(scalar(t, f))
-				} else {
-					fill(t, list.AppendMutable().Message(), depth-1)
-				}
-			}
-			continue
-		}
-		if f.Message() == nil {
-			m.Set(f, scalar(t, f))
-		} else {
-			fill(t, m.Mutable(f).Message(), depth-1)
-		}
-	}
-}
-
-func scalar(t *rapid.T, f protoreflect.FieldDescriptor) protoreflect.Value {
-	switch f.Kind() {
-	case protoreflect.BoolKind:
-		return protoreflect.ValueOfBool(rapid.Bool().Draw(t, "bool"))
-	case protoreflect.EnumKind:
-		return protoreflect.ValueOfEnum(protoreflect.EnumNumber(rapid.Int32Range(-1, 70).Draw(t, "enum")))
-	case protoreflect.Int32Kind:
-		return protoreflect.ValueOfInt32(rapid.Int32().Draw(t, "int32"))
-	case protoreflect.Int64Kind:
-		return protoreflect.ValueOfInt64(rapid.Int64().Draw(t, "int64"))
-	case protoreflect.Uint32Kind:
-		return protoreflect.ValueOfUint32(rapid.Uint32().Draw(t, "uint32"))
-	case protoreflect.Uint64Kind:
-		return protoreflect.ValueOfUint64(rapid.Uint64().Draw(t, "uint64"))
-	case protoreflect.DoubleKind:
-		return protoreflect.ValueOfFloat64(rapid.SampledFrom([]float64{0, 1, -2.5, math.Inf(1), 1e300}).Draw(t, "double"))
-	case protoreflect.BytesKind:
-		return protoreflect.ValueOfBytes([]byte(rapid.String().Draw(t, "bytes")))
-	default:
-		return protoreflect.ValueOfString(rapid.String().Draw(t, "string"))
-	}
-}
-
 func TestTheCodecEncodesWhatTheLibraryDoes(t *testing.T) {
 	codec := client.Codec()
 	for _, empty := range contract(t) {
@@ -93,7 +43,7 @@ func TestTheCodecEncodesWhatTheLibraryDoes(t *testing.T) {
 			require.Implements(t, (*interface{ SizeVT() int })(nil), empty, "list it in buf.gen.yaml")
 			rapid.Check(t, func(t *rapid.T) {
 				m := empty.ProtoReflect().New()
-				fill(t, m, 5)
+				filled.Message(t, m, 5)
 				encoded, err := codec.Marshal(m.Interface())
 				require.NoError(t, err)
 				defer encoded.Free()
@@ -110,7 +60,7 @@ func TestTheCodecEncodesWhatTheLibraryDoes(t *testing.T) {
 func TestASnapshotHasTheBytesThatTheLibraryWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		snapshot := &apportionv1.Snapshot{}
-		fill(t, snapshot.ProtoReflect(), 5)
+		filled.Message(t, snapshot.ProtoReflect(), 5)
 		expected, err := proto.MarshalOptions{Deterministic: true}.Marshal(snapshot)
 		require.NoError(t, err)
 		encoded, err := snapshot.MarshalVT()

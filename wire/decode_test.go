@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/test/filled"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -258,7 +259,7 @@ func rereads[M any, P interface {
 			var want P
 			for i := range data {
 				want = new(M)
-				fill(t, want.ProtoReflect(), 3)
+				filled.Message(t, want.ProtoReflect(), 3)
 				for _, f := range slices.Collect(maps.Keys(maps.Collect(want.ProtoReflect().Range))) {
 					if f.IsList() && f.Message() != nil {
 						want.ProtoReflect().Clear(f)
