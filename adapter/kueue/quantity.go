@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	contract "github.com/apportion/apportion/contract/quantity"
 )
 
 // quantity is a quantity as it is written.
@@ -60,9 +62,9 @@ func (r *reader) amount(name string, q quantity, path string) int64 {
 
 // parse reads a quantity.
 func (r *reader) parse(q quantity, path string) (resource.Quantity, bool) {
-	parsed, err := resource.ParseQuantity(string(q))
+	parsed, err := contract.Read(strings.TrimSpace(string(q)))
 	if err != nil {
-		r.fault(path, "%q is not a quantity", strings.TrimSpace(string(q)))
+		r.fault(path, "%v", err)
 	}
 	return parsed, err == nil
 }

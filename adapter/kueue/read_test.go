@@ -106,7 +106,13 @@ func TestFaultsNameTheObjectAndTheField(t *testing.T) {
 		"a quantity": {
 			`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {resourceGroups: [{coveredResources: [cpu],
 			flavors: [{name: f, resources: [{name: cpu, nominalQuota: much}]}]}]}}`,
-			`dump.yaml: ClusterQueue q: spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: "much" is not a quantity`,
+			`dump.yaml: ClusterQueue q: spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: not a quantity: "much"`,
+		},
+		"an exponent that takes seconds to compute": {
+			`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {resourceGroups: [{coveredResources: [cpu],
+			flavors: [{name: f, resources: [{name: cpu, nominalQuota: 1e99999999}]}]}]}}`,
+			"dump.yaml: ClusterQueue q: spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: " +
+				"not a quantity: longer, or with a larger exponent, than any real one",
 		},
 		"a word": {
 			`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {preemption: {withinClusterQueue: Sometimes}}}`,

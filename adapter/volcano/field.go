@@ -1,14 +1,13 @@
 package volcano
 
 import (
-	"errors"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -98,7 +97,7 @@ func (r *reader) resourcesAt(v *value) *amounts {
 	}
 	list := &amounts{entries: make([]entry, 0, len(v.items)+1)}
 	for _, item := range v.items {
-		quantity, ok := r.quantityAt(item)
+		q, ok := r.quantityAt(item)
 		if !ok {
 			continue
 		}
@@ -109,8 +108,8 @@ func (r *reader) resourcesAt(v *value) *amounts {
 			}
 			continue
 		}
-		amount := amountOf(&quantity, dim.unit)
-		if overflows(&quantity, dim.unit) {
+		amount := amountOf(&q, dim.unit)
+		if overflows(&q, dim.unit) {
 			if amount < 0 {
 				r.found.add(r.doc, item, "exceeds Volcano's range: %q", item.text)
 				continue
@@ -130,34 +129,16 @@ func (r *reader) quantityAt(v *value) (resource.Quantity, bool) {
 		r.found.add(r.doc, v, "not a quantity")
 		return resource.Quantity{}, false
 	}
-	if unreasonable(v.text) {
-		r.found.add(r.doc, v, "not a quantity: longer, or with a larger exponent, than any real one")
-		return resource.Quantity{}, false
-	}
-	quantity, err := resource.ParseQuantity(v.text)
+	q, err := quantity.Read(v.text)
 	if err != nil {
-		r.found.add(r.doc, v, "not a quantity: %q", v.text)
+		r.found.add(r.doc, v, "%v", err)
 		return resource.Quantity{}, false
 	}
-	if quantity.Sign() < 0 {
+	if q.Sign() < 0 {
 		r.found.add(r.doc, v, "negative: %q", v.text)
 		return resource.Quantity{}, false
 	}
-	return quantity, true
-}
-
-// unreasonable reports whether a quantity would take long to parse: Kubernetes evaluates `1e999999999` before it caps it.
-func unreasonable(written string) bool {
-	const maxLength, maxExponent = 100, 100
-	if len(written) > maxLength {
-		return true
-	}
-	e := strings.LastIndexAny(written, "eE")
-	if e < 0 || e == len(written)-1 {
-		return false
-	}
-	exponent, err := strconv.ParseInt(written[e+1:], 10, 64)
-	return errors.Is(err, strconv.ErrRange) || exponent > maxExponent || exponent < -maxExponent
+	return q, true
 }
 
 // is reports whether v is present and has a kind, and adds a problem if it has another one.

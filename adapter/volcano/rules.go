@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
+	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -21,15 +20,12 @@ const (
 
 // Amount returns the amount that Volcano accounts for a quantity of a resource; accounted is false for names that it drops. A quantity that
 // does not fit int64 gives the same result as in Volcano.
-func Amount(name, quantity string) (amount float64, accounted bool, err error) {
+func Amount(name, text string) (amount float64, accounted bool, err error) {
 	u := unitOf(name)
 	if u == dropped {
 		return 0, false, nil
 	}
-	if unreasonable(quantity) {
-		return 0, false, fmt.Errorf("%s: not a quantity", name)
-	}
-	parsed, err := resource.ParseQuantity(quantity)
+	parsed, err := quantity.Read(text)
 	if err != nil {
 		return 0, false, fmt.Errorf("%s: %w", name, err)
 	}

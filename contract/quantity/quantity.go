@@ -28,21 +28,46 @@ func Parse(dimension, text string) (float64, error) {
 	if text == Unlimited {
 		return math.Inf(1), nil
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := Read(text)
 	if err != nil {
-		return 0, fmt.Errorf("not a quantity: %q", text)
+		return 0, err
 	}
 	if q.Sign() < 0 {
 		return 0, fmt.Errorf("negative: %q", text)
 	}
-	value := q.MilliValue
+	value, largest := q.MilliValue, largestMilli
 	if whole(dimension) {
-		value = q.Value
+		value, largest = q.Value, largestWhole
 	}
-	if amount := value(); amount >= 0 {
-		return float64(amount), nil
+	// Kubernetes returns 0, or any number, for what does not fit into 64 bits.
+	if q.Cmp(*largest) > 0 {
+		return 0, fmt.Errorf("too large: %q", text)
 	}
-	return 0, errors.New("too large: " + strconv.Quote(text))
+	return float64(value()), nil
+}
+
+var (
+	largestWhole = resource.NewQuantity(math.MaxInt64, resource.DecimalSI)
+	largestMilli = resource.NewMilliQuantity(math.MaxInt64, resource.DecimalSI)
+)
+
+// Read reads a quantity as Kubernetes does. It refuses a text that is longer, or has a larger exponent, than any real quantity: Kubernetes
+// computes 1e999999999 before it limits it.
+func Read(text string) (resource.Quantity, error) {
+	const maxLength, maxExponent = 100, 100
+	long := len(text) > maxLength
+	if e := strings.LastIndexAny(text, "eE"); !long && e >= 0 && e < len(text)-1 {
+		exponent, err := strconv.ParseInt(text[e+1:], 10, 64)
+		long = errors.Is(err, strconv.ErrRange) || exponent > maxExponent || exponent < -maxExponent
+	}
+	if long {
+		return resource.Quantity{}, errors.New("not a quantity: longer, or with a larger exponent, than any real one")
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return resource.Quantity{}, fmt.Errorf("not a quantity: %q", text)
+	}
+	return q, nil
 }
 
 // Format formats an amount so that Parse returns the same amount, to the thousandth of a unit (to the byte for memory).

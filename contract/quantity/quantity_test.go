@@ -2,6 +2,7 @@ package quantity_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,13 +36,26 @@ func TestParseReadsEachDimensionInItsUnit(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, text := range []string{"", "NaN", "Inf", "abc", "-1", "-1m", "1 Gi", "0x10"} {
+	for _, text := range []string{"", "NaN", "Inf", "abc", "-1", "-1m", "1 Gi", "0x10", "9223372036854776", "1e16", "1e18", "8Ei", "1e30"} {
 		t.Run(text, func(t *testing.T) {
 			_, err := quantity.Parse("cpu", text)
-			require.Error(t, err)
-			require.Contains(t, err.Error(), `"`+text+`"`)
+			require.ErrorContains(t, err, `"`+text+`"`)
 		})
 	}
+	for _, text := range []string{"1e999999999", "1E-99999999999999999999", strings.Repeat("1", 101)} {
+		_, err := quantity.Parse("cpu", text)
+		require.ErrorContains(t, err, "than any real one", text)
+	}
+}
+
+func TestParseTakesWhatFitsInto64Bits(t *testing.T) {
+	for dimension, largest := range map[string]string{"cpu": "9223372036854775807m", "memory": "9223372036854775807", "pods": "9223372036854775807"} {
+		amount, err := quantity.Parse(dimension, largest)
+		require.NoError(t, err, dimension)
+		require.Equal(t, float64(math.MaxInt64), amount, dimension)
+	}
+	_, err := quantity.Parse("memory", "93e17")
+	require.Error(t, err)
 }
 
 func TestFormatIsKubernetesNotation(t *testing.T) {

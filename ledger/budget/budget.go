@@ -18,9 +18,7 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -112,10 +110,6 @@ func amountOf(name, hours string, o ledger.Options) (int64, error) {
 	raw, err := quantity.Parse(name, hours)
 	if err != nil {
 		return 0, err
-	}
-	// What does not fit into 64 bits is read as 0.
-	if raw == 0 && strings.ContainsAny(strings.FieldsFunc(hours, unicode.IsLetter)[0], "123456789") {
-		return 0, fmt.Errorf("%s hours are out of range", hours)
 	}
 	seconds := raw * 3600 / float64(o.Quantum(name))
 	if seconds < 0 || seconds >= math.MaxInt64 {
