@@ -135,3 +135,43 @@ func TestHealthWatchesAreBoundInAllAndForEachCaller(t *testing.T) {
 	})).Check(t.Context(), &healthv1.HealthCheckRequest{})
 	require.NoError(t, err, "a check is answered all the same")
 }
+
+// begin opens an HTTP/2 connection and a call on it, as no client of gRPC would, and sends bytes of its messages.
+func begin(
+	t *testing.T, conn net.Conn, method string, headers map[string]string, sent []byte, settings ...http2.Setting,
+) *http2.Framer {
+	t.Helper()
+	_, err := conn.Write([]byte(http2.ClientPreface))
+	require.NoError(t, err)
+	framer := http2.NewFramer(conn, conn)
+	require.NoError(t, framer.WriteSettings(settings...))
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	field := func(name, value string) {
+		require.NoError(t, encoder.WriteField(hpack.HeaderField{Name: name, Value: value}))
+	}
+	field(":method", "POST")
+	field(":scheme", "http")
+	field(":path", method)
+	field(":authority", "localhost")
+	field("content-type", "application/grpc")
+	field("te", "trailers")
+	for name, value := range headers {
+		field(name, value)
+	}
+	require.NoError(t, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}))
+	if len(sent) > 0 {
+		require.NoError(t, framer.WriteData(1, false, sent))
+	}
+	return framer
+}
+
+// holding is an observer that keeps a simulation and everything that it has booked until it is released.
+type holding struct{ held, release chan struct{} }
+
+func (holding) Wants(_ context.Context, method, _ string) bool { return method == "Simulate" }
+
+func (h holding) Observe(context.Context, *service.Decision) {
+	h.held <- struct{}{}
+	<-h.release
+}

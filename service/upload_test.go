@@ -17,6 +17,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/servicetest"
 	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
@@ -223,4 +224,68 @@ func TestConcurrentUploadsOfTheSameBytesAreCompiledOnce(t *testing.T) {
 	}
 	all.Wait()
 	require.Equal(t, 1.0, metric(t, r, "apportion_model_cache_compiled_total"))
+}
+
+func TestASnapshotThatTheProgramHoldsIsNamedByDigest(t *testing.T) {
+	r := servicetest.Start(t, service.Options{})
+	snapshot := servicetest.Snapshot(1)
+	data, err := proto.Marshal(snapshot)
+	require.NoError(t, err)
+	digest, err := r.Server.Hold(t.Context(), data)
+	require.NoError(t, err)
+	require.Equal(t, digest, r.Upload(t, snapshot), "the digest is that of an upload")
+	answer, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: &apportionv1.Input{
+		Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.Input_Policy{Policy: servicetest.Proportion()},
+	}})
+	require.NoError(t, err)
+	require.Equal(t, digest, answer.GetBasis().GetSnapshotDigest())
+}
+
+func TestWhatIsNoSnapshotIsNotHeld(t *testing.T) {
+	r := servicetest.Start(t, service.Options{})
+	_, err := r.Server.Hold(t.Context(), []byte("x"))
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	small := servicetest.Start(t, service.Options{Limit: setting.Limit{CacheBytes: 1 << 10}})
+	data, err := proto.Marshal(servicetest.Snapshot(1))
+	require.NoError(t, err)
+	_, err = small.Server.Hold(t.Context(), data)
+	require.Equal(t, codes.OutOfRange, status.Code(err))
+}
+
+// long returns a snapshot that is large enough to be compiled in the memory that received it.
+func long(t *testing.T) string {
+	t.Helper()
+	snapshot := inputOf(t).GetSnapshot()
+	for range 100 {
+		snapshot.Nodes = append(snapshot.Nodes, &apportionv1.Node{Name: strings.Repeat("n", 400+len(snapshot.GetNodes()))})
+	}
+	data, err := proto.Marshal(snapshot)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestALongOnlyChunkIsReadHoweverItIsWritten(t *testing.T) {
+	r := start(t, service.Options{})
+	data := long(t)
+	require.Greater(t, len(data), 32<<10)
+	// Unknown fields are passed over.
+	unknown := chunk(data, true)
+	unknown.GetChunk().ProtoReflect().SetUnknown([]byte{0x78, 1})
+	for _, last := range []*apportionv1.UploadSnapshotRequest{chunk(data, true), unknown} {
+		response, err := upload(t.Context(), t, r, header("", len(data)), last)
+		require.NoError(t, err)
+		require.Equal(t, wire.Digest([]byte(data)), response.GetDigest())
+		shares, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: byDigest(t, response.GetDigest())})
+		require.NoError(t, err)
+		require.NotEmpty(t, shares.GetShares().GetPlugins())
+	}
+}
+
+func TestALongChunkThatIsNotTheLastOrNoSnapshotIsRefused(t *testing.T) {
+	r := start(t, service.Options{})
+	data := long(t)
+	_, err := upload(t.Context(), t, r, header("", len(data)), chunk(data, false))
+	require.Error(t, err)
+	_, err = upload(t.Context(), t, r, header("", len(data)), chunk(strings.Repeat("\xff", len(data)), true))
+	requireFault(t, err, codes.InvalidArgument, "INVALID_SNAPSHOT")
 }

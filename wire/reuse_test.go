@@ -2,6 +2,8 @@ package wire_test
 
 import (
 	"os"
+	"reflect"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -108,4 +110,87 @@ func recordedPolicy() (*apportionv1.Policy, error) {
 	}
 	var policy apportionv1.Policy
 	return &policy, protojson.Unmarshal(rule, &policy)
+}
+
+func TestATableRefusesWhatASlotWouldMisread(t *testing.T) {
+	type inner struct {
+		Name string `protobuf:"bytes,1,opt,name=name"`
+	}
+	for name, fake := range map[string]any{
+		"a number above 63": struct {
+			A int32 `protobuf:"varint,64,opt,name=a"`
+		}{},
+		"a list of messages whose tag takes two bytes": struct {
+			A []*inner `protobuf:"bytes,16,rep,name=a"`
+		}{},
+		"a oneof": struct {
+			A any `protobuf_oneof:"a"`
+		}{},
+		"a map": struct {
+			A map[string]string `protobuf:"bytes,1,rep,name=a" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+		}{},
+		"a number in zigzag": struct {
+			A int32 `protobuf:"zigzag32,1,opt,name=a"`
+		}{},
+		"a fixed number of 32 bits": struct {
+			A uint32 `protobuf:"fixed32,1,opt,name=a"`
+		}{},
+		"a fixed number of 64 bits": struct {
+			A uint64 `protobuf:"fixed64,1,opt,name=a"`
+		}{},
+		"bytes": struct {
+			A []byte `protobuf:"bytes,1,opt,name=a"`
+		}{},
+		"a list of truth values": struct {
+			A []bool `protobuf:"varint,1,rep,name=a"`
+		}{},
+		"a single number of floating point": struct {
+			A float64 `protobuf:"fixed64,1,opt,name=a"`
+		}{},
+	} {
+		require.NotEmpty(t, wire.NewTable(reflect.TypeOf(fake)), name)
+	}
+	require.Empty(t, wire.NewTable(reflect.TypeFor[inner]()))
+}
+
+// liveBytes returns the number of reachable bytes.
+func liveBytes() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestASessionKeepsNoneOfItsAnswers(t *testing.T) {
+	shape := generate.Shape{Queues: 10, Jobs: 100, Tasks: 1000, Nodes: 50, Seed: 1}
+	m, err := wire.Compile(generate.Snapshot(shape))
+	require.NoError(t, err)
+	policy := parse(t, &apportionv1.Policy{}, policies["proportion"])
+	s, err := wire.Open(m, policy, wire.Options{})
+	require.NoError(t, err)
+	every := &apportionv1.Tasks{}
+	for task := range uint32(1000) {
+		every.Index = append(every.Index, task)
+	}
+	for name, step := range map[string]*apportionv1.Step{
+		"allocatable": {Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: every}}},
+		"preemptive":  {Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: every}}},
+		"jobs":        {Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{}}},
+		"shares":      {Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ask := func() {
+				_, err := s.Ask(step)
+				require.NoError(t, err)
+			}
+			ask()
+			before := liveBytes()
+			for range 100 {
+				ask()
+			}
+			require.Less(t, liveBytes()-before, int64(4<<20), "bytes kept after a hundred answers")
+		})
+	}
+	runtime.KeepAlive(s)
 }

@@ -180,3 +180,21 @@ func (s *Session) warningText(w *policy.Warning) string {
 
 // stopped is meant to be called for every row i of a loop, and asks once in many rows.
 func (s *Session) stopped(i int) bool { return i&1023 == 1023 && s.stop != nil && s.stop() }
+
+// Texts sets whether the reasons in later answers have texts. The default is false.
+func (s *Session) Texts(wanted bool) {
+	s.named = nil
+	s.out.text = nil
+	if wanted {
+		s.out.text = s.reasonText
+	}
+}
+
+// reasonText puts a reason into words.
+func (s *Session) reasonText(r *apportionv1.Reason) string {
+	if s.named == nil {
+		names := s.names()
+		s.named = &names
+	}
+	return text.Reason(*s.named, r)
+}

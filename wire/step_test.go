@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -363,4 +364,28 @@ func TestAnAnswerTooLargeFailsItsStepAlone(t *testing.T) {
 	require.Equal(t, "ANSWER_TOO_LARGE", info.GetReason())
 	require.Equal(t, map[string]string{"narrow": "steps[0].inspect.tasks", "limit": "answer_bytes", "maximum": "2000"}, info.GetMetadata())
 	require.NotNil(t, answers[1].GetMark())
+}
+
+func TestEveryKindOfStepAndOfAnswerHasItsQuestion(t *testing.T) {
+	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Oneofs().ByName("step").Fields()
+	for i := range fields.Len() {
+		step, name := &apportionv1.Step{}, string(fields.Get(i).Name())
+		step.ProtoReflect().Set(fields.Get(i), step.ProtoReflect().NewField(fields.Get(i)))
+		q := wire.QuestionOf(step)
+		require.NotNil(t, q, "no question answers the step %s", name)
+		require.Equal(t, name, q.Name)
+		require.Contains(t, wire.Questions, q)
+	}
+	require.Len(t, wire.Questions, fields.Len())
+	require.Nil(t, wire.QuestionOf(nil))
+	require.Nil(t, wire.QuestionOf(&apportionv1.Step{}))
+
+	// Any step may fail, and steps without a result are answered with done.
+	shared := []string{"error", "done"}
+	kinds := (&apportionv1.Answer{}).ProtoReflect().Descriptor().Oneofs().ByName("answer").Fields()
+	for i := range kinds.Len() {
+		name := string(kinds.Get(i).Name())
+		named := func(q *wire.Question) bool { return q.Name == name }
+		require.NotEqual(t, slices.Contains(shared, name), slices.ContainsFunc(wire.Questions, named), "the answer %s", name)
+	}
 }

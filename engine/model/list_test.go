@@ -1,7 +1,9 @@
 package model
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,5 +43,35 @@ func TestSuccessiveListsAreSlicesThatStayAsTheyAre(t *testing.T) {
 				require.Equal(t, x, *lists[i].At(int32(at)))
 			}
 		}
+	})
+}
+
+func TestTheFirstEntryIsThatOfABinarySearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tags := rapid.SliceOf(rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(0, 9))).Draw(t, "tags")
+		x := sorted{}
+		for i, tag := range tags {
+			x.entries = append(x.entries, uint64(tag)<<32|uint64(i))
+		}
+		slices.Sort(x.entries)
+		tag := rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(0, 9), rapid.Just(^uint32(0))).Draw(t, "tag")
+		want, _ := slices.BinarySearch(x.entries, uint64(tag)<<32)
+		require.Equal(t, want, x.first(uint64(tag)))
+	})
+}
+
+func TestNamesComeInOrder(t *testing.T) {
+	shape := rapid.SampledFrom([]string{"job-%d", "team-%[2]d/job-%[1]d", "%x-0000", "%[2]c%[1]d", "a\x00%d", "%[3]s-%[1]d"})
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{2, 17, digits - 1, digits, digits + 300}).Draw(t, "names")
+		format, salt := shape.Draw(t, "shape"), rapid.IntRange(1, 1<<20).Draw(t, "salt")
+		names := make([]string, n)
+		for i := range names {
+			k := i * salt % 100_003
+			names[i] = fmt.Sprintf(format, k, k%3, strings.Repeat("long", k%5))
+		}
+		want := since[JobID](0, n)
+		slices.SortStableFunc(want, func(l, r JobID) int { return strings.Compare(names[l], names[r]) })
+		require.Equal(t, want, orderUnless(n, func(j JobID) string { return names[j] }, nil))
 	})
 }

@@ -109,3 +109,71 @@ func TestABudgetIsNeverExceededAndForgetsWhoHasNothing(t *testing.T) {
 		require.Zero(t, b.used)
 	})
 }
+
+func TestSmallBookingsAreFreeAndLargeOnesCount(t *testing.T) {
+	b := NewBudget(BudgetOptions{Name: "b", Bytes: 1000, Retry: time.Second})
+	s := NewBookings(b, "a", 64)
+	small, err := s.Book(t.Context(), 60, 0)
+	require.NoError(t, err)
+	require.Zero(t, b.Used())
+	second, err := s.Book(t.Context(), 60, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 60, b.Used(), "the spare is taken")
+	small.Release()
+	small.Release()
+	third, err := s.Book(t.Context(), 64, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 60, b.Used())
+	second.Release()
+	require.Zero(t, b.Used())
+	third.Release()
+}
+
+func TestClosedBookingsHoldNothing(t *testing.T) {
+	b := NewBudget(BudgetOptions{Name: "b", Bytes: 1000, Retry: time.Second})
+	s := NewBookings(b, "a", 0)
+	first, err := s.Book(t.Context(), 100, 0)
+	require.NoError(t, err)
+	s.Close()
+	require.Zero(t, b.Used())
+	first.Release()
+	require.Zero(t, b.Used(), "given back once")
+	_, err = s.Book(t.Context(), 100, 0)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, b.Used())
+}
+
+func TestCountsForgetAnIdentityThatHasNone(t *testing.T) {
+	var c Counts
+	require.False(t, c.Others("a"))
+	mine, all := c.Add("a", 2)
+	require.Equal(t, []int{2, 2}, []int{mine, all})
+	require.False(t, c.Others("a"))
+	require.True(t, c.Others("b"))
+	mine, all = c.Add("b", 1)
+	require.Equal(t, []int{1, 3}, []int{mine, all})
+	require.True(t, c.Others("a"))
+	c.Add("a", -2)
+	require.Equal(t, 1, c.All())
+	require.Len(t, c.of, 1)
+}
+
+func TestTheLastHalfOfTheCallsIsLeftToIdentitiesWithFewer(t *testing.T) {
+	c := New(Options{Calls: 4})
+	for range 2 {
+		_, err := c.Begin("greedy")
+		require.NoError(t, err)
+	}
+	_, err := c.Begin("modest")
+	require.NoError(t, err)
+	_, err = c.Begin("greedy")
+	require.ErrorContains(t, err, "too many calls have begun")
+	end, err := c.Begin("modest")
+	require.NoError(t, err)
+	_, err = c.Begin("other")
+	require.ErrorContains(t, err, "too many calls have begun")
+	end()
+	_, err = c.Begin("other")
+	require.NoError(t, err)
+	require.Equal(t, 4, c.Usage().Begun)
+}

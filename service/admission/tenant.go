@@ -1,7 +1,9 @@
 package admission
 
 import (
+	"math"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -161,4 +163,69 @@ func (c *Controller) ahead() float64 {
 		coming *= float64(c.options.Wait) / float64(c.arrival)
 	}
 	return float64(c.queued) + coming
+}
+
+// usage is the part of the slots that is taken, as a mean in which older values weigh less. The zero value stands for free slots.
+type usage struct {
+	mean, now float64
+	asOf      time.Time
+}
+
+// at returns the mean at a time, of which what is older than span weighs a third.
+func (u *usage) at(now time.Time, span time.Duration) float64 {
+	return u.now + (u.mean-u.now)*math.Exp(-float64(now.Sub(u.asOf))/float64(span))
+}
+
+// set notes the part of the slots that is taken from now on.
+func (u *usage) set(part float64, span time.Duration) {
+	now := time.Now()
+	u.mean, u.now, u.asOf = u.at(now, span), part, now
+}
+
+// mostly reports whether more than half of the slots were taken lately.
+func (u *usage) mostly(span time.Duration) bool { return u.at(time.Now(), span) > 0.5 }
+
+// release adds free slots, or takes them where n is negative.
+func (c *Controller) release(n int) {
+	c.free += n
+	taken := float64(c.options.Running-c.free) / float64(c.options.Running)
+	c.used.set(min(taken, 1), c.options.Wait)
+}
+
+// Counts counts something by identity. It keeps no entry for a count of 0. The zero value is empty.
+type Counts struct {
+	mutex sync.Mutex
+	of    map[string]int
+	all   int
+}
+
+// Add adds n, which may be negative, to the count of an identity, and returns its new count and the count of all identities.
+func (c *Counts) Add(identity string, n int) (mine, all int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	c.of[identity] += n
+	c.all += n
+	mine = c.of[identity]
+	if mine == 0 {
+		delete(c.of, identity)
+	}
+	return mine, c.all
+}
+
+// All returns the count of all identities.
+func (c *Counts) All() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.all
+}
+
+// Others reports whether another identity has any.
+func (c *Counts) Others(identity string) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	_, mine := c.of[identity]
+	return len(c.of) > 1 || len(c.of) == 1 && !mine
 }

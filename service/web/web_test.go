@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
 	"github.com/apportion/apportion/service"
@@ -378,4 +381,27 @@ func TestAnAnswerIsBookedUntilItIsSent(t *testing.T) {
 		return -1
 	}
 	require.Eventually(t, func() bool { return booked() == 0 }, 5*time.Second, time.Millisecond)
+}
+
+// TestTheDocumentedCallIsAnsweredAsDocumented makes the call of docs/clients.md.
+func TestTheDocumentedCallIsAnsweredAsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/clients.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(page, -1)
+	require.Len(t, blocks, 3)
+	s := start(t, service.Options{}, web.Options{})
+	status, _, answer := s.post(t, "/apportion.v1.ApportionService/CheckEnqueue", string(blocks[0][1]))
+	require.Equal(t, http.StatusOK, status, answer)
+	basis, _ := answer["basis"].(map[string]any)
+	require.Equal(t, engine.Version, basis["engineVersion"])
+	basis["engineVersion"] = "0.1.0"
+	got, err := json.MarshalIndent(answer, "", "  ")
+	require.NoError(t, err)
+	require.JSONEq(t, string(blocks[1][1]), string(got), string(got))
+
+	_, _, answer = s.post(t, "/apportion.v1.ApportionService/CheckEnqueue", `{"input":{"snapshot":{},"policyName":"none"}}`)
+	var want map[string]any
+	require.NoError(t, json.Unmarshal(blocks[2][1], &want))
+	delete(answer, "details")
+	require.Equal(t, want, answer)
 }
