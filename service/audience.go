@@ -47,20 +47,25 @@ func (a *Audience) owned() []string {
 
 // audienceOf returns the audience that the caller of a context is to a snapshot; nil: it may see everything.
 func (s *Server) audienceOf(ctx context.Context, e *entry) *Audience {
-	if s.options.Own == nil || !e.ofOthers() {
-		return nil
-	}
-	own := s.options.Own(ctx)
+	own := s.ownedBy(ctx, e)
 	if own == nil {
 		return nil
 	}
 	return NewAudience(e.model, own)
 }
 
+// ownedBy returns a function that reports which queues of a snapshot the caller of a context owns; nil: it may see everything.
+func (s *Server) ownedBy(ctx context.Context, e *entry) func(queue string) bool {
+	if s.options.Own == nil || !e.ofOthers() {
+		return nil
+	}
+	return s.options.Own(ctx)
+}
+
 // whole returns a PERMISSION_DENIED if the caller of a context may not do with a snapshot what shows all of it. field is the path of what
 // names the snapshot, or changes it.
 func (s *Server) whole(ctx context.Context, e *entry, field string) error {
-	if s.audienceOf(ctx, e) == nil {
+	if s.ownedBy(ctx, e) == nil {
 		return nil
 	}
 	return &wire.Fault{
@@ -203,6 +208,8 @@ func (a *Audience) seesEntry(m protoreflect.Message) bool {
 		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
 	case *apportionv1.PendingGroup:
 		return slices.ContainsFunc(e.GetJobs(), func(j uint32) bool { return a.sees(aJob, protoreflect.ValueOfUint64(uint64(j))) })
+	case *apportionv1.KueueVictim:
+		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
 	case *apportionv1.LeftOutExplanation:
 		q, ok := a.model.Queue(e.GetLeftOut().GetQueue())
 		return ok && a.audience.Owns(q)

@@ -58,11 +58,74 @@ func shared(seed uint64) *apportionv1.Snapshot {
 			}
 		}
 	}
+	owner := []*apportionv1.OwnerUsage{{Owner: foreign, Usage: &apportionv1.Usage{Dimension: []uint32{0}, QuantumSeconds: []int64{1 << 20}}}}
+	s.Memory = &apportionv1.Memory{
+		EpochSeconds: 3600, HalfLifeEpochs: 28, Epoch: s.GetAsOf() / 3_600_000_000_000,
+		Offered: &apportionv1.Usage{Dimension: []uint32{0}, QuantumSeconds: []int64{1 << 30}},
+	}
+	for _, q := range s.GetQueues() {
+		if !strings.HasPrefix(q.GetName(), "team") {
+			q.Owners, q.Usage = owner, owner[0].GetUsage()
+		}
+	}
+	addKueue(s)
 	s.LeftOut = []*apportionv1.LeftOut{
 		{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: foreign, Name: foreign, Queue: foreign + "queue-0000"},
 		{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB, Namespace: foreign, Name: foreign, Job: foreign},
 	}
+	for _, job := range s.GetJobs() {
+		if strings.HasPrefix(job.GetUid(), foreign) {
+			// The caller named an invalid pod like a job of others.
+			s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{
+				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: "team", Name: strings.TrimPrefix(job.GetUid(), foreign),
+				Queue: "team/a", Kind: "Pod", Detail: "it has no requests",
+			})
+			job.Uid = strings.TrimPrefix(job.GetUid(), foreign)
+		}
+	}
 	return s
+}
+
+// addKueue gives each queue quota in one cohort, of which every job of others borrows, so that they are the victims of the caller's jobs.
+func addKueue(s *apportionv1.Snapshot) {
+	const cohort, flavor, set = "cohort", "default", "main"
+	s.Kueue = &apportionv1.KueueSnapshot{
+		Flavors:     []*apportionv1.KueueFlavor{{Name: flavor}},
+		Cohorts:     []*apportionv1.KueueCohort{{Name: cohort}, {Name: foreign, Parent: cohort}},
+		LocalQueues: []*apportionv1.KueueLocalQueue{{Namespace: foreign, Name: foreign}},
+	}
+	mine := int64(0)
+	for _, job := range s.GetJobs() {
+		if strings.HasPrefix(job.GetQueue(), "team") {
+			mine++
+		}
+	}
+	for _, q := range s.GetQueues() {
+		nominal := int64(0)
+		q.Kueue = &apportionv1.KueueQueue{
+			Cohort: foreign, Preemption: &apportionv1.KueuePreemption{ReclaimWithinCohort: apportionv1.KueueChoice_KUEUE_CHOICE_ANY},
+		}
+		if strings.HasPrefix(q.GetName(), "team") {
+			q.Kueue.Cohort = cohort
+		}
+		if strings.HasPrefix(q.GetName(), "team/") {
+			nominal = 1000 * (int64(len(s.GetJobs())) - mine)
+		}
+		q.Kueue.Groups = []*apportionv1.KueueResourceGroup{{CoveredResources: []string{"cpu"}, Flavors: []*apportionv1.KueueFlavorQuotas{
+			{Name: flavor, Resources: []*apportionv1.KueueQuota{{Name: "cpu", Nominal: nominal}}},
+		}}}
+	}
+	for _, job := range s.GetJobs() {
+		job.Kueue = &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{
+			{Name: set, Count: 1, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: 1000}}},
+		}}
+		if !strings.HasPrefix(job.GetQueue(), "team") {
+			job.Kueue.ReserveTime = new(int64(1))
+			job.Kueue.Admission = &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{
+				{Name: set, Usage: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: flavor, Amount: new(int64(2000))}}},
+			}}
+		}
+	}
 }
 
 // ownTeam is a caller that owns queue team.
@@ -78,6 +141,7 @@ func audiencePolicies() map[string]*apportionv1.Policy {
 	}}}}
 	return map[string]*apportionv1.Policy{
 		"proportion": servicetest.Proportion(), "capacity": servicetest.Capacity(), "nested": servicetest.Nested(), "fair": fair,
+		"kueue": {Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{{Plugin: &apportionv1.Plugin_Kueue{Kueue: &apportionv1.Kueue{}}}}}}},
 	}
 }
 
@@ -89,7 +153,7 @@ func holdingFor(t *testing.T, snapshot *apportionv1.Snapshot, own func(context.C
 	require.NoError(t, err)
 	digest, err := r.Server.Hold(t.Context(), data)
 	require.NoError(t, err)
-	keep(t, r.Server.Keep("cluster", asOfAnHourAgo), snapshot)
+	require.NoError(t, r.Server.Keep("cluster", asOfAnHourAgo).Put(t.Context(), data, &apportionv1.SnapshotView{LeftOut: snapshot.GetLeftOut()}))
 	return r, digest
 }
 
@@ -129,7 +193,10 @@ func questions(s *apportionv1.Snapshot) []*apportionv1.Step {
 		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Index: []uint32{uint32(i)}}})
 		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Name: []string{s.GetQueues()[i].GetName()}}})
 	}
-	explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: []string{foreign, foreign + "/" + foreign}}})
+	for _, l := range s.GetLeftOut() {
+		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: []string{l.GetName()}}})
+		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: []string{l.GetNamespace() + "/" + l.GetName()}}})
+	}
 	return steps
 }
 
@@ -274,6 +341,9 @@ func requireTotals(t *testing.T, policy string, whole, mine *apportionv1.PluginS
 			continue
 		}
 		q.Children = mine.GetQueues()[k].GetChildren()
+		if !strings.HasPrefix(q.GetName(), "team") {
+			q.Kueue = nil
+		}
 		require.True(t, proto.Equal(q, mine.GetQueues()[k]), policy)
 		seen += top(len(q.GetAncestors()) > 0, q.GetAllocated())
 	}
@@ -281,6 +351,39 @@ func requireTotals(t *testing.T, policy string, whole, mine *apportionv1.PluginS
 		seen += top(o.Parent != nil, o.GetAllocated())
 	}
 	require.InEpsilon(t, 1+tops, 1+seen, 1e-9, policy)
+}
+
+func TestACallerThatOwnsSomeQueuesLearnsItsQuotaOfKueueAndHowManyJobsOfOthersItWouldEvict(t *testing.T) {
+	r, digest := holdingFor(t, shared(1), ownTeam)
+	in := heldInput(digest, "kueue")
+	shares, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+	require.NoError(t, err)
+	accounts := map[string]bool{}
+	for _, q := range shares.GetShares().GetPlugins()[0].GetQueues() {
+		accounts[q.GetName()] = len(q.GetKueue().GetAccounts()) > 0
+	}
+	require.Equal(t, map[string]bool{"team/a": true, "team/b": true, "team": true, "org": false, "root": false}, accounts)
+	explained, err := r.Explain(t.Context(), &apportionv1.ExplainRequest{Input: in})
+	require.NoError(t, err)
+	require.NotEmpty(t, explained.GetExplain().GetJobs())
+	for _, e := range explained.GetExplain().GetJobs() {
+		require.Equal(t, apportionv1.KueueMode_KUEUE_MODE_PREEMPT, e.GetKueue().GetMode())
+		require.Empty(t, e.GetKueue().GetVictims(), "all are jobs of others")
+		require.Contains(t, e.GetText(), "It would evict 1 job: a job of another queue (to reclaim quota in the cohort).")
+	}
+}
+
+func TestSizesOfSnapshotsThatACallerMayNotAskAboutAreNotTold(t *testing.T) {
+	denied := &wire.Fault{Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED}
+	o := service.Options{Policies: audiencePolicies(), PermitSnapshot: func(context.Context, string) error { return denied }}
+	o.Overload.Memory = 1 << 20
+	r := servicetest.Start(t, o)
+	in := &apportionv1.Input{
+		Source: &apportionv1.Input_SnapshotName{SnapshotName: "cluster"}, Rule: &apportionv1.Input_PolicyName{PolicyName: "fair"},
+	}
+	keep(t, r.Server.Keep("cluster", asOfAnHourAgo), shared(1))
+	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in, Steps: slices.Repeat(questions(shared(1)), 50)})
+	requireFault(t, err, codes.PermissionDenied, "PERMISSION_DENIED")
 }
 
 func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
@@ -392,6 +495,8 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		Finding.text
 		InspectedJob.name InspectedJob.namespace InspectedJob.uid InspectedNode.group InspectedNode.name
 		InspectedTask.name InspectedTask.role InspectedTask.uid JobShare.uid
+		KueueAccount.flavor KueueAccount.resource KueueAssignedFlavor.flavor KueueAssignedFlavor.resource KueueAttempt.flavor KueueLack.detail
+		KueueLack.flavor KueueLack.resource KueueNomination.text KueuePodSetAssignment.name KueueShare.parent KueueShare.resource KueueVictim.name
 		LeftOut.detail LeftOut.job LeftOut.kind LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
 		NodeGroupTerms.preferred NodeGroupTerms.required NodeUnschedulable.detail OwnerUsage.owner
 		PendingGroup.text PendingKind.text PluginShares.plugin

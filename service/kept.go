@@ -257,7 +257,11 @@ func (c *call) ListSnapshots(ctx context.Context, _ *apportionv1.ListSnapshotsRe
 		if s.mayAsk(ctx, name) != nil || v != nil && s.permit(ctx, func() string { return v.cluster }) != nil {
 			continue
 		}
-		out.Snapshots = append(out.Snapshots, k.viewOf(v))
+		view := k.viewOf(v)
+		if v != nil && s.ownedBy(ctx, v.entry) != nil {
+			new(Audience).redact(view)
+		}
+		out.Snapshots = append(out.Snapshots, view)
 	}
 	return out, nil
 }

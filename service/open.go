@@ -47,13 +47,12 @@ func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*appor
 	return 0
 }
 
-// held returns the snapshot that an input names, and the memory that it takes; nil if it is missing, which opening the input reports.
+// held returns the snapshot that an input names, and the memory that it takes; nil if it is missing, or if the caller may not ask about it,
+// which opening the input reports: how much a question takes tells how large the snapshot is.
 func (s *Server) held(ctx context.Context, in *apportionv1.Input) (*entry, int64) {
 	if name := in.GetSnapshotName(); name != "" {
-		if k := s.keptNamed(name); k != nil {
-			if v := k.latest(); v != nil {
-				return v.entry, v.bytes
-			}
+		if v, err := s.newestShown(ctx, name, ""); err == nil {
+			return v.entry, v.bytes
 		}
 		return nil, 0
 	}

@@ -39,8 +39,14 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 		"LeftOutExplanation": "left_out text",
 		"LeftOut":            "cause namespace name queue job scheduler kind detail",
 		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
-			"gated_tasks needed_tasks conditions text",
-		"Finding": "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text",
+			"gated_tasks needed_tasks conditions text kueue",
+		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text",
+		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged text",
+		"KueuePodSetAssignment": "name count mode flavors attempts lacks",
+		"KueueAssignedFlavor":   "resource flavor mode amount tried",
+		"KueueAttempt":          "flavor mode borrow possibility cause",
+		"KueueLack":             "kind flavor resource used requested limit detail",
+		"KueueVictim":           "job name queue:aQueue reason",
 	},
 }
 

@@ -88,6 +88,9 @@ func (s *Session) inspectQueues(answer *apportionv1.InspectAnswer, _ []model.Job
 			continue
 		}
 		settings := describeQueue(v.Model, &v.Queues[q])
+		if !s.audience.Owns(q) {
+			settings.Owners = nil
+		}
 		answer.Queues = append(answer.Queues, &apportionv1.InspectedQueue{Queue: uint32(q), Settings: settings})
 		if s.out.left -= messageBytes + proto.Size(settings); s.out.left < 0 {
 			return s.out.tooLarge("queues")

@@ -33,11 +33,11 @@ func wireLeftOut(l *model.LeftOut) *apportionv1.LeftOut {
 	}
 }
 
-// leftOutNamed returns what is left out under a name: namespace/name, or name alone.
+// leftOutNamed returns what is left out under a name: namespace/name, or name alone. What the reader may not see is not found.
 func (s *Session) leftOutNamed(name string) *model.LeftOut {
-	list := s.engine.View().LeftOut
-	for i := range list {
-		if l := &list[i]; name == l.Namespace+"/"+l.Name || name == l.Name {
+	v := s.engine.View()
+	for i := range v.LeftOut {
+		if l := &v.LeftOut[i]; (name == l.Namespace+"/"+l.Name || name == l.Name) && s.audience.ownsLeftOut(v, l) {
 			return l
 		}
 	}
@@ -49,7 +49,7 @@ func (s *Session) selectExplained(q *apportionv1.Jobs, faults *model.Error) (job
 	v := s.engine.View()
 	jobs = s.selectJobs(&apportionv1.Jobs{Index: q.GetIndex()}, faults)
 	for i, uid := range q.GetUid() {
-		if j, ok := v.Job(uid); ok && v.HasJob(j) {
+		if j, ok := v.Job(uid); ok && v.HasJob(j) && s.audience.Owns(v.Jobs.At(j).Queue) {
 			jobs = append(jobs, j)
 		} else if l := s.leftOutNamed(uid); l != nil {
 			out = append(out, l)

@@ -26,7 +26,9 @@ var sharesQuestion = question[*apportionv1.SharesStep]{
 		"SharesAnswer": "plugins standings",
 		"PluginShares": "plugin hierarchy_ready hierarchy_reasons queues jobs others",
 		"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability " +
-			"share dominant overused ancestors:aQueue children:aQueue with_memory",
+			"share dominant overused ancestors:aQueue children:aQueue with_memory kueue",
+		"KueueShare":    "accounts unweighted weight weighted resource borrowing inactive parent",
+		"KueueAccount":  "flavor resource nominal quota usage available potential borrowing",
 		"OtherShares":   "parent:aQueue queue_count weight guarantee deserved allocated request",
 		"QueueStanding": "queue name overused rank reasons",
 		"JobShare":      "job uid share dominant allocated",
@@ -192,7 +194,7 @@ func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, 
 		out.Name = s.engine.View().Queues[q].Name
 	}
 	s.out.left -= messageBytes + len(out.Name)
-	if state, ok := plugin.(*kueue.State); ok {
+	if state, ok := plugin.(*kueue.State); ok && s.audience.Owns(q) {
 		s.kueueShare(out, state, q)
 	}
 	var share policy.Share
