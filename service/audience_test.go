@@ -74,13 +74,13 @@ func shared(seed uint64) *apportionv1.Snapshot {
 		{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB, Namespace: foreign, Name: foreign, Job: foreign},
 	}
 	for _, job := range s.GetJobs() {
-		if strings.HasPrefix(job.GetUid(), foreign) {
+		if uid, others := strings.CutPrefix(job.GetUid(), foreign); others {
 			// The caller named an invalid pod like a job of others.
 			s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{
-				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: "team", Name: strings.TrimPrefix(job.GetUid(), foreign),
-				Queue: "team/a", Kind: "Pod", Detail: "it has no requests",
+				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: "team", Name: uid, Queue: "team/a", Kind: "Pod",
+				Detail: "it has no requests",
 			})
-			job.Uid = strings.TrimPrefix(job.GetUid(), foreign)
+			job.Uid = uid
 		}
 	}
 	return s
