@@ -29,23 +29,6 @@ func ChangeDigest(base string, change []byte) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// The fields of a Change beside those that it shares with Snapshot, and those of a TaskUpdate.
-const (
-	tagChangeRemoveNode  = 9<<3 | field.Delimited
-	tagChangeRemoveQueue = 10<<3 | field.Delimited
-	tagChangeRemoveJob   = 11<<3 | field.Delimited
-	tagChangeTask        = 12<<3 | field.Delimited
-	tagChangeClearTotal  = 13<<3 | field.Varint
-	tagChangeRemoveSet   = 14<<3 | field.Delimited
-	tagChangeClearMemory = 15<<3 | field.Varint
-
-	tagUpdateUID    = 1<<3 | field.Delimited
-	tagUpdateNumber = 2<<3 | field.Varint
-	tagUpdateStatus = 3<<3 | field.Varint
-	tagUpdateNode   = 4<<3 | field.Varint
-	tagUpdateNoNode = 5<<3 | field.Varint
-)
-
 // CompileChange returns the result of applying an encoded Change to a model, which is not modified. The result stays valid when the decoder
 // is used again. It fails if the result exceeds the limits of g, or if the bytes are not a Change.
 func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model.Model, error) {
@@ -213,4 +196,25 @@ func (d *Decoder) update(b *model.ChangeBuilder, i int, data []byte) bool {
 	}
 	b.UpdateTask(i, t, u)
 	return true
+}
+
+// ChangeMemory estimates, in advance, the memory for compiling an encoded change of a model and opening a session on the result.
+func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
+	const tablePage, largePage, page, pointer = 32, 64, 24, 8
+	bytes := size.Memory() + page*int64(len(base.QueueJobs)+base.Jobs.Len()/tablePage*2+(base.Tasks.Len()+base.Groups.Len())/largePage) +
+		(size.Jobs+size.Updates)*(2*tablePage*pointer+sizeOf[model.Job](1)+sizeOf[model.Account](1)) +
+		size.Updates*largePage*sizeOf[model.Task](1)
+	if size.Nodes+size.Updates > 0 {
+		bytes += sizeOf[model.Node](len(base.Nodes))
+	}
+	if size.Queues+size.Updates > 0 {
+		bytes += sizeOf[model.Queue](len(base.Queues))
+	}
+	head, _ := new(Decoder).head(data, size)
+	for _, name := range head.dimensions {
+		if _, known := base.Dims.Index(name); !known {
+			return bytes + ModelBytes(base)
+		}
+	}
+	return bytes
 }

@@ -48,58 +48,6 @@ type Decoder struct {
 	unjudged, taskUnjudged []apportionv1.PlacementConstraint
 }
 
-// The fields of a Snapshot, which a Change shares, of a job, a group, and the detail of a task.
-const (
-	tagSnapshotAsOf      = 1<<3 | field.Varint
-	tagSnapshotCluster   = 2<<3 | field.Delimited
-	tagSnapshotDimension = 3<<3 | field.Delimited
-	tagSnapshotNode      = 4<<3 | field.Delimited
-	tagSnapshotQueue     = 5<<3 | field.Delimited
-	tagSnapshotJob       = 6<<3 | field.Delimited
-	tagSnapshotTotal     = 7<<3 | field.Delimited
-	tagSnapshotNodeSet   = 8<<3 | field.Delimited
-	tagSnapshotLeftOut   = 20<<3 | field.Delimited
-	tagSnapshotMemory    = 21<<3 | field.Delimited
-	tagSnapshotKueue     = 22<<3 | field.Delimited
-
-	tagQueueAffinity = 10<<3 | field.Delimited
-	tagQueueUsage    = 13<<3 | field.Delimited
-	tagQueueBudget   = 14<<3 | field.Delimited
-	tagQueueOwner    = 15<<3 | field.Delimited
-	tagQueueKueue    = 16<<3 | field.Delimited
-
-	tagJobUID           = 1<<3 | field.Delimited
-	tagJobName          = 2<<3 | field.Delimited
-	tagJobNamespace     = 3<<3 | field.Delimited
-	tagJobQueue         = 4<<3 | field.Delimited
-	tagJobPriority      = 5<<3 | field.Varint
-	tagJobPhase         = 6<<3 | field.Varint
-	tagJobMinAvailable  = 7<<3 | field.Varint
-	tagJobMinResources  = 8<<3 | field.Delimited
-	tagJobCreateTime    = 9<<3 | field.Varint
-	tagJobGroup         = 10<<3 | field.Delimited
-	tagJobCondition     = 11<<3 | field.Delimited
-	tagJobExpectedEnd   = 12<<3 | field.Varint
-	tagJobEndIsDeadline = 13<<3 | field.Varint
-	tagJobOwner         = 14<<3 | field.Delimited
-	tagJobKueue         = 15<<3 | field.Delimited
-
-	tagGroupRole         = 1<<3 | field.Delimited
-	tagGroupRequest      = 2<<3 | field.Delimited
-	tagGroupMinAvailable = 3<<3 | field.Varint
-	tagGroupTask         = 4<<3 | field.Delimited
-	tagGroupCount        = 5<<3 | field.Delimited
-	tagGroupNodeSet      = 6<<3 | field.Delimited
-	tagGroupUnjudged     = 7 << 3
-
-	tagDetailGate          = 2<<3 | field.Varint
-	tagDetailPriorityClass = 3<<3 | field.Delimited
-	tagDetailRequest       = 6<<3 | field.Delimited
-	tagDetailNodeSet       = 7<<3 | field.Delimited
-	tagDetailUnjudged      = 8 << 3
-	tagDetailCondition     = 9<<3 | field.Delimited
-)
-
 // How slots read the messages of a snapshot.
 var (
 	nodeFields    = tableOf[apportionv1.Node]()
@@ -395,4 +343,19 @@ func ClusterOf(data []byte) string {
 		return ""
 	}
 	return cluster
+}
+
+// owners reads the owners of a queue, which its slot leaves out.
+func (d *Decoder) owners(data []byte, runs []run) (list []*apportionv1.OwnerUsage, ok bool) {
+	for _, run := range runs {
+		ok := field.Each(data[run.from:run.to], run.tag, func(data []byte) bool {
+			s := new(slot[apportionv1.OwnerUsage])
+			list = append(list, &s.m)
+			return !d.stopped() && s.fill(ownerFields, data)
+		})
+		if !ok {
+			return nil, false
+		}
+	}
+	return list, true
 }

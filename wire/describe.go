@@ -181,3 +181,11 @@ func (m *description) task(id model.TaskID) *apportionv1.Task {
 	}
 	return out
 }
+
+// wireLeftOut is the message of what is left out.
+func wireLeftOut(l *model.LeftOut) *apportionv1.LeftOut {
+	return &apportionv1.LeftOut{
+		Cause: apportionv1.LeftOutCause(l.Cause), Namespace: l.Namespace, Name: l.Name, Queue: l.Queue, Job: l.Job, Scheduler: l.Scheduler,
+		Kind: l.Kind, Detail: l.Detail,
+	}
+}

@@ -43,14 +43,6 @@ func (e *encoder) memory() *Room {
 	return &e.own
 }
 
-// whole is an answer of one kind with its parts, in one allocation. It is not part of a larger allocation: every answer in it, and
-// everything that it refers to, would be kept as long as any of them.
-type whole[M, B any] struct {
-	answer apportionv1.Answer
-	member M
-	body   B
-}
-
 // begin begins an answer of at most maximum bytes about a model of these dimensions.
 func (e *encoder) begin(dims resource.Dimensions, maximum int) {
 	e.dims, e.left, e.maximum, e.limit = dims, maximum, maximum, "answer_bytes"
@@ -183,3 +175,31 @@ func wireVote(v policy.Vote) apportionv1.Vote {
 	}
 	return apportionv1.Vote_VOTE_ABSTAIN
 }
+
+// indices returns ids as the contract refers to them.
+func indices[ID ~int32](e *encoder, ids []ID) []uint32 {
+	if len(ids) == 0 {
+		return nil
+	}
+	out := e.memory().indices.take(len(ids))
+	for i, id := range ids {
+		out[i] = uint32(id)
+	}
+	e.left -= len(ids) * numberBytes
+	return out
+}
+
+// Use makes messages of the next answers in a Room, until it is called again; nil: in memory of their own. They must be encoded, and no
+// longer referenced, before the Room is emptied.
+func (s *Session) Use(room *Room) { s.out.lent = room }
+
+// many returns n zero values in a row: of a chunk, if the answer is made in a Room.
+func many[T any](e *encoder, of *chunk[T], n int) []T {
+	if e.lent == nil {
+		return make([]T, n)
+	}
+	return of.take(n)
+}
+
+// single is many for one value.
+func single[T any](e *encoder, of *chunk[T]) *T { return &many(e, of, 1)[0] }

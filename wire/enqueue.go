@@ -92,13 +92,6 @@ func (s *Session) roomForVerdicts(jobs []model.JobID, omitNames bool) error {
 	return nil
 }
 
-// faultAt is a violation in a step.
-func faultAt(path, format string, args ...any) *model.Error {
-	faults := &model.Error{}
-	faults.Add(path, format, args...)
-	return faults
-}
-
 // EnqueueVote is an enqueue step for one job, by the votes, that distinguishes no opinion from a permit, unlike the step's answer. The
 // reasons are added to why.
 func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, *apportionv1.Answer) {

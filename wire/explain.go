@@ -21,9 +21,6 @@ const (
 // evictedTasks is the maximum number of tasks that an explanation removes to find out whether the others leave room.
 const evictedTasks = 10_000
 
-// explainedJob is the memory of the explanation of a job, and of the search for it; each task takes explainedTask in addition.
-const explainedJob, explainedTask = 4 << 10, 96
-
 var explainQuestion = question[*apportionv1.ExplainStep]{
 	of:     (*apportionv1.Step).GetExplain,
 	answer: (*Session).explainJobs,
@@ -159,30 +156,6 @@ func (s *Session) askedAbout(q *apportionv1.ExplainStep, answer *apportionv1.Exp
 		faults.Add("filter", "a filter and named jobs exclude each other")
 	}
 	return jobs, out, filter, faults.OrNil()
-}
-
-// names gives names to what answers refer to by number.
-func (s *Session) names() text.Names {
-	v := s.engine.View()
-	names := text.Names{Dimensions: v.Dims.OrderedNames(), Queues: make([]string, len(v.Queues))}
-	for i := range v.Queues {
-		names.Queues[i] = s.audience.queueName(v, model.QueueID(i))
-	}
-	names.Job = func(j uint32) string { return s.audience.jobName(v, model.JobID(j)) }
-	names.Node = func(n uint32) string { return v.Nodes[n].Name }
-	names.Task = func(t uint32) string { return s.audience.taskName(v, model.TaskID(t)) }
-	return names
-}
-
-// jobName is namespace/name of a job, or its uid where it has no name.
-func jobName(job *model.Job) string {
-	switch {
-	case job.Name == "":
-		return job.UID
-	case job.Namespace == "":
-		return job.Name
-	}
-	return job.Namespace + "/" + job.Name
 }
 
 // explanation encodes why one job waits, and puts it into words.

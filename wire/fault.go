@@ -201,3 +201,22 @@ func prefixed(v *model.Error, prefix string) *model.Error {
 	}
 	return out
 }
+
+// ofWork returns the fault of a question that exceeds its bound of work, if an error reports that.
+func ofWork(err error) *Fault {
+	e, ok := errors.AsType[*policy.WorkError](err)
+	if !ok {
+		return nil
+	}
+	return Exceeded("work", e.Needed(), e.Maximum, "the question costs more than is allowed: "+e.Error())
+}
+
+// Exceeded returns the fault of a request that exceeds a limit: a retry fails again.
+func Exceeded(limit string, value, maximum int64, text string) *Fault {
+	return &Fault{
+		Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, Text: text,
+		Metadata: map[string]string{
+			"limit": limit, "value": strconv.FormatInt(value, 10), "maximum": strconv.FormatInt(maximum, 10),
+		},
+	}
+}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -11,27 +10,6 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/spelling"
 )
-
-// leftOut feeds the builder.
-func (c *compiler) leftOut(_ int, l *apportionv1.LeftOut) {
-	for _, text := range []string{l.GetNamespace(), l.GetName(), l.GetQueue(), l.GetJob(), l.GetScheduler(), l.GetKind(), l.GetDetail()} {
-		c.text(text)
-	}
-	c.b.LeftOut(model.LeftOut{
-		// The model keeps these texts, and a slot lends them.
-		Cause: model.LeftOutCause(min(max(l.GetCause(), 0), 255)), Namespace: strings.Clone(l.GetNamespace()),
-		Name: strings.Clone(l.GetName()), Queue: strings.Clone(l.GetQueue()), Job: strings.Clone(l.GetJob()),
-		Scheduler: strings.Clone(l.GetScheduler()), Kind: strings.Clone(l.GetKind()), Detail: strings.Clone(l.GetDetail()),
-	})
-}
-
-// wireLeftOut is the message of what is left out.
-func wireLeftOut(l *model.LeftOut) *apportionv1.LeftOut {
-	return &apportionv1.LeftOut{
-		Cause: apportionv1.LeftOutCause(l.Cause), Namespace: l.Namespace, Name: l.Name, Queue: l.Queue, Job: l.Job, Scheduler: l.Scheduler,
-		Kind: l.Kind, Detail: l.Detail,
-	}
-}
 
 // leftOutNamed returns what is left out under a name: namespace/name, or name alone. What the reader may not see is not found.
 func (s *Session) leftOutNamed(name string) *model.LeftOut {

@@ -12,38 +12,9 @@ const (
 	explainFactor = 4
 	// stepBytes is the memory of the smallest answer to a step.
 	stepBytes = 256
+	// explainedJob is the memory of the explanation of a job, and of the search for it; each task takes explainedTask in addition.
+	explainedJob, explainedTask = 4 << 10, 96
 )
-
-// StepMemory estimates, in advance, the memory for answering steps: all answers, plus the work on the most expensive step. Answers are
-// limited by AnswerBytes and ExplainBytes, and the memory for rollbacks by UndoBytes. It also returns the extent after the steps.
-func StepMemory(steps []*apportionv1.Step, e Extent, o Options) (int64, Extent) {
-	o.complete()
-	a := asking{Extent: e, explain: explainFactor * int64(o.ExplainBytes)}
-	var answers, work int64
-	for _, step := range steps {
-		if q := QuestionOf(step); q != nil && q.memory != nil {
-			answer, working := q.memory(&a, step)
-			answers, work = answers+answer, max(work, working)
-		}
-	}
-	bytes := stepBytes*int64(len(steps)) + min(answers, answerFactor*int64(o.AnswerBytes)) + work + a.added
-	if a.reopened {
-		bytes += a.session()
-	}
-	if a.marked {
-		bytes += min(a.undo, o.UndoBytes)
-	}
-	return bytes, a.Extent
-}
-
-// Extent returns the extent of the session's model under its policy.
-func (s *Session) Extent() Extent { return ExtentOf(s.engine.View().Model, s.policy()) }
-
-// StepMemory estimates, in advance, the memory for answering steps in this session, when its model has this extent. It also returns the
-// extent after the steps.
-func (s *Session) StepMemory(steps []*apportionv1.Step, e Extent) (int64, Extent) {
-	return StepMemory(steps, e, Options{AnswerBytes: s.maximum, ExplainBytes: s.explain, UndoBytes: s.undo.maximum})
-}
 
 // asking estimates what steps take.
 type asking struct {

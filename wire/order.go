@@ -121,14 +121,6 @@ func (s *Session) claimantTask(q *apportionv1.OrderStep, faults *model.Error) mo
 	return only(s.selectTasks(selection, path, faults))
 }
 
-// only returns the one selected thing, or none if the selection was faulty.
-func only[ID ~int32](ids []ID) ID {
-	if len(ids) != 1 {
-		return model.None
-	}
-	return ids[0]
-}
-
 // ordered sorts items, each named once, and returns ties, pairs, and whether there is an order at all.
 func ordered[ID ~int32](
 	s *Session, q *apportionv1.OrderStep, ids []ID, kind string, name func(ID) string, compare func(l, r ID) engine.Comparison,
@@ -197,18 +189,6 @@ func (h *halting) now() bool {
 		h.over = h.stop()
 	}
 	return h.over
-}
-
-// repeated returns something that a list has twice.
-func repeated[ID ~int32](ids []ID) (ID, bool) {
-	seen := make(map[ID]struct{}, len(ids))
-	for _, id := range ids {
-		if _, twice := seen[id]; twice {
-			return id, true
-		}
-		seen[id] = struct{}{}
-	}
-	return 0, false
 }
 
 // ties returns the length of each run of neighbours that are tied; the lengths add up to n.

@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
@@ -39,15 +38,6 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 		return engine.Policy{}, Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_POLICY, prefixed(&faults, "policy."))
 	}
 	return out, nil
-}
-
-// OnlySums reports whether all steps request shares or ask who may be enqueued, under a policy that needs only sums of tasks for that.
-func OnlySums(p *apportionv1.Policy, steps []*apportionv1.Step) bool {
-	sums := catalogue.SumsOf(p)
-	return !slices.ContainsFunc(steps, func(s *apportionv1.Step) bool {
-		q := QuestionOf(s)
-		return q == nil || q.sums == catalogue.SumsNever || sums < q.sums
-	})
 }
 
 func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry {

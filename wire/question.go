@@ -10,15 +10,6 @@ import (
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// Questions are the kinds of steps that this program answers, in the order of their fields in Step. Each is defined in the file that
-// answers it.
-var Questions = []*Question{
-	sharesQuestion.row(), jobsQuestion.row(), enqueueQuestion.row(), allocatableQuestion.row(), preemptiveQuestion.row(),
-	reclaimQuestion.row(), preemptQuestion.row(), orderQuestion.row(), nodesQuestion.row(), inspectQuestion.row(),
-	setStatusQuestion.row(), allocateQuestion.row(), deallocateQuestion.row(), addJobQuestion.row(), removeJobQuestion.row(),
-	markQuestion.row(), rollbackQuestion.row(), changeQuestion.row(), explainQuestion.row(), planQuestion.row(), remediesQuestion.row(),
-}
-
 // Question is a kind of step, with what differs between the kinds.
 type Question struct {
 	// Name is the name of its field in Step.
@@ -109,23 +100,6 @@ func fieldOf[Q proto.Message]() protoreflect.FieldDescriptor {
 	return stepFieldsOf.Get(i)
 }
 
-// byMember finds a question by the type of the member of the oneof, byNumber by the number of its field.
-var byMember, byNumber = indexQuestions(Questions)
-
-func indexQuestions(list []*Question) (members []member, numbers []*Question) {
-	for _, q := range list {
-		step := &apportionv1.Step{}
-		field := stepFieldsOf.ByNumber(q.number)
-		step.ProtoReflect().Set(field, step.ProtoReflect().NewField(field))
-		members = append(members, member{typeOf(step), q})
-		for len(numbers) <= int(q.number) {
-			numbers = append(numbers, nil)
-		}
-		numbers[q.number] = q
-	}
-	return members, numbers
-}
-
 // member is a question with the address of the type of its steps, which identifies the type.
 type member struct {
 	address  uintptr
@@ -135,28 +109,6 @@ type member struct {
 // typeOf returns the address of the type of a step's member, which must not be nil.
 func typeOf(step *apportionv1.Step) uintptr {
 	return reflect.ValueOf(reflect.TypeOf(step.GetStep())).Pointer()
-}
-
-// QuestionOf returns the kind of a step, or nil if this version has no such kind.
-func QuestionOf(step *apportionv1.Step) *Question {
-	if step.GetStep() == nil {
-		return nil
-	}
-	address := typeOf(step)
-	for i := range byMember {
-		if byMember[i].address == address {
-			return byMember[i].question
-		}
-	}
-	return nil
-}
-
-// numbered returns the kind of step whose field has a number, or nil.
-func numbered(number int32) *Question {
-	if number < 0 || int(number) >= len(byNumber) {
-		return nil
-	}
-	return byNumber[number]
 }
 
 // Label returns the name of the kind in metrics. Steps that decide nothing and change the session are counted together.

@@ -1,6 +1,8 @@
 package wire
 
-import apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+import (
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
 
 // Room is memory for the messages of answers, which is used again after Empty. The zero value is empty.
 type Room struct {
@@ -24,10 +26,6 @@ type Room struct {
 	shares []byte
 	queue  *Room
 }
-
-// Use makes messages of the next answers in a Room, until it is called again; nil: in memory of their own. They must be encoded, and no
-// longer referenced, before the Room is emptied.
-func (s *Session) Use(room *Room) { s.out.lent = room }
 
 // Empty makes the memory of the Room available again, except for lists that are too large to keep.
 func (r *Room) Empty() {
@@ -88,17 +86,6 @@ func (c *chunk[T]) take(n int) []T {
 
 func (c *chunk[T]) one() *T { return &c.take(1)[0] }
 
-// many returns n zero values in a row: of a chunk, if the answer is made in a Room.
-func many[T any](e *encoder, of *chunk[T], n int) []T {
-	if e.lent == nil {
-		return make([]T, n)
-	}
-	return of.take(n)
-}
-
-// single is many for one value.
-func single[T any](e *encoder, of *chunk[T]) *T { return &many(e, of, 1)[0] }
-
 // empty takes back what was handed out. As much as that was fits into one block then, unless it was very much.
 func (c *chunk[T]) empty() {
 	switch {
@@ -112,4 +99,12 @@ func (c *chunk[T]) empty() {
 		c.block = nil
 	}
 	c.free, c.taken, c.within = c.block, 0, true
+}
+
+// whole is an answer of one kind with its parts, in one allocation. It is not part of a larger allocation: every answer in it, and
+// everything that it refers to, would be kept as long as any of them.
+type whole[M, B any] struct {
+	answer apportionv1.Answer
+	member M
+	body   B
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"strconv"
 
+	"math/bits"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -150,4 +152,53 @@ func those[ID ~int32](n int, has func(ID) bool) []ID {
 		}
 	}
 	return ids
+}
+
+// workOfTask is the work of a step for each task that it names.
+func (s *Session) workOfTask() int { return s.engine.View().Dims.Len() * s.plugins * s.depth }
+
+// selection is a list of things by index and by uid.
+type selection interface {
+	comparable
+	GetIndex() []uint32
+	GetUid() []string
+}
+
+// selected returns how many things a selection names, which are all if it is absent.
+func selected[S selection](s S, all int) int {
+	var absent S
+	if s == absent {
+		return all
+	}
+	return len(s.GetIndex()) + len(s.GetUid())
+}
+
+// sorting is about how many comparisons sorting n things takes.
+func sorting(n int) int { return n * bits.Len(uint(n)) }
+
+// faultAt is a violation in a step.
+func faultAt(path, format string, args ...any) *model.Error {
+	faults := &model.Error{}
+	faults.Add(path, format, args...)
+	return faults
+}
+
+// only returns the one selected thing, or none if the selection was faulty.
+func only[ID ~int32](ids []ID) ID {
+	if len(ids) != 1 {
+		return model.None
+	}
+	return ids[0]
+}
+
+// repeated returns something that a list has twice.
+func repeated[ID ~int32](ids []ID) (ID, bool) {
+	seen := make(map[ID]struct{}, len(ids))
+	for _, id := range ids {
+		if _, twice := seen[id]; twice {
+			return id, true
+		}
+		seen[id] = struct{}{}
+	}
+	return 0, false
 }

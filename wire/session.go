@@ -198,3 +198,40 @@ func (s *Session) reasonText(r *apportionv1.Reason) string {
 	}
 	return text.Reason(*s.named, r)
 }
+
+// names gives names to what answers refer to by number.
+func (s *Session) names() text.Names {
+	v := s.engine.View()
+	names := text.Names{Dimensions: v.Dims.OrderedNames(), Queues: make([]string, len(v.Queues))}
+	for i := range v.Queues {
+		names.Queues[i] = s.audience.queueName(v, model.QueueID(i))
+	}
+	names.Job = func(j uint32) string { return s.audience.jobName(v, model.JobID(j)) }
+	names.Node = func(n uint32) string { return v.Nodes[n].Name }
+	names.Task = func(t uint32) string { return s.audience.taskName(v, model.TaskID(t)) }
+	return names
+}
+
+// jobName is namespace/name of a job, or its uid where it has no name.
+func jobName(job *model.Job) string {
+	switch {
+	case job.Name == "":
+		return job.UID
+	case job.Namespace == "":
+		return job.Name
+	}
+	return job.Namespace + "/" + job.Name
+}
+
+// Bytes estimates the memory of a session in addition to its model, once tasks have changed: the accounts of its plugins and the changing
+// part of the view.
+func (s *Session) Bytes() int64 {
+	v := s.engine.View()
+	// The plugins that divide keep about this many rows for each queue, and together as many for what changes.
+	const rowsOfDivider, rowsOfQueue = 4, 10
+	row, queues, jobs := rowBytes(v.Dims.Len()), int64(len(v.Queues)), int64(v.Jobs.Len())
+	plugins := int64(s.plugins-1)*(64*queues+64*jobs) + int64(s.dividers)*rowsOfDivider*queues*row
+	changing := 8*jobs + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
+		int64(len(v.Nodes))*row + rowsOfQueue*queues*row
+	return plugins + changing + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
+}

@@ -229,19 +229,6 @@ func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, 
 	}
 }
 
-// indices returns ids as the contract refers to them.
-func indices[ID ~int32](e *encoder, ids []ID) []uint32 {
-	if len(ids) == 0 {
-		return nil
-	}
-	out := e.memory().indices.take(len(ids))
-	for i, id := range ids {
-		out[i] = uint32(id)
-	}
-	e.left -= len(ids) * numberBytes
-	return out
-}
-
 func (s *Session) jobShares(plugin *apportionv1.PluginShares, sharer policy.JobSharer, jobs []model.JobID, omitNames bool) error {
 	if err := s.out.room(len(jobs), "jobs"); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"reflect"
 
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 )
 
@@ -51,27 +50,6 @@ func OwnBytes(m *model.Model) int64 {
 		page*int64(o.Pages+len(m.QueueJobs)) + indexEntry*int64(o.Nodes+o.Queues) + 4*int64(o.Order) + int64(max(o.Bytes, 0))
 }
 
-// ChangeMemory estimates, in advance, the memory for compiling an encoded change of a model and opening a session on the result.
-func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
-	const tablePage, largePage, page, pointer = 32, 64, 24, 8
-	bytes := size.Memory() + page*int64(len(base.QueueJobs)+base.Jobs.Len()/tablePage*2+(base.Tasks.Len()+base.Groups.Len())/largePage) +
-		(size.Jobs+size.Updates)*(2*tablePage*pointer+sizeOf[model.Job](1)+sizeOf[model.Account](1)) +
-		size.Updates*largePage*sizeOf[model.Task](1)
-	if size.Nodes+size.Updates > 0 {
-		bytes += sizeOf[model.Node](len(base.Nodes))
-	}
-	if size.Queues+size.Updates > 0 {
-		bytes += sizeOf[model.Queue](len(base.Queues))
-	}
-	head, _ := new(Decoder).head(data, size)
-	for _, name := range head.dimensions {
-		if _, known := base.Dims.Index(name); !known {
-			return bytes + ModelBytes(base)
-		}
-	}
-	return bytes
-}
-
 // members returns the memory of the nodes of all node sets.
 func members(m *model.Model) int64 {
 	n := 0
@@ -100,17 +78,4 @@ func usagesOf(m *model.Model) int64 {
 		}
 	}
 	return bytes
-}
-
-// Bytes estimates the memory of a session in addition to its model, once tasks have changed: the accounts of its plugins and the changing
-// part of the view.
-func (s *Session) Bytes() int64 {
-	v := s.engine.View()
-	// The plugins that divide keep about this many rows for each queue, and together as many for what changes.
-	const rowsOfDivider, rowsOfQueue = 4, 10
-	row, queues, jobs := rowBytes(v.Dims.Len()), int64(len(v.Queues)), int64(v.Jobs.Len())
-	plugins := int64(s.plugins-1)*(64*queues+64*jobs) + int64(s.dividers)*rowsOfDivider*queues*row
-	changing := 8*jobs + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
-		int64(len(v.Nodes))*row + rowsOfQueue*queues*row
-	return plugins + changing + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
 }

@@ -7,6 +7,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"strings"
+
+	"strconv"
+	"unicode/utf8"
+
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -262,4 +267,64 @@ func (c *compiler) details(at place, spec *model.TaskSpec, d *apportionv1.TaskDe
 	if spec.NodeSet != "" || c.detail != (model.Detail{}) {
 		spec.Detail = &c.detail
 	}
+}
+
+// leftOut feeds the builder.
+func (c *compiler) leftOut(_ int, l *apportionv1.LeftOut) {
+	for _, text := range []string{l.GetNamespace(), l.GetName(), l.GetQueue(), l.GetJob(), l.GetScheduler(), l.GetKind(), l.GetDetail()} {
+		c.text(text)
+	}
+	c.b.LeftOut(model.LeftOut{
+		// The model keeps these texts, and a slot lends them.
+		Cause: model.LeftOutCause(min(max(l.GetCause(), 0), 255)), Namespace: strings.Clone(l.GetNamespace()),
+		Name: strings.Clone(l.GetName()), Queue: strings.Clone(l.GetQueue()), Job: strings.Clone(l.GetJob()),
+		Scheduler: strings.Clone(l.GetScheduler()), Kind: strings.Clone(l.GetKind()), Detail: strings.Clone(l.GetDetail()),
+	})
+}
+
+// shortestText is a bound below which texts are never refused, so that the tasks read in one loop need no look.
+const shortestText = 128
+
+// text notes a text that is longer than allowed.
+func (c *compiler) text(s string) {
+	if limit := c.limits.TextBytes; limit > 0 && int64(len(s)) > max(limit, shortestText) {
+		c.longest = max(c.longest, int64(len(s)))
+	}
+}
+
+// isText reports whether bytes are a text that is not too long.
+func (c *compiler) isText(b []byte) bool {
+	if limit := c.limits.TextBytes; len(b) > shortestText && limit > 0 && int64(len(b)) > limit {
+		return false
+	}
+	return isASCII(b) || utf8.Valid(b)
+}
+
+// areTexts reports whether all are valid texts within the maximum length.
+func (c *compiler) areTexts(list ...[]byte) bool {
+	for _, b := range list {
+		if len(b) > 0 && !c.isText(b) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *compiler) termTexts(t *apportionv1.NodeGroupTerms) {
+	for _, s := range t.GetRequired() {
+		c.text(s)
+	}
+	for _, s := range t.GetPreferred() {
+		c.text(s)
+	}
+}
+
+// exceeded returns a *Fault if a text was too long.
+func (c *compiler) exceeded() error {
+	if c.longest == 0 {
+		return nil
+	}
+	maximum := max(c.limits.TextBytes, shortestText)
+	return Exceeded("text_bytes", c.longest, maximum,
+		"a name or uid has "+strconv.FormatInt(c.longest, 10)+" bytes, at most "+strconv.FormatInt(maximum, 10)+" are taken")
 }

@@ -12,18 +12,6 @@ import (
 // Tasks are most of a snapshot, and almost all of them are written alike: tags of one byte, nothing unknown. These are read in one loop
 // almost without calls between their fields, whether a model keeps the tasks or only their sums. A slot reads every other one.
 
-// The tags of a task's fields.
-const (
-	tagTaskUID        = 1<<3 | field.Delimited
-	tagTaskStatus     = 2<<3 | field.Varint
-	tagTaskNode       = 3<<3 | field.Varint
-	tagTaskPriority   = 4<<3 | field.Varint
-	tagTaskName       = 5<<3 | field.Delimited
-	tagTaskCreateTime = 6<<3 | field.Varint
-	tagTaskIndex      = 7<<3 | field.Varint
-	tagTaskDetail     = 8<<3 | field.Delimited
-)
-
 // task is a task as it is written. It belongs on the stack: to store a pointer elsewhere while the garbage collector works costs as much
 // as reading a task.
 type task struct {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/field"
 )
 
 var (
@@ -51,21 +50,6 @@ func (c *compiler) queueMemory(q *apportionv1.Queue) *model.QueueMemorySpec {
 		spec.Owners = append(spec.Owners, owner)
 	}
 	return spec
-}
-
-// owners reads the owners of a queue, which its slot leaves out.
-func (d *Decoder) owners(data []byte, runs []run) (list []*apportionv1.OwnerUsage, ok bool) {
-	for _, run := range runs {
-		ok := field.Each(data[run.from:run.to], run.tag, func(data []byte) bool {
-			s := new(slot[apportionv1.OwnerUsage])
-			list = append(list, &s.m)
-			return !d.stopped() && s.fill(ownerFields, data)
-		})
-		if !ok {
-			return nil, false
-		}
-	}
-	return list, true
 }
 
 // usageOf is the Usage of integers.
