@@ -3,40 +3,22 @@ package service
 import (
 	"context"
 	"log/slog"
-	"net"
 	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/wire/method"
 )
 
 // gRPC runs unary interceptors after it has received and decoded the request. A tap sees the headers of a call alone: whatever it refuses
 // is neither buffered nor decoded, and the bytes that still arrive are dropped frame by frame. gRPC neither measures nor logs such calls,
 // so that is done here. It sends the status with its details, but no trailers.
-
-// anonymous is the identity of callers that neither a tap nor an interceptor has named.
-const anonymous = "anonymous"
-
-type identityKey struct{}
-
-// WithIdentity returns a context with the identity of the caller. Snapshots are held per identity.
-func WithIdentity(ctx context.Context, identity string) context.Context {
-	return context.WithValue(ctx, identityKey{}, identity)
-}
-
-// IdentityOf returns the identity of the caller.
-func IdentityOf(ctx context.Context) string {
-	if identity, ok := ctx.Value(identityKey{}).(string); ok {
-		return identity
-	}
-	return anonymous
-}
 
 // arrived asks the taps for a call of gRPC whose headers have come, and counts it if no handler will.
 func (s *Server) arrived(ctx context.Context, call *tap.Info) (context.Context, error) {
@@ -163,30 +145,13 @@ func (s *Server) begin(ctx context.Context, method string) (end func(), err erro
 	return s.admission.Begin(TenantOf(ctx))
 }
 
-// TenantOf returns the key by which the server is shared among callers: the identity, or the address of a caller without one.
-func TenantOf(ctx context.Context) string {
-	identity := IdentityOf(ctx)
-	if identity != anonymous {
-		return identity
-	}
-	from, ok := peer.FromContext(ctx)
-	if !ok || from.Addr == nil {
-		return identity
-	}
-	if address, ok := from.Addr.(remoteAddr); ok {
-		return address.connection.tenant
-	}
-	return tenantAt(from.Addr)
-}
+// quiet reports whether a method is asked all the time and says nothing of interest: health and reflection.
+func quiet(method string) bool { return strings.HasPrefix(method, "/grpc.") }
 
-// tenantAt returns the tenant of callers without an identity at an address.
-func tenantAt(address net.Addr) string {
-	if address == nil {
-		return anonymous
+// rankOf is which work of a method comes first.
+func rankOf(name string) admission.Rank {
+	if name == method.Simulate.Name {
+		return admission.Simulation
 	}
-	host, _, err := net.SplitHostPort(address.String())
-	if err != nil {
-		return anonymous
-	}
-	return anonymous + "@" + host
+	return admission.Decision
 }

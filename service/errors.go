@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"log/slog"
+
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
@@ -109,3 +111,19 @@ func late(limit string, maximum time.Duration, text string) *wire.Fault {
 	fault.Code = codes.DeadlineExceeded
 	return fault
 }
+
+// levelOf returns the log level for the end of a call: faults of the server are errors.
+func levelOf(code codes.Code) slog.Level {
+	switch code {
+	case codes.OK, codes.Canceled:
+		return slog.LevelDebug
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		return slog.LevelError
+	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted:
+		return slog.LevelWarn
+	default:
+		return slog.LevelInfo
+	}
+}
+
+func errorAttr(err error) slog.Attr { return slog.String("error", err.Error()) }

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
@@ -98,25 +97,6 @@ func (s *Server) logEnd(ctx context.Context, method string, began time.Time, err
 	}
 	s.log.LogAttrs(ctx, level, "call ended", attrs...)
 }
-
-// quiet reports whether a method is asked all the time and says nothing of interest: health and reflection.
-func quiet(method string) bool { return strings.HasPrefix(method, "/grpc.") }
-
-// levelOf returns the log level for the end of a call: faults of the server are errors.
-func levelOf(code codes.Code) slog.Level {
-	switch code {
-	case codes.OK, codes.Canceled:
-		return slog.LevelDebug
-	case codes.Internal, codes.Unknown, codes.DataLoss:
-		return slog.LevelError
-	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted:
-		return slog.LevelWarn
-	default:
-		return slog.LevelInfo
-	}
-}
-
-func errorAttr(err error) slog.Attr { return slog.String("error", err.Error()) }
 
 var errPanicked = errors.New("panicked")
 

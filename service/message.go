@@ -269,3 +269,11 @@ func broken(ctx context.Context, err error) error {
 		Code: codes.Canceled, Reason: apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED, Text: "the connection was lost",
 	}
 }
+
+// undecompressed returns the fault of a message that cannot be decompressed, and any other fault as it is.
+func undecompressed(err error) error {
+	if _, ok := errors.AsType[*wire.Fault](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return invalidRequest("", "the message cannot be decompressed")
+}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
 )
 
 // Calls may come over other transports than gRPC's. Admit lets them in once their headers are known, a Transfer receives and decodes their
@@ -117,14 +115,6 @@ func (t *Transfer) Decompress(ctx context.Context, decompressor func(io.Reader) 
 	}
 	t.replace(m)
 	return nil
-}
-
-// undecompressed returns the fault of a message that cannot be decompressed, and any other fault as it is.
-func undecompressed(err error) error {
-	if _, ok := errors.AsType[*wire.Fault](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return invalidRequest("", "the message cannot be decompressed")
 }
 
 // Transcode converts a message from another encoding to protobuf's. It waits for its turn, with the maximum memory that decoding takes for

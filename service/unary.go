@@ -5,7 +5,6 @@ import (
 
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
 	"github.com/apportion/apportion/wire/method"
 )
@@ -162,12 +161,4 @@ func (c *call) reserve(sent context.Context) (*reply, error) {
 // turn waits until a unary call may be worked on.
 func (c *call) turn(p *progress, name string, in *apportionv1.Input, steps []*apportionv1.Step) (leave func(), err error) {
 	return c.server.enter(p, rankOf(name), c.memory(p.ctx, in, steps))
-}
-
-// rankOf is which work of a method comes first.
-func rankOf(name string) admission.Rank {
-	if name == method.Simulate.Name {
-		return admission.Simulation
-	}
-	return admission.Decision
 }
