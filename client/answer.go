@@ -345,3 +345,11 @@ func (s *Simulation) Err(step int) error {
 	}
 	return nil
 }
+
+// origin is the source of an answer.
+type origin struct {
+	// by is the fallback that answered; "": the service did.
+	by Fallback
+	// at describes the State of the input as it was held, nil for other inputs.
+	at *held
+}

@@ -129,3 +129,14 @@ type Task struct {
 	// Created breaks ties, older first.
 	Created time.Time
 }
+
+// uidOf returns the identifier of a job in questions.
+func uidOf(job *apportionv1.Job) string {
+	switch {
+	case job.GetUid() != "":
+		return job.GetUid()
+	case job.GetNamespace() != "":
+		return job.GetNamespace() + "/" + job.GetName()
+	}
+	return job.GetName()
+}

@@ -3,70 +3,15 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/method"
 )
-
-// Fallback answers a question when the service is unreachable, too slow, too busy, or fails. There is no fallback for an invalid question
-// or a caller without access. Without a fallback the error is returned.
-type Fallback string
-
-const (
-	// FailClosed answers no: no job enters its queue, no task may use more, no task is evicted, no node fits. For KindEnqueue,
-	// KindAllocatable, KindVictims and KindNodes.
-	FailClosed Fallback = "closed"
-	// FailOpen answers yes: every job enters its queue, every task may use more (but nothing from others). For KindEnqueue and
-	// KindAllocatable; it does not evict or place tasks.
-	FailOpen Fallback = "open"
-	// FallbackEngine decides in process with the engine of this library, by the policy of the question, or the policy of WithPolicy with
-	// its name. For all kinds except KindUpload and KindBatch. A session continues in process if its engine and policy are the same.
-	FallbackEngine Fallback = "engine"
-)
-
-// WithFallback sets the fallback for questions of the given kinds; without kinds: for every kind that the fallback supports. Each use is
-// logged, counted and recorded in the answer.
-func WithFallback(fallback Fallback, kinds ...Kind) Option {
-	return func(s *settings) {
-		for _, kind := range orAll(kinds) {
-			if len(kinds) > 0 || fallback.check(kind) == nil {
-				s.fallbacks[kind] = fallback
-			}
-		}
-	}
-}
-
-// check returns an error if a fallback cannot answer questions of a kind.
-func (f Fallback) check(kind Kind) error {
-	var kinds []Kind
-	switch f {
-	case "":
-		return nil
-	case FailClosed:
-		kinds = []Kind{KindEnqueue, KindAllocatable, KindVictims, KindNodes}
-	case FailOpen:
-		kinds = []Kind{KindEnqueue, KindAllocatable}
-	case FallbackEngine:
-		kinds = []Kind{
-			KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies,
-			KindSimulate, KindSession,
-		}
-	default:
-		return fmt.Errorf("there is no fallback %q", f)
-	}
-	if !slices.Contains(kinds, kind) {
-		return fmt.Errorf("fallback %s cannot answer questions of kind %s; it can of %v", f, kind, kinds)
-	}
-	return nil
-}
 
 // down reports whether an error means that the service did not answer, as opposed to an error in its answer.
 func down(err error) bool {
@@ -92,125 +37,6 @@ func (c *Client) fellBack(ctx context.Context, kind Kind, by Fallback, err error
 		slog.String("kind", string(kind)), slog.String("fallback", string(by)), slog.Any("error", err))
 	count(ctx, c.counters.fallbacks, attribute.String("kind", string(kind)), attribute.String("fallback", string(by)))
 }
-
-// question is a unary call, with the answers of the fallbacks.
-type question[Q method.Request, A any] struct {
-	kind   Kind
-	method *method.Method[Q, A]
-	// call is the method of a service.
-	call func(apportionv1.ApportionServiceClient, context.Context, Q, ...grpc.CallOption) (A, error)
-	// answer returns the answer of FailClosed or FailOpen; false if they have none.
-	answer func(vote apportionv1.Vote) (A, bool)
-}
-
-// origin is the source of an answer.
-type origin struct {
-	// by is the fallback that answered; "": the service did.
-	by Fallback
-	// at describes the State of the input as it was held, nil for other inputs.
-	at *held
-}
-
-// ask makes a call.
-func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request Q) (response A, from origin, err error) {
-	within, cancel := c.within(ctx, q.kind)
-	defer cancel()
-	answer, at, err := q.made(within, c, in, request)
-	if err == nil {
-		return answer, origin{at: at}, nil
-	}
-	by := c.fallback(ctx, q.kind, err)
-	instead, at, ok := q.instead(ctx, c, by, in, request)
-	if !ok {
-		return response, origin{}, err
-	}
-	c.fellBack(ctx, q.kind, by, err)
-	return instead, origin{by, at}, nil
-}
-
-// made makes the call to the service or in process.
-func (q question[Q, A]) made(ctx context.Context, c *Client, in Input, request Q) (response A, at *held, err error) {
-	switch {
-	case in.State != nil && in.State.mirror.client != c:
-		return response, nil, errForeign
-	case c.remote == nil:
-		return q.local(ctx, c, in, request)
-	case in.State != nil:
-		return q.mirrored(in.State.mirror.route(ctx), c, in.State, request)
-	}
-	answer, err := q.remote(ctx, c, in, request)
-	return answer, nil, err
-}
-
-// local answers with the engine of this process.
-func (q question[Q, A]) local(ctx context.Context, c *Client, in Input, request Q) (response A, at *held, err error) {
-	engine, at, err := c.engine.about(ctx, in.State)
-	if err != nil {
-		return response, nil, err
-	}
-	response, err = answered(ctx, engine, q.method, request)
-	return response, at, err
-}
-
-// mirrored makes the call about a State, and sends the State again if the replica does not hold it.
-func (q question[Q, A]) mirrored(ctx context.Context, c *Client, s *State, request Q) (response A, at *held, err error) {
-	ask := func() (A, error) { return q.call(c.mirrored, ctx, request) }
-	var missing *held
-	for range replicas {
-		at, err := s.atReplica(ctx, missing)
-		if tooLarge(err) {
-			break
-		}
-		if err != nil {
-			return response, nil, err
-		}
-		request.GetInput().Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: at.digest}
-		answer, err := again(ctx, c, q.kind, ask)
-		if !notHeld(err) {
-			return answer, at, err
-		}
-		missing = at
-	}
-	at = s.inline(request.GetInput())
-	response, err = again(ctx, c, q.kind, ask)
-	return response, at, err
-}
-
-// remote makes the call, and sends an uploaded snapshot again if the replica does not hold it.
-func (q question[Q, A]) remote(ctx context.Context, c *Client, in Input, request Q) (A, error) {
-	ask := func() (A, error) { return q.call(c.remote, ctx, request) }
-	for range replicas {
-		answer, err := again(ctx, c, q.kind, ask)
-		if in.Upload == nil || !notHeld(err) {
-			return answer, err
-		}
-		if err := c.spread(ctx, in.Upload); err != nil {
-			return answer, err
-		}
-	}
-	request.GetInput().Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
-	return again(ctx, c, q.kind, ask)
-}
-
-// instead returns the answer of a fallback; false: it has none.
-func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in Input, request Q) (answer A, at *held, ok bool) {
-	switch by {
-	case FallbackEngine:
-		if in.State == nil {
-			request.GetInput().Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
-		}
-		answer, at, err := q.local(ctx, c, in, request)
-		return answer, at, err == nil
-	case FailClosed:
-		answer, ok = q.answer(apportionv1.Vote_VOTE_REJECT)
-	case FailOpen:
-		answer, ok = q.answer(apportionv1.Vote_VOTE_PERMIT)
-	}
-	return answer, nil, ok
-}
-
-// unanswerable is the answer function of questions without a plain yes or no.
-func unanswerable[A any](apportionv1.Vote) (none A, ok bool) { return none, false }
 
 // plainEnqueue gives all jobs the same answer: the requested ones, or all of the snapshot, of which the action considers only the pending
 // ones. It has no answer about a job that the snapshot does not have.
@@ -242,17 +68,6 @@ func plainEnqueue(in Input, q EnqueueQuestion, vote apportionv1.Vote) (*apportio
 		add(i, jobs[i])
 	}
 	return &apportionv1.CheckEnqueueResponse{Enqueue: answer}, true
-}
-
-// uidOf returns the identifier of a job in questions.
-func uidOf(job *apportionv1.Job) string {
-	switch {
-	case job.GetUid() != "":
-		return job.GetUid()
-	case job.GetNamespace() != "":
-		return job.GetNamespace() + "/" + job.GetName()
-	}
-	return job.GetName()
 }
 
 // plainAllocatable gives all tasks the same answer, and never permits them to take from others.

@@ -10,13 +10,13 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	_ "google.golang.org/grpc/balancer/ringhash"
 	"google.golang.org/grpc/codes"
+	_ "google.golang.org/grpc/health"
 	"google.golang.org/grpc/status"
 )
 
 const (
-	// defaultAttempts is the default maximum number of attempts for a question.
-	defaultAttempts = 5
 	// patience is the first wait between two attempts, half of which is random; each later wait is twice as long.
 	patience = 50 * time.Millisecond
 	// budgetMost is the number of retries that a new client may make, and budgetShare the number by which each question increases it.
@@ -159,4 +159,23 @@ func retryDelay(err error) time.Duration {
 		}
 	}
 	return 0
+}
+
+const (
+	defaultDeadline       = 30 * time.Second
+	defaultUploadDeadline = 2 * time.Minute
+)
+
+// within returns the context of one question, with its deadline.
+func (c *Client) within(ctx context.Context, kind Kind) (context.Context, context.CancelFunc) {
+	if d, ok := c.deadlines[kind]; ok {
+		return context.WithTimeout(ctx, d)
+	}
+	if _, limited := ctx.Deadline(); limited || c.remote == nil {
+		return ctx, func() {}
+	}
+	if kind == KindUpload {
+		return context.WithTimeout(ctx, defaultUploadDeadline)
+	}
+	return context.WithTimeout(ctx, defaultDeadline)
 }

@@ -1,0 +1,189 @@
+package client
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/balancer/ringhash"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/health"
+
+	"fmt"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Option configures how a service is called, and the fallback if it fails.
+type Option func(*settings)
+
+type settings struct {
+	credentials credentials.TransportCredentials
+	token       TokenSource
+	options     []grpc.DialOption
+	deadlines   map[Kind]time.Duration
+	fallbacks   map[Kind]Fallback
+	policies    map[string]*apportionv1.Policy
+	attempts    int
+	logBytes    int
+	logger      *slog.Logger
+	meter       metric.MeterProvider
+	tracer      trace.TracerProvider
+	propagator  propagation.TextMapPropagator
+}
+
+// defaultAttempts is the default maximum number of attempts for a question.
+const defaultAttempts = 5
+
+func newSettings(opts []Option) settings {
+	s := settings{
+		credentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12}),
+		deadlines:   map[Kind]time.Duration{}, fallbacks: map[Kind]Fallback{}, policies: map[string]*apportionv1.Policy{},
+		attempts: defaultAttempts, logBytes: defaultLogBytes, logger: slog.Default(),
+	}
+	for _, opt := range opts {
+		opt(&s)
+	}
+	return s
+}
+
+// WithPlaintext disables TLS, for use within a trusted network or behind a proxy that adds it.
+func WithPlaintext() Option {
+	return func(s *settings) { s.credentials = insecure.NewCredentials() }
+}
+
+// WithTLS sets the TLS configuration; TLSFiles creates one from files.
+func WithTLS(config *tls.Config) Option {
+	return func(s *settings) { s.credentials = credentials.NewTLS(config) }
+}
+
+// WithDialOptions adds gRPC options: interceptors, per-call credentials, a different service config.
+func WithDialOptions(options ...grpc.DialOption) Option {
+	return func(s *settings) { s.options = append(s.options, options...) }
+}
+
+// WithDeadline limits the duration of questions of the given kinds, including all attempts; without kinds: of every kind. The context of a
+// call can only shorten it. Without this option, a call whose context has no deadline gets a deadline of 30 seconds, an upload of two
+// minutes.
+func WithDeadline(d time.Duration, kinds ...Kind) Option {
+	return func(s *settings) {
+		for _, kind := range orAll(kinds) {
+			s.deadlines[kind] = d
+		}
+	}
+}
+
+// WithAttempts sets the maximum number of attempts for a question when a retry may help: the replica was lost, or returned a retry delay.
+// The default is 5; 1 disables retries. Once the first hundred attempts are used up, a client retries no more than a fifth of all its
+// questions, so that retries do not multiply the load on a server that is down or overloaded.
+func WithAttempts(n int) Option {
+	return func(s *settings) { s.attempts = max(n, 1) }
+}
+
+// WithSessionLog sets how many bytes of steps a session keeps in order to continue on another replica; the default is 4 MiB. Only steps
+// that changed something are kept, and a rollback drops what it undid. With 0 a session ends with its replica.
+func WithSessionLog(bytes int) Option {
+	return func(s *settings) { s.logBytes = bytes }
+}
+
+// WithPolicy adds a named policy for decisions in process. Clients with FallbackEngine should add the policies of the service.
+func WithPolicy(name string, policy *apportionv1.Policy) Option {
+	return func(s *settings) { s.policies[name] = policy }
+}
+
+// WithLogger sets the logger for fallbacks (warning), sessions that move (info) and failed attempts (debug). The default is slog's.
+func WithLogger(logger *slog.Logger) Option {
+	return func(s *settings) { s.logger = logger }
+}
+
+// Kind is a kind of question, for options that treat kinds differently.
+type Kind string
+
+// The kinds of questions: the unary calls, uploading, opening a session, and a batch of steps on one.
+const (
+	KindShares      Kind = "shares"
+	KindEnqueue     Kind = "enqueue"
+	KindAllocatable Kind = "allocatable"
+	KindVictims     Kind = "victims"
+	KindNodes       Kind = "nodes"
+	KindExplain     Kind = "explain"
+	KindPlan        Kind = "plan"
+	KindRemedies    Kind = "remedies"
+	KindSimulate    Kind = "simulate"
+	KindUpload      Kind = "upload"
+	KindSession     Kind = "session"
+	KindBatch       Kind = "batch"
+)
+
+// Kinds returns all kinds of questions.
+func Kinds() []Kind {
+	return []Kind{
+		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies, KindSimulate, KindUpload,
+		KindSession, KindBatch,
+	}
+}
+
+func orAll(kinds []Kind) []Kind {
+	if len(kinds) == 0 {
+		return Kinds()
+	}
+	return slices.Clone(kinds)
+}
+
+// Fallback answers a question when the service is unreachable, too slow, too busy, or fails. There is no fallback for an invalid question
+// or a caller without access. Without a fallback the error is returned.
+type Fallback string
+
+const (
+	// FailClosed answers no: no job enters its queue, no task may use more, no task is evicted, no node fits. For KindEnqueue,
+	// KindAllocatable, KindVictims and KindNodes.
+	FailClosed Fallback = "closed"
+	// FailOpen answers yes: every job enters its queue, every task may use more (but nothing from others). For KindEnqueue and
+	// KindAllocatable; it does not evict or place tasks.
+	FailOpen Fallback = "open"
+	// FallbackEngine decides in process with the engine of this library, by the policy of the question, or the policy of WithPolicy with
+	// its name. For all kinds except KindUpload and KindBatch. A session continues in process if its engine and policy are the same.
+	FallbackEngine Fallback = "engine"
+)
+
+// WithFallback sets the fallback for questions of the given kinds; without kinds: for every kind that the fallback supports. Each use is
+// logged, counted and recorded in the answer.
+func WithFallback(fallback Fallback, kinds ...Kind) Option {
+	return func(s *settings) {
+		for _, kind := range orAll(kinds) {
+			if len(kinds) > 0 || fallback.check(kind) == nil {
+				s.fallbacks[kind] = fallback
+			}
+		}
+	}
+}
+
+// check returns an error if a fallback cannot answer questions of a kind.
+func (f Fallback) check(kind Kind) error {
+	var kinds []Kind
+	switch f {
+	case "":
+		return nil
+	case FailClosed:
+		kinds = []Kind{KindEnqueue, KindAllocatable, KindVictims, KindNodes}
+	case FailOpen:
+		kinds = []Kind{KindEnqueue, KindAllocatable}
+	case FallbackEngine:
+		kinds = []Kind{
+			KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies,
+			KindSimulate, KindSession,
+		}
+	default:
+		return fmt.Errorf("there is no fallback %q", f)
+	}
+	if !slices.Contains(kinds, kind) {
+		return fmt.Errorf("fallback %s cannot answer questions of kind %s; it can of %v", f, kind, kinds)
+	}
+	return nil
+}
