@@ -68,6 +68,18 @@ func (l *Ledger) Row(at int64, queues []Queue, budgets []Budget) *Row {
 	return row
 }
 
+// Start states, before anything else is known, what queues had used at the beginning of an epoch, decayed, in quantum-seconds by name of
+// dimension. It decays from then on like their own use. Queues of that epoch that it does not name are new.
+func (l *Ledger) Start(epoch int64, used map[string]map[string]int64) {
+	row := &Row{Epoch: epoch, Queues: map[string][]int64{}, Owners: map[string]map[string][]int64{}, Budgets: map[string]*Allowance{}}
+	for _, queue := range slices.Sorted(maps.Keys(used)) {
+		row.Queues[queue] = l.vector(used[queue])
+	}
+	row.Starting, row.Offered = maps.Clone(row.Queues), l.Offered(epoch)
+	l.rows[epoch] = row
+	l.dirty.rows[epoch] = struct{}{}
+}
+
 // newest returns the row of the newest epoch before or at an epoch, nil if there is none.
 func (l *Ledger) newest(epoch int64) *Row {
 	var newest *Row

@@ -33,12 +33,13 @@ type rehearsing struct {
 	answering
 	input             inputFlags
 	history           historyFlags
+	memory            memoryFlags
 	policies, queues  []string
 	actions           []string
 	every, checkpoint time.Duration
 	resource          string
 	entitledBy        string
-	report            string
+	report, plot      string
 }
 
 // newRehearse is `apportion rehearse`.
@@ -53,10 +54,13 @@ are entitled to. The cluster gives the nodes and the queues; its jobs are left o
 
 A trace is a CSV with a line for each job, a file in Standard Workload Format (.swf) as the Parallel Workloads
 Archive publishes them, or a decision log (.jsonl) of this service; any of them may be compressed by gzip.
+With --half-life the policy fair remembers what queues used in the course of the rehearsal: several half-lives,
+and none, are compared.
 docs/rehearse.md describes the formats, the rules of the simulation and the JSON.`,
 		Example: `  apportion rehearse -f cluster.yaml --trace week.csv --policy proportion --policy fair --report report.html
   apportion rehearse -f cluster.yaml --trace week.csv --queues queues.yaml --queues new-queues.yaml
-  apportion rehearse -f cluster.yaml --trace KTH-SP2.swf.gz --queue-of group --map 1=physics --map '*=others' --policy fair`,
+  apportion rehearse -f cluster.yaml --trace KTH-SP2.swf.gz --queue-of group --map 1=physics --map '*=others' --policy fair
+  apportion rehearse -f cluster.yaml --trace week.csv --repeat 26 --policy fair --half-life none --half-life 168h --plot shares.svg`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := r.check(); err != nil {
@@ -68,6 +72,7 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 	flags := command.Flags()
 	r.input.registerCluster(command)
 	r.history.register(command)
+	r.memory.register(command)
 	flags.StringArrayVar(&r.policies, "policy", nil, "rehearse under this `POLICY`: "+policyForms()+
 		" (repeatable); default: Volcano's default configuration")
 	flags.StringArrayVar(&r.queues, "queues", nil, "`FILE` of queues that take the place of the cluster's (repeatable)")
@@ -82,6 +87,7 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 	flags.StringVar(&r.entitledBy, "entitled-by", "",
 		"`POLICY` whose deserved shares queues are entitled to; default: capacity if queues say what they deserve, else proportion")
 	flags.StringVar(&r.report, "report", "", "also write a page of HTML with plots into this `FILE`")
+	flags.StringVar(&r.plot, "plot", "", "also write a drawing (SVG) of the queues' shares over time into this `FILE`")
 	r.register(command)
 	for _, flag := range []string{"policy", "entitled-by"} {
 		mustComplete(command, flag, client.Presets()...)
@@ -101,7 +107,7 @@ func (r *rehearsing) check() error {
 	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
 		return fmt.Errorf("--checkpoint: %s is not a whole number of seconds", r.checkpoint)
 	}
-	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check())
+	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check(), r.memory.check())
 }
 
 func (r *rehearsing) run(ctx context.Context) error {
@@ -115,6 +121,9 @@ func (r *rehearsing) run(ctx context.Context) error {
 	}
 	if len(history.Jobs) == 0 {
 		return errors.New("--trace: the trace contains no usable job" + strings.Join(append([]string{""}, history.Notes...), "\n"))
+	}
+	if err := r.memory.start(variants, history); err != nil {
+		return err
 	}
 	options, entitledBy, err := r.options(variants[0].Snapshot)
 	if err != nil {
@@ -167,11 +176,21 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, &rehearsal.Variant{
-				Name: variantName(policy, file, policies, queues), Snapshot: loaded.Snapshot, Policy: loaded.Policy,
-				Actions: actions,
-			})
+			memories, err := r.memory.choices(loaded.Snapshot, loaded.Policy)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range memories {
+				list = append(list, &rehearsal.Variant{
+					Name: variantName(policy, file, m.name, policies, queues, r.memory.halfLives), Snapshot: loaded.Snapshot,
+					Policy: loaded.Policy, Actions: actions, Memory: m.memory,
+				})
+			}
 		}
+	}
+	remembers := func(v *rehearsal.Variant) bool { return v.Memory != nil }
+	if slices.ContainsFunc(r.memory.halfLives, func(text string) bool { return text != noMemory }) && !slices.ContainsFunc(list, remembers) {
+		return nil, errors.New("--half-life: none of the policies has the plugin fair, which alone heeds past usage")
 	}
 	for i, v := range list {
 		for _, o := range list[:i] {
@@ -184,18 +203,24 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 }
 
 // variantName returns the parts of a variant's name that differ between variants.
-func variantName(policy, queues string, policies, files []string) string {
+func variantName(policy, queues, memory string, policies, files, halfLives []string) string {
 	if policy == "" {
 		policy = "proportion"
 	}
 	policy, queues = brief(policy, policies), brief(queues, files)
-	switch {
-	case len(files) == 1:
-		return policy
-	case len(policies) == 1:
-		return queues
+	var parts []string
+	for _, part := range []struct {
+		name    string
+		differs bool
+	}{{policy, len(policies) > 1}, {queues, len(files) > 1}, {memory, len(halfLives) > 1}} {
+		if part.differs && part.name != "" {
+			parts = append(parts, part.name)
+		}
 	}
-	return policy + ", " + queues
+	if len(parts) == 0 {
+		return policy
+	}
+	return strings.Join(parts, ", ")
 }
 
 // brief returns the name of a file without its directory, unless another file of the list has the same name.
@@ -314,6 +339,11 @@ func (r *rehearsing) write(found *report.Report) error {
 	if r.report != "" {
 		if err := writeFile(r.report, found.WriteHTML); err != nil {
 			return fmt.Errorf("--report: %w", err)
+		}
+	}
+	if r.plot != "" {
+		if err := writeFile(r.plot, found.WriteShares); err != nil {
+			return fmt.Errorf("--plot: %w", err)
 		}
 	}
 	return r.answering.write(found, found.Print)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,8 @@ type historyFlags struct {
 	queues        map[string]string
 	processor     map[string]string
 	perTask       int
+	repeat        int
+	period        time.Duration
 	swf           trace.SWF
 }
 
@@ -49,6 +52,8 @@ func (f *historyFlags) register(command *cobra.Command) {
 		"`VALUE=QUEUE`: the queue of a value of that column; * is every other value (repeatable)")
 	flags.StringToStringVar(&f.processor, "processor", map[string]string{"cpu": "1"},
 		"`RESOURCE=QUANTITY` that a processor of an SWF trace asks for (repeatable)")
+	flags.IntVar(&f.repeat, "repeat", 1, "`NUMBER` of times to run the trace, each time --period later")
+	flags.DurationVar(&f.period, "period", 7*24*time.Hour, "`TIME` from one repetition to the next")
 	flags.IntVar(&f.perTask, "processors-per-task", 1, "`NUMBER` of processors of an SWF trace that make one task")
 }
 
@@ -79,6 +84,12 @@ func (f *historyFlags) check() error {
 	if f.perTask < 1 || f.perTask > trace.MaxTasks {
 		return fmt.Errorf("--processors-per-task: %d is not a number from 1 to %d", f.perTask, trace.MaxTasks)
 	}
+	if f.repeat < 1 {
+		return fmt.Errorf("--repeat: %d is below 1", f.repeat)
+	}
+	if f.period < time.Second || f.period%time.Second != 0 {
+		return fmt.Errorf("--period: %s is not a whole number of seconds, 1s or more", f.period)
+	}
 	f.swf = trace.SWF{QueueOf: f.queueOf, Queues: f.queues, PerTask: f.perTask}
 	for _, resource := range slices.Sorted(maps.Keys(f.processor)) {
 		name := resource
@@ -101,6 +112,17 @@ func (f *historyFlags) read(in io.Reader) (*trace.Trace, error) {
 		return nil, err
 	}
 	defer closeAll()
+	t, err := f.parse(all)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Repeat(f.repeat, int64(f.period/time.Second)); err != nil {
+		return nil, fmt.Errorf("--repeat: %w", err)
+	}
+	return t, nil
+}
+
+func (f *historyFlags) parse(all io.Reader) (*trace.Trace, error) {
 	source := f.files[0]
 	switch f.format {
 	case formatSWF:

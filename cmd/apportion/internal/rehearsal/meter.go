@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"math"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
@@ -39,6 +40,7 @@ type meter struct {
 	wanting         int64
 	finished, ended int64
 	series          series
+	sharing         sharing
 }
 
 // queueMeter is one queue's part.
@@ -48,7 +50,8 @@ type queueMeter struct {
 	wanted, entitled float64
 	// spent is used over time, in seconds, and lost the part of it that was done in vain.
 	spent, lost []float64
-	short       float64
+	// arriving is what it used of the measured resource between the first and the last arrival.
+	arriving, short float64
 	// wanting counts the seconds in which the queue wanted something, kept those in which it had what it is entitled to.
 	wanting, kept int64
 	evicted       [numCause]int
@@ -62,7 +65,7 @@ type classMeter struct {
 	waits         []int64
 }
 
-func newMeter(r *run) *meter {
+func newMeter(r *run, t *trace.Trace) *meter {
 	m := &meter{
 		run: r, unit: unitOf(r.options.Resource), offered: make([]float64, r.width), queues: make([]queueMeter, len(r.base.Queues)),
 		classes: make([]classMeter, len(classBounds)+1), arriving: make([]float64, r.width), all: make([]float64, r.width),
@@ -82,6 +85,7 @@ func newMeter(r *run) *meter {
 	}
 	m.at = m.first
 	m.series = newSeries(m.first, len(m.queues))
+	m.sharing = r.sharing(t, m.first)
 	return m
 }
 
@@ -129,6 +133,9 @@ func (m *meter) want(j *job, sign float64) {
 
 // use adds what a task uses, or with -1 takes it away.
 func (m *meter) use(j *job, task int, sign float64) {
+	if m.memory != nil {
+		m.memory.use(j, task, m.now, int64(sign))
+	}
 	used := m.queues[j.queue].used
 	for d, x := range j.rows[j.group(task)] {
 		used[d] += sign * x
@@ -201,6 +208,7 @@ func (m *meter) pass(to int64) {
 			m.all[d] += float64(x * float64(seconds))
 			m.arriving[d] += float64(x * arriving)
 		}
+		q.arriving += float64(q.used[m.measured] * arriving)
 		due := min(q.entitled, q.wanted)
 		if due <= 0 {
 			continue
@@ -221,6 +229,7 @@ func (m *meter) pass(to int64) {
 		m.wanting += seconds
 	}
 	m.series.add(m, m.at, to, index, n > 0)
+	m.sharing.add(m, m.at, to)
 	m.at = to
 }
 

@@ -13,6 +13,8 @@ type Result struct {
 	Jobs       int `json:"jobs"`
 	Finished   int `json:"finished"`
 	Unfinished int `json:"unfinished"`
+	// Memory is absent if queues state no usage.
+	Memory *Remembered `json:"memory,omitempty"`
 	// Rounds is the number of rounds of decisions.
 	Rounds int `json:"rounds"`
 	// End is the time when the last job was done.
@@ -30,6 +32,13 @@ type Result struct {
 	Queues   []Queue `json:"queues"`
 	Classes  []Class `json:"classes"`
 	Series   Series  `json:"series"`
+	Shares   Shares  `json:"shares"`
+}
+
+// Remembered says how usage is remembered, in seconds.
+type Remembered struct {
+	Epoch    int64 `json:"epoch"`
+	HalfLife int64 `json:"half_life"`
 }
 
 // Waits summarize the time in which finished jobs did not work between their arrival and their end, in seconds.
@@ -71,6 +80,9 @@ type Queue struct {
 	Lost  float64 `json:"lost_hours"`
 	Kept  float64 `json:"entitlement_kept"`
 	Short float64 `json:"entitlement_short_hours"`
+	// ByWeight is the part by weight among the queues that have jobs, Share the part of what all used from the first arrival to the last.
+	ByWeight float64 `json:"by_weight"`
+	Share    float64 `json:"share"`
 }
 
 // Class counts the jobs whose total request for the measured resource is above From and at most To; To is 0 for the last class.
@@ -120,13 +132,21 @@ func (r *run) result() *Result {
 		if meter.jobs == 0 {
 			continue
 		}
-		result.Queues = append(result.Queues, r.queue(r.base.Queues[q].Name, meter))
+		queue := r.queue(r.base.Queues[q].Name, meter)
+		queue.ByWeight = r.byWeight(q)
+		if m.arriving[m.measured] > 0 {
+			queue.Share = meter.arriving / m.arriving[m.measured]
+		}
+		result.Queues = append(result.Queues, queue)
 		result.Evictions.add(evictionsOf(meter))
 	}
 	result.Kept = part(kept, wanting)
 	result.Use = m.uses()
 	result.Classes = m.classList()
-	result.Series = r.seriesOf()
+	result.Series, result.Shares = r.seriesOf(), r.sharesOf()
+	if r.memory != nil {
+		result.Memory = &Remembered{Epoch: r.meter.sharing.step, HalfLife: result.Shares.HalfLife}
+	}
 	return result
 }
 

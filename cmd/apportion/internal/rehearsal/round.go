@@ -12,6 +12,9 @@ import (
 
 // round takes the decisions of one moment.
 func (r *run) round() error {
+	if err := r.renew(); err != nil {
+		return err
+	}
 	if err := r.follow(); err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type Variant struct {
 	Policy   *apportionv1.Policy
 	// Actions are carried out in this order in each round of decisions. nil: all of them, cycle.Actions.
 	Actions []cycle.Action
+	// Memory is nil for none. The policy `fair` heeds it.
+	Memory *Memory
 }
 
 // Options are common to all variants.
@@ -62,8 +64,12 @@ type run struct {
 	variant *Variant
 	stop    func() bool
 	// base is a model of the cluster without jobs.
-	base        *model.Model
-	session     *engine.Session
+	base    *model.Model
+	session *engine.Session
+	// memory is nil for none; renewed says that the base states the usage of a new epoch, which the session does not know about yet.
+	memory      *memory
+	renewed     bool
+	tree        tree
 	policy      engine.Policy
 	entitlement engine.Policy
 	nodes       []model.NodeID
@@ -73,6 +79,8 @@ type run struct {
 
 	now  int64
 	jobs []*job
+	// coming counts the jobs that have not arrived yet.
+	coming int
 	// live are the jobs that have arrived and are not done, in order of arrival.
 	live []*job
 	// byID finds a live job by its number in the session.
@@ -124,7 +132,13 @@ func (r *run) toEnd(ctx context.Context) (*Result, error) {
 // open compiles the cluster and opens a session on it.
 func (r *run) open(t *trace.Trace) error {
 	snapshot := emptied(r.variant.Snapshot, t)
+	r.tree = treeOf(snapshot)
 	var err error
+	if r.variant.Memory != nil {
+		if r.memory, err = r.variant.Memory.remember(snapshot, t); err != nil {
+			return err
+		}
+	}
 	if r.base, err = wire.Compile(snapshot); err != nil {
 		return err
 	}
@@ -147,7 +161,7 @@ func (r *run) open(t *trace.Trace) error {
 	}
 	r.nodes = r.base.NodeOrder
 	r.ranks = r.session.View().NodeRanks(r.nodes)
-	r.meter = newMeter(r)
+	r.meter = newMeter(r, t)
 	return nil
 }
 
@@ -189,6 +203,7 @@ func (e *QueueError) Error() string {
 // admitTrace makes jobs of the trace.
 func (r *run) admitTrace(t *trace.Trace, dimensions []string) error {
 	missing := &QueueError{}
+	r.coming = len(t.Jobs)
 	for _, name := range t.Queues() {
 		if _, ok := r.base.Queue(name); !ok {
 			missing.Missing = append(missing.Missing, name)
@@ -227,8 +242,19 @@ func (r *run) admitTrace(t *trace.Trace, dimensions []string) error {
 // Arrival returns when a job arrives.
 func (*run) Arrival(j *job) int64 { return j.Arrival }
 
-// Next returns when the next job ends or the next round is due.
-func (r *run) Next() int64 { return min(r.ends.next(), r.due()) }
+// Next returns when the next job ends, the next round is due, or an epoch begins that may let a waiting job start.
+func (r *run) Next() int64 {
+	next := min(r.ends.next(), r.due())
+	if r.memory == nil || len(r.live) == 0 {
+		return next
+	}
+	// Where nothing runs and nothing comes, only a new period of a budget changes anything.
+	turn := r.memory.next()
+	if turn <= r.now || next == never && r.coming == 0 && (r.memory.last == never || r.memory.last < r.now) {
+		return next
+	}
+	return min(next, turn)
+}
 
 // due returns the time of the next round of decisions, never if there is no reason for one.
 func (r *run) due() int64 {
@@ -251,11 +277,14 @@ func (r *run) Pass(to int64) {
 		r.left = append(r.left, j)
 		r.eventful = true
 	}
+	// The round after it states what was used.
+	r.eventful = r.eventful || r.memory != nil && len(r.live) > 0 && to >= r.memory.next()
 }
 
 // Arrive adds a job.
 func (r *run) Arrive(j *job) {
 	j.arrive(r.now)
+	r.coming--
 	r.meter.arrive(j)
 	r.arrived = append(r.arrived, j)
 	r.live = append(r.live, j)

@@ -6,13 +6,27 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/wire"
 )
+
+// renew states the usage of a new epoch in the base.
+func (r *run) renew() error {
+	r.renewed = false
+	if r.memory == nil {
+		return nil
+	}
+	var err error
+	if r.renewed, err = r.memory.turn(r.now); err == nil && r.renewed {
+		r.base, err = wire.Compile(r.memory.snapshot)
+	}
+	return err
+}
 
 // follow brings the session to the present: jobs that are done leave it, new ones enter it, and the phases are those that a scheduler would
 // have set since the latest round.
 func (r *run) follow() error {
 	r.forget()
-	if r.options.plain || r.sparse() {
+	if r.options.plain || r.renewed || r.sparse() {
 		return r.reopen()
 	}
 	err := r.session.Change(nil, func(b *model.ChangeBuilder) {
@@ -98,7 +112,7 @@ func (r *run) feed(b *model.Builder, j *job) {
 	created := r.nanoseconds(j.Arrival)
 	b.Job(model.JobSpec{
 		UID: j.Name, Name: j.Name, Queue: j.Queue, Priority: j.Priority, Phase: j.phase, MinAvailable: uint32(j.Min),
-		MinResources: j.minimumRequest(), CreateTime: created,
+		MinResources: j.minimumRequest(), CreateTime: created, Owner: j.Owner,
 	})
 	task := 0
 	for g := range j.Groups {

@@ -130,7 +130,7 @@ func (r *Report) plots() []plot {
 	list = append(list, r.waitBars("plot-classes", "Mean wait by size of jobs, in "+r.Unit()+"s", classes, classWait), r.fairness())
 	most, from, to := r.scale()
 	for i := range r.Runs {
-		list = append(list, r.shares(i, most, from, to))
+		list = append(list, r.shares(i, most, from, to), r.decayed(i))
 	}
 	return list
 }
@@ -249,7 +249,7 @@ func (r *Report) fairness() plot {
 	p.Table = r.overTime(p.Title, from, to, func(head *[]string, value *[]sampled) {
 		for _, run := range r.Runs {
 			*head = append(*head, run.Name)
-			*value = append(*value, sampled{run.Series.Fairness, &run.Series, third})
+			*value = append(*value, sampled{run.Series.Fairness, run.Series.Start, run.Series.Step, third})
 		}
 	})
 	return p
@@ -274,7 +274,7 @@ func (r *Report) shares(i int, most float64, from, to int64) plot {
 	p.Table = r.overTime(p.Title+", in use / entitled to", from, to, func(head *[]string, value *[]sampled) {
 		for k := range s.Queues {
 			*head = append(*head, s.Queues[k].Name)
-			*value = append(*value, sampled{s.Queues[k].Used, s, tenth}, sampled{s.Queues[k].Entitled, s, tenth})
+			*value = append(*value, sampled{s.Queues[k].Used, s.Start, s.Step, tenth}, sampled{s.Queues[k].Entitled, s.Start, s.Step, tenth})
 		}
 	})
 	return p
@@ -282,9 +282,9 @@ func (r *Report) shares(i int, most float64, from, to int64) plot {
 
 // sampled is a series that a table shows.
 type sampled struct {
-	values []float64
-	series *rehearsal.Series
-	text   func(float64) string
+	values      []float64
+	start, step int64
+	text        func(float64) string
 }
 
 // overTime returns a table of some moments. Series beyond one for each heading are shown in pairs.
@@ -300,7 +300,7 @@ func (r *Report) overTime(title string, from, to int64, list func(*[]string, *[]
 		for k := range values {
 			v := &values[k]
 			text := "–"
-			if i := (moment + from - v.series.Start) / v.series.Step; i < int64(len(v.values)) {
+			if i := (moment + from - v.start) / v.step; i >= 0 && i < int64(len(v.values)) {
 				text = v.text(v.values[i])
 			}
 			if pairs && k%2 == 1 {

@@ -131,7 +131,7 @@ type section struct {
 
 // sections are the tables that both forms of the report show.
 func (r *Report) sections() []section {
-	return []section{r.summary(), r.effects(), r.use(), r.queues(), r.classes()}
+	return []section{r.summary(), r.effects(), r.use(), r.queues(), r.parts(), r.classes()}
 }
 
 func (r *Report) summary() section {
@@ -192,6 +192,23 @@ func (r *Report) queues() section {
 						name, run.Name, strconv.Itoa(q.Jobs), Span(q.Waits.Mean), Span(float64(q.Waits.P95)),
 						strconv.Itoa(q.Evictions.Total), tenth(q.Lost), percent(q.Kept),
 					})
+				}
+			}
+		}
+	}
+	return s
+}
+
+// parts compares what queues used with their weights.
+func (r *Report) parts() section {
+	s := section{ID: "shares", Title: "Shares of the " + r.Unit() + "s used while jobs arrive", Names: 2, Head: []string{
+		"queue", "run", "by weight", "share", "longest wait",
+	}}
+	for _, name := range r.queueNames() {
+		for _, run := range r.Runs {
+			for i := range run.Queues {
+				if q := &run.Queues[i]; q.Name == name {
+					s.Rows = append(s.Rows, []string{name, run.Name, percent(q.ByWeight), percent(q.Share), Span(float64(q.Waits.Longest))})
 				}
 			}
 		}

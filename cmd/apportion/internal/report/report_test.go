@@ -37,13 +37,17 @@ func sample(names ...string) *Report {
 			Use:       []rehearsal.Use{{Resource: "nvidia.com/gpu", Arriving: .5, All: .4, Hours: 100 * factor, Lost: 3.25}},
 			Evictions: rehearsal.Evictions{Total: 5, Reclaimed: 3, Preempted: 1, WithGang: 1}, Kept: .75, Short: 12, Fairness: .9,
 			Queues: []rehearsal.Queue{
-				{Name: "vision", Jobs: 8, Waits: waits, Hours: 70, Lost: 3, Kept: .5, Short: 12},
-				{Name: "a<script>alert(1)</script>", Jobs: 4, Waits: waits, Hours: 30, Kept: 1},
+				{Name: "vision", Jobs: 8, Waits: waits, Hours: 70, Lost: 3, Kept: .5, Short: 12, ByWeight: .75, Share: .7},
+				{Name: "a<script>alert(1)</script>", Jobs: 4, Waits: waits, Hours: 30, Kept: 1, ByWeight: .25, Share: .3},
 			},
 			Classes: []rehearsal.Class{{Name: "up to 1", To: 1, Jobs: 4, Waits: waits}, {Name: "2 to 8", From: 1, To: 8, Jobs: 8, Waits: waits}},
 			Series: rehearsal.Series{Start: 100, Step: 30_000, Fairness: []float64{1, .5 * factor, 1}, Queues: []rehearsal.QueueSeries{
 				{Name: "vision", Used: []float64{0, 8, 4}, Entitled: []float64{4, 4, 4}},
 				{Name: "a<script>alert(1)</script>", Used: []float64{1, 2, 3}, Entitled: []float64{3, 2, 1}},
+			}},
+			Shares: rehearsal.Shares{Start: 21_600, Step: 21_600, HalfLife: 604_800, Queues: []rehearsal.QueueShare{
+				{Name: "vision", ByWeight: .75, Share: []float64{.6, .7, .8, .7}},
+				{Name: "a<script>alert(1)</script>", ByWeight: .25, Share: []float64{.4, .3, .2, .3}},
 			}},
 		})
 	}
@@ -77,6 +81,10 @@ func TestTheReportsAreThoseKept(t *testing.T) {
 	data, err := json.MarshalIndent(r, "", "  ")
 	require.NoError(t, err)
 	golden(t, "report.json", append(data, '\n'))
+	var drawn bytes.Buffer
+	require.NoError(t, r.WriteShares(&drawn))
+	golden(t, "shares.svg", drawn.Bytes())
+	require.NoError(t, xml.Unmarshal(drawn.Bytes(), new(struct{})))
 }
 
 func TestThePageLoadsNothingAndRunsNothing(t *testing.T) {
@@ -99,7 +107,7 @@ func TestThePageLoadsNothingAndRunsNothing(t *testing.T) {
 			require.NotContains(t, []string{"src", "href", "style"}, a.Key, "nothing is loaded, and no style is inline")
 		}
 	}
-	require.Equal(t, 5+3+2, headings, "five tables, three plots, and one for each run")
+	require.Equal(t, 6+3+2*2, headings, "six tables, three plots, and two for each run")
 	require.True(t, bytes.Contains(raw, []byte("default-src 'none'; style-src 'sha256-")), "a content security policy")
 }
 
@@ -126,7 +134,7 @@ func TestPlotsAreWellFormedAndHaveTitles(t *testing.T) {
 		require.NotContains(t, body, "Inf")
 		rest = next
 	}
-	require.Equal(t, 5, plots)
+	require.Equal(t, 7, plots)
 }
 
 func TestTablesFitEightyColumns(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 	columnArrival  = "arrival"
 	columnJob      = "job"
 	columnQueue    = "queue"
+	columnOwner    = "owner"
 	columnPriority = "priority"
 	columnTasks    = "tasks"
 	columnMin      = "min"
@@ -27,7 +28,7 @@ const (
 )
 
 var (
-	knownColumns    = []string{columnArrival, columnJob, columnQueue, columnPriority, columnTasks, columnMin, columnSeconds, columnEvict}
+	knownColumns    = []string{columnArrival, columnJob, columnQueue, columnOwner, columnPriority, columnTasks, columnMin, columnSeconds, columnEvict}
 	requiredColumns = []string{columnArrival, columnQueue, columnSeconds}
 )
 
@@ -37,6 +38,7 @@ var (
 //	queue     name of the queue (required)
 //	seconds   how long the job takes with all its tasks (required)
 //	job       a unique name; default: job- and the number of the line
+//	owner     who submitted the job; default: none
 //	priority  of the job; default 0
 //	tasks     number of tasks; default 1
 //	min       how many of them must run at once; default: all
@@ -212,6 +214,9 @@ func (c *csvReader) job(fields []string) {
 	}
 	if first, twice := c.names[job.Name]; twice {
 		c.faults.add(line, columnJob, "job %q is in line %d already", shorten(job.Name), first)
+	}
+	if at, given := c.at[columnOwner]; given && strings.TrimSpace(fields[at]) != "" {
+		job.Owner = c.text(fields, columnOwner)
 	}
 	moment := c.arrival(&job, fields)
 	job.Seconds = c.number(fields, columnSeconds, 1, maxSeconds, 1)

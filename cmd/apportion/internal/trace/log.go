@@ -131,7 +131,7 @@ func (l *logReader) show(m *model.Model, now time.Time) {
 func jobOf(m *model.Model, j model.JobID) Job {
 	spec := m.Jobs.At(j)
 	job := Job{
-		Name: strings.Clone(spec.UID), Queue: strings.Clone(m.Queues[spec.Queue].Name),
+		Name: strings.Clone(spec.UID), Queue: strings.Clone(m.Queues[spec.Queue].Name), Owner: strings.Clone(spec.Owner),
 		Priority: spec.Priority, Min: int(spec.MinAvailable),
 	}
 	for t := spec.FirstTask; t < spec.EndTask; t++ {

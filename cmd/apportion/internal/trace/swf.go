@@ -186,6 +186,9 @@ func (s *swfReader) add(line int, fields []string, numbers *[swfFields]float64, 
 		job.Groups = append(job.Groups, Group{Role: "rest", Tasks: 1, Request: s.request(rest, numbers[swfMemory])})
 	}
 	job.Min = job.Tasks()
+	if numbers[swfUser] >= 0 {
+		job.Owner = "user-" + fields[swfUser]
+	}
 	s.trace.Jobs = append(s.trace.Jobs, job)
 }
 

@@ -25,6 +25,8 @@ type Job struct {
 	// Name is unique within a trace.
 	Name  string
 	Queue string
+	// Owner is who submitted it; may be empty.
+	Owner string
 	// Arrival is in seconds from the start of the trace, 0 or above.
 	Arrival  int64
 	Priority int32
@@ -105,6 +107,31 @@ func (t *Trace) Queues() []string {
 // Sort sorts jobs by arrival, and jobs with equal arrival by their order in the source.
 func (t *Trace) Sort() {
 	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Compare(a.Arrival, b.Arrival) })
+}
+
+// Repeat appends copies to a trace until it is there n times, each copy so many seconds after the one before. The second copy of job-1 is
+// job-1/2.
+func (t *Trace) Repeat(n int, period int64) error {
+	jobs := len(t.Jobs)
+	if jobs == 0 || n <= 1 {
+		return nil
+	}
+	if n > MaxJobs/jobs {
+		return fmt.Errorf("%d times %d jobs are more than %d", n, jobs, MaxJobs)
+	}
+	if last := t.Jobs[jobs-1].Arrival; period > (maxSeconds-last)/int64(n-1) {
+		return fmt.Errorf("the last of %d copies would end after more than %d seconds", n, maxSeconds)
+	}
+	for k := 1; k < n; k++ {
+		for i := range jobs {
+			job := t.Jobs[i]
+			job.Name = fmt.Sprintf("%s/%d", job.Name, k+1)
+			job.Arrival += int64(k) * period
+			t.Jobs = append(t.Jobs, job)
+		}
+	}
+	t.Sort()
+	return nil
 }
 
 // Error contains the first faults of a source, and their number.

@@ -50,6 +50,20 @@ func TestColumnsThatAreAbsentHaveDefaults(t *testing.T) {
 	}, trace.Jobs)
 }
 
+func TestATraceIsRepeated(t *testing.T) {
+	trace, err := ReadCSV("day.csv", strings.NewReader("arrival,job,queue,owner,seconds,cpu\n0,a,q,eve,5,1\n90000,b,q,,5,1\n"))
+	require.NoError(t, err)
+	require.Equal(t, "eve", trace.Jobs[0].Owner)
+	require.NoError(t, trace.Repeat(3, 86_400))
+	var jobs []string
+	for _, j := range trace.Jobs {
+		jobs = append(jobs, fmt.Sprint(j.Name, " ", j.Arrival))
+	}
+	require.Equal(t, []string{"a 0", "a/2 86400", "b 90000", "a/3 172800", "b/2 176400", "b/3 262800"}, jobs)
+	require.ErrorContains(t, trace.Repeat(MaxJobs, 1), "are more than 5000000")
+	require.ErrorContains(t, trace.Repeat(2, maxSeconds), "would end after more than")
+}
+
 func TestFaultsOfACSVAreNamedByLineAndColumn(t *testing.T) {
 	manyResources := ""
 	for i := range 65 {
@@ -101,8 +115,8 @@ func TestAnArchivedTraceIsRead(t *testing.T) {
 	trace, err := swf.Read("kth.swf", strings.NewReader(kth))
 	require.NoError(t, err)
 	require.Equal(t, []Job{
-		{Name: "job-1", Queue: "batch", Min: 1, Seconds: 3600, Groups: []Group{{"task", 1, []Amount{{"cpu", 4000}, {"memory", 4 << 30}}}}},
-		{Name: "job-3", Queue: "queue-2", Arrival: 200, Min: 3, Seconds: 600, Groups: []Group{
+		{Name: "job-1", Queue: "batch", Owner: "user-7", Min: 1, Seconds: 3600, Groups: []Group{{"task", 1, []Amount{{"cpu", 4000}, {"memory", 4 << 30}}}}},
+		{Name: "job-3", Queue: "queue-2", Owner: "user-8", Arrival: 200, Min: 3, Seconds: 600, Groups: []Group{
 			{"task", 2, []Amount{{"cpu", 4000}}}, {"rest", 1, []Amount{{"cpu", 2000}}},
 		}},
 	}, trace.Jobs)

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
+	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/ledger"
+	"github.com/apportion/apportion/ledger/budget"
+	"github.com/apportion/apportion/ledger/file"
+)
+
+// memoryFlags say how usage is remembered in a rehearsal.
+type memoryFlags struct {
+	halfLives    []string
+	epoch        time.Duration
+	kept, budget string
+	budgets      []ledger.Budget
+}
+
+const noMemory = "none"
+
+func (f *memoryFlags) register(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringSliceVar(&f.halfLives, "half-life", nil,
+		"`TIME` after which usage counts half, such as 168h, for policies with fair: what queues use is remembered. none: nothing is (repeatable); "+
+			"default: as the snapshot says")
+	flags.DurationVar(&f.epoch, "epoch", 6*time.Hour, "`TIME` for which usage is stated, a part of the half-life")
+	flags.StringVar(&f.kept, "ledger", "", "`FILE` of a ledger: what queues had used when the trace begins; default: what the snapshot says")
+	flags.StringVar(&f.budget, "budgets", "", "`FILE` of the budgets of queues, as a server reads it")
+	for _, name := range []string{"ledger", "budgets"} {
+		must(command, command.MarkFlagFilename(name))
+	}
+}
+
+func (f *memoryFlags) check() error {
+	if len(f.halfLives) == 0 && (f.kept != "" || f.budget != "") {
+		return errors.New("--half-life: say how long usage counts, because of --ledger or --budgets")
+	}
+	for _, text := range f.halfLives {
+		if text == noMemory {
+			continue
+		}
+		if _, err := f.of(text); err != nil {
+			return fmt.Errorf("--half-life: %w", err)
+		}
+	}
+	if f.budget == "" {
+		return nil
+	}
+	data, err := os.ReadFile(f.budget)
+	if err != nil {
+		return err
+	}
+	if f.budgets, err = budget.Read(data, ledger.Options{}); err != nil {
+		return fmt.Errorf("%s: %w", f.budget, err)
+	}
+	return nil
+}
+
+// of returns the memory of a half-life.
+func (f *memoryFlags) of(text string) (*rehearsal.Memory, error) {
+	halfLife, err := time.ParseDuration(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q is neither a time such as 168h nor none", text)
+	}
+	if f.epoch < time.Second || f.epoch%time.Second != 0 || halfLife%f.epoch != 0 {
+		return nil, fmt.Errorf("%s is not a multiple of the epoch, %s, which is whole seconds", text, f.epoch)
+	}
+	m := &rehearsal.Memory{Epoch: f.epoch, HalfLife: int(halfLife / f.epoch), Budgets: f.budgets}
+	if m.HalfLife < 1 || m.HalfLife > ledger.MaxHalfLife {
+		return nil, fmt.Errorf("%s is not from 1 to %d epochs of %s", text, ledger.MaxHalfLife, f.epoch)
+	}
+	return m, nil
+}
+
+// remembered is a choice of memory, nil for none, and its part of a name.
+type remembered struct {
+	name   string
+	memory *rehearsal.Memory
+}
+
+// choices returns the memories with which a policy is rehearsed.
+func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([]remembered, error) {
+	if !heedsMemory(p) {
+		return []remembered{{}}, nil
+	}
+	if len(f.halfLives) == 0 {
+		m := s.GetMemory()
+		if m == nil {
+			return []remembered{{}}, nil
+		}
+		return []remembered{{memory: &rehearsal.Memory{
+			Epoch: time.Duration(m.GetEpochSeconds()) * time.Second, HalfLife: int(m.GetHalfLifeEpochs()), Used: usedOf(s),
+		}}}, nil
+	}
+	var list []remembered
+	for _, text := range f.halfLives {
+		if text == noMemory {
+			list = append(list, remembered{name: "no memory"})
+			continue
+		}
+		m, err := f.of(text)
+		if err != nil {
+			return nil, err
+		}
+		if s.GetMemory() != nil {
+			m.Used = usedOf(s)
+		}
+		list = append(list, remembered{"half-life " + text, m})
+	}
+	return list, nil
+}
+
+// heedsMemory reports whether a policy has the plugin `fair`.
+func heedsMemory(p *apportionv1.Policy) bool {
+	return slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
+		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetFair() != nil })
+	})
+}
+
+// usedOf returns what the queues of a snapshot used, by name of the resource. Queues whose usage is not known are not in it.
+func usedOf(s *apportionv1.Snapshot) map[string]map[string]int64 {
+	used := map[string]map[string]int64{}
+	for _, q := range s.GetQueues() {
+		if q.GetUsage() == nil {
+			continue
+		}
+		of := map[string]int64{}
+		for i, d := range q.GetUsage().GetDimension() {
+			of[s.GetDimensions()[d]] = q.GetUsage().GetQuantumSeconds()[i]
+		}
+		used[q.GetName()] = of
+	}
+	return used
+}
+
+// start reads from the ledger what queues had used when the trace begins, or when the ledger ends, if the trace does not say when it was.
+func (f *memoryFlags) start(variants []*rehearsal.Variant, t *trace.Trace) error {
+	if f.kept == "" {
+		return nil
+	}
+	for _, v := range variants {
+		if v.Memory == nil {
+			continue
+		}
+		kept := keptLedger{epoch: v.Memory.Epoch, halfLife: v.Memory.Epoch * time.Duration(v.Memory.HalfLife)}
+		from, err := file.Read(f.kept, kept.options())
+		if err != nil {
+			return fmt.Errorf("--ledger: %w", err)
+		}
+		from.View(func(l *ledger.Ledger) { v.Memory.Used = usedBefore(l, v.Snapshot, t) })
+		if err := from.Close(); err != nil {
+			return fmt.Errorf("--ledger: %w", err)
+		}
+	}
+	return nil
+}
+
+func usedBefore(l *ledger.Ledger, s *apportionv1.Snapshot, t *trace.Trace) map[string]map[string]int64 {
+	_, last, _ := l.Span()
+	epoch := last + 1
+	if !t.Start.IsZero() {
+		epoch = l.EpochOf(t.Start.Unix() + t.Jobs[0].Arrival)
+	}
+	usage, names := l.Usage(epoch), l.Dimensions()
+	used := map[string]map[string]int64{}
+	for _, q := range s.GetQueues() {
+		of := map[string]int64{}
+		for d, n := range usage[ledger.Line{Queue: q.GetName()}] {
+			of[names[d]] = n
+		}
+		used[q.GetName()] = of
+	}
+	return used
+}
