@@ -188,9 +188,8 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 			}
 		}
 	}
-	remembers := func(v *rehearsal.Variant) bool { return v.Memory != nil }
-	if slices.ContainsFunc(r.memory.halfLives, func(text string) bool { return text != noMemory }) && !slices.ContainsFunc(list, remembers) {
-		return nil, errors.New("--half-life: none of the policies has the plugin fair, which alone heeds past usage")
+	if err := r.memory.requireHeeded(list); err != nil {
+		return nil, err
 	}
 	for i, v := range list {
 		for _, o := range list[:i] {

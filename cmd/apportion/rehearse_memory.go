@@ -30,10 +30,11 @@ const noMemory = "none"
 func (f *memoryFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringSliceVar(&f.halfLives, "half-life", nil,
-		"`TIME` after which usage counts half, such as 168h, for policies with fair: what queues use is remembered. none: nothing is (repeatable); "+
+		"`TIME` after which usage counts half, such as 168h: policies with fair remember what queues use; none: they do not (repeatable); "+
 			"default: as the snapshot says")
 	flags.DurationVar(&f.epoch, "epoch", 6*time.Hour, "`TIME` for which usage is stated, a part of the half-life")
-	flags.StringVar(&f.kept, "ledger", "", "`FILE` of a ledger: what queues had used when the trace begins; default: what the snapshot says")
+	flags.StringVar(&f.kept, "ledger", "",
+		"`FILE` of a ledger: what queues had used when the trace begins; default: what the snapshot says")
 	flags.StringVar(&f.budget, "budgets", "", "`FILE` of the budgets of queues, as a server reads it")
 	for _, name := range []string{"ledger", "budgets"} {
 		must(command, command.MarkFlagFilename(name))
@@ -117,6 +118,15 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 		list = append(list, remembered{"half-life " + text, m})
 	}
 	return list, nil
+}
+
+// requireHeeded returns an error if a half-life is given but no variant heeds it.
+func (f *memoryFlags) requireHeeded(variants []*rehearsal.Variant) error {
+	given := slices.ContainsFunc(f.halfLives, func(text string) bool { return text != noMemory })
+	if given && !slices.ContainsFunc(variants, func(v *rehearsal.Variant) bool { return v.Memory != nil }) {
+		return errors.New("--half-life: none of the policies has the plugin fair, which alone heeds past usage")
+	}
+	return nil
 }
 
 // heedsMemory reports whether a policy has the plugin `fair`.

@@ -274,7 +274,9 @@ func (r *Report) shares(i int, most float64, from, to int64) plot {
 	p.Table = r.overTime(p.Title+", in use / entitled to", from, to, func(head *[]string, value *[]sampled) {
 		for k := range s.Queues {
 			*head = append(*head, s.Queues[k].Name)
-			*value = append(*value, sampled{s.Queues[k].Used, s.Start, s.Step, tenth}, sampled{s.Queues[k].Entitled, s.Start, s.Step, tenth})
+			for _, values := range [][]float64{s.Queues[k].Used, s.Queues[k].Entitled} {
+				*value = append(*value, sampled{values, s.Start, s.Step, tenth})
+			}
 		}
 	})
 	return p

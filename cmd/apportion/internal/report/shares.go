@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 )
@@ -20,7 +19,8 @@ func (r *Report) decayed(i int) plot {
 	p := plot{
 		ID: "plot-shares-" + strconv.Itoa(i), Title: run.Name + ": shares of what was used", Width: plotWidth, Height: plotHeight,
 		YUnit: "% of the " + r.Unit() + "s",
-		About: "Solid: the part of a queue, where what was used counts half after " + Span(float64(s.HalfLife)) + ". Dashed: its part by weight.",
+		About: "Solid: the part of a queue, where what was used counts half after " + Span(float64(s.HalfLife)) +
+			". Dashed: its part by weight.",
 	}
 	// After the last arrival the queue that has most left has everything.
 	from, to, most := r.Trace.First, max(r.Trace.Last, r.Trace.First+1), 0.0
@@ -38,9 +38,9 @@ func (r *Report) decayed(i int) plot {
 	p.times(from, to)
 	end := p.vertical(100*most, func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }) / 100
 	for k, q := range s.Queues {
-		flat := []float64{q.ByWeight, q.ByWeight}
+		flat := line([]float64{q.ByWeight, q.ByWeight}, from-(to-from)/2, to-from, from, to, end)
 		p.Curves = append(p.Curves,
-			curve{Color: k % colors, Dashed: true, Points: line(flat, from-(to-from)/2, to-from, from, to, end), Name: q.Name + ", by weight"},
+			curve{Color: k % colors, Dashed: true, Points: flat, Name: q.Name + ", by weight"},
 			// A share is that at the beginning of a step.
 			curve{Color: k % colors, Points: line(shown(s, q.Share), s.Start-s.Step/2, s.Step, from, to, end), Name: q.Name})
 		p.Legend = append(p.Legend, key{Color: k % colors, Name: q.Name})
@@ -82,7 +82,7 @@ func (r *Report) WriteShares(w io.Writer) error {
 	var panels []panel
 	for i := range r.Runs {
 		p := r.decayed(i)
-		drawn := panel{Top: height*float64(i) + 8, Title: p.Title + ", " + strings.TrimPrefix(p.YUnit, "% of the ") + " in %", XUnit: p.XUnit, X: p.X, Y: p.Y}
+		drawn := panel{Top: height*float64(i) + 8, Title: p.Title + ", " + p.YUnit, XUnit: p.XUnit, X: p.X, Y: p.Y}
 		x := left
 		for _, k := range p.Legend {
 			drawn.Keys = append(drawn.Keys, painted{X: x, Text: x + 18, Name: k.Name, Paint: paints[k.Color]})

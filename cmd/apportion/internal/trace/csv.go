@@ -28,7 +28,9 @@ const (
 )
 
 var (
-	knownColumns    = []string{columnArrival, columnJob, columnQueue, columnOwner, columnPriority, columnTasks, columnMin, columnSeconds, columnEvict}
+	knownColumns = []string{
+		columnArrival, columnJob, columnQueue, columnOwner, columnPriority, columnTasks, columnMin, columnSeconds, columnEvict,
+	}
 	requiredColumns = []string{columnArrival, columnQueue, columnSeconds}
 )
 

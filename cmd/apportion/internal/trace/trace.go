@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/apportion/apportion/contract/text"
 )
 
 // Trace is a history of jobs, in order of arrival.
@@ -117,7 +119,7 @@ func (t *Trace) Repeat(n int, period int64) error {
 		return nil
 	}
 	if n > MaxJobs/jobs {
-		return fmt.Errorf("%d times %d jobs are more than %d", n, jobs, MaxJobs)
+		return fmt.Errorf("%s, %d times over, are more than %d", text.Count(jobs, "job"), n, MaxJobs)
 	}
 	if last := t.Jobs[jobs-1].Arrival; period > (maxSeconds-last)/int64(n-1) {
 		return fmt.Errorf("the last of %d copies would end after more than %d seconds", n, maxSeconds)
