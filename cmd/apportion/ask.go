@@ -64,13 +64,7 @@ type question struct {
 // register adds the flags of a command that asks.
 func (a *asking) register(command *cobra.Command, formats ...string) {
 	a.running = command
-	a.input.register(command)
-	a.server.register(command.Flags())
-	command.Flags().StringVar(&a.input.snapshotName, "snapshot-name", "",
-		"ask about the cluster that the server follows under this `NAME`, in place of manifests (needs --server)")
-	a.input.server = &a.server
-	// The flags so far name the input and the server. Other commands have the same flags.
-	command.Flags().VisitAll(func(flag *pflag.Flag) { must(command, command.Flags().SetAnnotation(flag.Name, sharedFlag, nil)) })
+	a.registerInput(command)
 	a.answering.register(command, formats...)
 	a.watch.register(command)
 	if a.amounts {
@@ -78,6 +72,16 @@ func (a *asking) register(command *cobra.Command, formats ...string) {
 			"show only this `RESOURCE`, such as cpu or gpu (repeatable); all shows every resource")
 		a.complete(command, "resource", resourceNames)
 	}
+}
+
+// registerInput adds the flags that name the input and the server. Other commands have the same flags.
+func (a *asking) registerInput(command *cobra.Command) {
+	a.input.register(command)
+	a.server.register(command.Flags())
+	command.Flags().StringVar(&a.input.snapshotName, "snapshot-name", "",
+		"ask about the cluster that the server follows under this `NAME`, in place of manifests (needs --server)")
+	a.input.server = &a.server
+	command.Flags().VisitAll(func(flag *pflag.Flag) { must(command, command.Flags().SetAnnotation(flag.Name, sharedFlag, nil)) })
 }
 
 // sharedFlag marks the flags that all these commands have.

@@ -233,11 +233,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 
 // snapshotSource returns the file of a snapshot, or standard input.
 func (f *inputFlags) snapshotSource(in io.Reader) (volcano.Source, error) {
-	if f.snapshot != stdin {
-		return readSource(f.snapshot)
-	}
-	data, err := io.ReadAll(in)
-	return volcano.Source{Name: "stdin", Data: data}, err
+	return readInput(f.snapshot, in)
 }
 
 // manifests returns the cluster of manifests, and warnings about kinds of objects that they lack.
@@ -375,20 +371,12 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 	}
 	var sources []volcano.Source
 	for _, name := range f.files {
-		if name == stdin {
-			data, err := io.ReadAll(in)
-			if err != nil {
-				return nil, err
-			}
-			sources = append(sources, volcano.Source{Name: "stdin", Data: data})
-			continue
-		}
 		files, err := expand(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			source, err := readSource(file)
+			source, err := readInput(file, in)
 			if err != nil {
 				return nil, err
 			}
@@ -402,6 +390,15 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 func readSource(name string) (volcano.Source, error) {
 	data, err := os.ReadFile(name)
 	return volcano.Source{Name: name, Data: data}, err
+}
+
+// readInput reads a file, or standard input.
+func readInput(name string, in io.Reader) (volcano.Source, error) {
+	if name != stdin {
+		return readSource(name)
+	}
+	data, err := io.ReadAll(in)
+	return volcano.Source{Name: "stdin", Data: data}, err
 }
 
 // instead reads the manifests of a file and, unless alone, the rest of the cluster: the queues of the file replace those of the cluster.
@@ -437,8 +434,11 @@ func (f *inputFlags) cluster(ctx context.Context) ([]volcano.Source, error) {
 	return read.Sources, nil
 }
 
-// expand returns the file, or the manifests in a directory.
+// expand returns the file, standard input, or the manifests in a directory.
 func expand(name string) ([]string, error) {
+	if name == stdin {
+		return []string{name}, nil
+	}
 	stat, err := os.Stat(name)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,11 @@ func (a *answering) register(command *cobra.Command, formats ...string) {
 
 // write writes an answer in the requested format: a message of the contract or another value, or the table that print writes.
 func (a *answering) write(answer any, table func(*render.Printer)) error {
+	if a.answered != nil {
+		if err := a.answered(answer); err != nil {
+			return err
+		}
+	}
 	if a.format == formatTable || a.format == formatWide {
 		table(&render.Printer{Style: a.style(), Out: a.out, Resources: a.resources})
 		return nil

@@ -12,6 +12,8 @@ import (
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	// answered, if set, gets each answer before it is written.
+	answered func(answer any) error
 }
 
 const exitCodes = `
@@ -49,7 +51,7 @@ of kubectl:
 		{"what-if", "What if:", []*cobra.Command{newWhatIf(s), newDiff(s), newSimulate(s), newRehearse(s)}},
 		{"decide", "Decide:", []*cobra.Command{newDecide(s), newPlan(s)}},
 		{"files", "Files:", []*cobra.Command{newConvert(s), newGenerate(s), newTest(s), newReplay(s), newVerify(s), newMan(s)}},
-		{"serve", "Serve:", []*cobra.Command{newServe(s), newUI(s), newConfig(s), newHealth(s), newVersion(s)}},
+		{"serve", "Serve:", []*cobra.Command{newServe(s), newUI(s), newMCP(s), newConfig(s), newHealth(s), newVersion(s)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, command := range group.commands {

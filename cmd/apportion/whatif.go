@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -86,7 +85,7 @@ The exit code is 2 if the submitted job would have to wait.`,
 		},
 	}
 	w.register(command)
-	command.Flags().StringVar(&w.file, "job", "", "`FILE` of the job")
+	command.Flags().StringVar(&w.file, "job", "", "`FILE` of the job; - is standard input")
 	w.registerVariation(command, &w.variation)
 	must(command, command.MarkFlagFilename("job", "yaml", "yml", "json"))
 	return command
@@ -123,7 +122,7 @@ func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission,
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := os.ReadFile(w.file)
+	job, err := readInput(w.file, w.in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,7 +134,7 @@ func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission,
 	if err != nil {
 		return nil, nil, err
 	}
-	submitted, err := submission.Read(w.file, data, sources, f.options(moment, given)...)
+	submitted, err := submission.Read(job.Name, job.Data, sources, f.options(moment, given)...)
 	if err != nil {
 		return nil, nil, err
 	}

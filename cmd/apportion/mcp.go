@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/agent"
+	"github.com/apportion/apportion/internal/visible"
+)
+
+// agentTools are the commands that agents may call. None of them changes anything or reads files other than the input.
+func agentTools() []agent.Tool {
+	job := agent.Argument{Name: "job", Usage: "NAMESPACE/NAME, or NAME alone, of a job or of one of its pods"}
+	return []agent.Tool{
+		{
+			Name: "pending", Title: "What waits and why", Command: []string{"pending"},
+			Flags: []string{"queue", "namespace", "cause", "resource", "top"}, Sentence: "explain.text",
+		},
+		{
+			Name: "explain", Title: "Why a job waits", Command: []string{"explain", "--no-remedies"},
+			Arguments: []agent.Argument{job}, Flags: []string{"resource"}, Sentence: "explain.jobs.text",
+		},
+		{
+			Name: "remedies", Title: "What would help a job", Command: []string{"explain", "--remedies"},
+			Arguments: []agent.Argument{job}, Flags: []string{"resource"}, Sentence: "remedies.text",
+		},
+		{
+			Name: "shares", Title: "Who holds and deserves what", Command: []string{"shares"}, Flags: []string{"resource"},
+		},
+		{
+			Name: "queue", Title: "One queue", Command: []string{"queue"},
+			Arguments: []agent.Argument{{Name: "queue", Usage: "the name of the queue"}}, Flags: []string{"resource", "top"},
+			Sentence: "explain.text",
+		},
+		{
+			Name: "plan", Title: "Where a job fits, and what to evict for it", Command: []string{"plan"},
+			Arguments: []agent.Argument{job}, Flags: []string{"by", "max-victims"}, Sentence: "plan.text",
+		},
+		{
+			Name: "whatif", Title: "What a change would do", Command: []string{"whatif"},
+			Flags: []string{"set", "add-nodes", "like", "remove-node", "finish", "resource"}, Input: "job",
+		},
+		{
+			Name: "audit", Title: "Mistakes in the settings, and unfair shares", Command: []string{"audit"}, Flags: []string{"resource"},
+		},
+		{
+			Name: "diff", Title: "What another policy would change", Command: []string{"diff", "--no-audit"},
+			Arguments: []agent.Argument{
+				{Name: "a", Usage: "a policy", Among: client.Presets()}, {Name: "b", Usage: "the policy to compare it with", Among: client.Presets()},
+			},
+			Flags: []string{"resource"},
+		},
+	}
+}
+
+// newMCP is `apportion mcp`.
+func newMCP(s streams) *cobra.Command {
+	a := &asking{answering: answering{streams: s}}
+	command := &cobra.Command{
+		Use:   "mcp",
+		Short: "Answer the questions of an agent by the Model Context Protocol, on standard input and output",
+		Long: `Serve the questions of people as tools of the Model Context Protocol, on standard input and output: why
+jobs wait, who holds what, what would help, what a change would do. Tools only read: manifests or a
+snapshot, which each call reads again, the live cluster, or what a server follows. An answer begins with
+its sentence; its numbers are the structured content, at most 64 KiB; a longer answer is a resource.
+docs/agents.md shows how to add it to common hosts.`,
+		Example: `  apportion mcp -f cluster.yaml
+  kubectl apportion mcp
+  apportion mcp --server apportion:7171 --snapshot-name cluster --token-file token`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if !a.input.given() && !a.input.live.On {
+				return errors.New("no input: name manifests with -f FILE, --snapshot FILE, the live cluster with --cluster, " +
+					"or what a server follows with --server and --snapshot-name")
+			}
+			_, flags := a.again()
+			server, err := agentServer(isPlugin(os.Args[0]), flags)
+			if err != nil {
+				return err
+			}
+			err = server.Run(command.Context(), &mcp.IOTransport{Reader: io.NopCloser(s.in), Writer: unclosed{s.out}})
+			if errors.Is(err, io.EOF) || command.Context().Err() != nil {
+				return nil
+			}
+			return err
+		},
+	}
+	a.running = command
+	a.registerInput(command)
+	return command
+}
+
+// unclosed is a writer that stays open.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// agentServer returns a server whose tools add these flags to their command.
+func agentServer(plugin bool, flags []string) (*mcp.Server, error) {
+	rooted := func(s streams) *cobra.Command {
+		root := newRoot(s)
+		if plugin {
+			becomePlugin(root)
+		}
+		return root
+	}
+	return agent.Server(version, rooted(streams{}), agentTools(), func(ctx context.Context, args []string, in string) (r agent.Run) {
+		var out, errOut bytes.Buffer
+		var raw json.RawMessage
+		root := rooted(streams{in: strings.NewReader(in), out: &out, err: &errOut, answered: func(answer any) (err error) {
+			var full []byte
+			if full, err = marshal(answer); err == nil {
+				var short bytes.Buffer
+				err = json.Compact(&short, full)
+				raw = short.Bytes()
+			}
+			return err
+		}})
+		root.SetArgs(slices.Concat(args[:1], flags, args[1:]))
+		err := root.ExecuteContext(ctx)
+		r = agent.Run{Text: out.String(), Warnings: errOut.String(), Answer: raw, No: errors.Is(err, errDecidedNo)}
+		if err != nil && !r.No {
+			r.Fault = visible.Lines(describe(err))
+		}
+		return r
+	})
+}
