@@ -42,8 +42,8 @@ func TestEveryCommandTakesEveryFormOfAPolicy(t *testing.T) {
 		"verify":   {"-f", research}, "whatif": {"--finish", "scavenge/hyperopt", "-f", research},
 	}
 	for name, command := range everyCommand(newRoot(streams{})) {
-		// These take two policies as their arguments, and serve pages.
-		if command.Flags().Lookup("policy") == nil || slices.Contains([]string{"diff", "ui"}, name) {
+		// These take two policies as their arguments, serve pages, and serve agents.
+		if command.Flags().Lookup("policy") == nil || slices.Contains([]string{"diff", "ui", "mcp"}, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
