@@ -20,45 +20,47 @@ import (
 
 // agentTools are the commands that agents may call. None of them changes anything or reads files other than the input.
 func agentTools() []agent.Tool {
+	const one = "resource"
 	job := agent.Argument{Name: "job", Usage: "NAMESPACE/NAME, or NAME alone, of a job or of one of its pods"}
 	return []agent.Tool{
 		{
 			Name: "pending", Title: "What waits and why", Command: []string{"pending"},
-			Flags: []string{"queue", "namespace", "cause", "resource", "top"}, Sentence: "explain.text",
+			Flags: "queue namespace cause resource top", Sentence: "explain.text",
 		},
 		{
 			Name: "explain", Title: "Why a job waits", Command: []string{"explain", "--no-remedies"},
-			Arguments: []agent.Argument{job}, Flags: []string{"resource"}, Sentence: "explain.jobs.text",
+			Arguments: []agent.Argument{job}, Flags: one, Sentence: "explain.jobs.text",
 		},
 		{
 			Name: "remedies", Title: "What would help a job", Command: []string{"explain", "--remedies"},
-			Arguments: []agent.Argument{job}, Flags: []string{"resource"}, Sentence: "remedies.text",
+			Arguments: []agent.Argument{job}, Flags: one, Sentence: "remedies.text",
 		},
 		{
-			Name: "shares", Title: "Who holds and deserves what", Command: []string{"shares"}, Flags: []string{"resource"},
+			Name: "shares", Title: "Who holds and deserves what", Command: []string{"shares"}, Flags: one,
 		},
 		{
-			Name: "queue", Title: "One queue", Command: []string{"queue"},
-			Arguments: []agent.Argument{{Name: "queue", Usage: "the name of the queue"}}, Flags: []string{"resource", "top"},
+			Name: byQueue, Title: "One queue", Command: []string{byQueue},
+			Arguments: []agent.Argument{{Name: byQueue, Usage: "the name of the queue"}}, Flags: "resource top",
 			Sentence: "explain.text",
 		},
 		{
 			Name: "plan", Title: "Where a job fits, and what to evict for it", Command: []string{"plan"},
-			Arguments: []agent.Argument{job}, Flags: []string{"by", "max-victims"}, Sentence: "plan.text",
+			Arguments: []agent.Argument{job}, Flags: "by max-victims", Sentence: "plan.text",
 		},
 		{
 			Name: "whatif", Title: "What a change would do", Command: []string{"whatif"},
-			Flags: []string{"set", "add-nodes", "like", "remove-node", "finish", "resource"}, Input: "job",
+			Flags: "set add-nodes like remove-node finish resource", Input: "job",
 		},
 		{
-			Name: "audit", Title: "Mistakes in the settings, and unfair shares", Command: []string{"audit"}, Flags: []string{"resource"},
+			Name: "audit", Title: "Mistakes in the settings, and unfair shares", Command: []string{"audit"}, Flags: one,
 		},
 		{
 			Name: "diff", Title: "What another policy would change", Command: []string{"diff", "--no-audit"},
 			Arguments: []agent.Argument{
-				{Name: "a", Usage: "a policy", Among: client.Presets()}, {Name: "b", Usage: "the policy to compare it with", Among: client.Presets()},
+				{Name: "a", Usage: "a policy", Among: client.Presets()},
+				{Name: "b", Usage: "the policy to compare it with", Among: client.Presets()},
 			},
-			Flags: []string{"resource"},
+			Flags: one,
 		},
 	}
 }
@@ -89,8 +91,8 @@ docs/agents.md shows how to add it to common hosts.`,
 				return err
 			}
 			err = server.Run(command.Context(), &mcp.IOTransport{Reader: io.NopCloser(s.in), Writer: unclosed{s.out}})
-			if errors.Is(err, io.EOF) || command.Context().Err() != nil {
-				return nil
+			if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+				err = nil
 			}
 			return err
 		},

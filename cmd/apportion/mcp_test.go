@@ -22,12 +22,12 @@ func agentSession(t *testing.T, flags ...string) *mcp.ClientSession {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Run(ctx, far) //nolint:errcheck // It ends with the session.
+		_ = server.Run(ctx, far)
 	}()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(ctx, near, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = session.Close() //nolint:errcheck // The test is over.
+		_ = session.Close()
 		cancel()
 		<-done
 	})
@@ -106,8 +106,8 @@ func TestEveryToolIsDescribedAndReadsOnly(t *testing.T) {
 		require.NotEmpty(t, tool.Description, tool.Name)
 		schema, ok := tool.InputSchema.(map[string]any)
 		require.True(t, ok)
-		for name, property := range schema["properties"].(map[string]any) { //nolint:forcetypeassert // The test's own tools.
-			require.NotEmpty(t, property.(map[string]any)["description"], "%s %s", tool.Name, name) //nolint:forcetypeassert // As above.
+		for name, property := range schema["properties"].(map[string]any) {
+			require.NotEmpty(t, property.(map[string]any)["description"], "%s %s", tool.Name, name)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func fileOf(t *testing.T, name string) *os.File {
 	t.Helper()
 	file, err := os.Create(name)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = file.Close() }) //nolint:errcheck // It was written.
+	t.Cleanup(func() { _ = file.Close() })
 	return file
 }
 

@@ -17,7 +17,7 @@ func FuzzACallSetsNothingButItsParameters(f *testing.F) {
 	command.Flags().Int("top", 0, "rows")
 	command.Flags().String("file", "", "a file, which agents may not name")
 	root.AddCommand(command)
-	tool := Tool{Name: "ask", Command: []string{"ask"}, Arguments: []Argument{{Name: "job"}}, Flags: []string{"queue", "set", "top"}}
+	tool := Tool{Name: "ask", Command: []string{"ask"}, Arguments: []Argument{{Name: "job"}}, Flags: "queue set top"}
 	for _, seed := range []string{
 		`{"job":"a/b"}`, `{"job":"--file=x","queue":["a","--file=x"],"set":["a,--file=x"],"top":3}`, `{"job":"-","queue":"a"}`, `[]`, `{"file":"x"}`,
 	} {

@@ -32,7 +32,7 @@ type answers struct {
 func (a *answers) keep(tool string, r Run) *mcp.ResourceLink {
 	body := []byte(r.Answer)
 	if len(body) == 0 {
-		body, _ = json.Marshal(map[string]string{"text": r.Text}) //nolint:errcheck // A text can be encoded.
+		body, _ = json.Marshal(map[string]string{"text": r.Text}) //nolint:errchkjson // A text can be encoded.
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -33,8 +33,8 @@ var prompts = []prompt{
 			if resource != "" {
 				which = fmt.Sprintf("resource %q", resource)
 			}
-			return fmt.Sprintf("Who holds %s of this cluster? Call shares, then pending. List the queues that hold more than they deserve, "+
-				"those that hold less while their jobs wait, and what would be given back.", which)
+			return fmt.Sprintf("Who holds %s of this cluster? Call shares, then pending. List the queues that hold more "+
+				"than they deserve, those that hold less while their jobs wait, and what would be given back.", which)
 		},
 	},
 	{
@@ -45,8 +45,9 @@ var prompts = []prompt{
 			if queue != "" {
 				where = fmt.Sprintf("in queue %q and below it", queue)
 			}
-			return fmt.Sprintf("What is wrong with the sharing of resources %s? Call pending and audit. Name the three causes that block most "+
-				"jobs, the settings behind them, and try the best change of a setting with whatif before you propose it.", where)
+			return fmt.Sprintf("What is wrong with the sharing of resources %s? Call pending and audit. Name the three "+
+				"causes that block most jobs, the settings behind them, and try the best change of a setting with whatif "+
+				"before you propose it.", where)
 		},
 	},
 }
