@@ -1,6 +1,7 @@
 package kueue_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -141,4 +142,15 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_, _ = kueue.Read([]kueue.Source{{Name: "fuzz", Data: data}}, now)
 	})
+}
+
+func TestTheOwnerOfAWorkloadIsWhatItNamesOrElseItsLocalQueue(t *testing.T) {
+	for metadata, want := range map[string]string{
+		"": "ns/main", ", labels: {apportion.dev/owner: ann}": "ann",
+		`, annotations: {apportion.dev/owner: bob}, labels: {apportion.dev/owner: ann}`: "bob",
+	} {
+		snapshot, err := read(t, strings.Replace(older, "metadata: {name: w, namespace: ns", "metadata: {name: w, namespace: ns"+metadata, 1))
+		require.NoError(t, err)
+		require.Equal(t, want, snapshot.GetJobs()[0].GetOwner())
+	}
 }

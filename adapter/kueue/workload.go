@@ -95,6 +95,16 @@ type podSetAssignment struct {
 	ResourceUsage map[string]quantity `json:"resourceUsage"`
 }
 
+// owner returns the owner that an annotation or a label names, as of a PodGroup. Without one, usage is charged to the LocalQueue, as by
+// Kueue's AdmissionFairSharing.
+func (m *metadata) owner() string {
+	const key = "apportion.dev/owner"
+	if name, ok := m.Annotations[key]; ok {
+		return name
+	}
+	return m.Labels[key]
+}
+
 const (
 	boostAnnotation = "kueue.x-k8s.io/priority-boost"
 	sliceAnnotation = "kueue.x-k8s.io/workload-slice-replacement-for"
@@ -115,8 +125,11 @@ func (r *reader) readWorkload(h header, raw []byte) {
 	own := &apportionv1.KueueWorkload{PriorityBoost: boost(h.Metadata.Annotations[boostAnnotation])}
 	w := &workload{localQueue: h.Metadata.Namespace + "/" + o.Spec.QueueName, message: &apportionv1.Job{
 		Uid: h.Metadata.UID, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Priority: o.Spec.Priority,
-		CreateTime: nanoseconds(h.Metadata.Created), Kueue: own,
+		CreateTime: nanoseconds(h.Metadata.Created), Kueue: own, Owner: h.Metadata.owner(),
 	}}
+	if w.message.Owner == "" && o.Spec.QueueName != "" {
+		w.message.Owner = w.localQueue
+	}
 	r.readConditions(&o, own)
 	reclaimable := map[string]int32{}
 	for _, p := range o.Status.ReclaimablePods {

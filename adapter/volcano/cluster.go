@@ -190,6 +190,9 @@ func (j *job) add(p *pod) {
 	j.requests[i] = append(j.requests[i], p.request)
 	j.placed[i] = append(j.placed[i], p.placed)
 	j.ending.add(p.run)
+	if name := p.task.GetName(); p.owner != "" && (j.message.Owner == "" || j.charged != "" && name < j.charged) {
+		j.message.Owner, j.charged = p.owner, name
+	}
 }
 
 // shareRequests gives each group the request that most of its tasks have, the earliest of several; the other tasks keep their own.

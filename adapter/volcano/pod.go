@@ -20,6 +20,8 @@ type pod struct {
 	request    *amounts
 	placed     placed
 	run        run
+	// owner is the owner that the pod names.
+	owner string
 	// scheduler is the name of its scheduler. Empty: not given.
 	scheduler string
 	// written is the pod's position in the input.
@@ -35,6 +37,7 @@ func (r *reader) pod(m metadata, root *value) {
 		role:      r.role(m),
 		node:      r.textAt(spec.field("nodeName")),
 		scheduler: r.textAt(spec.field("schedulerName")),
+		owner:     r.owner(m),
 		request:   r.requests.share(r.podRequest(spec, status)),
 		placed:    placed{placement: r.placement(spec), unjudged: r.unjudged(spec)},
 		written:   origin{doc: r.doc, at: root.at},
@@ -143,8 +146,10 @@ func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) 
 	}
 	if cooldown, ok := r.cooldown(m); ok {
 		some, d.Cooldown = true, &cooldown
-		if phase == corev1.PodRunning {
-			d.ScheduleTime = r.scheduleTime(status.field("conditions"))
+	}
+	if phase == corev1.PodRunning && (d.Cooldown != nil || r.starts) || phase == corev1.PodPending && r.starts {
+		if d.ScheduleTime = r.scheduleTime(status.field("conditions")); d.ScheduleTime != nil {
+			some = true
 		}
 	}
 	if !some {

@@ -29,6 +29,8 @@ type job struct {
 	// placed are the placements of each group's tasks.
 	placed [][]placed
 	ending ending
+	// charged is the name of the pod that names the owner; empty: none does, or the PodGroup names it.
+	charged string
 	// topology says that the nodes of its tasks must be near each other.
 	topology bool
 }
@@ -54,6 +56,7 @@ func (r *reader) podGroup(m metadata, root *value) {
 			MinAvailable: r.countAt(spec.field("minMember")),
 			CreateTime:   m.created,
 			Condition:    r.refusal(root.field("status"), "Unschedulable", string(corev1.ConditionTrue)),
+			Owner:        r.owner(m),
 		},
 		minResources:  r.resourcesAt(spec.field("minResources")),
 		topology:      spec.field("networkTopology") != nil && spec.field("networkTopology").textOf("mode") != "soft",
@@ -70,6 +73,12 @@ func (r *reader) podGroup(m metadata, root *value) {
 		}
 	}
 	r.jobs = append(r.jobs, j)
+}
+
+// owner returns the owner that an object names, empty if it names none.
+func (r *reader) owner(m metadata) string {
+	name, _ := r.annotationOrLabel(m, OwnerKey)
+	return name
 }
 
 // identity is the key by which pods find their job.

@@ -99,6 +99,10 @@ func LeaveOutFaulty() Option { return func(r *reader) { r.lenient = true } }
 // WithLimits sets the limits of the server that the snapshot is for. Default: those that every server has.
 func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits = limits } }
 
+// WithStarts states when each pod was scheduled that holds resources, from which a ledger of usage counts. Without it only pods with a
+// cooldown say so.
+func WithStarts() Option { return func(r *reader) { r.starts = true } }
+
 // WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as wire.Size.Memory estimates it. Default:
 // unlimited.
 func WithMemory(bytes int64) Option { return func(r *reader) { r.memory = bytes } }
@@ -174,6 +178,8 @@ type reader struct {
 	// clashes are objects of one name in two files, for which a lenient reader fails too.
 	clashes problems
 	decoder *wire.Decoder
+	// starts: tasks say when they were scheduled.
+	starts bool
 
 	// doc is the document of the object being read.
 	doc *document

@@ -54,7 +54,7 @@ var (
 		groupNameAnnotation: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf, taskPriorityAnnotation: leaf,
 		hierarchyAnnotation: leaf, hierarchyWeightsAnnotation: leaf,
 		oversubscribedCPUAnnotation: leaf, oversubscribedMemoryAnnotation: leaf,
-		ExpectedEndAnnotation: leaf, ExpectedRuntimeAnnotation: leaf,
+		ExpectedEndAnnotation: leaf, ExpectedRuntimeAnnotation: leaf, OwnerKey: leaf,
 	}}
 
 	specShape = &shape{names: true, fields: fields{

@@ -78,7 +78,11 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	}
 	// The states of the kinds report the errors that client-go would log.
 	klog.SetLogger(klog.Logger{})
-	objects := volcano.NewObjects(volcano.WithLimits(o.Limits), volcano.WithClusterLabel(o.Label))
+	options := []volcano.Option{volcano.WithLimits(o.Limits), volcano.WithClusterLabel(o.Label)}
+	if o.Memory != nil {
+		options = append(options, volcano.WithStarts())
+	}
+	objects := volcano.NewObjects(options...)
 	f := &Follower{options: o, client: client, objects: objects, pace: newPace(o.Interval), away: map[string]bool{}}
 	f.metrics = newMetrics(f)
 	for name, r := range resources {
