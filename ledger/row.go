@@ -80,6 +80,10 @@ func (l *Ledger) Start(epoch int64, used map[string]map[string]int64) {
 	l.dirty.rows[epoch] = struct{}{}
 }
 
+// Renew makes the next Row of the epoch of a time a new one, by what the ledger knows and its half-life now. It is for a copy of a ledger
+// that is asked what would be: snapshots of one epoch must state the same.
+func (l *Ledger) Renew(at int64) { delete(l.rows, l.EpochOf(at)) }
+
 // newest returns the row of the newest epoch before or at an epoch, nil if there is none.
 func (l *Ledger) newest(epoch int64) *Row {
 	var newest *Row

@@ -41,6 +41,14 @@ func (l *Ledger) Follow(s *apportionv1.Snapshot, at int64) {
 	}
 }
 
+// Assume records what the cluster of a snapshot offers, if nothing says what it ever offered, as in a ledger that was made of history.
+func (l *Ledger) Assume(s *apportionv1.Snapshot, at int64) {
+	if len(l.offers) == 0 {
+		v := &view{Snapshot: s, ledger: l}
+		l.Offer(at, v.named(v.total()))
+	}
+}
+
 // starts returns when live tasks started, for tasks that do not say it.
 func (l *Ledger) starts() map[string]int64 {
 	out := map[string]int64{}

@@ -191,6 +191,16 @@ func (l *Ledger) Load(e Entry) error {
 	return nil
 }
 
+// EpochIn returns the length of an epoch of the ledger with a head, the value of TableHead.
+func EpochIn(head []byte) (time.Duration, error) {
+	r := &reader{data: head}
+	seconds := r.signed()
+	if r.err == nil && (seconds <= 0 || seconds > int64(math.MaxInt64/time.Second)) {
+		return 0, errShort
+	}
+	return time.Duration(seconds) * time.Second, r.err
+}
+
 func (l *Ledger) loadHead(r *reader) error {
 	seconds := r.signed()
 	if r.err == nil && seconds != l.seconds {

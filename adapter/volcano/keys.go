@@ -21,7 +21,8 @@ const (
 	// ExpectedRuntimeAnnotation of a PodGroup says how long its job is expected to run from the start of its first pod, as 2h30m.
 	ExpectedRuntimeAnnotation = "apportion.dev/expected-runtime"
 
-	// OwnerKey is the annotation or label of a PodGroup, or else of its pods, that names the user or group to which what the job uses is charged.
+	// OwnerKey is the annotation or label of a PodGroup, or else of its pods, that names the user or group to which is charged what the job
+	// uses.
 	OwnerKey = "apportion.dev/owner"
 
 	queueAllocationGate = "scheduling.volcano.sh/queue-allocation-gate"

@@ -2,6 +2,7 @@ package volcano
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,8 +36,8 @@ metadata: {name: j, namespace: ns, %s}
 spec: {queue: q}
 `, c.group)
 			// The last pod comes first: the order of the input does not matter.
-			for i := len(c.pods) - 1; i >= 0; i-- {
-				manifests += fmt.Sprintf("---\nkind: Pod\nmetadata: {name: p-%d, namespace: ns, uid: u-%d, %s, %s}\n", i, i, inGroup, c.pods[i])
+			for i, pod := range slices.Backward(c.pods) {
+				manifests += fmt.Sprintf("---\nkind: Pod\nmetadata: {name: p-%d, namespace: ns, uid: u-%d, %s, %s}\n", i, i, inGroup, pod)
 			}
 			require.Equal(t, c.want, read(t, manifests).Snapshot.GetJobs()[0].GetOwner())
 		})

@@ -66,6 +66,7 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 		}
 	}
 	c.settings()
+	c.memory()
 	c.jobs()
 	if err := c.gangs(ctx, decider, in); err != nil {
 		return nil, nil, err
@@ -119,7 +120,7 @@ var breachRules = map[Property]Rule{
 
 // Rules returns all rules, sorted by ID.
 func Rules() []Rule {
-	rules := slices.Clone(settingRules)
+	rules := slices.Concat(settingRules, memoryRules)
 	for _, rule := range breachRules {
 		rules = append(rules, rule)
 	}

@@ -35,6 +35,8 @@ type input struct {
 	// cluster is nil for a snapshot in the contract's own form, which file names.
 	cluster *volcano.Cluster
 	file    string
+	// filled is the time until which a ledger says what queues used.
+	filled time.Time
 }
 
 // unread names the kinds of objects that were not read and may be jobs: those of Kueue, and all kinds if the input has no Queue and no
@@ -71,6 +73,7 @@ type inputFlags struct {
 	// strict makes objects that are left out an error. own is the file that always contains them.
 	strict bool
 	own    string
+	ledger ledgerFlags
 	live   cluster.Flags
 	// unread lists the objects of the live cluster that could not be read.
 	unread []*apportionv1.Warning
@@ -104,6 +107,7 @@ func policyForms() string {
 // register adds the flags that name the cluster and the policy.
 func (f *inputFlags) register(command *cobra.Command) {
 	f.registerCluster(command)
+	f.ledger.register(command)
 	flags := command.Flags()
 	flags.StringVar(&f.policy, "policy", "", "decide by this `POLICY`: "+policyForms()+"; default: Volcano's default configuration")
 	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy with this `NAME` on the server")
@@ -134,6 +138,8 @@ func (f *inputFlags) kept(ctx context.Context) (*input, error) {
 		return nil, errors.New("--snapshot-name cannot be used with -f, --snapshot or --cluster")
 	case f.server == nil || f.server.address == "":
 		return nil, errors.New("--snapshot-name: name the server that follows the cluster with --server")
+	case f.ledger.file != "" || f.ledger.budgets != "":
+		return nil, errors.New("--snapshot-name cannot be used with --ledger or --budgets: the server has its own")
 	case f.asOf != "" || len(f.schedulers) > 0:
 		return nil, errors.New("--snapshot-name cannot be used with --as-of or --scheduler, which apply to manifests")
 	}
@@ -228,7 +234,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 		loaded.warnings = slices.Concat(leftOut(cluster), f.unread, cluster.Warnings, missing, rules.Warnings)
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
-	return loaded, nil
+	return loaded, f.remember(loaded, moment, given)
 }
 
 // snapshotSource returns the file of a snapshot, or standard input.
@@ -287,6 +293,9 @@ func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
 	}
 	if len(f.schedulers) > 0 {
 		options = append(options, volcano.WithSchedulers(f.schedulers...))
+	}
+	if f.ledger.file != "" {
+		options = append(options, volcano.WithStarts())
 	}
 	return options
 }

@@ -49,7 +49,8 @@ func (f *inputFlags) moment(rules *apportionv1.Policy) (moment time.Time, given 
 }
 
 // by returns the same input with another policy.
-func (f inputFlags) by(name string) inputFlags {
-	f.policy = name
-	return f
+func (f *inputFlags) by(name string) inputFlags {
+	other := *f
+	other.policy = name
+	return other
 }

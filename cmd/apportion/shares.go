@@ -27,6 +27,10 @@ func newShares(s streams) *cobra.Command {
 and asks for, and the most it may hold (its real capability). A bar compares the allocated with the
 deserved amount; * marks the resource that determines the queue's share.
 
+If the input states what queues used (--ledger), and policy fair decides, a second table shows it: each
+queue's part of what it and its siblings used, its weight with memory, and the amount up to which it is
+given first what becomes free.
+
 With --tree, show all queues as a tree, with the amounts that they hold, deserve and may hold.`,
 		Example: `  apportion shares -f cluster.yaml
   apportion shares research -f cluster.yaml --policy volcano-scheduler.conf --explain
@@ -54,12 +58,18 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 		if len(queues) > 0 {
 			ask.Queues = queues
 		}
-		shares, err := q.decider.Shares(ctx, q.Input, ask)
+		asked := ask
+		// The table shows the weights that follow from past usage, which are part of the derivation.
+		asked.Explain = ask.Explain || q.snapshot.GetMemory() != nil && (q.format == formatTable || q.format == formatWide)
+		shares, err := q.decider.Shares(ctx, q.Input, asked)
 		if err != nil {
 			return err
 		}
 		response := &apportionv1.EvaluateSharesResponse{Basis: shares.Basis, Shares: shares.Answer}
-		return q.answer(shares.Basis, response, func(p *render.Printer) { p.Shares(shares.Answer) })
+		return q.answer(shares.Basis, response, func(p *render.Printer) {
+			p.Brief = !ask.Explain
+			p.Shares(shares.Answer)
+		})
 	})
 	a.completeArgs(command, 0, queueNames)
 	command.Flags().BoolVar(&tree, "tree", false, "show the queues as a tree")

@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,17 +50,32 @@ type keptLedger struct {
 func (k *keptLedger) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&k.name, "ledger", "", "file of the ledger")
-	flags.DurationVar(&k.epoch, "epoch", 6*time.Hour, "length of an epoch, as the ledger has it")
-	flags.DurationVar(&k.halfLife, "half-life", 168*time.Hour, "time after which usage counts half")
+	flags.DurationVar(&k.epoch, "epoch", 0, "length of an epoch; default: that of the ledger, 6h for a new one")
+	flags.DurationVar(&k.halfLife, "half-life", 0, "time after which usage counts half; default: 168h")
 	must(command, command.MarkFlagRequired("ledger"))
 	must(command, command.MarkFlagFilename("ledger"))
 }
 
-func (k *keptLedger) options() ledger.Options {
-	const retained = 400 * 24 * time.Hour
-	o := ledger.Options{Epoch: k.epoch, HalfLife: int(k.halfLife / max(k.epoch, time.Second))}
-	o.Retain = max(8*o.HalfLife, int(retained/max(k.epoch, time.Second)))
-	return o
+func (k *keptLedger) options() (ledger.Options, error) {
+	epoch, err := k.epoch, error(nil)
+	if epoch == 0 {
+		if epoch, err = file.Epoch(k.name); errors.Is(err, fs.ErrNotExist) {
+			epoch, err = 6*time.Hour, nil
+		}
+	}
+	if err != nil {
+		return ledger.Options{}, err
+	}
+	return optionsOf(epoch, k.halfLife)
+}
+
+// read opens the ledger, which exists, without changing it.
+func (k *keptLedger) read() (*file.File, error) {
+	o, err := k.options()
+	if err != nil {
+		return nil, err
+	}
+	return file.Read(k.name, o)
 }
 
 // newUsage is `apportion usage`.
@@ -91,7 +108,7 @@ queues below it. It is not decayed. -o csv is for chargeback.`,
 }
 
 func (u *usage) run() error {
-	f, err := file.Read(u.kept.name, u.kept.options())
+	f, err := u.kept.read()
 	if err != nil {
 		return err
 	}

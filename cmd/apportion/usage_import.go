@@ -55,7 +55,11 @@ csv: columns task, queue, owner, start, end, and one for each resource, with qua
 }
 
 func importUsage(s streams, kept *keptLedger, format history.Format, o history.Options, names []string) error {
-	read, err := ledger.New(kept.options())
+	options, err := kept.options()
+	if err != nil {
+		return err
+	}
+	read, err := ledger.New(options)
 	if err != nil {
 		return err
 	}
@@ -88,7 +92,11 @@ func importFile(s streams, to *ledger.Ledger, format history.Format, o history.O
 
 // mergeInto merges a ledger into that of a file. The file is as it was if that fails.
 func mergeInto(kept *keptLedger, from *ledger.Ledger) error {
-	f, err := file.Open(kept.name, kept.options())
+	options, err := kept.options()
+	if err != nil {
+		return err
+	}
+	f, err := file.Open(kept.name, options)
 	if err != nil {
 		return err
 	}
@@ -107,7 +115,9 @@ greater amount.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {
-				other, err := file.Read(name, kept.options())
+				from := kept
+				from.name = name
+				other, err := from.read()
 				if err != nil {
 					return err
 				}
@@ -135,7 +145,7 @@ exist yet.`,
 		Example: "  apportion usage copy --ledger usage.ledger backup.ledger",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := file.Read(kept.name, kept.options())
+			f, err := kept.read()
 			if err != nil {
 				return err
 			}

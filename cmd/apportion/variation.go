@@ -126,4 +126,5 @@ func last(is bool) int {
 	return 0
 }
 
-var errNothingToTry = errors.New("no change is given: use --job FILE, --set, --add-nodes, --remove-node, --cordon, --uncordon or --finish")
+var errNothingToTry = errors.New("no change is given: use --job FILE, --set, --add-nodes, --remove-node, --cordon, --uncordon, " +
+	"--finish, --half-life or --no-memory")

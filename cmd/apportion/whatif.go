@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,8 @@ type supposing struct {
 	asking
 	file      string
 	variation variation.Variation
+	// half is another half-life of usage; 0: that of 7 days.
+	half time.Duration
 }
 
 // newWhatIf is `apportion whatif`.
@@ -58,7 +61,7 @@ Fields for --set:
 
   queue/NAME.weight, .priority, .state (open, closing, closed), .reclaimable (true, false)
   queue/NAME.capability.RESOURCE, .guarantee.RESOURCE, .deserved.RESOURCE; none removes it
-  queue/NAME.usage.RESOURCE, .budget.RESOURCE, .spent.RESOURCE (quantum-seconds)
+  queue/NAME.usage.RESOURCE, .budget.RESOURCE, .spent.RESOURCE (quantum-seconds), .budgetKind (hard, soft)
   job/NAMESPACE/NAME.priority, .queue, .minAvailable, .minResources.RESOURCE
   job/NAMESPACE/NAME.role.ROLE.minAvailable, and .role.ROLE.request.RESOURCE: what each waiting task
   of the role asks for at most
@@ -72,10 +75,11 @@ that exists is meant.
 The exit code is 2 if the submitted job would have to wait.`,
 		Example: `  apportion whatif --job train.yaml -f cluster.yaml
   apportion whatif --set queue/vision.weight=5 --set queue/vision.capability.gpu=64 -f cluster.yaml
+  apportion whatif --half-life 24h --ledger usage.ledger --policy fair -f cluster.yaml
   apportion whatif --add-nodes 8 --like node-3 --remove-node n7 --finish ml/train --job train.yaml -f cluster.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if w.file == "" && w.variation.Empty() {
+			if w.file == "" && w.half == 0 && w.variation.Empty() {
 				return errNothingToTry
 			}
 			if err := w.watch.check(&w.input); err != nil {
@@ -87,6 +91,9 @@ The exit code is 2 if the submitted job would have to wait.`,
 	w.register(command)
 	command.Flags().StringVar(&w.file, "job", "", "`FILE` of the job; - is standard input")
 	w.registerVariation(command, &w.variation)
+	command.Flags().DurationVar(&w.half, "half-life", 0, "time after which the usage in --ledger counts half, instead of 168h")
+	command.Flags().BoolVar(&w.variation.Forget, "no-memory", false, "ignore usage, budgets and owners")
+	command.MarkFlagsMutuallyExclusive("half-life", "no-memory")
 	must(command, command.MarkFlagFilename("job", "yaml", "yml", "json"))
 	return command
 }
@@ -95,12 +102,18 @@ The exit code is 2 if the submitted job would have to wait.`,
 func (w *supposing) suppose(ctx context.Context) error {
 	if w.file == "" {
 		loaded, err := w.input.load(ctx, w.streams)
+		if err == nil {
+			err = w.remember(loaded)
+		}
 		if err != nil {
 			return err
 		}
 		return w.about(ctx, loaded, func(ctx context.Context, q *question) error { return vary(ctx, q, &w.variation, nil) })
 	}
 	loaded, submitted, err := w.submit(ctx)
+	if err == nil {
+		err = w.remember(loaded)
+	}
 	if err != nil {
 		return err
 	}
@@ -110,6 +123,16 @@ func (w *supposing) suppose(ctx context.Context) error {
 		}
 		return vary(ctx, q, &w.variation, submitted.Jobs)
 	})
+}
+
+// remember takes the usage with another half-life into the change.
+func (w *supposing) remember(loaded *input) error {
+	if w.half == 0 {
+		return nil
+	}
+	var err error
+	w.variation.Remembered, err = w.input.refill(loaded, w.half)
+	return err
 }
 
 // submit reads the cluster and the job.
@@ -141,7 +164,7 @@ func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission,
 	loaded := &input{snapshot: submitted.Snapshot, cluster: submitted.Cluster}
 	loaded.warnings = slices.Concat(submitted.Cluster.Warnings, rules.Warnings, submitted.Warnings)
 	loaded.Snapshot, loaded.Policy, loaded.PolicyName = submitted.Snapshot.Snapshot, rules.Message, f.policyName
-	return loaded, submitted, nil
+	return loaded, submitted, f.remember(loaded, moment, given)
 }
 
 // submit asks what would happen to jobs if they were submitted now.

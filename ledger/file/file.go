@@ -8,8 +8,10 @@ package file
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/apportion/apportion/internal/store"
 	"github.com/apportion/apportion/ledger"
@@ -29,6 +31,22 @@ func Open(path string, o ledger.Options) (*File, error) { return open(path, o, f
 
 // Read opens a ledger that exists, without changing the file.
 func Read(path string, o ledger.Options) (*File, error) { return open(path, o, true) }
+
+// Epoch returns the length of an epoch of a ledger that exists.
+func Epoch(path string) (epoch time.Duration, err error) {
+	s, err := store.Open(path, store.Options{Format: ledger.Format, Tables: []string{string(ledger.TableHead)}, ReadOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	err = s.Each(string(ledger.TableHead), func(_, value []byte) error {
+		epoch, err = ledger.EpochIn(value)
+		return err
+	})
+	if err == nil && epoch == 0 {
+		err = fmt.Errorf("%s: the ledger has no head", path)
+	}
+	return epoch, errors.Join(err, s.Close())
+}
 
 func open(path string, o ledger.Options, readOnly bool) (*File, error) {
 	l, err := ledger.New(o)

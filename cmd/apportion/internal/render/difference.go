@@ -38,12 +38,17 @@ func (p *Printer) shareDifference(before, after *apportionv1.SharesAnswer) {
 		(*apportionv1.QueueShare).GetDeserved, (*apportionv1.QueueShare).GetAllocated,
 		(*apportionv1.QueueShare).GetRequest, (*apportionv1.QueueShare).GetRealCapability,
 	}
+	columns := []string{"QUEUE", "RESOURCE", ">DESERVED", ">ALLOCATED", ">REQUEST", ">AT MOST"}
+	all := slices.Concat(was.GetQueues(), is.GetQueues())
+	if slices.ContainsFunc(all, func(q *apportionv1.QueueShare) bool { return q.GetWithMemory() != nil }) {
+		columns, amounts = append(columns, ">FIRST UP TO"), append(amounts, firstUpTo)
+	}
 	var resources []*apportionv1.Resource
-	for _, q := range slices.Concat(was.GetQueues(), is.GetQueues()) {
-		resources = append(resources, q.GetDeserved(), q.GetAllocated())
+	for _, q := range all {
+		resources = append(resources, q.GetDeserved(), q.GetAllocated(), q.GetWithMemory())
 	}
 	dimensions := p.shown(nil, resources...)
-	table := p.NewTable("QUEUE", "RESOURCE", ">DESERVED", ">ALLOCATED", ">REQUEST", ">AT MOST")
+	table := p.NewTable(columns...)
 	for _, q := range p.inOrder(after, is.GetQueues()) {
 		old, name := earlier[q.GetName()], q.GetName()
 		for _, d := range dimensions {
@@ -64,6 +69,14 @@ func (p *Printer) shareDifference(before, after *apportionv1.SharesAnswer) {
 		return
 	}
 	p.table(table)
+}
+
+// firstUpTo returns the amount up to which a queue is given first what becomes free: what it deserves, unless the cluster has a memory.
+func firstUpTo(q *apportionv1.QueueShare) *apportionv1.Resource {
+	if q.GetWithMemory() != nil {
+		return q.GetWithMemory()
+	}
+	return q.GetDeserved()
 }
 
 // changed reports whether an amount differs by more than rounding.

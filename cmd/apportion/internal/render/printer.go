@@ -20,6 +20,8 @@ type Printer struct {
 	Names    text.Names
 	// Resources are the dimensions to show. Empty: all that matter.
 	Resources []string
+	// Brief leaves out derivations, of which other parts of the output are made.
+	Brief bool
 	// Program is the command by which the user runs the program, and Input the flags that name the input, for commands in answers.
 	Program string
 	Input   []string

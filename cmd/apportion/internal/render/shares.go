@@ -31,9 +31,12 @@ func (p *Printer) Shares(answer *apportionv1.SharesAnswer) {
 		p.plugin(answer, plugin)
 	}
 	for _, plugin := range answer.GetPlugins() {
+		p.memory(answer, plugin)
 		p.jobShares(plugin)
 		p.fairTree(plugin)
-		p.derivation(plugin)
+		if !p.Brief {
+			p.derivation(plugin)
+		}
 	}
 	p.standings(answer.GetStandings())
 }

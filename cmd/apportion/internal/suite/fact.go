@@ -99,6 +99,9 @@ func (t *teller) fields(to *Fact, m protoreflect.Message) {
 			to.add(f.JSONName(), t.scalar(f, m.Get(f)))
 		}
 	}
+	if plugin, ok := m.Interface().(*apportionv1.PluginShares); ok {
+		t.memory(to.group("queues"), plugin)
+	}
 }
 
 // message adds a field that is a message.

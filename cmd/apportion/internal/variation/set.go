@@ -39,6 +39,7 @@ var kinds = map[string]fields{
 		"deserved.":   queueField(func(s *setting, q *apportionv1.Queue) error { return s.amount(&q.Deserved) }),
 		"usage.":      queueField(func(s *setting, q *apportionv1.Queue) error { return s.usage(&q.Usage) }),
 		"budget.":     queueField((*setting).budget),
+		"budgetKind":  queueField((*setting).budgetKind),
 		"spent.":      queueField((*setting).spent),
 	},
 	"job": {

@@ -6,8 +6,31 @@ import (
 	"slices"
 	"strconv"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
+
+// memory changes what is remembered of all queues.
+func (v *Variation) memory(e *edit) {
+	was := e.snapshot.GetMemory()
+	switch {
+	case v.Forget && was == nil:
+		e.fault("--no-memory", "the cluster has no memory: name a ledger with --ledger")
+	case v.Forget:
+		e.change.ClearMemory = true
+		e.line("ignore what queues used")
+	case v.Remembered != nil:
+		e.change.Memory = v.Remembered.GetMemory()
+		for i, q := range v.Remembered.GetQueues() {
+			if !proto.Equal(q, e.snapshot.GetQueues()[i]) {
+				e.queues[uint32(i)] = proto.CloneOf(q)
+			}
+		}
+		e.line("set the half-life of usage to %s (now %s)", render.HalfLife(v.Remembered.GetMemory()), render.HalfLife(was))
+	}
+}
 
 // usage sets the amount of a resource in quantum-seconds; none removes it.
 func (s *setting) usage(of **apportionv1.Usage) error {
@@ -50,6 +73,30 @@ func (s *setting) budget(q *apportionv1.Queue) error {
 		q.Budget = &apportionv1.Budget{Kind: apportionv1.BudgetKind_BUDGET_KIND_HARD}
 	}
 	return s.usage(&q.Budget.Amount)
+}
+
+// budgetKind sets whether a queue's budget is hard or soft; none removes the budget.
+func (s *setting) budgetKind(q *apportionv1.Queue) error {
+	words := map[apportionv1.BudgetKind]string{
+		apportionv1.BudgetKind_BUDGET_KIND_UNSPECIFIED: none, apportionv1.BudgetKind_BUDGET_KIND_HARD: "hard",
+		apportionv1.BudgetKind_BUDGET_KIND_SOFT: "soft",
+	}
+	s.before, s.after = words[q.GetBudget().GetKind()], s.value
+	if q.GetBudget() == nil {
+		return errors.New("the queue has no budget: set one with budget.RESOURCE")
+	}
+	for kind, word := range words {
+		switch {
+		case word != s.value:
+		case word == none:
+			q.Budget = nil
+			return nil
+		default:
+			q.Budget.Kind = kind
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not hard, soft or none", s.value)
 }
 
 // spent sets what is spent of a queue's budget.

@@ -24,11 +24,16 @@ type Variation struct {
 	Like []string
 	// Remove, Cordon and Uncordon name nodes, Finish jobs.
 	Remove, Cordon, Uncordon, Finish []string
+	// Remembered has the same queues with other usage, and another memory. nil: the usage stays.
+	Remembered *apportionv1.Snapshot
+	// Forget removes the memory, without which usage, budgets and owners are ignored.
+	Forget bool
 }
 
 // Empty reports whether there are no changes.
 func (v *Variation) Empty() bool {
-	return len(v.Set)+len(v.Add)+len(v.Like)+len(v.Remove)+len(v.Cordon)+len(v.Uncordon)+len(v.Finish) == 0
+	return v.Remembered == nil && !v.Forget &&
+		len(v.Set)+len(v.Add)+len(v.Like)+len(v.Remove)+len(v.Cordon)+len(v.Uncordon)+len(v.Finish) == 0
 }
 
 // Made is a changed cluster.
@@ -47,6 +52,7 @@ func (v *Variation) Of(cluster *lookup.Snapshot, jobs []*apportionv1.Job) (*Made
 		nodes: map[uint32]*apportionv1.Node{}, queues: map[uint32]*apportionv1.Queue{}, jobs: map[uint32]*apportionv1.Job{},
 		gone: map[uint32]string{}, ended: map[uint32]string{},
 	}
+	v.memory(e)
 	v.nodes(e)
 	v.added(e)
 	for _, name := range v.Finish {
@@ -163,6 +169,7 @@ func (e *edit) made() *Made {
 		base = lookup.Of(&apportionv1.Snapshot{
 			AsOf: base.GetAsOf(), Cluster: base.GetCluster(), Dimensions: e.names, Nodes: base.GetNodes(), Queues: base.GetQueues(),
 			Jobs: base.GetJobs(), Total: base.GetTotal(), NodeSets: base.GetNodeSets(), LeftOut: base.GetLeftOut(),
+			Memory: base.GetMemory(), Kueue: base.GetKueue(),
 		})
 	}
 	return &Made{Base: base, Change: &e.change, Lines: e.lines}

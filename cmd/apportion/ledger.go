@@ -1,0 +1,166 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/ledger"
+	"github.com/apportion/apportion/ledger/budget"
+	"github.com/apportion/apportion/ledger/file"
+)
+
+// halfLife is that of the server by default.
+const halfLife = 7 * 24 * time.Hour
+
+// ledgerFlags name the ledger whose usage a snapshot states.
+type ledgerFlags struct{ file, budgets string }
+
+func (f *ledgerFlags) register(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.file, "ledger", "", "ledger `FILE` with what queues and owners used, for policy fair")
+	flags.StringVar(&f.budgets, "budgets", "", "budgets `FILE`, as a server reads it, with --ledger")
+	must(command, command.MarkFlagFilename("ledger"))
+	must(command, command.MarkFlagFilename("budgets", formatYAML, "yml"))
+}
+
+// fill states in a snapshot what its queues used until a time. half is the half-life, 0 for 7 days.
+func (f *ledgerFlags) fill(s *apportionv1.Snapshot, at time.Time, half time.Duration) ([]*apportionv1.Warning, error) {
+	if f.file == "" {
+		if f.budgets != "" {
+			return nil, errors.New("--budgets: name the ledger, which knows what is spent, with --ledger")
+		}
+		return nil, nil
+	}
+	epoch, err := file.Epoch(f.file)
+	if err != nil {
+		return nil, err
+	}
+	o, err := optionsOf(epoch, half)
+	if err != nil {
+		return nil, err
+	}
+	budgets, err := f.read(o)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := file.Read(f.file, o)
+	if err != nil {
+		return nil, err
+	}
+	const old = 4 // Epochs in which nothing ran, or of which the ledger knows nothing.
+	var warnings []*apportionv1.Warning
+	kept.Change(func(l *ledger.Ledger) {
+		l.Assume(s, at.Unix())
+		if half != 0 {
+			l.Renew(at.Unix())
+		}
+		l.Fill(s, at.Unix(), budgets)
+		warnings = unknownQueues(l, s, budgets)
+		_, last, some := l.Span()
+		if behind := l.EpochOf(at.Unix()) - 1 - last; some && behind >= old {
+			warnings = append(warnings, &apportionv1.Warning{
+				Code: apportionv1.WarningCode_WARNING_CODE_MEMORY_STALE,
+				Message: fmt.Sprintf("the newest usage in %s is %v old: if tasks ran since then, it lacks them", f.file,
+					time.Duration(behind)*o.Epoch),
+			})
+		}
+	})
+	return warnings, kept.Close()
+}
+
+// unknownQueues returns warnings about usage and budgets of queues that a snapshot does not have.
+func unknownQueues(l *ledger.Ledger, s *apportionv1.Snapshot, budgets []ledger.Budget) []*apportionv1.Warning {
+	known := map[string]bool{"root": true}
+	for _, q := range s.GetQueues() {
+		known[q.GetName()] = true
+	}
+	used := map[string]bool{}
+	for to := range l.Usage(s.GetMemory().GetEpoch()) {
+		used[to.Queue] = true
+	}
+	var warnings []*apportionv1.Warning
+	warn := func(format string, names []string) {
+		const most = 5
+		if names = slices.DeleteFunc(names, func(name string) bool { return known[name] }); len(names) == 0 {
+			return
+		}
+		list := strings.Join(names[:min(most, len(names))], ", ")
+		if more := len(names) - most; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		warnings = append(warnings, &apportionv1.Warning{
+			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: fmt.Sprintf(format, list),
+		})
+	}
+	warn("the ledger has usage of queues that do not exist, which counts only above them: %s", slices.Sorted(maps.Keys(used)))
+	var named []string
+	for i := range budgets {
+		named = append(named, budgets[i].Queue)
+	}
+	warn("budgets of queues that do not exist have no effect: %s", named)
+	return warnings
+}
+
+// read reads the budgets; without a file there are none.
+func (f *ledgerFlags) read(o ledger.Options) ([]ledger.Budget, error) {
+	if f.budgets == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(f.budgets)
+	if err != nil {
+		return nil, err
+	}
+	read, err := budget.Read(data, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.budgets, err)
+	}
+	return read, nil
+}
+
+// optionsOf returns the options of a ledger whose epochs have a length, with a half-life, 0 for 7 days.
+func optionsOf(epoch, half time.Duration) (ledger.Options, error) {
+	if epoch < time.Second {
+		return ledger.Options{}, fmt.Errorf("an epoch of %v is too short", epoch)
+	}
+	half = cmp.Or(half, max(halfLife, epoch))
+	if half < epoch || half%epoch != 0 || half/epoch > ledger.MaxHalfLife {
+		return ledger.Options{}, fmt.Errorf("the half-life is %v, not 1 to %d epochs of %v", half, ledger.MaxHalfLife, epoch)
+	}
+	o := ledger.Options{Epoch: epoch, HalfLife: int(half / epoch)}
+	const retained = 400 * 24 * time.Hour
+	o.Retain = max(8*o.HalfLife, int(retained/epoch))
+	return o, nil
+}
+
+// remember states in a loaded snapshot what its queues used until the time of the decisions, or now.
+func (f *inputFlags) remember(in *input, moment time.Time, given bool) error {
+	if in.filled = moment; !given {
+		in.filled = time.Now()
+	}
+	warnings, err := f.ledger.fill(in.Snapshot, in.filled, 0)
+	in.warnings = append(in.warnings, warnings...)
+	return err
+}
+
+// refill returns the queues of a loaded snapshot with what the ledger says with another half-life.
+func (f *inputFlags) refill(in *input, half time.Duration) (*apportionv1.Snapshot, error) {
+	if f.ledger.file == "" {
+		return nil, errors.New("--half-life: name the ledger, which knows when queues used what, with --ledger")
+	}
+	other := &apportionv1.Snapshot{AsOf: in.Snapshot.GetAsOf(), Dimensions: in.Snapshot.GetDimensions()}
+	for _, q := range in.Snapshot.GetQueues() {
+		other.Queues = append(other.Queues, proto.CloneOf(q))
+	}
+	_, err := f.ledger.fill(other, in.filled, half)
+	return other, err
+}
