@@ -14,7 +14,6 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/budget"
-	"github.com/apportion/apportion/ledger/file"
 )
 
 // memoryFlags say how usage is remembered in a rehearsal.
@@ -161,8 +160,8 @@ func (f *memoryFlags) start(variants []*rehearsal.Variant, t *trace.Trace) error
 		if v.Memory == nil {
 			continue
 		}
-		kept := keptLedger{epoch: v.Memory.Epoch, halfLife: v.Memory.Epoch * time.Duration(v.Memory.HalfLife)}
-		from, err := file.Read(f.kept, kept.options())
+		kept := keptLedger{name: f.kept, epoch: v.Memory.Epoch, halfLife: v.Memory.Epoch * time.Duration(v.Memory.HalfLife)}
+		from, err := kept.read()
 		if err != nil {
 			return fmt.Errorf("--ledger: %w", err)
 		}
