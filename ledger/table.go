@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 )
@@ -112,6 +113,21 @@ func (l *Ledger) Changes() []Entry {
 func (l *Ledger) Stored() {
 	l.dirty = newDirty()
 	l.dirty.head, l.dirty.lines = false, len(l.lines)
+}
+
+// Take returns the changes as if they were stored. back makes them changes again, because they could not be stored.
+func (l *Ledger) Take() (changes []Entry, back func()) {
+	changes, taken := l.Changes(), l.dirty
+	l.Stored()
+	return changes, func() {
+		d := &l.dirty
+		d.head, d.lines = true, min(d.lines, taken.lines)
+		maps.Copy(d.records, taken.records)
+		maps.Copy(d.cells, taken.cells)
+		maps.Copy(d.offers, taken.offers)
+		maps.Copy(d.rows, taken.rows)
+		maps.Copy(d.queues, taken.queues)
+	}
 }
 
 // numberKey sorts as the number does.

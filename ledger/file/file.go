@@ -19,7 +19,9 @@ import (
 
 // File is a ledger on disk. It is safe for concurrent use.
 type File struct {
-	mutex  sync.Mutex
+	// storing is held while changes are written, mutex while the ledger is in use: a disk that hangs holds no reader up.
+	storing, mutex sync.Mutex
+
 	ledger *ledger.Ledger
 	store  *store.Store
 	write  func([]store.Entry) error
@@ -91,17 +93,21 @@ func (f *File) Change(change func(*ledger.Ledger)) {
 // Update calls change with the ledger and stores what changed, also before. If it cannot be stored, the ledger keeps it in memory, and the
 // next Update tries again.
 func (f *File) Update(change func(*ledger.Ledger) error) error {
+	f.storing.Lock()
+	defer f.storing.Unlock()
 	f.mutex.Lock()
-	defer f.mutex.Unlock()
 	fault := change(f.ledger)
-	changes := f.ledger.Changes()
+	changes, back := f.ledger.Take()
+	f.mutex.Unlock()
 	entries := make([]store.Entry, len(changes))
 	for i, e := range changes {
 		entries[i] = store.Entry{Table: string(e.Table), Key: e.Key, Value: e.Value}
 	}
 	err := f.write(entries)
-	if err == nil {
-		f.ledger.Stored()
+	if err != nil {
+		f.mutex.Lock()
+		defer f.mutex.Unlock()
+		back()
 	}
 	return errors.Join(fault, err)
 }

@@ -206,3 +206,28 @@ func TestALedgerOfAnotherEpochIsRefused(t *testing.T) {
 	_, err = Open(path, ledger.Options{Epoch: time.Minute})
 	require.ErrorContains(t, err, "the ledger has epochs of 1h0m0s, not of 1m0s; another length begins a new ledger")
 }
+
+func TestALedgerIsReadAndChangedWhileItsDiskHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	f, err := Open(path, hourly)
+	require.NoError(t, err)
+	write, hangs, full := f.write, make(chan struct{}), make(chan error)
+	f.write = func([]store.Entry) error {
+		close(hangs)
+		return <-full
+	}
+	stored := make(chan error)
+	go func() { stored <- f.Update(enter(1)) }()
+	<-hangs
+	f.Change(func(l *ledger.Ledger) { require.NoError(t, enter(2)(l)) })
+	require.Equal(t, sum(2), used(f))
+	full <- errors.New("no space left on device")
+	require.Error(t, <-stored)
+	f.write = write
+	require.NoError(t, f.Update(enter(3)))
+	require.NoError(t, f.Close())
+	f, err = Open(path, hourly)
+	require.NoError(t, err)
+	require.Equal(t, sum(3), used(f), "what could not be stored is stored later")
+	require.NoError(t, f.Close())
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,7 @@ type Follower struct {
 	metrics *metrics
 	kept    *service.Kept
 	states  []*kindState
+	clock   clock
 
 	mutex sync.Mutex
 	// away contains the kinds whose last request did not reach the API server.
@@ -72,8 +74,9 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientOf(config)
-	if err != nil {
+	f := &Follower{options: o, pace: newPace(o.Interval), away: map[string]bool{}}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return dating{next, &f.clock} })
+	if f.client, err = clientOf(config); err != nil {
 		return nil, err
 	}
 	// The states of the kinds report the errors that client-go would log.
@@ -82,8 +85,7 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	if o.Memory != nil {
 		options = append(options, volcano.WithStarts())
 	}
-	objects := volcano.NewObjects(options...)
-	f := &Follower{options: o, client: client, objects: objects, pace: newPace(o.Interval), away: map[string]bool{}}
+	f.objects = volcano.NewObjects(options...)
 	f.metrics = newMetrics(f)
 	for name, r := range resources {
 		f.states = append(f.states, &kindState{
@@ -110,7 +112,8 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 	f.pace.run(ctx, refresh, f.put, func(waited time.Duration) { f.metrics.lag.Observe(waited.Seconds()) })
 	following.Wait()
-	if f.options.Memory != nil {
+	if m := f.options.Memory; m != nil {
+		m.storing.Wait()
 		f.store(context.WithoutCancel(ctx), time.Now())
 	}
 }

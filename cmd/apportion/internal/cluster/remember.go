@@ -20,11 +20,15 @@ type Memory struct {
 	Interval time.Duration
 	failed   prometheus.Counter
 
+	epoch int64
+	// storing is the goroutine that stores the ledger, if there is one.
+	storing sync.WaitGroup
+
 	mutex sync.Mutex
-	// stored is when the ledger was stored last, and fault why it could not be since; empty: it could.
-	stored time.Time
-	fault  string
-	epoch  int64
+	// stored is when the ledger was stored last, tried when it was tried last, and fault why it could not be stored since; empty: it could.
+	stored, tried time.Time
+	fault         string
+	busy          bool
 }
 
 // NewMemory returns the memory of a follower.
@@ -39,25 +43,36 @@ func NewMemory(kept *file.File, budgets []ledger.Budget, interval time.Duration)
 }
 
 // remember takes in the tasks of a version, and states in it what queues used. seen is when the cluster was in this state: while it
-// cannot be read, that stays.
+// cannot be read, that stays. A goroutine stores it, so that no version waits for a disk.
 func (f *Follower) remember(ctx context.Context, s *apportionv1.Snapshot, seen, now time.Time) {
 	m := f.options.Memory
 	if m == nil {
 		return
 	}
+	ahead := f.clock.ahead(now)
+	f.tellClock(ctx, ahead)
 	begun := false
 	m.File.Change(func(l *ledger.Ledger) {
-		l.Follow(s, seen.Unix())
-		l.Fill(s, now.Unix(), m.Budgets)
+		l.Follow(s, seen.Add(-ahead).Unix())
+		l.Fill(s, now.Add(-ahead).Unix(), m.Budgets)
 		begun = s.GetMemory().GetEpoch() != m.epoch
 		m.epoch = s.GetMemory().GetEpoch()
 	})
-	m.mutex.Lock()
-	due := begun || now.Sub(m.stored) >= m.Interval
-	m.mutex.Unlock()
-	if due {
-		f.store(ctx, now)
+	if m.due(begun, now) {
+		m.storing.Go(func() { f.store(ctx, now) })
 	}
+}
+
+// due reports whether the ledger must be stored now, and is not being stored.
+func (m *Memory) due(begun bool, now time.Time) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	// A clock that was set back must not put it off.
+	if m.busy || !begun && now.Sub(m.tried).Abs() < m.Interval {
+		return false
+	}
+	m.busy, m.tried = true, now
+	return true
 }
 
 // store stores what is new in the ledger. If that fails, the next call stores it.
@@ -66,6 +81,7 @@ func (f *Follower) store(ctx context.Context, now time.Time) {
 	err := m.File.Update(func(*ledger.Ledger) error { return nil })
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	m.busy = false
 	before := m.fault
 	if err == nil {
 		m.stored, m.fault = now, ""
@@ -79,6 +95,21 @@ func (f *Follower) store(ctx context.Context, now time.Time) {
 		f.options.Logger.ErrorContext(ctx, "the ledger could not be stored; it goes on in memory and is stored as soon as that works",
 			"error", m.fault)
 	}
+}
+
+// tellClock logs once that the own clock is wrong, and once that it is right again.
+func (f *Follower) tellClock(ctx context.Context, ahead time.Duration) {
+	wrong := ahead != 0
+	if before := f.clock.told; wrong == before {
+		return
+	}
+	f.clock.told = wrong
+	if wrong {
+		f.options.Logger.ErrorContext(ctx, "the clock of this machine differs from the API server's; the ledger uses that one",
+			"ahead", ahead.Round(time.Second).String())
+		return
+	}
+	f.options.Logger.InfoContext(ctx, "the clock of this machine agrees with the API server's again")
 }
 
 // collectors are the metrics of the ledger.

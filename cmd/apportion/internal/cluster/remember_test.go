@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -42,7 +43,9 @@ func TestAFollowerStatesWhatQueuesUsedAlsoAfterARestart(t *testing.T) {
 	f := &Follower{options: FollowOptions{Memory: m, Logger: slog.New(slog.DiscardHandler)}}
 	begin := time.Unix(1000*3600, 0)
 	f.remember(t.Context(), version(), begin, begin)
+	m.storing.Wait()
 	f.remember(t.Context(), version(), begin.Add(30*time.Minute), begin.Add(30*time.Minute))
+	m.storing.Wait()
 	require.NoError(t, m.File.Close())
 
 	m = openMemory(t, path)
@@ -52,6 +55,7 @@ func TestAFollowerStatesWhatQueuesUsedAlsoAfterARestart(t *testing.T) {
 	f.remember(t.Context(), s, begin.Add(30*time.Minute), begin.Add(70*time.Minute))
 	require.Equal(t, []int64{1000 * 1800}, s.GetQueues()[0].GetUsage().GetQuantumSeconds())
 	require.Equal(t, int64(1001), s.GetMemory().GetEpoch())
+	m.storing.Wait()
 	require.NoError(t, m.File.Close())
 }
 
@@ -65,6 +69,36 @@ func TestAFollowerGoesOnWhileTheLedgerCannotBeStored(t *testing.T) {
 		s := version()
 		f.remember(t.Context(), s, begin.Add(time.Duration(n)*time.Hour), begin.Add(time.Duration(n)*time.Hour))
 		require.Equal(t, int64(1000+n), s.GetMemory().GetEpoch())
+		m.storing.Wait()
 	}
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("could not be stored")), log.String())
+}
+
+func TestALedgerTakesTheTimeOfTheAPIServerWhereClocksDiffer(t *testing.T) {
+	for name, jump := range map[string]time.Duration{"the own clock jumps ahead": 365 * 24 * time.Hour, "it is set back": -20 * 365 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			m := openMemory(t, filepath.Join(t.TempDir(), "ledger"))
+			var log bytes.Buffer
+			f := &Follower{options: FollowOptions{Memory: m, Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+			begin := time.Unix(1_000_000*3600, 0)
+			for minutes := 0; minutes < 180; minutes += 10 {
+				cluster := begin.Add(time.Duration(minutes) * time.Minute)
+				own := cluster
+				if minutes >= 60 && minutes < 120 {
+					own = cluster.Add(jump)
+				}
+				f.clock.note(&http.Response{Header: http.Header{"Date": {cluster.UTC().Format(http.TimeFormat)}}}, own)
+				f.remember(t.Context(), version(), own, own)
+				m.storing.Wait()
+			}
+			s := version()
+			f.remember(t.Context(), s, begin.Add(3*time.Hour), begin.Add(3*time.Hour))
+			require.Equal(t, int64(1_000_003), s.GetMemory().GetEpoch())
+			require.InEpsilon(t, 1000*3*3600, s.GetQueues()[0].GetUsage().GetQuantumSeconds()[0], 0.05, "three hours were used, not a year")
+			require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("differs from the API server's")), log.String())
+			require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("agrees with the API server's again")), log.String())
+			m.storing.Wait()
+			require.NoError(t, m.File.Close())
+		})
+	}
 }
