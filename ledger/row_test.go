@@ -1,10 +1,12 @@
 package ledger_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/ledger"
 )
@@ -51,6 +53,32 @@ func TestANewQueueIsAbsentUntilTheNextEpochAndThenStartsWithTheAverage(t *testin
 	require.Empty(t, row.Starting)
 	require.InDelta(t, before/2, row.Queues["new"][0], 1, "starting usage decays, and is given once")
 	require.NotContains(t, l.Usage(12), ledger.Line{Queue: "new"}, "nobody is charged for it")
+}
+
+// TestDividingTasksChangesNoUsage cuts tasks into several that together have the same amounts for the same time.
+func TestDividingTasksChangesNoUsage(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		whole, parts := hourly(t), hourly(t)
+		for i := range rapid.IntRange(1, 8).Draw(rt, "tasks") {
+			start := rapid.Int64Range(0, 20*3600).Draw(rt, "start")
+			end := start + rapid.Int64Range(2, 9*3600).Draw(rt, "length")
+			cpu := rapid.Int64Range(2, 1<<40).Draw(rt, "cpu")
+			cut, share := rapid.Int64Range(start+1, end-1).Draw(rt, "cut"), rapid.Int64Range(1, cpu-1).Draw(rt, "share")
+			run := func(l *ledger.Ledger, name string, cpu, from, until int64) {
+				require.NoError(rt, l.Enter(&ledger.Evidence{
+					Task: fmt.Sprint(name, i), Start: from, Path: []string{[]string{"a", "b"}[i%2], "root"}, Owner: name[:1],
+					Amounts: map[string]int64{"cpu": cpu}, Seen: until, End: until, Ended: true,
+				}, 1<<30))
+			}
+			run(whole, "t", cpu, start, end)
+			run(parts, "t1", share, start, end)
+			run(parts, "t2", cpu-share, start, cut)
+			run(parts, "t3", cpu-share, cut, end)
+		}
+		for _, epoch := range []int64{5, 20, 29, 40} {
+			require.Equal(rt, whole.Usage(epoch), parts.Usage(epoch))
+		}
+	})
 }
 
 func TestUsageFromBeforeALedgerDecaysLikeItsOwn(t *testing.T) {

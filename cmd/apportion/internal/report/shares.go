@@ -78,10 +78,19 @@ var shares = template.Must(template.New("shares").Funcs(template.FuncMap{"at": a
 
 // WriteShares writes the shares of queues over time as a drawing, one plot below the other for each run.
 func (r *Report) WriteShares(w io.Writer) error {
+	var plots []plot
+	for i := range r.Runs {
+		plots = append(plots, r.decayed(i))
+	}
+	return draw(w, "Shares of what was used, against parts by weight (dashed)", plots)
+}
+
+// draw writes plots of curves as a drawing that stands alone.
+func draw(w io.Writer, title string, plots []plot) error {
 	const height, letter = plotHeight + 50, 7
 	var panels []panel
-	for i := range r.Runs {
-		p := r.decayed(i)
+	for i := range plots {
+		p := &plots[i]
 		drawn := panel{Top: height*float64(i) + 8, Title: p.Title + ", " + p.YUnit, XUnit: p.XUnit, X: p.X, Y: p.Y}
 		x := left
 		for _, k := range p.Legend {
@@ -93,7 +102,5 @@ func (r *Report) WriteShares(w io.Writer) error {
 		}
 		panels = append(panels, drawn)
 	}
-	return shares.Execute(w, map[string]any{
-		"Title": "Shares of what was used, against parts by weight (dashed)", "Height": height*float64(len(r.Runs)) + 8, "Panels": panels,
-	})
+	return shares.Execute(w, map[string]any{"Title": title, "Height": height*float64(len(plots)) + 8, "Panels": panels})
 }
