@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
@@ -325,107 +324,4 @@ func (g *judge) spendOnNodes() error {
 		return nil
 	}
 	return g.view.Work.Spend(len(g.nodes), g.view.Dims.Len()+rules)
-}
-
-// refusals says why no node has room for a task.
-func (g *judge) refusals(t model.TaskID, room *kindRoom) {
-	var why policy.Reasons
-	var admitted []model.NodeID
-	var held frequency
-	for i, n := range g.nodes {
-		g.view.Yield(i)
-		why.List = why.List[:0]
-		if g.Nodes().Fits(t, n, &why) {
-			admitted = append(admitted, n)
-			continue
-		}
-		held.add(why.List, 1)
-	}
-	if len(admitted) > 0 {
-		held.add(g.lacks(t, admitted), len(admitted))
-	}
-	room.reasons, room.counts = held.most()
-}
-
-// frequency counts of how many things reasons hold.
-type frequency struct {
-	reasons []policy.Reason
-	counts  []int
-	at      map[policy.Reason]int
-}
-
-func (f *frequency) add(reasons []policy.Reason, n int) {
-	if f.at == nil {
-		f.at = make(map[policy.Reason]int)
-	}
-	for _, reason := range reasons {
-		i, known := f.at[reason]
-		if !known {
-			i = len(f.reasons)
-			f.at[reason] = i
-			f.reasons, f.counts = append(f.reasons, reason), append(f.counts, 0)
-		}
-		f.counts[i] += n
-	}
-}
-
-// maxReasons bounds the reasons of one finding.
-const maxReasons = 16
-
-// most returns the most frequent reasons with their counts; among equals the first that was added.
-func (f *frequency) most() (reasons []policy.Reason, counts []int) {
-	order := make([]int, len(f.reasons))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(l, r int) int { return cmp.Compare(f.counts[r], f.counts[l]) })
-	for _, i := range order[:min(len(order), maxReasons)] {
-		reasons, counts = append(reasons, f.reasons[i]), append(counts, f.counts[i])
-	}
-	return reasons, counts
-}
-
-// lacks returns the dimensions of which no node has enough for a task, or reports that no node has enough of all at once.
-func (g *judge) lacks(t model.TaskID, nodes []model.NodeID) []policy.Reason {
-	v := g.view
-	request := v.Request(t)
-	width := v.Dims.Len()
-	idle := resource.NewAccount(width)
-	// best is the node with most left, largest the one that offers most, total what all have left.
-	best, largest, total := make([]model.NodeID, width), make([]float64, width), make([]float64, width)
-	most := make([]float64, width)
-	var enough resource.Mask
-	for i, n := range nodes {
-		v.Idle(n, &idle)
-		for m := request.Has; m != 0; m = m.Rest() {
-			d := m.First()
-			if i == 0 || idle.V[d] > most[d] {
-				best[d], most[d] = n, idle.V[d]
-			}
-			largest[d] = max(largest[d], v.Nodes[n].Allocatable.V[d])
-			total[d] += max(idle.V[d], 0)
-			if request.V[d]-idle.V[d] < resource.Threshold {
-				enough = enough.With(d)
-			}
-		}
-	}
-	var reasons []policy.Reason
-	for m := request.Has &^ enough; m != 0; m = m.Rest() {
-		d := m.First()
-		reason := policy.Because("", policy.InsufficientResource, model.None)
-		reason.Dimension, reason.Need = d, request.V[d]
-		switch {
-		case request.V[d]-largest[d] >= resource.Threshold:
-			reason.Code, reason.Limit = policy.LargerThanAnyNode, largest[d]
-		case total[d] >= request.V[d]:
-			reason.Code, reason.Have, reason.Limit = policy.Fragmented, most[d], total[d]
-		default:
-			reason.Have, reason.Limit = v.Used(best[d]).V[d], v.Nodes[best[d]].Allocatable.V[d]
-		}
-		reasons = append(reasons, reason)
-	}
-	if len(reasons) == 0 {
-		reasons = append(reasons, policy.Because("", policy.NoNodeHasAll, model.None))
-	}
-	return reasons
 }

@@ -197,15 +197,6 @@ func Few(list []string) string {
 	return and(list)
 }
 
-func plural(n int, noun string) string { return plural2(n, noun, noun+"s") }
-
-func plural2(n int, one, several string) string {
-	if n == 1 {
-		return one
-	}
-	return several
-}
-
 func capital(s string) string {
 	if s == "" {
 		return s
