@@ -93,40 +93,25 @@ func (r *replacement) node(position uint32) string { return r.snapshot.GetNodes(
 
 // remove removes what the snapshot does not have.
 func (r *replacement) remove() {
-	keep := map[string]bool{}
-	for _, job := range r.snapshot.GetJobs() {
-		keep[uidOf(job)] = true
-	}
-	for id, slot := range r.jobOf {
-		if !keep[id] {
-			r.removeJob(id, slot)
-		}
-	}
-	clear(keep)
-	for _, set := range r.snapshot.GetNodeSets() {
-		keep[set.GetName()] = true
-	}
-	for name, slot := range r.setOf {
-		if !keep[name] {
-			r.removeNodeSet(name, slot)
-		}
-	}
-	clear(keep)
-	for _, queue := range r.snapshot.GetQueues() {
-		keep[queue.GetName()] = true
-	}
-	for name, of := range r.queueOf {
-		if !keep[name] {
-			r.removeQueue(name, of)
-		}
-	}
-	clear(keep)
-	for _, node := range r.snapshot.GetNodes() {
-		keep[node.GetName()] = true
-	}
-	for name, of := range r.nodeOf {
-		if !keep[name] && r.nodes.at(of.slot) != nil {
+	removeOthers(r.jobOf, r.snapshot.GetJobs(), uidOf, r.removeJob)
+	removeOthers(r.setOf, r.snapshot.GetNodeSets(), (*apportionv1.NodeSet).GetName, r.removeNodeSet)
+	removeOthers(r.queueOf, r.snapshot.GetQueues(), (*apportionv1.Queue).GetName, r.removeQueue)
+	removeOthers(r.nodeOf, r.snapshot.GetNodes(), (*apportionv1.Node).GetName, func(_ string, of *mirroredNode) {
+		if r.nodes.at(of.slot) != nil {
 			r.removeNode(of)
+		}
+	})
+}
+
+// removeOthers removes the entities that are not listed.
+func removeOthers[V, M any](have map[string]V, list []M, name func(M) string, remove func(name string, of V)) {
+	keep := make(map[string]bool, len(list))
+	for _, m := range list {
+		keep[name(m)] = true
+	}
+	for name, of := range have {
+		if !keep[name] {
+			remove(name, of)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -10,12 +11,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/balancer/ringhash"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	_ "google.golang.org/grpc/health"
-
-	"fmt"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )

@@ -10,9 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	_ "google.golang.org/grpc/balancer/ringhash"
 	"google.golang.org/grpc/codes"
-	_ "google.golang.org/grpc/health"
 	"google.golang.org/grpc/status"
 )
 

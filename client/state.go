@@ -140,8 +140,8 @@ func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 			out = appendText(out, fieldDimensions, name)
 		}
 	}
-	out = s.changeTotal(out, base)
-	out = s.changeMemory(out, base)
+	out = changeField(out, base.total, s.total, fieldTotal, fieldClearTotal)
+	out = changeField(out, base.memory, s.memory, fieldMemory, fieldClearMemory)
 	out = s.changeNodes(out, base, &l)
 	out = s.changeQueues(out, base, &l)
 	p := placer{&s.nodes, l.nodeAt}
@@ -150,22 +150,13 @@ func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 	return out, &l, true
 }
 
-func (s *State) changeTotal(out []byte, base *State) []byte {
+// changeField encodes the change of an encoded message, nil for none: the field that sets it, or the one that clears it.
+func changeField(out, was, is []byte, set, unset protowire.Number) []byte {
 	switch {
-	case s.total == nil && base.total != nil:
-		return appendVarint(out, fieldClearTotal, 1)
-	case s.total != nil && (base.total == nil || !bytes.Equal(s.total, base.total)):
-		return appendField(out, fieldTotal, s.total)
-	}
-	return out
-}
-
-func (s *State) changeMemory(out []byte, base *State) []byte {
-	switch {
-	case s.memory == nil && base.memory != nil:
-		return appendVarint(out, fieldClearMemory, 1)
-	case s.memory != nil && (base.memory == nil || !bytes.Equal(s.memory, base.memory)):
-		return appendField(out, fieldMemory, s.memory)
+	case is == nil && was != nil:
+		return appendVarint(out, unset, 1)
+	case is != nil && (was == nil || !bytes.Equal(is, was)):
+		return appendField(out, set, is)
 	}
 	return out
 }

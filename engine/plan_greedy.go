@@ -64,7 +64,7 @@ func (o *offers) Less(i, j int) bool { return o.compareOffers(&o.list[i], &o.lis
 func (o *offers) Swap(i, j int) { o.list[i], o.list[j] = o.list[j], o.list[i] }
 
 // Push is for package heap.
-func (o *offers) Push(x any) { o.list = append(o.list, x.(offer)) }
+func (o *offers) Push(x any) { o.list = append(o.list, x.(offer)) } //nolint:forcetypeassert,errcheck // A heap of offers.
 
 // Pop is for package heap.
 func (o *offers) Pop() any {

@@ -221,8 +221,6 @@ func (p *planner) limitedAt(tasks []model.TaskID) model.QueueID {
 	return why.List[0].Queue
 }
 
-//nolint:forcetypeassert,errcheck // A heap of offers.
-
 // planLimited bounds the tasks that are evicted for limits alone, for each task that is placed, and planForLimit those of which the policy
 // is asked who of them may go.
 const (

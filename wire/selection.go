@@ -1,9 +1,8 @@
 package wire
 
 import (
-	"strconv"
-
 	"math/bits"
+	"strconv"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,14 +15,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/apportion/apportion/bench/internal/peer"
 )
 
 // crowd is a process with callers, each with an address of its own, that ask the most expensive questions which default limits allow.
-type crowd struct {
-	process *exec.Cmd
-	ask     io.WriteCloser
-	answers *json.Decoder
-}
+type crowd struct{ *peer.Peer }
 
 // tallies counts the results of a crowd's calls so far.
 type tallies struct {
@@ -60,41 +56,21 @@ func (t tallies) perSecond(lasts time.Duration) []float64 {
 
 // startCrowd starts a crowd and returns once its callers call.
 func startCrowd(ctx context.Context, server string, callers int, held bool) (*crowd, error) {
-	self, err := os.Executable()
+	p, err := peer.Spawn(ctx, nil, "crowd", server, strconv.Itoa(callers), strconv.FormatBool(held))
 	if err != nil {
 		return nil, err
 	}
-	arguments := []string{"crowd", server, strconv.Itoa(callers), strconv.FormatBool(held)}
-	c := &crowd{process: exec.CommandContext(ctx, self, arguments...)} //nolint:gosec // This very program.
-	c.process.Stderr = os.Stderr
-	if c.ask, err = c.process.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := c.process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	c.answers = json.NewDecoder(out)
-	if err := c.process.Start(); err != nil {
-		return nil, err
-	}
+	c := &crowd{p}
 	if _, err := c.count(); err != nil {
-		return nil, errors.Join(fmt.Errorf("the hostile callers did not start: %w", err), c.stop())
+		return nil, errors.Join(fmt.Errorf("the hostile callers did not start: %w", err), c.Stop())
 	}
 	return c, nil
 }
 
 // count returns the results of the calls so far.
 func (c *crowd) count() (t tallies, err error) {
-	if _, err = io.WriteString(c.ask, "count\n"); err == nil {
-		err = c.answers.Decode(&t)
-	}
+	err = c.Ask("count", &t)
 	return t, err
-}
-
-// stop ends the process and waits for it.
-func (c *crowd) stop() error {
-	return errors.Join(c.ask.Close(), c.process.Wait())
 }
 
 // runCrowd is the whole life of a process that startCrowd has started: it calls, writes the tallies for each line that it reads, and ends

@@ -59,7 +59,7 @@ func (s siege) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, crowd.stop()) }()
+	defer func() { err = errors.Join(err, crowd.Stop()) }()
 	s.measure(ctx, conn, small, s.duration/4)
 	before, err := crowd.count()
 	if err != nil {

@@ -225,49 +225,34 @@ func TestAShareOfTheCallsIsLogged(t *testing.T) {
 	require.Equal(t, 40.0, valueOf(t, all, "apportion_decision_log_written_total", ""))
 }
 
-func TestAFaultySinkIsCountedAndTheNextEntriesTellHowManyAreMissing(t *testing.T) {
-	sink := &memory{fault: errors.New("no space left")}
-	log := decisionlog.New(decisionlog.Options{Sink: sink})
-	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
-	request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
-	for range 3 {
-		_, err := r.EvaluateShares(t.Context(), request)
-		require.NoError(t, err)
+func TestEntriesThatASinkCouldNotWriteAreCountedAndTheNextEntryTellsHowManyAreMissing(t *testing.T) {
+	for name, sink := range map[string]*memory{
+		"a write fails":                        {fault: errors.New("no space left")},
+		"what was held back cannot be written": {full: errors.New("no space left")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := decisionlog.New(decisionlog.Options{Sink: sink})
+			r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
+			request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
+			for range 3 {
+				_, err := r.EvaluateShares(t.Context(), request)
+				require.NoError(t, err)
+			}
+			require.Eventually(t, func() bool { return valueOf(t, log, "apportion_decision_log_dropped_total", "sink") == 3 },
+				5*time.Second, time.Millisecond)
+			require.Zero(t, valueOf(t, log, "apportion_decision_log_written_total", ""))
+			sink.mutex.Lock()
+			sink.fault, sink.full = nil, nil
+			before := len(sink.lines)
+			sink.mutex.Unlock()
+			_, err := r.EvaluateShares(t.Context(), request)
+			require.NoError(t, err)
+			r.Stop()
+			require.NoError(t, log.Close(t.Context()))
+			require.Equal(t, uint64(3), sink.entries(t)[before].Lost)
+			require.Equal(t, 1.0, valueOf(t, log, "apportion_decision_log_written_total", ""))
+		})
 	}
-	require.Eventually(t, func() bool { return valueOf(t, log, "apportion_decision_log_dropped_total", "sink") == 3 },
-		5*time.Second, time.Millisecond)
-	sink.mutex.Lock()
-	sink.fault = nil
-	sink.mutex.Unlock()
-	_, err := r.EvaluateShares(t.Context(), request)
-	require.NoError(t, err)
-	r.Stop()
-	require.NoError(t, log.Close(t.Context()))
-	require.Equal(t, uint64(3), sink.entries(t)[0].Lost)
-}
-
-func TestWhatASinkHeldBackAndCouldNotWriteIsLostAndNotWritten(t *testing.T) {
-	sink := &memory{full: errors.New("no space left")}
-	log := decisionlog.New(decisionlog.Options{Sink: sink})
-	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
-	request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
-	for range 3 {
-		_, err := r.EvaluateShares(t.Context(), request)
-		require.NoError(t, err)
-	}
-	require.Eventually(t, func() bool { return valueOf(t, log, "apportion_decision_log_dropped_total", "sink") == 3 },
-		5*time.Second, time.Millisecond)
-	require.Zero(t, valueOf(t, log, "apportion_decision_log_written_total", ""))
-	sink.mutex.Lock()
-	sink.full = nil
-	before := len(sink.lines)
-	sink.mutex.Unlock()
-	_, err := r.EvaluateShares(t.Context(), request)
-	require.NoError(t, err)
-	r.Stop()
-	require.NoError(t, log.Close(t.Context()))
-	require.Equal(t, uint64(3), sink.entries(t)[before].Lost)
-	require.Equal(t, 1.0, valueOf(t, log, "apportion_decision_log_written_total", ""))
 }
 
 func TestALineThatWasCutShortSpoilsNoOther(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -147,23 +146,14 @@ func (r *Release) zip(w io.Writer, directory string, entries []entry) error {
 
 // sums are the SHA-256 of every file in out itself but signatures, in the form of sha256sum, by name.
 func (r *Release) sums() ([]byte, error) {
-	names, err := r.files()
-	if err != nil {
-		return nil, err
-	}
 	var text bytes.Buffer
-	for _, name := range names {
-		if name == checksums {
-			continue
+	err := r.eachFile(func(_, name string, data []byte) error {
+		if name != checksums {
+			fmt.Fprintf(&text, "%x  %s\n", sha256.Sum256(data), name)
 		}
-		data, err := os.ReadFile(filepath.Join(r.Out, name))
-		if err != nil {
-			return nil, err
-		}
-		sum := sha256.Sum256(data)
-		fmt.Fprintf(&text, "%s  %s\n", hex.EncodeToString(sum[:]), name)
-	}
-	return text.Bytes(), nil
+		return nil
+	})
+	return text.Bytes(), err
 }
 
 const checksums = "checksums.txt"

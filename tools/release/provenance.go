@@ -2,8 +2,8 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -43,18 +43,14 @@ func (r *Release) attest(image string) error {
 }
 
 func (r *Release) statement(image string) (*intoto.Statement, error) {
-	names, err := r.files()
+	s := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: "https://slsa.dev/provenance/v1"}
+	err := r.eachFile(func(_, name string, data []byte) error {
+		sum := fmt.Sprintf("%x", sha256.Sum256(data))
+		s.Subject = append(s.Subject, &intoto.ResourceDescriptor{Name: name, Digest: map[string]string{"sha256": sum}})
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	s := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: "https://slsa.dev/provenance/v1"}
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(r.Out, name))
-		if err != nil {
-			return nil, err
-		}
-		sum := sha256.Sum256(data)
-		s.Subject = append(s.Subject, &intoto.ResourceDescriptor{Name: name, Digest: map[string]string{"sha256": hex.EncodeToString(sum[:])}})
 	}
 	if image != "" {
 		s.Subject = append(s.Subject, &intoto.ResourceDescriptor{

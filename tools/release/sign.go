@@ -27,24 +27,15 @@ func (r *Release) sign(out io.Writer, key string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
-	names, err := r.files()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		path := filepath.Join(r.Out, name)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+	return r.eachFile(func(path, name string, data []byte) error {
 		comment := fmt.Sprintf("file:%s version:%s", name, r.Version)
 		signed := minisign.SignWithComments(private, data, comment, "signature of "+name)
 		if err := os.WriteFile(path+signature, signed, 0o600); err != nil {
 			return err
 		}
 		fmt.Fprintln(out, "signed", name)
-	}
-	return nil
+		return nil
+	})
 }
 
 // privateKey reads a key, with the password of the environment if it is encrypted.
@@ -67,16 +58,7 @@ func (r *Release) checkSignatures(key string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
-	names, err := r.files()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		path := filepath.Join(r.Out, name)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+	return r.eachFile(func(path, name string, data []byte) error {
 		signed, err := os.ReadFile(path + signature)
 		if err != nil {
 			return err
@@ -84,21 +66,28 @@ func (r *Release) checkSignatures(key string) error {
 		if !minisign.Verify(public, data, signed) {
 			return fmt.Errorf("%s is not signed by %s", name, key)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// files returns the names of the files of a release, without signatures.
-func (r *Release) files() ([]string, error) {
+// eachFile calls do with each file of a release that is no signature.
+func (r *Release) eachFile(do func(path, name string, data []byte) error) error {
 	entries, err := os.ReadDir(r.Out)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var names []string
 	for _, entry := range entries {
-		if !entry.IsDir() && !strings.HasSuffix(entry.Name(), signature) {
-			names = append(names, entry.Name())
+		if entry.IsDir() || strings.HasSuffix(entry.Name(), signature) {
+			continue
+		}
+		path := filepath.Join(r.Out, entry.Name())
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := do(path, entry.Name(), data); err != nil {
+			return err
 		}
 	}
-	return names, nil
+	return nil
 }

@@ -41,22 +41,8 @@ type Peer struct {
 // Start runs this executable again as `-serve ROLE`, and its main function must call Run. environment is added to the environment of this
 // process.
 func Start(ctx context.Context, role string, environment ...string) (*Peer, error) {
-	self, err := os.Executable()
+	p, err := Spawn(ctx, environment, "-serve", role)
 	if err != nil {
-		return nil, err
-	}
-	p := &Peer{process: exec.CommandContext(ctx, self, "-serve", role)} //nolint:gosec // This very program.
-	p.process.Env = append(os.Environ(), environment...)
-	p.process.Stderr = os.Stderr
-	if p.ask, err = p.process.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p.answers = bufio.NewReader(out)
-	if err := p.process.Start(); err != nil {
 		return nil, err
 	}
 	line, err := p.answers.ReadString('\n')
@@ -67,17 +53,41 @@ func Start(ctx context.Context, role string, environment ...string) (*Peer, erro
 	return p, nil
 }
 
-// Usage returns the resources that the process has used so far.
-func (p *Peer) Usage() (Usage, error) {
-	var u Usage
-	if _, err := io.WriteString(p.ask, "usage\n"); err != nil {
-		return u, err
+// Spawn runs this executable again, with arguments. environment is added to the environment of this process.
+func Spawn(ctx context.Context, environment []string, arguments ...string) (*Peer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &Peer{process: exec.CommandContext(ctx, self, arguments...)} //nolint:gosec // This very program.
+	p.process.Env = append(os.Environ(), environment...)
+	p.process.Stderr = os.Stderr
+	if p.ask, err = p.process.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.answers = bufio.NewReader(out)
+	return p, p.process.Start()
+}
+
+// Ask sends a line to the process, and reads its answer, which is a line of JSON.
+func (p *Peer) Ask(question string, answer any) error {
+	if _, err := io.WriteString(p.ask, question+"\n"); err != nil {
+		return err
 	}
 	line, err := p.answers.ReadBytes('\n')
 	if err != nil {
-		return u, err
+		return err
 	}
-	err = json.Unmarshal(line, &u)
+	return json.Unmarshal(line, answer)
+}
+
+// Usage returns the resources that the process has used so far.
+func (p *Peer) Usage() (u Usage, err error) {
+	err = p.Ask("usage", &u)
 	return u, err
 }
 

@@ -50,7 +50,8 @@ func scalar(t *rapid.T, f protoreflect.FieldDescriptor) protoreflect.Value {
 	case protoreflect.Uint64Kind:
 		return protoreflect.ValueOfUint64(rapid.Uint64().Draw(t, "uint64"))
 	case protoreflect.DoubleKind:
-		return protoreflect.ValueOfFloat64(rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1, -2.5, math.Inf(1), 1e300}).Draw(t, "double"))
+		some := []float64{0, math.Copysign(0, -1), 1, -2.5, math.Inf(1), 1e300}
+		return protoreflect.ValueOfFloat64(rapid.SampledFrom(some).Draw(t, "double"))
 	case protoreflect.BytesKind:
 		return protoreflect.ValueOfBytes([]byte(rapid.String().Draw(t, "bytes")))
 	default:
