@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,7 +35,7 @@ func agreeOnBatch(t require.TestingT, data []byte) (direct bool) {
 func TestTheDirectDecoderOfBatchesAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var batch apportionv1.StepBatch
-		filled.Message(t, batch.ProtoReflect(), 5)
+		filled.Message(t, batch.ProtoReflect(), 5, math.Copysign(0, -1))
 		request := &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{Batch: &batch}}
 		data, err := proto.Marshal(request)
 		require.NoError(t, err)

@@ -259,7 +259,7 @@ func rereads[M any, P interface {
 			var want P
 			for i := range data {
 				want = new(M)
-				filled.Message(t, want.ProtoReflect(), 3)
+				filled.Message(t, want.ProtoReflect(), 3, math.Copysign(0, -1))
 				for _, f := range slices.Collect(maps.Keys(maps.Collect(want.ProtoReflect().Range))) {
 					if f.IsList() && f.Message() != nil {
 						want.ProtoReflect().Clear(f)
