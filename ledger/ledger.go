@@ -88,6 +88,8 @@ type Ledger struct {
 
 	lines []line
 	line  map[string]int32
+	// owners counts the lines of a queue.
+	owners map[string]int
 
 	records map[key]*record
 	// sealed is the first epoch that is not sealed. Epochs before it have cells, and take no evidence.
@@ -151,7 +153,8 @@ func New(o Options) (*Ledger, error) {
 	}
 	return &Ledger{
 		options: o, seconds: int64(o.Epoch / time.Second), lambda: Lambda(o.HalfLife),
-		dimension: map[string]int{}, line: map[string]int32{}, records: map[key]*record{}, sealed: math.MinInt64, followed: math.MinInt64,
+		dimension: map[string]int{}, line: map[string]int32{}, owners: map[string]int{}, records: map[key]*record{},
+		sealed: math.MinInt64, followed: math.MinInt64,
 		cells: map[int64]block{}, offers: map[int64]offer{}, queues: map[string]int64{}, rows: map[int64]*Row{},
 		dirty: newDirty(),
 	}, nil
@@ -344,8 +347,22 @@ func (l *Ledger) lineOf(path []string, owner string) int32 {
 		n = int32(len(l.lines))
 		l.line[text] = n
 		l.lines = append(l.lines, line{slices.Clone(path), owner})
+		if len(path) > 0 {
+			l.owners[path[0]]++
+		}
 	}
 	return n
+}
+
+// maxOwners is the number of owners of a queue that a ledger tells apart in the snapshots that it follows.
+const maxOwners = 4096
+
+// lineFor is lineOf for an owner whom a tenant names, any name for each job: what those beyond maxOwners use is charged to the queue alone.
+func (l *Ledger) lineFor(path []string, owner string) int32 {
+	if _, known := l.line[lineText(path, owner)]; !known && l.owners[path[0]] >= maxOwners {
+		owner = ""
+	}
+	return l.lineOf(path, owner)
 }
 
 // lineText joins a path and an owner such that no two lines are alike.

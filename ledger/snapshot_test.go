@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -107,4 +108,26 @@ func TestATaskOfTheFutureIsRefused(t *testing.T) {
 	l.Follow(cluster(task("t1", running, 99999)), 3600)
 	require.Equal(t, uint64(1), l.Counts().Refused)
 	require.Zero(t, l.Records())
+}
+
+func TestOwnersWithoutEndAreChargedToTheirQueue(t *testing.T) {
+	l, err := ledger.New(ledger.Options{Epoch: time.Hour, HalfLife: 1, Window: 8})
+	require.NoError(t, err)
+	s, job := cluster(), cluster().GetJobs()[0]
+	s.Jobs = nil
+	const jobs = 5000
+	for i := range jobs {
+		own := proto.CloneOf(job)
+		own.Name, own.Owner = fmt.Sprint(i), fmt.Sprint("owner-", i)
+		own.Groups[0].Tasks = []*apportionv1.Task{task(own.GetName(), running, 3600)}
+		s.Jobs = append(s.Jobs, own)
+	}
+	l.Follow(s, 7200)
+	l.Fill(s, 7200, nil)
+	for _, q := range s.GetQueues() {
+		if q.GetName() == "a" {
+			require.Len(t, q.GetOwners(), 4097, "those that have a name, and the rest")
+			require.Equal(t, int64(jobs*1500*3600), q.GetUsage().GetQuantumSeconds()[0], "all of it is charged to the queue")
+		}
+	}
 }

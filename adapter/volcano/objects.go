@@ -187,7 +187,7 @@ func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *conte
 func (r *reader) forget() {
 	again := newReader(nil)
 	again.units, again.requests, again.placements, again.decoder = r.units, r.requests, r.placements, r.decoder
-	again.limits, again.lenient = r.limits, r.lenient
+	again.limits, again.lenient, again.starts = r.limits, r.lenient, r.starts
 	*r = *again
 }
 

@@ -181,7 +181,9 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	if err != nil {
 		return err
 	}
-	f.remember(ctx, cluster.Snapshot, f.seen(now), now)
+	if data, err = f.remembered(ctx, cluster.Snapshot, data, now); err != nil {
+		return err
+	}
 	f.leftOut(cluster, view)
 	if err := f.kept.Put(ctx, data, view); err != nil {
 		return err

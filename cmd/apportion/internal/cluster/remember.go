@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
+	"github.com/apportion/apportion/wire"
 )
 
 // Memory is where a follower keeps what queues used, and what it states of it in snapshots.
@@ -40,6 +42,23 @@ func NewMemory(kept *file.File, budgets []ledger.Budget, interval time.Duration)
 			Help: "Attempts to store the ledger that failed. What they would have stored is kept in memory.",
 		}),
 	}
+}
+
+// remembered returns the bytes of a snapshot with what queues used. Owners, whom tenants name, are left out where they would take more
+// memory than the server has: the version would be refused.
+func (f *Follower) remembered(ctx context.Context, s *apportionv1.Snapshot, data []byte, now time.Time) ([]byte, error) {
+	if f.options.Memory == nil {
+		return data, nil
+	}
+	f.remember(ctx, s, f.seen(now), now)
+	data, err := proto.Marshal(s)
+	if size := wire.Measure(data); err != nil || size.Memory() <= f.kept.Most() {
+		return data, err
+	}
+	for _, q := range s.GetQueues() {
+		q.Owners = nil
+	}
+	return proto.Marshal(s)
 }
 
 // remember takes in the tasks of a version, and states in it what queues used. seen is when the cluster was in this state: while it

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -11,9 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/servicetest"
+	"github.com/apportion/apportion/setting"
 )
 
 func version() *apportionv1.Snapshot {
@@ -72,6 +78,45 @@ func TestAFollowerGoesOnWhileTheLedgerCannotBeStored(t *testing.T) {
 		m.storing.Wait()
 	}
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("could not be stored")), log.String())
+}
+
+// remembering follows a cluster with one running pod in each of some jobs, whose owners have long names, and returns the version after that.
+func remembering(t *testing.T, jobs int, memory setting.Bytes) *apportionv1.Snapshot {
+	t.Helper()
+	r := servicetest.Start(t, service.Options{Overload: admission.Options{Memory: memory}})
+	m := openMemory(t, filepath.Join(t.TempDir(), "ledger"))
+	f := &Follower{
+		options: FollowOptions{Memory: m, Logger: slog.New(slog.DiscardHandler)}, objects: volcano.NewObjects(volcano.WithStarts()),
+		kept: r.Server.Keep("c", func(*apportionv1.SnapshotView) {}),
+	}
+	f.metrics = newMetrics(f)
+	put := func(kind, format string, args ...any) {
+		object, err := f.objects.Read(resources[kind].kind, fmt.Appendf(nil, format, args...))
+		require.NoError(t, err)
+		f.objects.Put(object)
+	}
+	put("queues", `{"metadata": {"name": "q", "creationTimestamp": "2026-01-01T00:00:00Z"}}`)
+	put("nodes", `{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8k"}}}`)
+	for i := range jobs {
+		put("podgroups", `{"metadata": {"name": "j%d", "namespace": "a", "annotations": {"apportion.dev/owner": "o%d"}}, "spec": {"queue": "q"}}`, i, i)
+		put("pods", `{"metadata": {"name": "p%d", "namespace": "a", "uid": "%d", "annotations": {"scheduling.k8s.io/group-name": "j%d"}},
+			"spec": {"schedulerName": "volcano", "nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+			"status": {"phase": "Running", "startTime": "2026-01-02T00:00:00Z",
+				"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-02T00:00:00Z"}]}}`, i, i, i)
+	}
+	require.NoError(t, f.make(t.Context(), &apportionv1.SnapshotView{}))
+	m.storing.Wait()
+	require.NoError(t, m.File.Close())
+	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "c"})
+	require.NoError(t, err)
+	return got.GetSnapshot()
+}
+
+func TestTheVersionsOfAFollowedClusterStateWhatQueuesUsed(t *testing.T) {
+	s := remembering(t, 3, 0)
+	require.NotNil(t, s.GetMemory())
+	require.NotEmpty(t, s.GetQueues()[0].GetUsage().GetQuantumSeconds())
+	require.Len(t, s.GetQueues()[0].GetOwners(), 3)
 }
 
 func TestALedgerTakesTheTimeOfTheAPIServerWhereClocksDiffer(t *testing.T) {
