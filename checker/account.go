@@ -112,7 +112,7 @@ func (c *check) fairShares(
 	return want
 }
 
-// asked leaves in a share what the question asks for, and names the queue.
+// asked removes from a share what the question does not ask for, and names the queue.
 func (c *check) asked(step *apportionv1.SharesStep, share *apportionv1.QueueShare) *apportionv1.QueueShare {
 	if !step.GetOmitNames() {
 		share.Name = c.GetQueues()[share.GetQueue()].GetName()

@@ -181,7 +181,7 @@ func (c *cluster) above(i int) int {
 	return aside
 }
 
-// way returns what a queue's way up meets instead of the root; 0 if it reaches it.
+// way returns why the way up from a queue does not reach the root; 0 if it does.
 func (c *cluster) way(i int) apportionv1.HierarchyFault {
 	steps := 0
 	for ; i != c.top && steps <= len(c.GetQueues()); steps++ {
@@ -233,7 +233,7 @@ func (c *cluster) row(r *apportionv1.Resource, round func(float64) float64, abse
 	return out
 }
 
-// limit is what a queue states of a dimension in quanta; absent where it states nothing.
+// limit is the amount that a queue states for a dimension, in quanta; absent if it states none.
 func (c *cluster) limit(q, d int, field func(*apportionv1.Queue) *apportionv1.Resource, absent int64) int64 {
 	if q == root {
 		return absent

@@ -160,7 +160,7 @@ func (f *findings) value(at string, got, want protoreflect.Value) {
 	f.wrong("%s is %v, not %v", at, got, want)
 }
 
-// written is a field as a fault says it.
+// written returns a field as faults write it.
 func written(field protoreflect.FieldDescriptor, m protoreflect.Message) string {
 	switch {
 	case !m.Has(field):

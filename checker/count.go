@@ -9,7 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// accounts are what tasks come to while a cluster is read.
+// accounts are sums over the tasks that were read so far.
 type accounts struct {
 	offered         []([]int64)
 	occupied, moved map[int][]int64

@@ -112,7 +112,7 @@ func fractionText(f *apportionv1.Fraction) string {
 	return f.GetNumerator() + "/" + f.GetDenominator()
 }
 
-// terms are what a child's share is held to in a case of section 3.
+// terms are the bounds of a child's share in a case of section 3.
 func (c *check) terms(kind apportionv1.FairCase, b bound, own int64) (start, ceiling, base, weight int64) {
 	switch kind {
 	case apportionv1.FairCase_FAIR_CASE_GUARANTEE:

@@ -28,7 +28,7 @@ type volcano struct {
 	deserved map[int]amounts
 }
 
-// sums are what the jobs of a queue come to.
+// sums are the sums over the jobs of a queue.
 type sums struct {
 	jobs                                 int
 	allocated, request, inqueue, elastic amounts
@@ -326,7 +326,7 @@ func (s *sums) job(v *volcano, j *apportionv1.Job) {
 	}
 }
 
-// level is how a queue came by its limits in capacity.
+// level is the derivation of a queue's limits in capacity.
 func (v *volcano) level(q int) *apportionv1.CapacityLevel {
 	queue, l := v.GetQueues()[q], v.limits[q]
 	level := &apportionv1.CapacityLevel{

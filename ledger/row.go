@@ -146,7 +146,7 @@ func (l *Ledger) compute(epoch int64, queues []Queue) *Row {
 	return row
 }
 
-// withStarting adds to what a queue used what is left of its starting usage.
+// withStarting adds to the usage of a queue what is left of its starting usage.
 func (l *Ledger) withStarting(queue string, epoch int64, used []int64) []int64 {
 	out := make([]int64, len(l.dimensions))
 	copy(out, used)

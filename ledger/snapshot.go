@@ -49,7 +49,7 @@ func (l *Ledger) Assume(s *apportionv1.Snapshot, at int64) {
 	}
 }
 
-// starts returns when live tasks started, for tasks that do not say it.
+// starts returns the known start times of live tasks, for tasks of a snapshot that state none.
 func (l *Ledger) starts() map[string]int64 {
 	out := map[string]int64{}
 	for k, r := range l.records {

@@ -101,7 +101,7 @@ func (l *Ledger) offer(n int64, o offer) {
 }
 
 // Offered returns what the cluster offered, decayed as usage is, in quantum-seconds. An epoch without an offer counts as the one before
-// it, and epochs before the first offer as that one: a young ledger is damped, not wild.
+// it, and epochs before the first offer as that one, so that a new ledger steers gently at first.
 func (l *Ledger) Offered(epoch int64) []int64 {
 	d := decays(l.lambda, l.options.Window)
 	s := make([]sum, len(l.dimensions))

@@ -80,7 +80,7 @@ func (r *reader) place(w *workload) string {
 	return ""
 }
 
-// labelsOf returns the labels of a namespace; of one that is not there the label that all have.
+// labelsOf returns the labels of a namespace; for one that is not among the objects, the label that every namespace has.
 func (r *reader) labelsOf(namespace string) labels.Set {
 	if set, ok := r.namespaces[namespace]; ok {
 		return set

@@ -226,7 +226,7 @@ func (r *reader) readQueue(h header, raw []byte) {
 	}
 }
 
-// one returns the position of a word among those that are possible.
+// one returns the position of a word in a list of the possible ones.
 func (r *reader) one(word, path string, words ...string) int {
 	i := slices.Index(words, word)
 	if i < 0 {

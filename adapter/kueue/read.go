@@ -179,7 +179,7 @@ func (r *reader) read(raw []byte) {
 	}
 }
 
-// decode decodes JSON, and reports whether it could.
+// decode decodes JSON, and reports whether it succeeded.
 func (r *reader) decode(raw []byte, into any) bool {
 	err := json.Unmarshal(raw, into)
 	if err == nil {

@@ -177,7 +177,7 @@ func (r *reader) readConditions(o *workloadObject, own *apportionv1.KueueWorkloa
 	}
 }
 
-// boost reads the annotation; what is no number counts as absent, as in Kueue.
+// boost reads the annotation of the priority boost; a value that is not a number counts as absent, as in Kueue.
 func boost(text string) int32 {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
@@ -194,7 +194,7 @@ func nanoseconds(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// unjudged adds what is not judged, once.
+// unjudged adds the name of something that is not judged, unless it is listed already.
 func unjudged(m *apportionv1.KueueWorkload, what apportionv1.KueueUnjudged) {
 	if !slices.Contains(m.Unjudged, what) {
 		m.Unjudged = append(m.Unjudged, what)

@@ -101,7 +101,7 @@ func (s *Store) complete() error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		// Closed also if a page is damaged.
+		// The file is closed also if a page is damaged.
 		defer func() { _ = db.Close() }()
 		return db.View(func(tx *bolt.Tx) error {
 			if tx.Size() > status.Size() {
@@ -294,7 +294,7 @@ func (s *Store) Close() error {
 	return s.fail(s.db.Close())
 }
 
-// guarded turns the panics of the database into errors, and those that a file causes which is cut while it is open.
+// guarded turns panics of the database into errors, and also those of a file that is truncated while it is open.
 func guarded(do func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer func() {

@@ -148,7 +148,7 @@ func (c *Controller) Begin(identity string) (end func(), err error) {
 func (c *Controller) Saturated(identity string) error {
 	c.mixed.call(identity)
 	if c.saturated(identity) {
-		return c.busy("overload.wait", "other calls have been waiting for long")
+		return c.busy("overload.wait", "the calls before this one already wait too long for a turn")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package kueue converts between the contract's shapes of Kueue and those of the policy `kueue`.
+// Package kueue converts between the contract's messages about Kueue and the types of the policy `kueue`.
 package kueue
 
 import (
@@ -19,8 +19,8 @@ type reader struct {
 	locals []*kueue.LocalQueue
 }
 
-// ClusterOf returns the cluster of a model, or a *model.Error with what is wrong with Kueue's shapes. Queues and jobs keep their positions;
-// those without Kueue's shapes, and removed ones, do not take part.
+// ClusterOf returns the cluster of a model, or a *model.Error with what is wrong in the messages about Kueue. Queues and jobs keep their
+// positions; those without a message about Kueue, and removed ones, do not take part.
 func ClusterOf(m *model.Model) (*kueue.Cluster, error) {
 	faults := &model.Error{}
 	r := reader{fault: func(path, format string, args ...any) { faults.Add(path, format, args...) }}

@@ -15,7 +15,7 @@ const (
 	unjudgedPrefix = "KUEUE_UNJUDGED_"
 )
 
-// foreign is the reason not to nominate a job that has no shape of Kueue.
+// foreign is the reason not to nominate a job that has no message about Kueue.
 const foreign = "FOREIGN"
 
 // workload converts a job.

@@ -5,7 +5,7 @@ type grade uint8
 
 const (
 	noFit grade = iota
-	// noCandidates: it would fit without others, and none of them may be evicted.
+	// noCandidates: it would fit without other workloads, and none of these may be evicted.
 	noCandidates
 	// preempt: a victim is in the own queue.
 	preempt

@@ -60,9 +60,9 @@ type Assignment struct {
 	Mode Mode
 	// Borrows is the height of the lowest cohort that has the quota; 0: the queue itself.
 	Borrows int32
-	// PodSets are those looked at: the ones after a set without flavors are not.
+	// PodSets are the sets that were judged. Sets after one without flavors are not.
 	PodSets []PodSetAssignment
-	// Usage is what the assigned flavors would be used for.
+	// Usage is the usage of the assigned flavors.
 	Usage []Use
 	// Cause is set for NoFit.
 	Cause Cause

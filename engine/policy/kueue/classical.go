@@ -89,7 +89,7 @@ func (s *Session) tryClassical(c *claim, all []candidate, borrow bool) []Victim 
 	return nil
 }
 
-// stillValid reports whether a candidate may be evicted by now: its queue, and the cohorts above it below the common one, use more than
+// stillValid reports whether a candidate may still be evicted: its queue, and the cohorts above it below the common one, use more than
 // their own.
 func (s *Session) stillValid(c *claim, o candidate, borrow bool) bool {
 	if o.variant == sameQueue {
@@ -106,7 +106,7 @@ func (s *Session) stillValid(c *claim, o candidate, borrow bool) bool {
 	return true
 }
 
-// underNominal reports whether the queue uses less than its own of all that is needed.
+// underNominal reports whether the queue uses less than its own quota of each flavor-resource that is needed.
 func (s *Session) underNominal(c *claim) bool {
 	row := s.nodes[c.w.queue].row
 	return !slices.ContainsFunc(c.needed, func(fr int32) bool { return s.quotas.nominal[row+fr] <= s.usage[row+fr] })
@@ -171,7 +171,7 @@ func (s *Session) within(id int32, amounts []Use) bool {
 	return fits
 }
 
-// below appends the candidates below a cohort, except those below the one that was seen. Nodes within their quota are left alone.
+// below appends the candidates below a cohort, except those below the cohort that was searched before. Nodes within their quota are skipped.
 func (s *Session) below(dst []candidate, c *claim, cohort, top, seen int32, ahead bool) []candidate {
 	for _, child := range s.nodes[cohort].cohorts {
 		if child != seen && !s.withinQuota(child, c.needed) {

@@ -160,7 +160,7 @@ func (h *search) ask(fr, flavor int32, r request) (outcome, Cause) {
 	return outcome{noFit, borrow}, WaitingForQuota
 }
 
-// possible tells what victims would make of a request, by a search for this request alone.
+// possible returns what a search for victims finds for this request alone.
 func (s *Session) possible(w *workload, fr int32, amount Amount) outcome {
 	s.scratch.needed = append(s.scratch.needed[:0], fr)
 	s.scratch.wanted = append(s.scratch.wanted[:0], Use{fr, amount})

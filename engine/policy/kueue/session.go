@@ -37,7 +37,7 @@ func (m *Model) NewSession() *Session {
 	}
 }
 
-// localAvailable returns what of the part that is never lent is unused.
+// localAvailable returns the unused part of the quota that a node never lends.
 func (s *Session) localAvailable(n *node, fr int32) Amount {
 	return max(0, s.quotas.local[n.row+fr].minus(s.usage[n.row+fr]))
 }
@@ -58,13 +58,13 @@ func (s *Session) available(id, fr int32) Amount {
 	return s.localAvailable(n, fr).plus(above)
 }
 
-// borrows reports whether a node uses more than its own with an additional amount.
+// borrows reports whether a node would use more than its own quota with an additional amount.
 func (s *Session) borrows(id, fr int32, extra Amount) bool {
 	at := s.nodes[id].row + fr
 	return s.quotas.subtree[at] < s.usage[at].plus(extra)
 }
 
-// withinQuota reports whether a node uses no more than its own of all these flavor-resources.
+// withinQuota reports whether a node uses no more than its own quota of each of these flavor-resources.
 func (s *Session) withinQuota(id int32, frs []int32) bool {
 	row := s.nodes[id].row
 	for _, fr := range frs {
@@ -75,7 +75,7 @@ func (s *Session) withinQuota(id int32, frs []int32) bool {
 	return true
 }
 
-// add adds usage to a node, and to those above what the node cannot hold itself.
+// add adds usage to a node, and what exceeds the node's own quota to the nodes above it.
 func (s *Session) add(id, fr int32, amount Amount) {
 	for {
 		n := &s.nodes[id]

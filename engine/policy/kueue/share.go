@@ -29,7 +29,7 @@ func (h *share) weighted() float64 {
 // unbounded reports whether a node of weight 0 borrows.
 func (h *share) unbounded() bool { return h.weight == 0 && h.unweighted != 0 }
 
-// compareShares orders shares: those of weight 0 among each other by what they borrow, and after all others.
+// compareShares orders shares. Those of weight 0 come after all others, among themselves by what they borrow.
 func compareShares(a, b *share) int {
 	switch {
 	case a.unbounded() && b.unbounded():

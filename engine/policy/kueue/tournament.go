@@ -8,7 +8,7 @@ type tournament struct {
 	ofQueue map[int32]*head
 }
 
-// level is what a head means for the child of a cohort on its way up.
+// level describes a head as seen at a child of a cohort, on the way from the head's queue to the root.
 type level struct {
 	cohort int32
 	share  share
@@ -59,7 +59,7 @@ func (t *tournament) measure(h *head) {
 	s.removeAll(h.queue, h.Usage)
 }
 
-// at returns what the head means below a cohort.
+// at returns the level of a head below a cohort.
 func (h *head) at(cohort int32) *level {
 	for i := range h.paths {
 		if h.paths[i].cohort == cohort {
