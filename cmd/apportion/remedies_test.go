@@ -3,10 +3,10 @@ package main
 import (
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/client"
@@ -17,27 +17,9 @@ import (
 // variationOf reads arguments of whatif.
 func variationOf(t *testing.T, arguments []string) *variation.Variation {
 	t.Helper()
-	v := &variation.Variation{}
-	require.Zero(t, len(arguments)%2)
-	for i := 0; i < len(arguments); i += 2 {
-		value := arguments[i+1]
-		switch arguments[i] {
-		case "--set":
-			v.Set = append(v.Set, value)
-		case "--add-nodes":
-			count, err := strconv.Atoi(value)
-			require.NoError(t, err)
-			v.Add = append(v.Add, count)
-		case "--like":
-			v.Like = append(v.Like, value)
-		case "--uncordon":
-			v.Uncordon = append(v.Uncordon, value)
-		case "--finish":
-			v.Finish = append(v.Finish, value)
-		default:
-			require.FailNow(t, "no such flag", arguments[i])
-		}
-	}
+	v, flags := &variation.Variation{}, pflag.NewFlagSet("whatif", pflag.ContinueOnError)
+	v.Flags(flags)
+	require.NoError(t, flags.Parse(arguments))
 	return v
 }
 

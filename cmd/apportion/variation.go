@@ -16,15 +16,7 @@ import (
 
 // registerVariation adds the flags that change the cluster.
 func (a *asking) registerVariation(command *cobra.Command, v *variation.Variation) {
-	flags := command.Flags()
-	flags.StringArrayVar(&v.Set, "set", nil,
-		"set `KIND/NAME.FIELD=VALUE`, such as queue/vision.weight=5 or queue/vision.capability.gpu=64 (repeatable)")
-	flags.IntSliceVar(&v.Add, "add-nodes", nil, "number of nodes to add, as copies of the node of --like (repeatable, with --like)")
-	flags.StringArrayVar(&v.Like, "like", nil, "`NODE` to copy for added nodes")
-	flags.StringArrayVar(&v.Remove, "remove-node", nil, "`NODE` to remove (repeatable)")
-	flags.StringArrayVar(&v.Cordon, "cordon", nil, "`NODE` that takes no new tasks (repeatable)")
-	flags.StringArrayVar(&v.Uncordon, "uncordon", nil, "`NODE` that takes new tasks again (repeatable)")
-	flags.StringArrayVar(&v.Finish, "finish", nil, "`JOB` to remove as finished (repeatable)")
+	v.Flags(command.Flags())
 	a.complete(command, "like", nodeNames)
 	a.complete(command, "remove-node", nodeNames)
 	a.complete(command, "cordon", nodeNames)

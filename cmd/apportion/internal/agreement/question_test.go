@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
@@ -384,25 +384,9 @@ func (j *job) compareRemedies() {
 
 // parse reads arguments of whatif.
 func parse(t require.TestingT, v *variation.Variation, arguments []string) {
-	for i := 0; i+1 < len(arguments); i += 2 {
-		value := arguments[i+1]
-		switch arguments[i] {
-		case "--set":
-			v.Set = append(v.Set, value)
-		case "--add-nodes":
-			count, err := strconv.Atoi(value)
-			require.NoError(t, err)
-			v.Add = append(v.Add, count)
-		case "--like":
-			v.Like = append(v.Like, value)
-		case "--uncordon":
-			v.Uncordon = append(v.Uncordon, value)
-		case "--finish":
-			v.Finish = append(v.Finish, value)
-		default:
-			require.FailNow(t, "no such flag", arguments[i])
-		}
-	}
+	flags := pflag.NewFlagSet("whatif", pflag.ContinueOnError)
+	v.Flags(flags)
+	require.NoError(t, flags.Parse(arguments))
 }
 
 // count compares counts in an explanation with counts of the snapshot.

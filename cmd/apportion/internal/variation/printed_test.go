@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/prototext"
 	"pgregory.net/rapid"
@@ -54,22 +55,10 @@ func whatIf(s *lookup.Snapshot, roles [2]string, field apportionv1.RemedyField) 
 }
 
 // of reads arguments of whatif.
-func of(arguments []string) *Variation {
-	v := &Variation{}
-	for i := 0; i+1 < len(arguments); i += 2 {
-		switch value := arguments[i+1]; arguments[i] {
-		case "--set":
-			v.Set = append(v.Set, value)
-		case "--add-nodes":
-			v.Add = append(v.Add, len(value))
-		case "--like":
-			v.Like = append(v.Like, value)
-		case "--uncordon":
-			v.Uncordon = append(v.Uncordon, value)
-		case "--finish":
-			v.Finish = append(v.Finish, value)
-		}
-	}
+func of(t require.TestingT, arguments []string) *Variation {
+	v, flags := &Variation{}, pflag.NewFlagSet("whatif", pflag.ContinueOnError)
+	v.Flags(flags)
+	require.NoError(t, flags.Parse(arguments))
 	return v
 }
 
@@ -113,10 +102,10 @@ func TestAPrintedChangeIsReadBackWhateverTheNamesAre(t *testing.T) {
 			if field == apportionv1.RemedyField_REMEDY_FIELD_UNSPECIFIED {
 				continue
 			}
-			want, err := of(whatIf(plain.cluster(), plain.roles, field)).Of(plain.cluster(), nil)
+			want, err := of(t, whatIf(plain.cluster(), plain.roles, field)).Of(plain.cluster(), nil)
 			require.NoError(t, err, field)
 			printed := whatIf(drawn.cluster(), drawn.roles, field)
-			got, err := of(printed).Of(drawn.cluster(), nil)
+			got, err := of(t, printed).Of(drawn.cluster(), nil)
 			require.NoError(t, err, "%q", printed)
 			require.Equal(t, shape(want.Change, plain), shape(got.Change, drawn), "%q", printed)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/spf13/pflag"
+
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -28,6 +30,18 @@ type Variation struct {
 	Remembered *apportionv1.Snapshot
 	// Forget removes the memory, without which usage, budgets and owners are ignored.
 	Forget bool
+}
+
+// Flags adds the flags of the changes.
+func (v *Variation) Flags(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&v.Set, "set", nil,
+		"set `KIND/NAME.FIELD=VALUE`, such as queue/vision.weight=5 or queue/vision.capability.gpu=64 (repeatable)")
+	flags.IntSliceVar(&v.Add, "add-nodes", nil, "number of nodes to add, as copies of the node of --like (repeatable, with --like)")
+	flags.StringArrayVar(&v.Like, "like", nil, "`NODE` to copy for added nodes")
+	flags.StringArrayVar(&v.Remove, "remove-node", nil, "`NODE` to remove (repeatable)")
+	flags.StringArrayVar(&v.Cordon, "cordon", nil, "`NODE` that takes no new tasks (repeatable)")
+	flags.StringArrayVar(&v.Uncordon, "uncordon", nil, "`NODE` that takes new tasks again (repeatable)")
+	flags.StringArrayVar(&v.Finish, "finish", nil, "`JOB` to remove as finished (repeatable)")
 }
 
 // Empty reports whether there are no changes.
