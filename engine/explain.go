@@ -51,10 +51,12 @@ const (
 type Finding struct {
 	Check   CheckKind
 	Outcome Outcome
-	// Reasons of a failed check, the most frequent first.
+	// Reasons of a failed check: in CheckNodes those of nodes that come closest first, in CheckEviction the most frequent first.
 	Reasons []policy.Reason
 	// Counts is the number of nodes (CheckNodes) or tasks (CheckEviction) with each reason; otherwise nil.
 	Counts []int
+	// NodeCounts says in CheckNodes why no node has room for Task, each node counted once; otherwise nil.
+	NodeCounts []NodeCount
 	// Task represents the tasks that the check is about; None: all.
 	Task model.TaskID
 	// Amount is the request (CheckShare, CheckNodes) or what evictions would free. Absent: nothing.

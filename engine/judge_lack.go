@@ -14,19 +14,25 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 	var why policy.Reasons
 	var admitted []model.NodeID
 	var held frequency
+	var counts nodeCounts
+	idle, request := resource.NewAccount(g.view.Dims.Len()), g.view.Request(t)
 	for i, n := range g.nodes {
 		g.view.Yield(i)
 		why.List = why.List[:0]
 		if g.Nodes().Fits(t, n, &why) {
 			admitted = append(admitted, n)
+			g.view.Idle(n, &idle)
+			counts.lacking(idle, g.view.Nodes[n].Allocatable, request)
 			continue
 		}
 		held.add(why.List, 1)
+		counts.refused(g.view, n, why.List)
 	}
 	if len(admitted) > 0 {
 		held.add(g.lacks(t, admitted), len(admitted))
 	}
-	room.reasons, room.counts = held.most()
+	room.reasons, room.counts = held.closest()
+	room.byNode = counts.list()
 }
 
 // frequency counts of how many things reasons hold.
@@ -56,11 +62,22 @@ const maxReasons = 16
 
 // most returns the most frequent reasons with their counts; among equals the first that was added.
 func (f *frequency) most() (reasons []policy.Reason, counts []int) {
+	return f.first(func(l, r int) int { return cmp.Compare(f.counts[r], f.counts[l]) })
+}
+
+// closest is most, but the reasons of nodes that come closest to taking a task are first.
+func (f *frequency) closest() (reasons []policy.Reason, counts []int) {
+	return f.first(func(l, r int) int {
+		return cmp.Or(cmp.Compare(distance(f.reasons[l].Code), distance(f.reasons[r].Code)), cmp.Compare(f.counts[r], f.counts[l]))
+	})
+}
+
+func (f *frequency) first(compare func(l, r int) int) (reasons []policy.Reason, counts []int) {
 	order := make([]int, len(f.reasons))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(l, r int) int { return cmp.Compare(f.counts[r], f.counts[l]) })
+	slices.SortStableFunc(order, compare)
 	for _, i := range order[:min(len(order), maxReasons)] {
 		reasons, counts = append(reasons, f.reasons[i]), append(counts, f.counts[i])
 	}

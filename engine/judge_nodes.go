@@ -12,9 +12,11 @@ import (
 type kindRoom struct {
 	// tasks is how many of the kind have room at the same time, up to limit.
 	tasks, limit int
-	// reasons are the reasons why no node has room for one of them, each with its number of nodes; the most frequent first.
+	// reasons are the reasons why no node has room for one of them, each with its number of nodes; those that are closest first. byNode
+	// counts each node once.
 	reasons []policy.Reason
 	counts  []int
+	byNode  []NodeCount
 }
 
 // nodesFor decides whether the nodes have room for the tasks that the gang needs, now or after tasks that are being released have ended. It
@@ -80,7 +82,7 @@ func (g *judge) quickly(d *Judgement, w *waiting, o *options) (done bool, _ erro
 // noRoom notes that no node has room for a task.
 func (g *judge) noRoom(d *Judgement, t model.TaskID, room *kindRoom) {
 	f := d.find(CheckNodes, Failed, room.reasons...)
-	f.Counts, f.Task, f.Amount = room.counts, t, g.view.Request(t)
+	f.Counts, f.NodeCounts, f.Task, f.Amount = room.counts, room.byNode, t, g.view.Request(t)
 }
 
 // gains reports whether a node on which tasks are being released has room for a task like t once they are gone, or had before tasks were

@@ -41,7 +41,7 @@ func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) boo
 		return true
 	}
 	reason := policy.Because("", policy.NodeNotInSet, model.None)
-	reason.Detail = cmp.Or(v.NodeSets[set].Rule, v.NodeSets[set].Name)
+	reason.Detail = v.NodeSets[set].Excludes(n)
 	why.Add(reason)
 	return false
 }

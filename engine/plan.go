@@ -129,6 +129,8 @@ type Miss struct {
 	// Protected are the reasons that protect tasks on Node, and Counts the number of tasks with each.
 	Protected []policy.Reason
 	Counts    []int
+	// NodeCounts says why no node takes Task, each node counted once; room is what is left after all possible evictions.
+	NodeCounts []NodeCount
 	// Victims is the number of victims of a plan that exceeds the limit; 0: there is no such plan.
 	Victims int
 }

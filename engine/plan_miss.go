@@ -48,15 +48,27 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 	}
 	miss.Check, miss.Task = CheckNodes, t
 	var lacks []lack
+	var why policy.Reasons
+	var counts nodeCounts
 	for i, n := range s.view.NodeOrder {
 		if s.view.Stopped(i) {
 			return policy.ErrStopped
 		}
-		if s.Nodes().Fits(t, n, nil) {
-			s.list = s.candidates(n, s.list[:0])
-			lacks = append(lacks, s.lack(n, i, s.list))
+		why.List = why.List[:0]
+		if !s.Nodes().Fits(t, n, &why) {
+			counts.refused(s.view, n, why.List)
+			continue
+		}
+		s.list = s.candidates(n, s.list[:0])
+		l := s.lack(n, i, s.list)
+		lacks = append(lacks, l)
+		if l.short.Has == 0 {
+			counts.add(NodeCount{Code: policy.NotPreemptable})
+		} else {
+			counts.lacking(s.row, s.view.Nodes[n].Allocatable, s.request)
 		}
 	}
+	miss.NodeCounts = counts.list()
 	slices.SortFunc(lacks, func(l, r lack) int { return cmp.Or(cmp.Compare(l.ratio, r.ratio), cmp.Compare(l.rank, r.rank)) })
 	rest := s.together(t)
 	best := -1

@@ -50,15 +50,16 @@ type Decoder struct {
 
 // How slots read the messages of a snapshot.
 var (
-	nodeFields    = tableOf[apportionv1.Node]()
-	queueFields   = tableOf[apportionv1.Queue]()
-	nodeSetFields = tableOf[apportionv1.NodeSet]()
-	leftOutFields = tableOf[apportionv1.LeftOut]()
-	jobFields     = tableOf[apportionv1.Job]()
-	groupFields   = tableOf[apportionv1.TaskGroup]()
-	countFields   = tableOf[apportionv1.TaskCount]()
-	taskFields    = tableOf[apportionv1.Task]()
-	amountFields  = tableOf[apportionv1.Resource]()
+	nodeFields      = tableOf[apportionv1.Node]()
+	queueFields     = tableOf[apportionv1.Queue]()
+	nodeSetFields   = tableOf[apportionv1.NodeSet]()
+	exclusionFields = tableOf[apportionv1.NodeExclusion]()
+	leftOutFields   = tableOf[apportionv1.LeftOut]()
+	jobFields       = tableOf[apportionv1.Job]()
+	groupFields     = tableOf[apportionv1.TaskGroup]()
+	countFields     = tableOf[apportionv1.TaskCount]()
+	taskFields      = tableOf[apportionv1.Task]()
+	amountFields    = tableOf[apportionv1.Resource]()
 )
 
 // Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay valid.
@@ -257,12 +258,34 @@ func (d *Decoder) places(pieces [2][]byte) bool {
 		if !d.queue.fill(queueFields, data) {
 			return false
 		}
-		d.queue.m.Owners, ok = d.owners(data, d.queue.runs)
+		d.queue.m.Owners, ok = messages[apportionv1.OwnerUsage](d, data, d.queue.runs, ownerFields)
 		d.c.queue(i, &d.queue.m)
 		return ok
 	}
-	return d.each(pieces, tagSnapshotQueue, queue) &&
-		all(d, pieces, tagSnapshotNodeSet, &d.set, nodeSetFields, d.c.nodeSet)
+	set := func(_ int, data []byte) (ok bool) {
+		if !d.set.fill(nodeSetFields, data) {
+			return false
+		}
+		d.set.m.Exclusions, ok = messages[apportionv1.NodeExclusion](d, data, d.set.runs, exclusionFields)
+		d.c.nodeSet(&d.set.m)
+		return ok
+	}
+	return d.each(pieces, tagSnapshotQueue, queue) && d.each(pieces, tagSnapshotNodeSet, set)
+}
+
+// messages reads the list of messages that a slot left to the caller.
+func messages[M any](d *Decoder, data []byte, runs []run, of *table) (list []*M, ok bool) {
+	for _, run := range runs {
+		ok := field.Each(data[run.from:run.to], run.tag, func(data []byte) bool {
+			s := new(slot[M])
+			list = append(list, &s.m)
+			return !d.stopped() && s.fill(of, data)
+		})
+		if !ok {
+			return nil, false
+		}
+	}
+	return list, true
 }
 
 // jobs reads all jobs and, if asked to, the nodes at the same time.
@@ -343,19 +366,4 @@ func ClusterOf(data []byte) string {
 		return ""
 	}
 	return cluster
-}
-
-// owners reads the owners of a queue, which its slot leaves out.
-func (d *Decoder) owners(data []byte, runs []run) (list []*apportionv1.OwnerUsage, ok bool) {
-	for _, run := range runs {
-		ok := field.Each(data[run.from:run.to], run.tag, func(data []byte) bool {
-			s := new(slot[apportionv1.OwnerUsage])
-			list = append(list, &s.m)
-			return !d.stopped() && s.fill(ownerFields, data)
-		})
-		if !ok {
-			return nil, false
-		}
-	}
-	return list, true
 }

@@ -51,13 +51,24 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 }
 
 func (m *description) nodeSet(s *model.NodeSet) *apportionv1.NodeSet {
-	out := &apportionv1.NodeSet{Name: s.Name, Rule: s.Rule}
-	for _, n := range s.Nodes {
-		if m.HasNode(n) {
-			out.Nodes = append(out.Nodes, m.nodes[n])
+	out := &apportionv1.NodeSet{Name: s.Name, Rule: s.Rule, Nodes: m.positions(s.Nodes)}
+	for i := range s.Exclusions {
+		e := &s.Exclusions[i]
+		if nodes := m.positions(e.Nodes); len(nodes) > 0 || len(e.Nodes) == 0 {
+			out.Exclusions = append(out.Exclusions, &apportionv1.NodeExclusion{Rule: e.Rule, Nodes: nodes})
 		}
 	}
 	return out
+}
+
+// positions returns the positions of nodes in the snapshot, without those that a Change has removed.
+func (m *description) positions(nodes []model.NodeID) (list []uint32) {
+	for _, n := range nodes {
+		if m.HasNode(n) {
+			list = append(list, m.nodes[n])
+		}
+	}
+	return list
 }
 
 // description is a model that is being described.

@@ -2,10 +2,12 @@ package wire
 
 import (
 	"math/big"
+	"slices"
 	"strconv"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -152,6 +154,23 @@ func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Reason {
 		list[i] = e.reason(&reasons[i])
 	}
 	return list
+}
+
+// nodeCounts returns nil for none.
+func (e *encoder) nodeCounts(counts []engine.NodeCount) []*apportionv1.NodeCount {
+	list := make([]*apportionv1.NodeCount, 0, len(counts))
+	for i := range counts {
+		c := &counts[i]
+		out := &apportionv1.NodeCount{Count: uint32(c.N), Code: apportionv1.ReasonCode(c.Code), Detail: c.Detail}
+		for position, d := range e.dims.Order() {
+			if c.Dimensions.Has(d) {
+				out.Dimensions = append(out.Dimensions, uint32(position))
+			}
+		}
+		e.left -= messageBytes + len(c.Detail) + len(out.GetDimensions())*numberBytes
+		list = append(list, out)
+	}
+	return slices.Clip(list)
 }
 
 // verdict returns PERMIT or REJECT, with the reasons.

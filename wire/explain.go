@@ -37,7 +37,8 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 		"LeftOut":            "cause namespace name queue job scheduler kind detail",
 		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
 			"gated_tasks needed_tasks conditions text kueue",
-		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text",
+		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text node_counts",
+		"NodeCount":             "count code dimensions detail",
 		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged text",
 		"KueuePodSetAssignment": "name count mode flavors attempts lacks",
 		"KueueAssignedFlavor":   "resource flavor mode amount tried",
@@ -242,7 +243,7 @@ func (s *Session) finding(f *engine.Finding) *apportionv1.Finding {
 	out := &apportionv1.Finding{
 		Check: apportionv1.CheckKind(f.Check), Outcome: apportionv1.CheckOutcome(f.Outcome), Reasons: s.out.reasonList(f.Reasons),
 		Task: s.out.optional(int(f.Task)), Amount: s.out.resource(f.Amount), FirstJobCount: uint32(len(f.Jobs)),
-		FirstJobs: indices(&s.out, f.Jobs[:min(len(f.Jobs), maxNamed)]),
+		FirstJobs: indices(&s.out, f.Jobs[:min(len(f.Jobs), maxNamed)]), NodeCounts: s.out.nodeCounts(f.NodeCounts),
 	}
 	if s.audience != nil {
 		for _, reason := range out.GetReasons() {

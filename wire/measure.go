@@ -18,7 +18,7 @@ type Size struct {
 	Counts, Terms, LeftOut int64
 	// Usages counts what queues say of usage: their own, two for a budget, and one for each owner.
 	Usages int64
-	// ExtraBytes is the size of what only the policy kueue reads, and ExtraParts counts the fields in it.
+	// ExtraBytes is the size of what only the policy kueue reads, and ExtraParts counts the fields in it and the exclusions of node sets.
 	ExtraBytes, ExtraParts int64
 	// TaskBytes is the size of the tasks that are listed one by one.
 	TaskBytes int64
@@ -137,6 +137,7 @@ func measureAlone(data []byte, n int) Size {
 		case tagSnapshotNodeSet:
 			size.NodeSets++
 			size.NodeSetBytes += int64(to - from)
+			field.Each(data[from:to], tagSetExclusion, func([]byte) bool { size.ExtraParts++; return true })
 		case tagSnapshotJob:
 			size.Jobs++
 			size.job(data[from:to])
@@ -265,6 +266,10 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	}
 	for _, set := range s.GetNodeSets() {
 		z.NodeSetBytes += 5 * int64(len(set.GetNodes()))
+		for _, e := range set.GetExclusions() {
+			z.NodeSetBytes += int64(len(e.GetRule())) + 5*int64(1+len(e.GetNodes()))
+			z.ExtraParts++
+		}
 	}
 	z.decoded(s.GetKueue())
 	for _, queue := range s.GetQueues() {

@@ -7,10 +7,15 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-func (c *compiler) nodeSet(_ int, s *apportionv1.NodeSet) {
+func (c *compiler) nodeSet(s *apportionv1.NodeSet) {
 	c.text(s.GetName())
 	c.text(s.GetRule())
-	c.b.NodeSet(model.NodeSetSpec{Name: s.GetName(), Rule: s.GetRule(), Nodes: s.GetNodes()})
+	spec := model.NodeSetSpec{Name: s.GetName(), Rule: s.GetRule(), Nodes: s.GetNodes()}
+	for _, e := range s.GetExclusions() {
+		c.text(e.GetRule())
+		spec.Exclusions = append(spec.Exclusions, model.ExclusionSpec{Rule: e.GetRule(), Nodes: e.GetNodes()})
+	}
+	c.b.NodeSet(spec)
 }
 
 func (c *compiler) unschedulable(i int, u *apportionv1.NodeUnschedulable) *model.Unschedulable {

@@ -141,7 +141,7 @@ func (s *Session) planMiss(p *engine.Plan) *apportionv1.PlanMiss {
 	out := &apportionv1.PlanMiss{
 		Check: apportionv1.CheckKind(m.Check), Reasons: s.out.reasonList(m.Reasons), Placed: uint32(m.Placed), Tasks: uint32(len(p.Tasks)),
 		Task: s.out.optional(int(m.Task)), Node: s.out.optional(int(m.Node)), Protected: s.out.reasonList(m.Protected),
-		Victims: uint32(m.Victims),
+		Victims: uint32(m.Victims), NodeCounts: s.out.nodeCounts(m.NodeCounts),
 	}
 	if m.Short.Has != 0 {
 		out.Short = s.out.resource(m.Short)

@@ -52,11 +52,15 @@ func OwnBytes(m *model.Model) int64 {
 
 // members returns the memory of the nodes of all node sets.
 func members(m *model.Model) int64 {
-	n := 0
+	n, exclusions := 0, 0
 	for i := range m.NodeSets {
-		n += len(m.NodeSets[i].Nodes)
+		set := &m.NodeSets[i]
+		n, exclusions = n+len(set.Nodes), exclusions+len(set.Exclusions)
+		for k := range set.Exclusions {
+			n += len(set.Exclusions[k].Nodes)
+		}
 	}
-	return sizeOf[model.NodeID](n)
+	return sizeOf[model.NodeID](n) + sizeOf[model.Exclusion](exclusions)
 }
 
 // termsOf returns the memory of the lists of node groups of all queues.

@@ -28,8 +28,8 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	for i, q := range snapshot.GetQueues() {
 		c.queue(i, q)
 	}
-	for i, s := range snapshot.GetNodeSets() {
-		c.nodeSet(i, s)
+	for _, s := range snapshot.GetNodeSets() {
+		c.nodeSet(s)
 	}
 	for i, l := range snapshot.GetLeftOut() {
 		c.leftOut(i, l)

@@ -43,6 +43,7 @@ const (
 	tagGroupMinAvailable = 3<<3 | field.Varint
 	tagGroupTask         = 4<<3 | field.Delimited
 	tagGroupCount        = 5<<3 | field.Delimited
+	tagSetExclusion      = 4<<3 | field.Delimited
 	tagGroupNodeSet      = 6<<3 | field.Delimited
 	tagGroupUnjudged     = 7 << 3
 

@@ -66,7 +66,7 @@ const everyText = `
 dimensions: "cpu"
 nodes { name: "n" }
 queues { name: "root" } queues { name: "q" }
-node_sets { name: "s" nodes: 0 rule: "r" }
+node_sets { name: "s" nodes: 0 rule: "r" exclusions { rule: "e" } }
 jobs { uid: "j" name: "job" namespace: "ns" queue: "q" condition: "c"
   groups { role: "r" node_set: "s" request { dimension: 0 amount: 1 } counts { count: 2 }
     tasks { uid: "t" name: "task" detail { priority_class: "p" node_set: "s" condition: "c" } } } }`

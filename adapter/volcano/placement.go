@@ -1,6 +1,7 @@
 package volcano
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -24,9 +25,8 @@ type placement struct {
 	key string
 	// set is the name of the node set once it is known; empty: all nodes.
 	set string
-	// nodes and rule are the results of allowed for this generation of nodes; 0: none.
-	nodes      []uint32
-	rule       string
+	// allowed is the result for this generation of nodes; 0: none.
+	allowed    allowed
 	generation uint64
 }
 
@@ -142,13 +142,20 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 	var key []byte
 	for _, p := range used {
 		p.set = ""
-		nodes, rule := r.allowedOnce(p)
+		a := r.allowedOnce(p)
+		nodes, rule := a.nodes, a.rule
 		if len(nodes) == len(r.nodes) {
 			continue
 		}
 		key = append(append(key[:0], rule...), 0)
 		for _, n := range nodes {
 			key = binary.LittleEndian.AppendUint32(key, n)
+		}
+		for _, e := range a.exclusions {
+			key = append(append(append(key, 0), e.GetRule()...), 0)
+			for _, n := range e.GetNodes() {
+				key = binary.LittleEndian.AppendUint32(key, n)
+			}
 		}
 		name, ok := sets[string(key)]
 		if !ok {
@@ -158,7 +165,7 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 				name = fmt.Sprintf("%s (%d)", rule, 1+numbered[rule])
 			}
 			names[name], sets[string(key)] = true, name
-			set := &apportionv1.NodeSet{Name: name, Nodes: nodes}
+			set := &apportionv1.NodeSet{Name: name, Nodes: nodes, Exclusions: a.exclusions}
 			if name != rule {
 				set.Rule = rule
 			}
@@ -168,44 +175,99 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 	}
 }
 
-// allowedOnce is allowed, cached for one generation of nodes.
-func (r *reader) allowedOnce(p *placement) (nodes []uint32, rule string) {
+// allowedOnce is allowedBy, cached for one generation of nodes.
+func (r *reader) allowedOnce(p *placement) *allowed {
 	if r.generation == 0 || p.generation != r.generation {
-		p.nodes, p.rule = r.allowed(p)
+		p.allowed = r.allowedBy(p)
 		p.generation = r.generation
 	}
-	return p.nodes, p.rule
+	return &p.allowed
 }
 
-// allowed returns the nodes that a placement permits, and the rule that excludes the others.
-func (r *reader) allowed(p *placement) (nodes []uint32, rule string) {
+// allowed is the nodes that a placement permits.
+type allowed struct {
+	nodes []uint32
+	// rule is what excludes the others, and exclusions are the reasons as Kubernetes' scheduler counts them: of each node the first.
+	rule       string
+	exclusions []*apportionv1.NodeExclusion
+}
+
+// allowedBy returns the nodes that a placement permits.
+func (r *reader) allowedBy(p *placement) allowed {
 	required := nodeaffinity.GetRequiredNodeAffinity(&p.pod)
+	requirement := requirements(&p.pod.Spec)
+	stated := strings.Join(requirement, " and ")
+	var a allowed
+	var reasons exclusions
 	unmatched := false
 	var taints []string
 	for i := range r.nodes {
 		n := r.nodes[i].candidate
-		match, err := required.Match(n)
-		if err != nil || !match {
-			unmatched = true
-			continue
-		}
 		looked := func(t *corev1.Taint) bool { return keepsOff(t, r.nodes[i].message.Unschedulable != nil) }
 		tolerated := p.pod.Spec.Tolerations
 		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, tolerated, looked, false)
-		if untolerated {
-			taints = appendNew(taints, taint.ToString())
-			continue
+		match, err := required.Match(n)
+		mismatch := err != nil || !match
+		switch {
+		case untolerated:
+			reasons.add(uint32(i), "taint "+taint.Key)
+		case mismatch:
+			reasons.add(uint32(i), stated)
+		default:
+			a.nodes = append(a.nodes, uint32(i))
 		}
-		nodes = append(nodes, uint32(i))
+		if mismatch {
+			unmatched = true
+		} else if untolerated {
+			taints = appendNew(taints, taint.ToString())
+		}
 	}
 	var parts []string
 	if unmatched {
-		parts = append(parts, requirements(&p.pod.Spec)...)
+		parts = append(parts, requirement...)
 	}
 	if len(taints) > 0 {
 		parts = append(parts, "no toleration of taint "+few(taints, " or "))
 	}
-	return nodes, r.shortened(strings.Join(parts, "; "))
+	a.rule, a.exclusions = r.shortened(strings.Join(parts, "; ")), reasons.list(r)
+	return a
+}
+
+// exclusions are nodes by the reason that excludes them.
+type exclusions struct {
+	rules []string
+	nodes map[string][]uint32
+}
+
+func (e *exclusions) add(node uint32, rule string) {
+	if e.nodes == nil {
+		e.nodes = map[string][]uint32{}
+	}
+	if e.nodes[rule] == nil {
+		e.rules = append(e.rules, rule)
+	}
+	e.nodes[rule] = append(e.nodes[rule], node)
+}
+
+// list returns the reasons, those of most nodes first. The first stands for all nodes that no other one
+// lists; further reasons beyond shown are one.
+func (e *exclusions) list(r *reader) []*apportionv1.NodeExclusion {
+	const shown = 16
+	slices.SortStableFunc(e.rules, func(a, b string) int { return cmp.Compare(len(e.nodes[b]), len(e.nodes[a])) })
+	var list []*apportionv1.NodeExclusion
+	for i, rule := range e.rules {
+		switch x := (&apportionv1.NodeExclusion{Rule: r.shortened(rule), Nodes: e.nodes[rule]}); {
+		case i == 0:
+			x.Nodes = nil
+			list = append(list, x)
+		case i < shown:
+			list = append(list, x)
+		default:
+			last := list[shown-1]
+			last.Rule, last.Nodes = "other taints or labels", append(slices.Clip(last.Nodes), x.GetNodes()...)
+		}
+	}
+	return list
 }
 
 // appendNew appends a text unless the list contains it.

@@ -111,6 +111,17 @@ func TestEqualSetsAreNamedOnceAndATaskNamesItsOwn(t *testing.T) {
 	})
 }
 
+func TestOfEachExcludedNodeTheFirstReasonIsNamedThatKubernetesFinds(t *testing.T) {
+	set := onRacks(t, `nodeSelector: {gpu: h100, zone: "1"}`).NodeSets[0]
+	require.Equal(t, []uint32{0}, set.GetNodes())
+	require.Len(t, set.GetExclusions(), 2)
+	most, other := set.GetExclusions()[0], set.GetExclusions()[1]
+	require.Equal(t, "node selector gpu=h100,zone=1", most.GetRule())
+	require.Empty(t, most.GetNodes(), "all other nodes")
+	require.Equal(t, "taint dedicated", other.GetRule(), "although the node has another zone, too")
+	require.Equal(t, []uint32{1}, other.GetNodes())
+}
+
 func TestConstraintsThatAreNotJudgedAreNamed(t *testing.T) {
 	for spec, want := range map[string][]apportionConstraint{
 		`volumes: [{name: v, persistentVolumeClaim: {claimName: x}}]`:                                          {constraintVolumes},

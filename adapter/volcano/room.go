@@ -195,8 +195,12 @@ func (r *reader) limited() []limit {
 		// The last, because it looks for the nodes of each rule of placement.
 		{"bytes in memory", r.memory, nil, func(j *job, share func(any, int64)) int64 {
 			j.eachPlacement(func(p *placement) {
-				nodes, rule := r.allowedOnce(p)
-				set := wire.Size{NodeSets: 1, Bytes: int64(len(rule)), NodeSetBytes: int64(bytesOfNode * len(nodes))}
+				a := r.allowedOnce(p)
+				set := wire.Size{NodeSets: 1, Bytes: int64(len(a.rule)), NodeSetBytes: int64(bytesOfNode * len(a.nodes))}
+				for _, e := range a.exclusions {
+					set.ExtraParts++
+					set.NodeSetBytes += int64(len(e.GetRule()) + bytesOfNode*len(e.GetNodes()))
+				}
 				share(p, set.Memory())
 			})
 			return wire.Size{

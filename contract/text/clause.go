@@ -113,6 +113,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		return fmt.Sprintf("it asks for %s, and of the %s that %s left in all no node has more than %s",
 			f.with(f.reason.GetNeed()), f.limit(), are, f.have())
 	},
+	apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL:  plain("the node offers less than it asks for"),
 	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL: plain("no node has enough of everything at once"),
 	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: func(f facts) string {
 		if f.reason.GetLimit() == 1 {

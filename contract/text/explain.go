@@ -31,7 +31,7 @@ func (c *checked) found() string {
 	case apportionv1.CheckKind_CHECK_KIND_ORDER:
 		return c.order()
 	case apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS:
-		return alsoDepends(c.job.GetUnjudged())
+		return c.constraints()
 	case apportionv1.CheckKind_CHECK_KIND_EVICTION:
 		return c.eviction()
 	default:
@@ -42,6 +42,31 @@ func (c *checked) found() string {
 // alsoDepends lists constraints on placement that are not evaluated.
 func alsoDepends(unjudged []apportionv1.PlacementConstraint) string {
 	return "placement also depends on " + Constraints(unjudged) + ", which are not judged here"
+}
+
+// constraints lists what is not evaluated, and what its own scheduler says about it: the last report that is a sentence, which is that of a
+// task if there is one.
+func (c *checked) constraints() string {
+	text := alsoDepends(c.job.GetUnjudged())
+	for _, condition := range slices.Backward(c.job.GetConditions()) {
+		if strings.Contains(condition, " ") {
+			return text + fmt.Sprintf("; its scheduler reports %q", strings.TrimSuffix(condition, "."))
+		}
+	}
+	return text
+}
+
+// Found is what holds a job back, in one line: the check that blocks it or what is not known, and the constraints that are not evaluated.
+func Found(e *apportionv1.Explanation) string {
+	var parts []string
+	for i, f := range e.GetFindings() {
+		blocks := e.Blocking != nil && i == int(e.GetBlocking())
+		constraints := f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS
+		if blocks || constraints || e.Blocking == nil && f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_NOT_KNOWN {
+			parts = append(parts, f.GetText())
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // nothingOffered reports whether nothing is judged, because no node states what it offers.
@@ -144,7 +169,7 @@ func (c *checked) nodes() string {
 	case c.is(apportionv1.CheckOutcome_CHECK_OUTCOME_NOTED):
 		return "no room now for " + c.needed() + ", but there will be: " + c.released()
 	case c.finding.Task != nil:
-		return "no node has room for " + c.names.task(c.finding.GetTask()) + ": " + c.lacks()
+		return c.lacks()
 	case len(c.finding.GetReasons()) == 0:
 		return "the tasks are counted, not listed, so that their placement is not known"
 	case c.gated():
@@ -177,46 +202,23 @@ func (c *checked) released() string {
 	return and(amounts) + areReleased(numbers...) + where
 }
 
-// lacks says what every node lacks.
+// lacks counts the nodes by what they lack, and says how much is asked for and left.
 func (c *checked) lacks() string {
-	if len(c.finding.GetReasons()) == 0 {
-		return "the cluster has no nodes"
+	if len(c.finding.GetNodeCounts()) == 0 {
+		return "no node has room for " + c.names.task(c.finding.GetTask()) + ": the cluster has no nodes"
 	}
-	clauses := make([]string, 0, len(c.finding.GetReasons()))
+	clauses := []string{ofNodes(c.names, c.finding.GetTask(), c.finding.GetNodeCounts())}
 	for i, reason := range c.finding.GetReasons() {
-		nodes := 0
-		if i < len(c.finding.GetCounts()) {
-			nodes = int(c.finding.GetCounts()[i])
+		f := facts{names: c.names, reason: reason}
+		switch reason.GetCode() { //nolint:exhaustive // The others have no amounts.
+		case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
+			nodes := int(c.finding.GetCounts()[i])
+			clauses = append(clauses, fmt.Sprintf("it asks for %s, %s left on %s", f.with(reason.GetNeed()), atMost(f), oneOf(nodes)))
+		case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE, apportionv1.ReasonCode_REASON_CODE_FRAGMENTED:
+			clauses = append(clauses, f.clause())
 		}
-		clauses = append(clauses, onNodes(c.names, reason, nodes))
 	}
 	return strings.Join(clauses, "; ")
-}
-
-// onNodes is a reason that holds for a number of nodes.
-func onNodes(names Names, reason *apportionv1.Reason, nodes int) string {
-	f := facts{names: names, reason: reason}
-	count := Count(nodes, "node")
-	switch reason.GetCode() { //nolint:exhaustive // The others are said by Reason.
-	case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
-		return fmt.Sprintf("it asks for %s, %s left on %s", f.with(reason.GetNeed()), atMost(f), oneOf(nodes))
-	case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE, apportionv1.ReasonCode_REASON_CODE_FRAGMENTED,
-		apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL:
-		return Reason(names, reason)
-	case apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE:
-		verb := "take"
-		if nodes == 1 {
-			verb = "takes"
-		}
-		return joined(fmt.Sprintf("%s %s no new tasks", count, verb), reason.GetDetail())
-	case apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET:
-		verb := "are"
-		if nodes == 1 {
-			verb = "is"
-		}
-		return joined(fmt.Sprintf("%s %s excluded", count, verb), reason.GetDetail())
-	}
-	return "on " + count + ", " + Reason(names, reason)
 }
 
 // atMost says how much is left where most is left.

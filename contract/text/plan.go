@@ -161,14 +161,15 @@ func lacking(names Names, miss *apportionv1.PlanMiss) string {
 	if miss.Task == nil {
 		return placed + "the nodes have no room for all of them at the same time"
 	}
-	if miss.Node == nil {
-		return placed + "no node takes " + names.task(miss.GetTask())
+	counted := "no node takes " + names.task(miss.GetTask())
+	if len(miss.GetNodeCounts()) > 0 {
+		counted = ofNodes(names, miss.GetTask(), miss.GetNodeCounts())
 	}
-	if miss.GetShort() == nil {
-		return placed + names.task(miss.GetTask()) + " finds no place"
+	if miss.Node == nil || miss.GetShort() == nil {
+		return placed + counted
 	}
-	text := fmt.Sprintf("%s%s lacks %s on the node that is nearest, %s",
-		placed, names.task(miss.GetTask()), Amounts(names, miss.GetShort()), names.node(miss.GetNode()))
+	text := fmt.Sprintf("%s%s; it lacks %s on the node that is nearest, %s",
+		placed, counted, Amounts(names, miss.GetShort()), names.node(miss.GetNode()))
 	var clauses []string
 	for i, reason := range miss.GetProtected() {
 		if i < len(miss.GetCounts()) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apportion/apportion/contract/quantity"
@@ -25,8 +26,9 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 	}
 	if e.GetVerdict() != apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE {
 		for _, condition := range e.GetConditions() {
-			// A bare reason, such as Unschedulable, says nothing new.
-			if strings.Contains(condition, " ") {
+			// A bare reason, such as Unschedulable, says nothing new, and the check of constraints quotes a report.
+			quoted := strconv.Quote(strings.TrimSuffix(condition, "."))
+			if strings.Contains(condition, " ") && !strings.Contains(parts[0], quoted) {
 				parts = append(parts, fmt.Sprintf("Its scheduler last reported: %q.", condition))
 			}
 		}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,6 +20,30 @@ type NodeSet struct {
 	Rule string
 	// Nodes are in ascending order. Those of AllNodes are not listed.
 	Nodes []NodeID
+	// Exclusions are the reasons why other nodes are not in the set, or none.
+	Exclusions []Exclusion
+}
+
+// Exclusion is one reason why nodes are not in a set.
+type Exclusion struct {
+	// Rule is a human-readable description.
+	Rule string
+	// Nodes are in ascending order. Empty: all nodes that are neither in the set nor in another exclusion.
+	Nodes []NodeID
+}
+
+// Excludes returns a human-readable description of why a node is not in the set.
+func (s *NodeSet) Excludes(n NodeID) string {
+	rest := cmp.Or(s.Rule, s.Name)
+	for i := range s.Exclusions {
+		e := &s.Exclusions[i]
+		if len(e.Nodes) == 0 {
+			rest = e.Rule
+		} else if _, found := slices.BinarySearch(e.Nodes, n); found {
+			return e.Rule
+		}
+	}
+	return rest
 }
 
 // Cause is the reason why a node takes no new tasks. The values are those of the contract's UnschedulableCause.
@@ -38,15 +63,23 @@ type Unschedulable struct {
 	Detail string
 }
 
+// Short returns a human-readable text without the detail of a known cause.
+func (u *Unschedulable) Short() string {
+	switch u.Cause {
+	case Cordoned:
+		return "cordoned"
+	case NotReady:
+		return "not ready"
+	case OtherCause:
+	}
+	return u.Detail
+}
+
 // String returns a human-readable text.
 func (u *Unschedulable) String() string {
 	text := ""
-	switch u.Cause {
-	case Cordoned:
-		text = "cordoned"
-	case NotReady:
-		text = "not ready"
-	case OtherCause:
+	if u.Cause != OtherCause {
+		text = u.Short()
 	}
 	switch {
 	case text == "":
@@ -65,6 +98,13 @@ type Constraints uint16
 type NodeSetSpec struct {
 	Name, Rule string
 	Nodes      []uint32
+	Exclusions []ExclusionSpec
+}
+
+// ExclusionSpec is the description of an exclusion in a snapshot. The builder copies Nodes.
+type ExclusionSpec struct {
+	Rule  string
+	Nodes []uint32
 }
 
 // NodeSet adds a node set; all nodes must exist already, and the jobs that refer to it follow.
@@ -84,25 +124,44 @@ func (b *Builder) NodeSet(s NodeSetSpec) {
 	} else if first, fresh := b.m.nodeSetIndex.add(s.Name, int32(i+1), b.m.nodeSetName); !fresh {
 		b.faults.Add(path("name"), "node set %q is node_sets[%d] already", s.Name, first-1)
 	}
-	set := NodeSet{Name: b.text.keep(s.Name), Rule: b.text.keep(s.Rule), Nodes: make([]NodeID, 0, len(s.Nodes))}
+	set := NodeSet{Name: b.text.keep(s.Name), Rule: b.text.keep(s.Rule), Nodes: b.nodesOf(s.Nodes, path)}
+	rest := -1
+	for k, e := range s.Exclusions {
+		path := func(field string) string { return path(fmt.Sprintf("exclusions[%d].%s", k, field)) }
+		switch {
+		case e.Rule == "":
+			b.faults.Add(path("rule"), "an exclusion needs a rule")
+		case len(e.Nodes) == 0 && rest >= 0:
+			b.faults.Add(path("nodes"), "exclusions[%d] is of all other nodes already", rest)
+		case len(e.Nodes) == 0:
+			rest = k
+		}
+		set.Exclusions = append(set.Exclusions, Exclusion{b.text.keep(e.Rule), b.nodesOf(e.Nodes, path)})
+	}
+	b.m.NodeSets = put(b.m.NodeSets, at, set)
+}
+
+// nodesOf returns the nodes at some positions in ascending order.
+func (b *Builder) nodesOf(positions []uint32, path func(string) string) []NodeID {
+	nodes := make([]NodeID, 0, len(positions))
 	ascending := true
-	for k, n := range s.Nodes {
+	for k, n := range positions {
 		if !b.placed(NodeID(min(n, math.MaxInt32))) {
 			b.faults.Add(path(fmt.Sprintf("nodes[%d]", k)), "no node %d, there are %d nodes", n, len(b.m.Nodes))
 			continue
 		}
-		ascending = ascending && (len(set.Nodes) == 0 || set.Nodes[len(set.Nodes)-1] < NodeID(n))
-		set.Nodes = append(set.Nodes, NodeID(n))
+		ascending = ascending && (len(nodes) == 0 || nodes[len(nodes)-1] < NodeID(n))
+		nodes = append(nodes, NodeID(n))
 	}
 	if !ascending {
-		slices.Sort(set.Nodes)
-		for k := 1; k < len(set.Nodes); k++ {
-			if set.Nodes[k-1] == set.Nodes[k] {
-				b.faults.Add(path("nodes"), "node %d is given twice", set.Nodes[k])
+		slices.Sort(nodes)
+		for k := 1; k < len(nodes); k++ {
+			if nodes[k-1] == nodes[k] {
+				b.faults.Add(path("nodes"), "node %d is given twice", nodes[k])
 			}
 		}
 	}
-	b.m.NodeSets = put(b.m.NodeSets, at, set)
+	return nodes
 }
 
 // allNodes adds the set of all nodes before the first set.

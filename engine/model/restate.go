@@ -19,13 +19,25 @@ func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
 // NodeSetSpecOf returns the spec of a node set other than AllNodes, without nodes that a Change has removed.
 func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 	set := &m.NodeSets[s]
-	spec := NodeSetSpec{Name: set.Name, Rule: set.Rule, Nodes: make([]uint32, 0, len(set.Nodes))}
-	for _, n := range set.Nodes {
-		if m.HasNode(n) {
-			spec.Nodes = append(spec.Nodes, uint32(n))
+	spec := NodeSetSpec{Name: set.Name, Rule: set.Rule, Nodes: m.present(set.Nodes)}
+	for i := range set.Exclusions {
+		e := &set.Exclusions[i]
+		if nodes := m.present(e.Nodes); len(nodes) > 0 || len(e.Nodes) == 0 {
+			spec.Exclusions = append(spec.Exclusions, ExclusionSpec{e.Rule, nodes})
 		}
 	}
 	return spec
+}
+
+// present returns the positions of nodes without those that a Change has removed.
+func (m *Model) present(nodes []NodeID) []uint32 {
+	list := make([]uint32, 0, len(nodes))
+	for _, n := range nodes {
+		if m.HasNode(n) {
+			list = append(list, uint32(n))
+		}
+	}
+	return list
 }
 
 // QueueSpecOf returns the spec of a queue.

@@ -68,6 +68,7 @@ const (
 	JointPlacementNotFound    Code = 80
 	BeingReleased             Code = 81
 	NothingOffered            Code = 82
+	NodeTooSmall              Code = 83
 	Entitled                  Code = 100
 	Borrowed                  Code = 101
 	AboveLimit                Code = 102

@@ -1015,7 +1015,8 @@ type Finding struct {
 	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The outcome of the check.
 	Outcome CheckOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=apportion.v1.CheckOutcome" json:"outcome,omitempty"`
-	// Reasons with the compared numbers: in NODES and EVICTION the most frequent first.
+	// Reasons with the compared numbers. NODES: those of the nodes that come closest to taking the task first, as in `node_counts`. EVICTION:
+	// the most frequent first.
 	Reasons []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// Parallel to `reasons`: the number of nodes (NODES) or candidates (EVICTION) with each reason; 0: the queue. Empty in other checks.
 	Counts []uint32 `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`
@@ -1032,7 +1033,10 @@ type Finding struct {
 	// A complete sentence without its period.
 	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
 	// EVICTION: why no evictions make room. Absent: some do, or no plan was searched.
-	Miss          *PlanMiss `protobuf:"bytes,11,opt,name=miss,proto3" json:"miss,omitempty"`
+	Miss *PlanMiss `protobuf:"bytes,11,opt,name=miss,proto3" json:"miss,omitempty"`
+	// NODES, if no node has room for `task`: why, each node counted once. Nodes that come closest to taking the task are first: those that only
+	// lack room, then those that its own constraints exclude, then those that take no new tasks. Of one kind the largest number is first.
+	NodeCounts    []*NodeCount `protobuf:"bytes,12,rep,name=node_counts,json=nodeCounts,proto3" json:"node_counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1144,6 +1148,88 @@ func (x *Finding) GetMiss() *PlanMiss {
 	return nil
 }
 
+func (x *Finding) GetNodeCounts() []*NodeCount {
+	if x != nil {
+		return x.NodeCounts
+	}
+	return nil
+}
+
+// NodeCount is a number of nodes that do not take a task for the same reason: the first that Kubernetes' scheduler would find, and all
+// resources of which too little is left.
+type NodeCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many nodes; not 0.
+	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// INSUFFICIENT_RESOURCE: too little is left. NODE_TOO_SMALL: the node offers too little. Others as in `Reason`. Unspecified: further
+	// reasons, which are not listed one by one.
+	Code ReasonCode `protobuf:"varint,2,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
+	// INSUFFICIENT_RESOURCE and NODE_TOO_SMALL: indices of the dimensions of which there is too little.
+	Dimensions []uint32 `protobuf:"varint,3,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
+	// NODE_UNSCHEDULABLE and NODE_NOT_IN_SET: a short description, such as `cordoned` or `taint nvidia.com/gpu`.
+	Detail        string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeCount) Reset() {
+	*x = NodeCount{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeCount) ProtoMessage() {}
+
+func (x *NodeCount) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeCount.ProtoReflect.Descriptor instead.
+func (*NodeCount) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *NodeCount) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *NodeCount) GetCode() ReasonCode {
+	if x != nil {
+		return x.Code
+	}
+	return ReasonCode_REASON_CODE_UNSPECIFIED
+}
+
+func (x *NodeCount) GetDimensions() []uint32 {
+	if x != nil {
+		return x.Dimensions
+	}
+	return nil
+}
+
+func (x *NodeCount) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 // Evictable are the tasks that must be evicted so that a job has room, if a plan chose them; otherwise all tasks that could be evicted.
 type Evictable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1170,7 +1256,7 @@ type Evictable struct {
 
 func (x *Evictable) Reset() {
 	*x = Evictable{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1268,7 @@ func (x *Evictable) String() string {
 func (*Evictable) ProtoMessage() {}
 
 func (x *Evictable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1281,7 @@ func (x *Evictable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evictable.ProtoReflect.Descriptor instead.
 func (*Evictable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Evictable) GetCount() uint32 {
@@ -1278,14 +1364,17 @@ type PlanMiss struct {
 	// Parallel to `protected`: the number of tasks with this reason.
 	Counts []uint32 `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	// Number of victims of a plan that exceeds `max_victims`. 0: there is no such plan.
-	Victims       uint32 `protobuf:"varint,10,opt,name=victims,proto3" json:"victims,omitempty"`
+	Victims uint32 `protobuf:"varint,10,opt,name=victims,proto3" json:"victims,omitempty"`
+	// If `task` is set: why no node takes it, each node counted once, as in `Finding.node_counts`. Room is what is left once all tasks are
+	// gone that might be evicted; NOT_PREEMPTABLE: that would be enough, but the policy does not let all of them be evicted.
+	NodeCounts    []*NodeCount `protobuf:"bytes,11,rep,name=node_counts,json=nodeCounts,proto3" json:"node_counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanMiss) Reset() {
 	*x = PlanMiss{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[8]
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1386,7 @@ func (x *PlanMiss) String() string {
 func (*PlanMiss) ProtoMessage() {}
 
 func (x *PlanMiss) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[8]
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1399,7 @@ func (x *PlanMiss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanMiss.ProtoReflect.Descriptor instead.
 func (*PlanMiss) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PlanMiss) GetCheck() CheckKind {
@@ -1383,6 +1472,13 @@ func (x *PlanMiss) GetVictims() uint32 {
 	return 0
 }
 
+func (x *PlanMiss) GetNodeCounts() []*NodeCount {
+	if x != nil {
+		return x.NodeCounts
+	}
+	return nil
+}
+
 // PendingGroup is a group of jobs that wait for the same cause.
 type PendingGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1402,7 +1498,7 @@ type PendingGroup struct {
 
 func (x *PendingGroup) Reset() {
 	*x = PendingGroup{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1510,7 @@ func (x *PendingGroup) String() string {
 func (*PendingGroup) ProtoMessage() {}
 
 func (x *PendingGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1523,7 @@ func (x *PendingGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingGroup.ProtoReflect.Descriptor instead.
 func (*PendingGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PendingGroup) GetVerdict() PendingVerdict {
@@ -1490,7 +1586,7 @@ type PendingKind struct {
 
 func (x *PendingKind) Reset() {
 	*x = PendingKind{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	mi := &file_apportion_v1_explain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1598,7 @@ func (x *PendingKind) String() string {
 func (*PendingKind) ProtoMessage() {}
 
 func (x *PendingKind) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	mi := &file_apportion_v1_explain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1611,7 @@ func (x *PendingKind) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingKind.ProtoReflect.Descriptor instead.
 func (*PendingKind) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PendingKind) GetVerdict() PendingVerdict {
@@ -1593,7 +1689,7 @@ type PendingQueue struct {
 
 func (x *PendingQueue) Reset() {
 	*x = PendingQueue{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[11]
+	mi := &file_apportion_v1_explain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1701,7 @@ func (x *PendingQueue) String() string {
 func (*PendingQueue) ProtoMessage() {}
 
 func (x *PendingQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[11]
+	mi := &file_apportion_v1_explain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1714,7 @@ func (x *PendingQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingQueue.ProtoReflect.Descriptor instead.
 func (*PendingQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PendingQueue) GetQueue() uint32 {
@@ -1737,7 +1833,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\vExpectedEnd\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x1a\n" +
-	"\bdeadline\x18\x03 \x01(\bR\bdeadline\"\xc6\x03\n" +
+	"\bdeadline\x18\x03 \x01(\bR\bdeadline\"\x80\x04\n" +
 	"\aFinding\x12-\n" +
 	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x124\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1a.apportion.v1.CheckOutcomeR\aoutcome\x12.\n" +
@@ -1751,8 +1847,17 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"first_jobs\x18\t \x03(\rR\tfirstJobs\x12\x12\n" +
 	"\x04text\x18\n" +
 	" \x01(\tR\x04text\x12*\n" +
-	"\x04miss\x18\v \x01(\v2\x16.apportion.v1.PlanMissR\x04missB\a\n" +
-	"\x05_task\"\xd2\x01\n" +
+	"\x04miss\x18\v \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x128\n" +
+	"\vnode_counts\x18\f \x03(\v2\x17.apportion.v1.NodeCountR\n" +
+	"nodeCountsB\a\n" +
+	"\x05_task\"\x87\x01\n" +
+	"\tNodeCount\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\rR\x05count\x12,\n" +
+	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x1e\n" +
+	"\n" +
+	"dimensions\x18\x03 \x03(\rR\n" +
+	"dimensions\x12\x16\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\"\xd2\x01\n" +
 	"\tEvictable\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x14\n" +
 	"\x05tasks\x18\x02 \x03(\rR\x05tasks\x12\x16\n" +
@@ -1761,7 +1866,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\town_queue\x18\x05 \x01(\bR\bownQueue\x12\x18\n" +
 	"\aplanned\x18\x06 \x01(\bR\aplanned\x12\x14\n" +
 	"\x05least\x18\a \x01(\bR\x05least\x12\x1c\n" +
-	"\treturning\x18\b \x01(\rR\treturning\"\xef\x02\n" +
+	"\treturning\x18\b \x01(\rR\treturning\"\xa9\x03\n" +
 	"\bPlanMiss\x12-\n" +
 	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12.\n" +
 	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\x12\x16\n" +
@@ -1773,7 +1878,9 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\tprotected\x18\b \x03(\v2\x14.apportion.v1.ReasonR\tprotected\x12\x16\n" +
 	"\x06counts\x18\t \x03(\rR\x06counts\x12\x18\n" +
 	"\avictims\x18\n" +
-	" \x01(\rR\avictimsB\a\n" +
+	" \x01(\rR\avictims\x128\n" +
+	"\vnode_counts\x18\v \x03(\v2\x17.apportion.v1.NodeCountR\n" +
+	"nodeCountsB\a\n" +
 	"\x05_taskB\a\n" +
 	"\x05_node\"\xcb\x01\n" +
 	"\fPendingGroup\x126\n" +
@@ -1841,7 +1948,7 @@ func file_apportion_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_apportion_v1_explain_proto_goTypes = []any{
 	(ForecastOutcome)(0),       // 0: apportion.v1.ForecastOutcome
 	(PendingVerdict)(0),        // 1: apportion.v1.PendingVerdict
@@ -1854,57 +1961,61 @@ var file_apportion_v1_explain_proto_goTypes = []any{
 	(*Forecast)(nil),           // 8: apportion.v1.Forecast
 	(*ExpectedEnd)(nil),        // 9: apportion.v1.ExpectedEnd
 	(*Finding)(nil),            // 10: apportion.v1.Finding
-	(*Evictable)(nil),          // 11: apportion.v1.Evictable
-	(*PlanMiss)(nil),           // 12: apportion.v1.PlanMiss
-	(*PendingGroup)(nil),       // 13: apportion.v1.PendingGroup
-	(*PendingKind)(nil),        // 14: apportion.v1.PendingKind
-	(*PendingQueue)(nil),       // 15: apportion.v1.PendingQueue
-	(*LeftOut)(nil),            // 16: apportion.v1.LeftOut
-	(PlacementConstraint)(0),   // 17: apportion.v1.PlacementConstraint
-	(JobPhase)(0),              // 18: apportion.v1.JobPhase
-	(*KueueNomination)(nil),    // 19: apportion.v1.KueueNomination
-	(*Reason)(nil),             // 20: apportion.v1.Reason
-	(*Resource)(nil),           // 21: apportion.v1.Resource
-	(ReasonCode)(0),            // 22: apportion.v1.ReasonCode
+	(*NodeCount)(nil),          // 11: apportion.v1.NodeCount
+	(*Evictable)(nil),          // 12: apportion.v1.Evictable
+	(*PlanMiss)(nil),           // 13: apportion.v1.PlanMiss
+	(*PendingGroup)(nil),       // 14: apportion.v1.PendingGroup
+	(*PendingKind)(nil),        // 15: apportion.v1.PendingKind
+	(*PendingQueue)(nil),       // 16: apportion.v1.PendingQueue
+	(*LeftOut)(nil),            // 17: apportion.v1.LeftOut
+	(PlacementConstraint)(0),   // 18: apportion.v1.PlacementConstraint
+	(JobPhase)(0),              // 19: apportion.v1.JobPhase
+	(*KueueNomination)(nil),    // 20: apportion.v1.KueueNomination
+	(*Reason)(nil),             // 21: apportion.v1.Reason
+	(*Resource)(nil),           // 22: apportion.v1.Resource
+	(ReasonCode)(0),            // 23: apportion.v1.ReasonCode
 }
 var file_apportion_v1_explain_proto_depIdxs = []int32{
 	6,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
-	13, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
+	14, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
 	5,  // 2: apportion.v1.ExplainAnswer.left_out:type_name -> apportion.v1.LeftOutExplanation
-	14, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
-	15, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
-	16, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
+	15, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
+	16, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
+	17, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
 	1,  // 6: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
 	10, // 7: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
-	17, // 8: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
-	18, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
+	18, // 8: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
+	19, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
 	8,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
 	7,  // 11: apportion.v1.Explanation.memory:type_name -> apportion.v1.MemoryStanding
-	19, // 12: apportion.v1.Explanation.kueue:type_name -> apportion.v1.KueueNomination
+	20, // 12: apportion.v1.Explanation.kueue:type_name -> apportion.v1.KueueNomination
 	0,  // 13: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
 	9,  // 14: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
 	2,  // 15: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
 	3,  // 16: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
-	20, // 17: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
-	21, // 18: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
-	11, // 19: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
-	12, // 20: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
-	2,  // 21: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
-	20, // 22: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
-	21, // 23: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
-	20, // 24: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
-	1,  // 25: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 26: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
-	20, // 27: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
-	1,  // 28: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 29: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
-	22, // 30: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
-	15, // 31: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	21, // 17: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
+	22, // 18: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
+	12, // 19: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
+	13, // 20: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
+	11, // 21: apportion.v1.Finding.node_counts:type_name -> apportion.v1.NodeCount
+	23, // 22: apportion.v1.NodeCount.code:type_name -> apportion.v1.ReasonCode
+	2,  // 23: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
+	21, // 24: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
+	22, // 25: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
+	21, // 26: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
+	11, // 27: apportion.v1.PlanMiss.node_counts:type_name -> apportion.v1.NodeCount
+	1,  // 28: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 29: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
+	21, // 30: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
+	1,  // 31: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 32: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
+	23, // 33: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
+	16, // 34: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_explain_proto_init() }
@@ -1919,14 +2030,14 @@ func file_apportion_v1_explain_proto_init() {
 	file_apportion_v1_explain_proto_msgTypes[2].OneofWrappers = []any{}
 	file_apportion_v1_explain_proto_msgTypes[3].OneofWrappers = []any{}
 	file_apportion_v1_explain_proto_msgTypes[6].OneofWrappers = []any{}
-	file_apportion_v1_explain_proto_msgTypes[8].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_explain_proto_rawDesc), len(file_apportion_v1_explain_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

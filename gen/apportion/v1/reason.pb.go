@@ -240,6 +240,8 @@ const (
 	ReasonCode_REASON_CODE_BEING_RELEASED ReasonCode = 81
 	// None of limit nodes states what it offers, so that nothing is judged that depends on it.
 	ReasonCode_REASON_CODE_NOTHING_OFFERED ReasonCode = 82
+	// The node offers less than the task asks for, even when it is empty. Only in `NodeCount`.
+	ReasonCode_REASON_CODE_NODE_TOO_SMALL ReasonCode = 83
 	// PERMIT: the queue stays within its entitlement. If the snapshot has a memory: within its line with memory.
 	ReasonCode_REASON_CODE_ENTITLED ReasonCode = 100
 	// PERMIT: have + need > limit, the queue's entitlement (with a memory: its line with memory), but no entitled task can use the excess now.
@@ -327,6 +329,7 @@ var (
 		80:  "REASON_CODE_JOINT_PLACEMENT_NOT_FOUND",
 		81:  "REASON_CODE_BEING_RELEASED",
 		82:  "REASON_CODE_NOTHING_OFFERED",
+		83:  "REASON_CODE_NODE_TOO_SMALL",
 		100: "REASON_CODE_ENTITLED",
 		101: "REASON_CODE_BORROWED",
 		102: "REASON_CODE_ABOVE_LIMIT",
@@ -395,6 +398,7 @@ var (
 		"REASON_CODE_JOINT_PLACEMENT_NOT_FOUND":    80,
 		"REASON_CODE_BEING_RELEASED":               81,
 		"REASON_CODE_NOTHING_OFFERED":              82,
+		"REASON_CODE_NODE_TOO_SMALL":               83,
 		"REASON_CODE_ENTITLED":                     100,
 		"REASON_CODE_BORROWED":                     101,
 		"REASON_CODE_ABOVE_LIMIT":                  102,
@@ -1613,7 +1617,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x82\x11\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xa2\x11\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -1668,7 +1672,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eREASON_CODE_NO_JOINT_PLACEMENT\x10O\x12)\n" +
 	"%REASON_CODE_JOINT_PLACEMENT_NOT_FOUND\x10P\x12\x1e\n" +
 	"\x1aREASON_CODE_BEING_RELEASED\x10Q\x12\x1f\n" +
-	"\x1bREASON_CODE_NOTHING_OFFERED\x10R\x12\x18\n" +
+	"\x1bREASON_CODE_NOTHING_OFFERED\x10R\x12\x1e\n" +
+	"\x1aREASON_CODE_NODE_TOO_SMALL\x10S\x12\x18\n" +
 	"\x14REASON_CODE_ENTITLED\x10d\x12\x18\n" +
 	"\x14REASON_CODE_BORROWED\x10e\x12\x1b\n" +
 	"\x17REASON_CODE_ABOVE_LIMIT\x10f\x12\x18\n" +

@@ -904,7 +904,9 @@ type NodeSet struct {
 	// Indexes into `Snapshot.nodes`, each at most once, in any order. Empty: no node.
 	Nodes []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	// Description of the rule behind the set, such as `node selector gpu=h100`. Empty: the name describes it.
-	Rule          string `protobuf:"bytes,3,opt,name=rule,proto3" json:"rule,omitempty"`
+	Rule string `protobuf:"bytes,3,opt,name=rule,proto3" json:"rule,omitempty"`
+	// Why nodes are not in the set, where the nodes differ in that. Answers count nodes by these rules. Empty: all by `rule`.
+	Exclusions    []*NodeExclusion `protobuf:"bytes,4,rep,name=exclusions,proto3" json:"exclusions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +962,69 @@ func (x *NodeSet) GetRule() string {
 	return ""
 }
 
+func (x *NodeSet) GetExclusions() []*NodeExclusion {
+	if x != nil {
+		return x.Exclusions
+	}
+	return nil
+}
+
+// NodeExclusion is one reason why nodes are not in a set.
+type NodeExclusion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A short description, such as `taint nvidia.com/gpu` or `node selector gpu=h100`; not empty.
+	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// Indexes into `Snapshot.nodes`, each at most once, in any order. Empty: the nodes that are neither in the set nor in another exclusion;
+	// at most one exclusion of a set is empty. Of several exclusions of a node the first counts.
+	Nodes         []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeExclusion) Reset() {
+	*x = NodeExclusion{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeExclusion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeExclusion) ProtoMessage() {}
+
+func (x *NodeExclusion) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeExclusion.ProtoReflect.Descriptor instead.
+func (*NodeExclusion) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *NodeExclusion) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *NodeExclusion) GetNodes() []uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 // Node offers resources.
 type Node struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -980,7 +1045,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1057,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1070,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Node) GetName() string {
@@ -1056,7 +1121,7 @@ type NodeUnschedulable struct {
 
 func (x *NodeUnschedulable) Reset() {
 	*x = NodeUnschedulable{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1133,7 @@ func (x *NodeUnschedulable) String() string {
 func (*NodeUnschedulable) ProtoMessage() {}
 
 func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1146,7 @@ func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUnschedulable.ProtoReflect.Descriptor instead.
 func (*NodeUnschedulable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NodeUnschedulable) GetCause() UnschedulableCause {
@@ -1141,7 +1206,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1218,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1231,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Queue) GetName() string {
@@ -1296,7 +1361,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1308,7 +1373,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1321,7 +1386,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Budget) GetKind() BudgetKind {
@@ -1360,7 +1425,7 @@ type OwnerUsage struct {
 
 func (x *OwnerUsage) Reset() {
 	*x = OwnerUsage{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1437,7 @@ func (x *OwnerUsage) String() string {
 func (*OwnerUsage) ProtoMessage() {}
 
 func (x *OwnerUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1450,7 @@ func (x *OwnerUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerUsage.ProtoReflect.Descriptor instead.
 func (*OwnerUsage) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OwnerUsage) GetOwner() string {
@@ -1422,7 +1487,7 @@ type NodeGroupAffinity struct {
 
 func (x *NodeGroupAffinity) Reset() {
 	*x = NodeGroupAffinity{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1499,7 @@ func (x *NodeGroupAffinity) String() string {
 func (*NodeGroupAffinity) ProtoMessage() {}
 
 func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1512,7 @@ func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupAffinity.ProtoReflect.Descriptor instead.
 func (*NodeGroupAffinity) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeGroupAffinity) GetAffinity() *NodeGroupTerms {
@@ -1477,7 +1542,7 @@ type NodeGroupTerms struct {
 
 func (x *NodeGroupTerms) Reset() {
 	*x = NodeGroupTerms{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1554,7 @@ func (x *NodeGroupTerms) String() string {
 func (*NodeGroupTerms) ProtoMessage() {}
 
 func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1567,7 @@ func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupTerms.ProtoReflect.Descriptor instead.
 func (*NodeGroupTerms) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeGroupTerms) GetRequired() []string {
@@ -1534,7 +1599,7 @@ type FairShareHierarchy struct {
 
 func (x *FairShareHierarchy) Reset() {
 	*x = FairShareHierarchy{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1611,7 @@ func (x *FairShareHierarchy) String() string {
 func (*FairShareHierarchy) ProtoMessage() {}
 
 func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1624,7 @@ func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairShareHierarchy.ProtoReflect.Descriptor instead.
 func (*FairShareHierarchy) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FairShareHierarchy) GetPath() string {
@@ -1615,7 +1680,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1692,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1705,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Job) GetUid() string {
@@ -1772,7 +1837,7 @@ type TaskGroup struct {
 
 func (x *TaskGroup) Reset() {
 	*x = TaskGroup{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1849,7 @@ func (x *TaskGroup) String() string {
 func (*TaskGroup) ProtoMessage() {}
 
 func (x *TaskGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1862,7 @@ func (x *TaskGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGroup.ProtoReflect.Descriptor instead.
 func (*TaskGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TaskGroup) GetRole() string {
@@ -1864,7 +1929,7 @@ type TaskCount struct {
 
 func (x *TaskCount) Reset() {
 	*x = TaskCount{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1876,7 +1941,7 @@ func (x *TaskCount) String() string {
 func (*TaskCount) ProtoMessage() {}
 
 func (x *TaskCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1889,7 +1954,7 @@ func (x *TaskCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCount.ProtoReflect.Descriptor instead.
 func (*TaskCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TaskCount) GetStatus() TaskStatus {
@@ -1938,7 +2003,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2015,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2028,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Task) GetUid() string {
@@ -2049,7 +2114,7 @@ type TaskDetail struct {
 
 func (x *TaskDetail) Reset() {
 	*x = TaskDetail{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2126,7 @@ func (x *TaskDetail) String() string {
 func (*TaskDetail) ProtoMessage() {}
 
 func (x *TaskDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2139,7 @@ func (x *TaskDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDetail.ProtoReflect.Descriptor instead.
 func (*TaskDetail) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskDetail) GetPreemptable() bool {
@@ -2175,11 +2240,17 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x03job\x18\x05 \x01(\tR\x03job\x12\x1c\n" +
 	"\tscheduler\x18\x06 \x01(\tR\tscheduler\x12\x12\n" +
 	"\x04kind\x18\a \x01(\tR\x04kind\x12\x16\n" +
-	"\x06detail\x18\b \x01(\tR\x06detail\"G\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\"\x84\x01\n" +
 	"\aNodeSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
-	"\x04rule\x18\x03 \x01(\tR\x04rule\"\xfe\x01\n" +
+	"\x04rule\x18\x03 \x01(\tR\x04rule\x12;\n" +
+	"\n" +
+	"exclusions\x18\x04 \x03(\v2\x1b.apportion.v1.NodeExclusionR\n" +
+	"exclusions\"9\n" +
+	"\rNodeExclusion\x12\x12\n" +
+	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"\xfe\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\vallocatable\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\vallocatable\x12<\n" +
@@ -2363,7 +2434,7 @@ func file_apportion_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(LeftOutCause)(0),          // 0: apportion.v1.LeftOutCause
 	(UnschedulableCause)(0),    // 1: apportion.v1.UnschedulableCause
@@ -2378,75 +2449,77 @@ var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(*Usage)(nil),              // 10: apportion.v1.Usage
 	(*LeftOut)(nil),            // 11: apportion.v1.LeftOut
 	(*NodeSet)(nil),            // 12: apportion.v1.NodeSet
-	(*Node)(nil),               // 13: apportion.v1.Node
-	(*NodeUnschedulable)(nil),  // 14: apportion.v1.NodeUnschedulable
-	(*Queue)(nil),              // 15: apportion.v1.Queue
-	(*Budget)(nil),             // 16: apportion.v1.Budget
-	(*OwnerUsage)(nil),         // 17: apportion.v1.OwnerUsage
-	(*NodeGroupAffinity)(nil),  // 18: apportion.v1.NodeGroupAffinity
-	(*NodeGroupTerms)(nil),     // 19: apportion.v1.NodeGroupTerms
-	(*FairShareHierarchy)(nil), // 20: apportion.v1.FairShareHierarchy
-	(*Job)(nil),                // 21: apportion.v1.Job
-	(*TaskGroup)(nil),          // 22: apportion.v1.TaskGroup
-	(*TaskCount)(nil),          // 23: apportion.v1.TaskCount
-	(*Task)(nil),               // 24: apportion.v1.Task
-	(*TaskDetail)(nil),         // 25: apportion.v1.TaskDetail
-	(*Resource)(nil),           // 26: apportion.v1.Resource
-	(*KueueSnapshot)(nil),      // 27: apportion.v1.KueueSnapshot
-	(*KueueQueue)(nil),         // 28: apportion.v1.KueueQueue
-	(*KueueWorkload)(nil),      // 29: apportion.v1.KueueWorkload
+	(*NodeExclusion)(nil),      // 13: apportion.v1.NodeExclusion
+	(*Node)(nil),               // 14: apportion.v1.Node
+	(*NodeUnschedulable)(nil),  // 15: apportion.v1.NodeUnschedulable
+	(*Queue)(nil),              // 16: apportion.v1.Queue
+	(*Budget)(nil),             // 17: apportion.v1.Budget
+	(*OwnerUsage)(nil),         // 18: apportion.v1.OwnerUsage
+	(*NodeGroupAffinity)(nil),  // 19: apportion.v1.NodeGroupAffinity
+	(*NodeGroupTerms)(nil),     // 20: apportion.v1.NodeGroupTerms
+	(*FairShareHierarchy)(nil), // 21: apportion.v1.FairShareHierarchy
+	(*Job)(nil),                // 22: apportion.v1.Job
+	(*TaskGroup)(nil),          // 23: apportion.v1.TaskGroup
+	(*TaskCount)(nil),          // 24: apportion.v1.TaskCount
+	(*Task)(nil),               // 25: apportion.v1.Task
+	(*TaskDetail)(nil),         // 26: apportion.v1.TaskDetail
+	(*Resource)(nil),           // 27: apportion.v1.Resource
+	(*KueueSnapshot)(nil),      // 28: apportion.v1.KueueSnapshot
+	(*KueueQueue)(nil),         // 29: apportion.v1.KueueQueue
+	(*KueueWorkload)(nil),      // 30: apportion.v1.KueueWorkload
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
-	13, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
-	15, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
-	21, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
-	26, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
+	14, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
+	16, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
+	22, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
+	27, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
 	12, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
 	11, // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
 	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
-	27, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
+	28, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
 	10, // 8: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
 	0,  // 9: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
-	26, // 10: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	26, // 11: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
-	14, // 12: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	1,  // 13: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
-	2,  // 14: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	26, // 15: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	26, // 16: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	26, // 17: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
-	18, // 18: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	20, // 19: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
-	10, // 20: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
-	16, // 21: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
-	17, // 22: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
-	28, // 23: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
-	3,  // 24: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
-	10, // 25: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
-	10, // 26: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
-	10, // 27: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
-	19, // 28: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	19, // 29: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	4,  // 30: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	26, // 31: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	22, // 32: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	29, // 33: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
-	26, // 34: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	24, // 35: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	23, // 36: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	5,  // 37: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
-	6,  // 38: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	7,  // 39: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	6,  // 40: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	25, // 41: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	7,  // 42: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	26, // 43: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	5,  // 44: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	13, // 10: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
+	27, // 11: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	27, // 12: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	15, // 13: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	1,  // 14: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
+	2,  // 15: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
+	27, // 16: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	27, // 17: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	27, // 18: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	19, // 19: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
+	21, // 20: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	10, // 21: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
+	17, // 22: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
+	18, // 23: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
+	29, // 24: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
+	3,  // 25: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
+	10, // 26: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
+	10, // 27: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
+	10, // 28: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
+	20, // 29: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	20, // 30: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	4,  // 31: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	27, // 32: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	23, // 33: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	30, // 34: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
+	27, // 35: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	25, // 36: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	24, // 37: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	5,  // 38: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	6,  // 39: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	7,  // 40: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	6,  // 41: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	26, // 42: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	7,  // 43: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	27, // 44: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	5,  // 45: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -2456,19 +2529,19 @@ func file_apportion_v1_snapshot_proto_init() {
 	}
 	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_resource_proto_init()
-	file_apportion_v1_snapshot_proto_msgTypes[5].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[7].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[9].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[6].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[8].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_snapshot_proto_rawDesc), len(file_apportion_v1_snapshot_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -54,6 +54,11 @@ export function headline(e: ExplanationJson): string {
   return headlines[blocking?.check ?? ""] ?? "Waits.";
 }
 
+// found returns what holds a job back, in one line: the check that blocks it or what is not known, and the constraints that are not judged.
+export const found = (e: ExplanationJson): string =>
+  (e.findings ?? []).filter((f, i) => i === e.blocking || f.check === "CHECK_KIND_CONSTRAINTS" || (e.blocking === undefined && f.outcome === "CHECK_OUTCOME_NOT_KNOWN"))
+    .flatMap((f) => f.text ?? []).join("; ");
+
 // rest returns the explanation without the job's name and the forecast, which are shown separately.
 export function rest(e: ExplanationJson): string {
   const text = e.text ?? "";

@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 
 import type { ExplanationJson, LeftOutExplanationJson } from "../core/contract.ts";
-import { cause, headline } from "../core/explain.ts";
+import { cause, found, headline } from "../core/explain.ts";
 import { go } from "../address.ts";
 import { having, to } from "../core/route.ts";
 import { kindJobs, waitingCount } from "../parts/causes.tsx";
@@ -108,12 +108,12 @@ function Waiting({ e, selected, href }: { e: ExplanationJson | undefined; select
     return null;
   }
   const name = cluster.jobName(e.job);
-  const blocking = e.blocking === undefined ? undefined : e.findings?.[e.blocking];
+  const why = found(e);
   return (
     <div class={name === selected ? "waiting-row selected" : "waiting-row"}>
       <a href={href(name)} aria-current={name === selected ? "true" : undefined}><bdi>{name}</bdi></a>
       <span class="waiting-queue"><bdi>{cluster.queueName(e.queue)}</bdi></span>
-      <span class="waiting-why" title={blocking?.text ?? e.text}>{blocking?.text ?? headline(e)}</span>
+      <span class="waiting-why" title={why || e.text}>{why || headline(e)}</span>
     </div>
   );
 }

@@ -120,7 +120,7 @@ func (p *Printer) waitingDifference(before, after *apportionv1.ExplainAnswer) {
 			same++
 			continue
 		}
-		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), now, p.Paint(paintOf(e), then), found(e))
+		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), now, p.Paint(paintOf(e), then), text.Found(e))
 	}
 	for _, e := range before.GetJobs() {
 		if !seen[e.GetUid()] {

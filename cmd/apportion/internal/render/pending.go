@@ -120,15 +120,8 @@ func (p *Printer) leftOut(list []*apportionv1.LeftOutExplanation) {
 func (p *Printer) pendingTable(jobs []*apportionv1.Explanation) *Table {
 	table := p.NewTable("JOB", "QUEUE", "PHASE", ">TASKS", "FOUND").Wrap(lineWidth).Optional("TASKS", "PHASE", "QUEUE")
 	for _, e := range jobs {
-		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks()), found(e))
+		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks()),
+			text.Found(e))
 	}
 	return table
-}
-
-// found returns the finding of the check that blocks.
-func found(e *apportionv1.Explanation) string {
-	if e.Blocking != nil && int(e.GetBlocking()) < len(e.GetFindings()) {
-		return e.GetFindings()[e.GetBlocking()].GetText()
-	}
-	return ""
 }

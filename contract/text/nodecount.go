@@ -1,0 +1,95 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// ofNodes counts the nodes that do not take a task: `0/12 nodes have room for w-0: 5 too small (insufficient cpu), 4 taint nvidia.com/gpu,
+// 3 cordoned`.
+func ofNodes(names Names, task uint32, counts []*apportionv1.NodeCount) string {
+	nodes := 0
+	var parts []string
+	for i := 0; i < len(counts); {
+		same := i + 1
+		for same < len(counts) && short(counts[i]) && counts[same].GetCode() == counts[i].GetCode() {
+			same++
+		}
+		lacking := 0
+		for _, c := range counts[i:same] {
+			lacking += int(c.GetCount())
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", lacking, lack(names, counts[i:same])))
+		nodes, i = nodes+lacking, same
+	}
+	return "0/" + Count(nodes, "node") + Verb(nodes, " has", " have") + " room for " + names.task(task) + ": " + strings.Join(parts, ", ")
+}
+
+// short reports whether nodes lack resources: the nodes that lack different ones are one part of the sentence.
+func short(c *apportionv1.NodeCount) bool {
+	return c.GetCode() == apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL ||
+		c.GetCode() == apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE
+}
+
+// lack is what nodes lack for a task, in a few words.
+func lack(names Names, counts []*apportionv1.NodeCount) string {
+	c := counts[0]
+	switch c.GetCode() { //nolint:exhaustive // The others are named by their codes.
+	case apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL:
+		return "too small" + insufficient(names, counts)
+	case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
+		return "too full" + insufficient(names, counts)
+	case apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE:
+		return "held by tasks that may not all be evicted"
+	case apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE:
+		return cmp.Or(c.GetDetail(), "closed to new tasks")
+	case apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET:
+		if strings.HasPrefix(c.GetDetail(), "taint ") {
+			return c.GetDetail()
+		}
+		return "outside " + c.GetDetail()
+	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:
+		return "without a node group"
+	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY:
+		return "not in the queue's node groups"
+	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:
+		return "in a node group that the queue avoids"
+	case apportionv1.ReasonCode_REASON_CODE_UNSPECIFIED:
+		return "for other reasons"
+	}
+	return Enum(c.GetCode(), "REASON_CODE_")
+}
+
+// insufficient lists the resources that nodes lack, those of most nodes first: `cpu and memory` if all nodes lack all of them.
+func insufficient(names Names, counts []*apportionv1.NodeCount) string {
+	nodes, lacking := 0, map[uint32]int{}
+	var list []uint32
+	for _, c := range counts {
+		nodes += int(c.GetCount())
+		for _, d := range c.GetDimensions() {
+			if lacking[d] == 0 {
+				list = append(list, d)
+			}
+			lacking[d] += int(c.GetCount())
+		}
+	}
+	slices.SortStableFunc(list, func(l, r uint32) int { return lacking[r] - lacking[l] })
+	all := true
+	words := make([]string, 0, len(list))
+	for _, d := range list {
+		words, all = append(words, names.Dimension(d)), all && lacking[d] == nodes
+	}
+	switch {
+	case len(words) == 0:
+		return ""
+	case all:
+		return " (insufficient " + and(words) + ")"
+	case len(words) > 1:
+		words = append(words[:len(words)-2], words[len(words)-2]+" or "+words[len(words)-1])
+	}
+	return " (insufficient " + strings.Join(words, ", ") + ")"
+}

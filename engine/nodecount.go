@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// NodeCount is a number of nodes that do not take a task for the same reason.
+type NodeCount struct {
+	// N is the number of nodes.
+	N int
+	// Code is the rule; 0: further reasons, which are not listed one by one.
+	Code policy.Code
+	// Dimensions are those of which too little is left (policy.InsufficientResource) or offered (policy.NodeTooSmall).
+	Dimensions resource.Mask
+	// Detail is a short description of the rule, or empty.
+	Detail string
+}
+
+// distance says how far nodes that a rule excludes are from taking a task: those that only lack room are closest, and those that take no
+// new tasks are farthest.
+func distance(code policy.Code) int {
+	switch code { //nolint:exhaustive // The others are constraints of the task or its queue.
+	case policy.InsufficientResource, policy.NoNodeHasAll, policy.Fragmented, policy.NotPreemptable:
+		return 0
+	case policy.NodeTooSmall, policy.LargerThanAnyNode:
+		return 1
+	case policy.NodeNotInSet:
+		return 3
+	case policy.NodeUnschedulable:
+		return 4
+	case 0:
+		return 5
+	}
+	return 2
+}
+
+// nodeCounts counts nodes by the reason why they do not take a task, each once. Of nodes that take no new tasks it keeps the detail if it
+// is the same for all of one cause.
+type nodeCounts struct {
+	n       map[NodeCount]int
+	details map[string]string
+}
+
+func (c *nodeCounts) add(key NodeCount) {
+	if c.n == nil {
+		c.n, c.details = make(map[NodeCount]int), make(map[string]string)
+	}
+	c.n[key]++
+}
+
+// lacking counts a node that admits a task but has no room for it.
+func (c *nodeCounts) lacking(left, offered, request resource.Row) {
+	if small := resource.Uncovered(offered, request); small != 0 {
+		c.add(NodeCount{Code: policy.NodeTooSmall, Dimensions: small})
+		return
+	}
+	c.add(NodeCount{Code: policy.InsufficientResource, Dimensions: resource.Uncovered(left, request)})
+}
+
+// refused counts a node that a rule excludes.
+func (c *nodeCounts) refused(v *policy.View, n model.NodeID, why []policy.Reason) {
+	key := NodeCount{}
+	if len(why) > 0 {
+		key = NodeCount{Code: why[0].Code, Detail: why[0].Detail}
+	}
+	u := v.Nodes[n].Unschedulable
+	if key.Code != policy.NodeUnschedulable || u == nil {
+		c.add(key)
+		return
+	}
+	key.Detail = u.Short()
+	c.add(key)
+	if full, known := c.details[key.Detail]; !known {
+		c.details[key.Detail] = u.String()
+	} else if full != u.String() {
+		c.details[key.Detail] = key.Detail
+	}
+}
+
+// list returns the counts, those of nodes that are closest to taking the task first. Beyond maxReasons the last is of all others.
+func (c *nodeCounts) list() []NodeCount {
+	list := make([]NodeCount, 0, len(c.n))
+	for key, n := range c.n {
+		if key.N = n; key.Code == policy.NodeUnschedulable {
+			key.Detail = cmp.Or(c.details[key.Detail], key.Detail)
+		}
+		list = append(list, key)
+	}
+	slices.SortFunc(list, func(l, r NodeCount) int {
+		return cmp.Or(cmp.Compare(distance(l.Code), distance(r.Code)), cmp.Compare(r.N, l.N), cmp.Compare(l.Code, r.Code),
+			cmp.Compare(l.Dimensions, r.Dimensions), cmp.Compare(l.Detail, r.Detail))
+	})
+	if len(list) > maxReasons {
+		rest := NodeCount{}
+		for _, other := range list[maxReasons-1:] {
+			rest.N += other.N
+		}
+		list = append(list[:maxReasons-1], rest)
+	}
+	return list
+}
