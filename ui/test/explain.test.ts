@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { forecast, rest } from "../src/core/explain.ts";
+import { forecast, found, rest } from "../src/core/explain.ts";
 
 test("a text about a job does not repeat the name above it", () => {
   assert.equal(rest({ name: "a/b", text: "a/b waits." }), "It waits.");
@@ -28,4 +28,13 @@ test("the explanation leaves the forecast to its own line", () => {
 test("without a forecast there is no line", () => {
   assert.equal(forecast({ name: "a/b", text: "a/b waits." }), undefined);
   assert.equal(forecast({ name: "a/b", forecast: { outcome: "FORECAST_OUTCOME_NOW" } }), undefined);
+});
+
+test("what holds a job back names the constraints that are not judged", () => {
+  const constraints = { check: "CHECK_KIND_CONSTRAINTS", outcome: "CHECK_OUTCOME_NOT_KNOWN", text: "placement also depends on volumes" } as const;
+  const nodes = { check: "CHECK_KIND_NODES", outcome: "CHECK_OUTCOME_FAILED", text: "0/1 node has room" } as const;
+  const passed = { check: "CHECK_KIND_SHARE", outcome: "CHECK_OUTCOME_PASSED", text: "room" } as const;
+  assert.equal(found({ findings: [passed, nodes, constraints], blocking: 1 }), "0/1 node has room; placement also depends on volumes");
+  assert.equal(found({ findings: [passed, constraints] }), "placement also depends on volumes");
+  assert.equal(found({}), "");
 });
