@@ -149,9 +149,9 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	l, encoded, err := encode(r.response)
 	r.encodedAs(len(encoded), err)
+	// The response is not looked at again, and would take memory that is not booked until the client has read it.
+	r.response = nil
 	if r.room != nil {
-		// The response is not looked at again.
-		r.response = nil
 		giveRoom(r.room)
 		r.room = nil
 	}

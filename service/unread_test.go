@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"net"
+	"runtime"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/setting"
@@ -65,7 +67,11 @@ func reader(t *testing.T, dial func(context.Context, string) (net.Conn, error)) 
 // askUnread sends a request and reads no answer. It returns the error of a refused call.
 func askUnread(ctx context.Context, t *testing.T, conn *grpc.ClientConn, request proto.Message, options ...grpc.CallOption) error {
 	t.Helper()
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName, options...)
+	method := apportionv1.ApportionService_Simulate_FullMethodName
+	if _, whole := request.(*apportionv1.GetSnapshotRequest); whole {
+		method = apportionv1.ApportionService_GetSnapshot_FullMethodName
+	}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, options...)
 	require.NoError(t, err)
 	require.NoError(t, stream.SendMsg(request))
 	require.NoError(t, stream.CloseSend())
@@ -130,6 +136,45 @@ func TestUnreadAnswersAreBoundForAllAndForEachIdentity(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+func TestSnapshotsThatAreNotReadTakeWhatIsBookedForThem(t *testing.T) {
+	const bound = 64 << 20
+	server, dial := inMemory(t, service.Options{
+		Tap: []tap.ServerInHandle{byHeader}, Drain: setting.Drain{Time: time.Millisecond},
+		Overload: admission.Options{Answers: bound, Wait: 10 * time.Millisecond},
+	})
+	shape := generate.Standard()
+	shape.Jobs, shape.Tasks, shape.UIDs = 2000, 40_000, true
+	keep(t, server.Keep("cluster", asOfAnHourAgo), generate.Snapshot(shape))
+	request, unread := &apportionv1.GetSnapshotRequest{Name: "cluster"}, reader(t, dial)
+	before, taken := heap(), 0
+	for range 100 {
+		err := askUnread(as(t, "greedy"), t, unread, request)
+		if err == nil {
+			taken++
+			continue
+		}
+		requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
+	}
+	booked := gauge(t, server, "apportion_answer_bytes")
+	require.Greater(t, taken, 4)
+	require.LessOrEqual(t, booked, float64(bound/2), "one caller has a half")
+	require.Less(t, float64(heap()-before), 1.5*booked, "what was decoded is let go of once it is encoded")
+	answer, err := apportionv1.NewApportionServiceClient(reader(t, dial)).GetSnapshot(as(t, "modest"), request)
+	require.NoError(t, err, "there is something left for others")
+	require.Len(t, answer.GetSnapshot().GetJobs(), 2000)
+	require.NoError(t, unread.Close())
+	require.Eventually(t, func() bool { return gauge(t, server, "apportion_answer_bytes") == 0 }, 10*time.Second, time.Millisecond)
+}
+
+// heap returns the bytes in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 func TestAnAnswerThatIsNotReadInTimeEndsItsConnection(t *testing.T) {

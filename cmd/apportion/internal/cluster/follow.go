@@ -103,7 +103,7 @@ func (f *Follower) Run(ctx context.Context) {
 	for _, state := range f.states {
 		from := &source{
 			client: f.client, path: resources[state.resource].path + "/" + state.resource, kind: state.kind, objects: f.objects,
-			state: state,
+			state: state, pageTime: pageTime, most: maxObjects,
 		}
 		reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: from.List, WatchFuncWithContext: from.Watch},
 			&item{}, state, cache.ReflectorOptions{Name: state.resource})

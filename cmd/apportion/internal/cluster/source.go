@@ -3,10 +3,12 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +60,10 @@ type source struct {
 	kind    volcano.Kind
 	objects *volcano.Objects
 	state   *kindState
+	// pageTime is how long a page of a list may take.
+	pageTime time.Duration
+	// listed counts the objects of the list under way, of which most may be read. The reflector reads one list at a time.
+	listed, most int
 }
 
 // request is a GET of the kind's objects.
@@ -86,6 +92,22 @@ func (s *source) request(options *metav1.ListOptions) *rest.Request {
 	return r
 }
 
+const (
+	// pageTime is how long a page of a list may take, and maxObjects the number of objects of a kind that are read: etcd holds 8 GB at most,
+	// and an object takes a kilobyte of it, and a list whose pages never end would fill the memory.
+	pageTime, maxObjects = time.Minute, 4 << 20
+)
+
+var errLatePage = errors.New("a page of the list did not arrive in time")
+
+// fail records why a request failed, unless the follower ends.
+func (s *source) fail(ctx context.Context, err error) error {
+	if !errors.Is(context.Cause(ctx), context.Canceled) {
+		s.state.failed(err)
+	}
+	return err
+}
+
 // List reads a page of the newest state. The reflector requests a state that is at least as new as its own. With pages, an API server would
 // return exactly that state, which may be too old for a watch, or everything in one piece from its cache.
 func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -93,6 +115,8 @@ func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.
 		options.ResourceVersion = ""
 	}
 	s.state.listing()
+	ctx, cancel := context.WithTimeoutCause(ctx, s.pageTime, errLatePage)
+	defer cancel()
 	result := s.request(&options).Do(ctx)
 	data, err := result.Raw()
 	if err != nil {
@@ -101,13 +125,20 @@ func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.
 			options.Limit = less
 			return s.List(ctx, options)
 		}
-		s.state.failed(err)
-		return nil, err
+		if late := context.Cause(ctx); errors.Is(late, errLatePage) {
+			err = late
+		}
+		return nil, s.fail(ctx, err)
 	}
 	objects, next, version, err := s.objects.ReadList(s.kind, data)
+	if options.Continue == "" {
+		s.listed = 0
+	}
+	if s.listed += len(objects); err == nil && s.listed > s.most {
+		err = fmt.Errorf("the API server lists more than %d objects", s.most)
+	}
 	if err != nil {
-		s.state.failed(err)
-		return nil, err
+		return nil, s.fail(ctx, err)
 	}
 	list := &itemList{ListMeta: metav1.ListMeta{Continue: next, ResourceVersion: version}}
 	for _, o := range objects {
@@ -121,8 +152,8 @@ func (s *source) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := s.request(&options).Param("watch", "true").Stream(ctx)
 	if err != nil {
+		err = s.fail(ctx, err)
 		cancel()
-		s.state.failed(err)
 		return nil, err
 	}
 	s.state.opened()
@@ -165,6 +196,9 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 	}
 	d.stream.left = maxEvent
 	if err := d.json.Decode(&event); err != nil {
+		if garbage(err) {
+			d.source.state.failed(err)
+		}
 		return "", nil, err
 	}
 	d.source.state.countEvent(event.Type)
@@ -176,9 +210,22 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 		return watch.Error, status, err
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
 		object, err := d.source.objects.Read(d.source.kind, event.Object)
+		if err != nil {
+			d.source.state.failed(err)
+		}
 		return event.Type, &item{object}, err
 	}
-	return "", nil, fmt.Errorf("not an event of a watch: %q", event.Type)
+	err := fmt.Errorf("not an event of a watch: %q", event.Type)
+	d.source.state.failed(err)
+	return "", nil, err
+}
+
+// garbage reports whether an error is due to what the API server sent, not to the end of the connection.
+func garbage(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, form := errors.AsType[*json.UnmarshalTypeError](err)
+	_, large := errors.AsType[*sizeError](err)
+	return syntax || form || large
 }
 
 // Close ends the stream.
