@@ -36,7 +36,8 @@ type Kept struct {
 type sentVersion struct {
 	*version
 
-	until time.Time
+	tenant string
+	until  time.Time
 }
 
 const (
@@ -144,20 +145,30 @@ func (k *Kept) held() []*version {
 		}
 	}
 	for _, s := range k.sent {
-		if !slices.Contains(held, s.version) {
+		if !slices.Contains(held, s.version) { // Several callers may hold one.
 			held = append(held, s.version)
 		}
 	}
 	return held
 }
 
-// hold keeps a version for questions after it was sent.
-func (k *Kept) hold(v *version) {
+// hold keeps a version for questions after it was sent to a caller. Of too many versions, the oldest of the caller with the most is dropped.
+func (k *Kept) hold(v *version, tenant string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.sent = slices.DeleteFunc(k.sent, func(s sentVersion) bool { return s.version == v })
-	k.sent = append(k.sent, sentVersion{v, time.Now().Add(sentTime)})
-	k.sent = k.sent[max(len(k.sent)-sentVersions, 0):]
+	now := time.Now()
+	k.sent = slices.DeleteFunc(k.sent, func(s sentVersion) bool { return s.version == v && s.tenant == tenant || now.After(s.until) })
+	k.sent = append(k.sent, sentVersion{v, tenant, now.Add(sentTime)})
+	if len(k.sent) <= sentVersions {
+		return
+	}
+	counts := map[string]int{}
+	for _, s := range k.sent {
+		counts[s.tenant]++
+	}
+	most := slices.Max(slices.Collect(maps.Values(counts)))
+	first := slices.IndexFunc(k.sent, func(s sentVersion) bool { return counts[s.tenant] == most })
+	k.sent = slices.Delete(k.sent, first, first+1)
 }
 
 // latest returns the newest version, nil if there is none.
@@ -284,7 +295,7 @@ func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotReques
 	if err != nil {
 		return nil, err
 	}
-	s.keptNamed(r.GetName()).hold(v)
+	s.keptNamed(r.GetName()).hold(v, TenantOf(ctx))
 	out := &apportionv1.GetSnapshotResponse{View: v.viewed()}
 	if r.GetKnownDigest() == v.key.digest {
 		return out, nil

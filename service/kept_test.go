@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -71,6 +72,27 @@ func TestAKeptSnapshotAnswersByNameAsItWouldInline(t *testing.T) {
 			require.InDelta(t, time.Hour, time.Duration(view.GetAge()), float64(time.Minute))
 			require.EqualValues(t, 120, view.GetKinds()[0].GetCount())
 		})
+	}
+}
+
+func TestACallerThatFetchesEachVersionDropsNoVersionOfOthers(t *testing.T) {
+	server, dial := inMemory(t, service.Options{Tap: []tap.ServerInHandle{byHeader}})
+	k, c := server.Keep("cluster", asOfAnHourAgo), apportionv1.NewApportionServiceClient(reader(t, dial))
+	get := func(who string) string {
+		got, err := c.GetSnapshot(as(t, who), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+		require.NoError(t, err)
+		return got.GetView().GetDigest()
+	}
+	keep(t, k, servicetest.Snapshot(0))
+	held := get("modest")
+	var last string
+	for seed := range uint64(20) {
+		keep(t, k, servicetest.Snapshot(1+seed))
+		last = get("greedy")
+	}
+	for _, digest := range []string{held, last} {
+		_, err := c.EvaluateShares(as(t, "modest"), sharesOf(&apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, nil))
+		require.NoError(t, err)
 	}
 }
 

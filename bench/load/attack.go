@@ -61,6 +61,25 @@ var attacks = []attack{
 		tested("Hostile|Faulty|LeftOut|Displace|OfATenant|ManyRules", "./adapter/volcano", "./cmd/apportion/internal/cluster"),
 	},
 	{
+		"apiserver", "the API server that is followed drips, repeats its pages, and sends garbage",
+		"each request ends, memory is bounded, and the fault is named",
+		tested("HostileList|GarbageInAWatch|GrowsWhenDecompressed|EventOfAWatch", "./cmd/apportion/internal/cluster"),
+	},
+	{
+		"ledger", "a disk is full or hangs, the clock jumps a year, a second process comes, and each job names an owner of its own",
+		"versions go on, nothing is lost or counted twice, owners are bounded",
+		tested("DiskHangs|AFailedWrite|SecondProcess|AKillAtAnyMoment|ClocksDiffer|OwnersWithoutEnd",
+			"./ledger", "./ledger/file", "./cmd/apportion/internal/cluster"),
+	},
+	{
+		"restricted", "callers that own some queues ask everything about all", "no name and no size of others",
+		tested("OwnsSomeQueues|SizesOfSnapshots", "./service"),
+	},
+	{
+		"fetches", "large snapshots are fetched and not read, and each version is fetched", "no more memory than is booked, versions of others stay",
+		tested("SnapshotsThatAreNotRead|FetchesEachVersion", "./service"),
+	},
+	{
 		"pins", "empty changes of kept versions, to hold them", "each is booked to those who hold it",
 		tested("KeptSnapshotIsBooked", "./service"),
 	},
