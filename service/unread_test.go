@@ -121,7 +121,7 @@ func TestUnreadAnswersAreBoundForAllAndForEachIdentity(t *testing.T) {
 				}
 				require.LessOrEqual(t, gauge(t, server, "apportion_answer_bytes"), float64(bound/2), "one identity has a half")
 			}
-			require.Greater(t, gauge(t, server, "apportion_answer_bytes"), float64(taken*390_000), "all that is unread is booked")
+			require.Greater(t, gauge(t, server, "apportion_answer_bytes"), float64(taken*360_000), "all that is unread is booked")
 			require.InDelta(t, 8, taken, 3)
 			require.Positive(t, refused)
 
