@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/extender/delegation"
+	"github.com/apportion/apportion/adapter/fairshare"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -19,7 +20,7 @@ import (
 // newConvert is `apportion convert`.
 func newConvert(s streams) *cobra.Command {
 	var input inputFlags
-	var delegate, target string
+	var delegate, target, system, into string
 	var reached delegation.Options
 	form := formBoth
 	c := &converting{answering{streams: s, format: formatJSON}}
@@ -34,6 +35,12 @@ With --to fair, propose the settings of policy fair that are nearest to a config
 base NONE for proportion, base DESERVED for capacity. Settings that are dropped, or change their
 meaning, cause a warning with line and reason. Use diff to see the effect on a cluster.
 
+With --from, propose policy fair with memory for the settings by which Slurm, KAI or Kueue share by past
+usage: a policy, settings of the ledger, budgets and queues, as documents of one stream or as files in
+--into. Every setting that is dropped, or changes its meaning, causes a warning with the reason. -f names
+slurm.conf and the output of sacctmgr show assoc -P format=Account,ParentName,User,Share,GrpTRESMins;
+KAI's SchedulingShard and Queues; or Kueue's Configuration, or the ConfigMap that holds it.
+
 With --extender, rewrite a volcano-scheduler.conf so that stock Volcano calls Apportion through its
 extender plugin: the delegate form, which decides as the original does and lists what cannot be
 delegated exactly, and the shadow form, in which Volcano does not use Apportion's decisions.`,
@@ -41,10 +48,15 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
   apportion convert --policy volcano-scheduler.conf > policy.json
   apportion shares --snapshot snapshot.json --policy policy.json
   apportion convert --policy volcano-scheduler.conf --to fair -o yaml > fair.yaml
+  apportion convert --from slurm -f slurm.conf -f assoc.txt --into settings
   apportion convert --extender volcano-scheduler.conf`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch {
+			case system != "":
+				return convertFrom(s, &input, system, into)
+			case into != "":
+				return errors.New("--into: it is where --from writes; name the system with --from")
 			case delegate != "":
 				return convertExtender(s, delegate, form, reached)
 			case target != "":
@@ -68,12 +80,18 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	input.register(command)
 	c.register(command, formatBinary)
 	choose(command, &target, "to", "", "propose settings of another policy", policyFair)
+	choose(command, &system, "from", "", "propose policy fair with memory for the settings in -f of a system",
+		string(fairshare.Slurm), string(fairshare.KAI), string(fairshare.Kueue))
+	command.Flags().StringVar(&into, "into", "", "`DIRECTORY` for the files of --from, none of which exists; default: standard output")
 	command.Flags().StringVar(&delegate, "extender", "", "volcano-scheduler.conf `FILE` to rewrite so that Volcano calls Apportion")
 	choose(command, &form, "extender-form", "", "which configurations to write", formDelegate, formShadow, formBoth)
 	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
 	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
 	for _, other := range []string{"file", "snapshot", "policy", "output", "to"} {
 		command.MarkFlagsMutuallyExclusive("extender", other)
+	}
+	for _, other := range []string{"extender", "to", "snapshot", "output"} {
+		command.MarkFlagsMutuallyExclusive("from", other)
 	}
 	return command
 }

@@ -1,0 +1,137 @@
+package fairshare_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/fairshare"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+var now = time.Date(2026, time.November, 24, 15, 0, 0, 0, time.UTC)
+
+func read(t *testing.T, system fairshare.System, texts ...string) (*fairshare.Proposal, *apportionv1.Fair) {
+	t.Helper()
+	var sources []fairshare.Source
+	for _, text := range texts {
+		sources = append(sources, fairshare.Source{Name: "f", Data: []byte(text)})
+	}
+	p, err := fairshare.Read(system, sources, now)
+	require.NoError(t, err)
+	plugins := p.Policy.GetTiers()[0].GetPlugins()
+	return p, plugins[len(plugins)-1].GetFair()
+}
+
+func TestTimesOfSlurmAreRead(t *testing.T) {
+	day := 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"": 7 * day, "PriorityDecayHalfLife=7-0": 7 * day, "PRIORITYDECAYHALFLIFE=2-12:30": 60*time.Hour + 30*time.Minute,
+		"PriorityDecayHalfLife=2880": 2 * day, "PriorityDecayHalfLife=72:00:00": 3 * day, "PriorityDecayHalfLife=0": 128 * day,
+		"PriorityDecayHalfLife=soon": 7 * day, "PriorityDecayHalfLife=365-0": 128 * day, "PriorityDecayHalfLife=30:30": 30*time.Minute + 30*time.Second,
+	} {
+		p, _ := read(t, fairshare.Slurm, "ClusterName=c\n"+text+" # comment\n")
+		// A half-life is whole epochs.
+		require.InDelta(t, want, p.HalfLife, float64(p.Epoch)/2, text)
+		require.Zero(t, p.HalfLife%p.Epoch)
+	}
+}
+
+func TestPricesKeepTheirRatios(t *testing.T) {
+	for weights, want := range map[string]map[string]uint32{
+		"CPU=1.0,Mem=0.25G,GRES/gpu=16.0": {"cpu": 512, "memory": 125, "nvidia.com/gpu": 8192000},
+		"CPU=1,Mem=1":                     {"cpu": 1, "memory": 1000},
+		"GRES/gpu=3":                      {"nvidia.com/gpu": 3},
+		"node=1":                          nil,
+		"CPU=1e9,Mem=-1":                  nil,
+		"CPU=0":                           nil,
+	} {
+		_, fair := read(t, fairshare.Slurm, "PartitionName=p TRESBillingWeights=\""+weights+"\"\n")
+		var got map[string]uint32
+		for _, price := range fair.GetMemory().GetPrices().GetPrices() {
+			if got == nil {
+				got = map[string]uint32{}
+			}
+			got[price.GetDimension()] = price.GetAmount()
+		}
+		require.Equal(t, want, got, weights)
+	}
+	_, fair := read(t, fairshare.Slurm, "PartitionName=p TRESBillingWeights=CPU=0.000001,GRES/gpu=99999999\n")
+	require.Len(t, fair.GetMemory().GetPrices().GetPrices(), 2)
+	require.Equal(t, uint32(1), fair.GetMemory().GetPrices().GetPrices()[0].GetAmount())
+}
+
+func TestABudgetBeginsWithThePeriodOfSlurm(t *testing.T) {
+	const accounts = "Account|Par Name|User|Share|GrpTRESMins\nvision|root||5|cpu=6000,mem=122880,energy=4\n"
+	for reset, want := range map[string]string{
+		"NONE": "2026-01-01", "DAILY": "2026-11-24", "WEEKLY": "2026-11-22", "monthly": "2026-11-01", "QUARTERLY": "2026-10-01", "YEARLY": "2026-01-01",
+	} {
+		p, _ := read(t, fairshare.Slurm, "PriorityUsageResetPeriod="+reset+"\n", accounts)
+		require.Len(t, p.Budgets, 1)
+		require.Equal(t, want, p.Budgets[0].Begin.Format(time.DateOnly), reset)
+		require.Equal(t, map[string]string{"cpu": "100", "memory": "2048Mi"}, p.Budgets[0].Hours)
+		require.Equal(t, []fairshare.Queue{{Name: "vision", Weight: 5}}, p.Queues)
+	}
+}
+
+func TestWithoutPastUsageThePolicyHasNoMemory(t *testing.T) {
+	for text, system := range map[string]fairshare.System{
+		"kind: SchedulingShard\nspec: {kValue: 1}\n":                                             fairshare.KAI,
+		"kind: Configuration\n":                                                                  fairshare.Kueue,
+		"kind: Configuration\nadmissionFairSharing: {usageHalfLifeTime: 0s}\n":                   fairshare.Kueue,
+		"{\"kind\": \"Configuration\", \"admissionFairSharing\": {\"usageHalfLifeTime\": \"\"}}": fairshare.Kueue,
+	} {
+		p, fair := read(t, system, text)
+		require.Zero(t, p.HalfLife)
+		require.Nil(t, fair.GetMemory())
+		require.NotEmpty(t, p.Notes)
+	}
+}
+
+func TestTheGainOfKAIIsItsKValue(t *testing.T) {
+	for k, want := range map[string]uint32{"kValue: 0.5, ": 32768, "kValue: 0, ": 0, "": 65536, "kValue: 1e9, ": 255 << 16, "kValue: -3, ": 0} {
+		p, fair := read(t, fairshare.KAI, "kind: SchedulingShard\nspec: {"+k+"usageDBConfig: {usageParams: {halfLifePeriod: 10m}}}\n")
+		require.Equal(t, want, fair.GetMemory().GetGain())
+		require.Equal(t, uint32(1), fair.GetMemory().GetPower())
+		require.Equal(t, []time.Duration{10 * time.Minute, time.Minute}, []time.Duration{p.HalfLife, p.Epoch})
+	}
+}
+
+func TestFilesThatLackTheSettingsAreErrors(t *testing.T) {
+	for _, c := range []struct {
+		system fairshare.System
+		texts  []string
+		want   string
+	}{
+		{fairshare.Slurm, []string{"Account|User\n"}, "slurm.conf is missing"},
+		{fairshare.Slurm, []string{"ClusterName=c\n", "User|Share\nx|1\n"}, "f: the first line names no column Account"},
+		{fairshare.KAI, []string{"kind: Queue"}, "no SchedulingShard"},
+		{fairshare.KAI, []string{"kind: SchedulingShard\nspec: {kValue: much}"}, "f: "},
+		{fairshare.Kueue, []string{"kind: ConfigMap"}, "no Configuration of Kueue"},
+		{fairshare.Kueue, []string{"kind: ["}, "f: "},
+		{"pbs", []string{""}, `no system "pbs"`},
+	} {
+		var sources []fairshare.Source
+		for _, text := range c.texts {
+			sources = append(sources, fairshare.Source{Name: "f", Data: []byte(text)})
+		}
+		_, err := fairshare.Read(c.system, sources, now)
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("PriorityDecayHalfLife=1-0\nPartitionName=p TRESBillingWeights=CPU=1,Mem=2G\n", "Account|Par Name|User|Share|GrpTRESMins\na|root||1|cpu=5\n")
+	f.Add("kind: SchedulingShard\nspec: {kValue: 1, usageDBConfig: {usageParams: {halfLifePeriod: 1h}}}\n", "kind: Queue\nspec: {resources: {gpu: {quota: 1}}}\n")
+	f.Add("kind: Configuration\nadmissionFairSharing: {usageHalfLifeTime: 1h, resourceWeights: {cpu: 2}}\n", "")
+	f.Fuzz(func(t *testing.T, first, second string) {
+		for _, system := range fairshare.Systems() {
+			p, err := fairshare.Read(system, []fairshare.Source{{Data: []byte(first)}, {Data: []byte(second)}}, now)
+			if err == nil && p.HalfLife > 0 {
+				require.Zero(t, p.HalfLife%p.Epoch)
+				require.LessOrEqual(t, p.HalfLife/p.Epoch, time.Duration(512))
+			}
+		}
+	})
+}
