@@ -27,6 +27,12 @@ const (
 // Systems lists all systems.
 func Systems() []System { return []System{Slurm, KAI, Kueue} }
 
+// memory and gpu are resources of Kubernetes, in bytes and devices.
+const (
+	memory = "memory"
+	gpu    = "nvidia.com/gpu"
+)
+
 // Source is a file.
 type Source struct {
 	// Name is the file name that notes and errors show.
@@ -129,7 +135,7 @@ func (p *proposal) prices(units map[string]*big.Rat) {
 		switch name {
 		case "cpu":
 			return big.NewRat(1, 1000)
-		case "memory":
+		case memory:
 			return big.NewRat(1<<20, 1)
 		}
 		return big.NewRat(1, 1)

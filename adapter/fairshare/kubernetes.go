@@ -132,7 +132,7 @@ func (p *proposal) shard(o *kaiObject) {
 // kaiQueue reads a queue: its quota is what it deserves, its weight that of GPUs.
 func (p *proposal) kaiQueue(o *kaiObject) {
 	q := Queue{Name: o.Metadata.Name, Parent: o.Spec.Parent, Weight: 1, Deserved: map[string]string{}, Capability: map[string]string{}}
-	units := map[string]struct{ name, unit string }{"gpu": {"nvidia.com/gpu", ""}, "cpu": {"cpu", "m"}, "memory": {"memory", "M"}}
+	units := map[string]struct{ name, unit string }{"gpu": {gpu, ""}, "cpu": {"cpu", "m"}, memory: {memory, "M"}}
 	for _, kind := range slices.Sorted(maps.Keys(o.Spec.Resources)) {
 		r, known := o.Spec.Resources[kind], units[kind]
 		amount := func(x *float64, to map[string]string) {
@@ -209,8 +209,8 @@ func (p *proposal) admission(o *kueueObject) {
 	p.note("usageSamplingInterval is not needed: tasks are seen when they start and end")
 	p.note("there is no entry penalty: what an owner's jobs hold, and what is given to them in the same pass, counts at once")
 	if o.Sharing.Weights == nil {
-		p.note("resourceWeights are absent: in Kueue a byte of memory then weighs as much as a core; here each owner is compared by shares of what " +
-			"the cluster has")
+		p.note("resourceWeights are absent: in Kueue a byte of memory then weighs as much as a core; here owners are compared by their parts of " +
+			"the cluster")
 		return
 	}
 	prices := map[string]*big.Rat{}

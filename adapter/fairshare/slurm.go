@@ -49,7 +49,7 @@ func slurmConf(data []byte, settings, weights map[string]string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		partition := ""
-		for _, field := range strings.Fields(line) {
+		for field := range strings.FieldsSeq(line) {
 			key, value, _ := strings.Cut(field, "=")
 			switch key = strings.ToLower(key); {
 			case key == "partitionname":
@@ -88,18 +88,19 @@ func (p *proposal) slurmUsage(settings map[string]string) {
 	p.halfLife(half)
 	p.note("PriorityCalcPeriod is not needed: usage is stated once in an epoch of %v", p.Epoch)
 	if reset := strings.ToUpper(settings["priorityusageresetperiod"]); reset != "" && reset != "NONE" {
-		p.note("PriorityUsageResetPeriod=%s: usage is not reset; budgets have periods, of which the first is written: add the next ones", reset)
+		p.note("PriorityUsageResetPeriod=%s: usage is not reset; the first period of each budget is written: add the next ones", reset)
 	}
 	flags := strings.ToUpper(settings["priorityflags"])
 	if strings.Contains(flags, "MAX_TRES") {
-		p.note("PriorityFlags=MAX_TRES: the greatest of several resources is no price, for dividing a queue by resource would pay; prices are added")
+		p.note("PriorityFlags=MAX_TRES: prices are added here; if the greatest of them counted, dividing a queue by resource would pay")
 	}
 	if strings.Contains(flags, "NO_FAIR_TREE") {
 		p.note("PriorityFlags=NO_FAIR_TREE: queues are compared level by level here, as in the fair tree")
 	}
-	for _, name := range []string{"PriorityWeightAge", "PriorityWeightJobSize", "PriorityWeightPartition", "PriorityWeightQOS", "PriorityWeightTRES"} {
+	for _, factor := range []string{"Age", "JobSize", "Partition", "QOS", "TRES"} {
+		name := "PriorityWeight" + factor
 		if value := settings[strings.ToLower(name)]; value != "" && value != "0" {
-			p.note("%s=%s is not carried over: jobs of a queue are ordered by PriorityClass, then by their owners' usage, then by age", name, value)
+			p.note("%s=%s is not carried over: jobs of a queue are ordered by PriorityClass, owners' usage and age", name, value)
 		}
 	}
 }
@@ -136,9 +137,9 @@ func resourceOf(tres string) string {
 	case "cpu":
 		return "cpu"
 	case "mem":
-		return "memory"
+		return memory
 	case "gres/gpu":
-		return "nvidia.com/gpu"
+		return gpu
 	}
 	return ""
 }
@@ -162,7 +163,7 @@ func (p *proposal) billing(weights map[string]string, first string) {
 	for part := range strings.SplitSeq(weights[first], ",") {
 		tres, number, _ := strings.Cut(part, "=")
 		name, unit := resourceOf(tres), int64(1)
-		if name == "memory" {
+		if name == memory {
 			// For each MB, unless the number ends in another unit.
 			unit = 1 << 20
 			if at := strings.IndexByte("KMGTP", strings.ToUpper(number + " ")[max(len(number)-1, 0)]); number != "" && at >= 0 {
@@ -223,7 +224,7 @@ func (p *proposal) associations(s Source, reset string) error {
 		p.minutes(account, cell("grptresmins"), reset)
 	}
 	if users > 0 {
-		p.note("shares and limits of users are not carried over (%d): a snapshot states weights of owners (Queue.owners), budgets are those of queues", users)
+		p.note("shares and limits of users are not carried over (%d): Queue.owners of a snapshot states weights, budgets are those of queues", users)
 	}
 	return lines.Err()
 }
@@ -252,7 +253,7 @@ func (p *proposal) minutes(account, text, reset string) {
 		case name == "" || err != nil:
 			p.note("account %s: GrpTRESMins %s is not carried over", account, part)
 			continue
-		case name == "memory":
+		case name == memory:
 			hours[name] = fmt.Sprintf("%dMi", minutes/60)
 		default:
 			hours[name] = strconv.FormatUint(minutes/60, 10)
@@ -262,8 +263,7 @@ func (p *proposal) minutes(account, text, reset string) {
 		return
 	}
 	if len(p.Budgets) == 0 {
-		p.note("GrpTRESMins become hard budgets: in Slurm what was used of them decays with PriorityDecayHalfLife, here it counts in full; " +
-			"tasks that run may exceed them")
+		p.note("GrpTRESMins become hard budgets: in Slurm what was used of them decays with PriorityDecayHalfLife, here it counts in full")
 	}
 	p.Budgets = append(p.Budgets, Budget{Queue: account, Begin: periodOf(reset, p.now), Hours: hours})
 }

@@ -88,7 +88,8 @@ func proposed(p *fairshare.Proposal) ([]written, error) {
 		return nil, err
 	}
 	const policyName, configName, budgetsName, queuesName = "policy.yaml", "config.yaml", "budgets.yaml", "queues.yaml"
-	files := []written{{policyName, append([]byte("# "+policyName+": apportion shares --policy "+policyName+", or policy.file of a server\n"), policy...)}}
+	head := "# " + policyName + ": apportion shares --policy " + policyName + ", or policies.NAME of a server\n"
+	files := []written{{policyName, append([]byte(head), policy...)}}
 	add := func(name, use string, documents ...any) {
 		data := []byte("# " + name + ": " + use + "\n")
 		for i, d := range documents {
@@ -114,7 +115,7 @@ func proposed(p *fairshare.Proposal) ([]written, error) {
 		var list []any
 		for _, b := range p.Budgets {
 			period := map[string]any{"begin": b.Begin.Format(time.DateOnly), "hours": b.Hours}
-			list = append(list, map[string]any{"queue": b.Queue, "kind": "hard", "periods": []any{period}})
+			list = append(list, map[string]any{byQueue: b.Queue, "kind": "hard", "periods": []any{period}})
 		}
 		add(budgetsName, "ledger.budgets of a server, or --budgets", map[string]any{"budgets": list})
 	}
