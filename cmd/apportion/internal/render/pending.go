@@ -54,7 +54,7 @@ func (p *Printer) pendingGroups(a *apportionv1.ExplainAnswer) {
 		if i > 0 {
 			p.Line("")
 		}
-		p.Line("%s", p.Paint(Strong, text.KindOf(kind)))
+		p.Text(Strong, text.KindOf(kind))
 		var jobs []*apportionv1.Explanation
 		for _, g := range kind.GetGroups() {
 			for _, j := range a.GetGroups()[g].GetJobs() {

@@ -132,9 +132,16 @@ func (t *Table) BarRow(column int, bar func(columns int) string, cells ...string
 // Empty says whether the table has no rows.
 func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
-// Write writes the table.
+// Write writes the table. Where the terminal is too narrow even without the optional columns, it writes the cells of each row below each
+// other, all of them.
 func (t *Table) Write(out io.Writer) {
+	whole := *t
+	whole.headings, whole.right, whole.rows = slices.Clone(t.headings), slices.Clone(t.right), slices.Clone(t.rows)
 	dropped := t.fit()
+	if t.style.Width > 0 && t.minWidth() > t.style.Width && len(t.headings) > 1 {
+		whole.stack(out)
+		return
+	}
 	t.drawBars()
 	t.wrapLast()
 	widths := t.widths()
@@ -148,7 +155,35 @@ func (t *Table) Write(out io.Writer) {
 		t.line(&text, widths, r.cells)
 	}
 	if len(dropped) > 0 {
-		text.WriteString("narrow terminal: without " + strings.Join(dropped, ", ") + "\n")
+		for _, line := range wrap("narrow terminal: without "+strings.Join(dropped, ", "), t.style.Width) {
+			text.WriteString(line + "\n")
+		}
+	}
+	write(out, text.String())
+}
+
+// stack writes each row as its first cell, and below it the others under their headings.
+func (t *Table) stack(out io.Writer) {
+	const indent = "  "
+	var text strings.Builder
+	for _, r := range t.rows {
+		if len(r.cells) > 0 && strings.TrimSpace(r.cells[0]) != "" {
+			text.WriteString(t.style.Paint(Strong, r.cells[0]) + "\n")
+		}
+		for i := 1; i < len(r.cells); i++ {
+			heading, cell := strings.ToLower(t.headings[i]), r.cells[i]
+			if heading != "" {
+				heading += " "
+			}
+			if i == t.bars && r.bar != nil {
+				cell = r.bar(min(max(t.style.Width-width(indent+heading)-barText, leastBar), standardBar))
+			} else if cell != "" {
+				cell = strings.Join(wrap(cell, t.style.Width-width(indent+heading)), "\n"+indent+strings.Repeat(" ", width(heading)))
+			}
+			if cell != "" {
+				text.WriteString(indent + heading + cell + "\n")
+			}
+		}
 	}
 	write(out, text.String())
 }
