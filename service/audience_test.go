@@ -153,7 +153,8 @@ func holdingFor(t *testing.T, snapshot *apportionv1.Snapshot, own func(context.C
 	require.NoError(t, err)
 	digest, err := r.Server.Hold(t.Context(), data)
 	require.NoError(t, err)
-	require.NoError(t, r.Server.Keep("cluster", asOfAnHourAgo).Put(t.Context(), data, &apportionv1.SnapshotView{LeftOut: snapshot.GetLeftOut()}))
+	view := &apportionv1.SnapshotView{LeftOut: snapshot.GetLeftOut()}
+	require.NoError(t, r.Server.Keep("cluster", asOfAnHourAgo).Put(t.Context(), data, view))
 	return r, digest
 }
 

@@ -152,7 +152,7 @@ func (k *Kept) held() []*version {
 	return held
 }
 
-// hold keeps a version for questions after it was sent to a caller. Of too many versions, the oldest of the caller with the most is dropped.
+// hold keeps a version for questions after it was sent to a caller. Of too many versions it drops the oldest of the caller with the most.
 func (k *Kept) hold(v *version, tenant string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

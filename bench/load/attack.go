@@ -76,7 +76,8 @@ var attacks = []attack{
 		tested("OwnsSomeQueues|SizesOfSnapshots", "./service"),
 	},
 	{
-		"fetches", "large snapshots are fetched and not read, and each version is fetched", "no more memory than is booked, versions of others stay",
+		"fetches", "large snapshots are fetched and not read, and each version is fetched",
+		"no more memory than is booked, versions of others stay",
 		tested("SnapshotsThatAreNotRead|FetchesEachVersion", "./service"),
 	},
 	{

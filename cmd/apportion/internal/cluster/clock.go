@@ -9,8 +9,8 @@ import (
 // clockTolerance is by how much the own clock may differ from the API server's.
 const clockTolerance = time.Hour
 
-// clock is the clock of an API server, as its responses tell the time. A ledger that once took in a time of the far future counts every task
-// that ran then for as long, so that the own clock alone must not be trusted.
+// clock is the clock of an API server, as its responses tell the time. A ledger that once took in a time of the far future counts each
+// task that ran then for as long, so that the own clock alone must not be trusted.
 type clock struct {
 	// told is true if the log says that the own clock is wrong.
 	told bool

@@ -80,7 +80,7 @@ func TestAFollowerGoesOnWhileTheLedgerCannotBeStored(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("could not be stored")), log.String())
 }
 
-// remembering follows a cluster with one running pod in each of some jobs, whose owners have long names, and returns the version after that.
+// remembering follows a cluster with one running pod in each of some jobs, and returns the version after that.
 func remembering(t *testing.T, jobs int, memory setting.Bytes) *apportionv1.Snapshot {
 	t.Helper()
 	r := servicetest.Start(t, service.Options{Overload: admission.Options{Memory: memory}})
@@ -98,7 +98,8 @@ func remembering(t *testing.T, jobs int, memory setting.Bytes) *apportionv1.Snap
 	put("queues", `{"metadata": {"name": "q", "creationTimestamp": "2026-01-01T00:00:00Z"}}`)
 	put("nodes", `{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8k"}}}`)
 	for i := range jobs {
-		put("podgroups", `{"metadata": {"name": "j%d", "namespace": "a", "annotations": {"apportion.dev/owner": "o%d"}}, "spec": {"queue": "q"}}`, i, i)
+		put("podgroups", `{"metadata": {"name": "j%d", "namespace": "a", "annotations": {"apportion.dev/owner": "o%d"}},
+			"spec": {"queue": "q"}}`, i, i)
 		put("pods", `{"metadata": {"name": "p%d", "namespace": "a", "uid": "%d", "annotations": {"scheduling.k8s.io/group-name": "j%d"}},
 			"spec": {"schedulerName": "volcano", "nodeName": "n", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
 			"status": {"phase": "Running", "startTime": "2026-01-02T00:00:00Z",
@@ -120,7 +121,8 @@ func TestTheVersionsOfAFollowedClusterStateWhatQueuesUsed(t *testing.T) {
 }
 
 func TestALedgerTakesTheTimeOfTheAPIServerWhereClocksDiffer(t *testing.T) {
-	for name, jump := range map[string]time.Duration{"the own clock jumps ahead": 365 * 24 * time.Hour, "it is set back": -20 * 365 * 24 * time.Hour} {
+	const year = 365 * 24 * time.Hour
+	for name, jump := range map[string]time.Duration{"the own clock jumps ahead": year, "it is set back": -20 * year} {
 		t.Run(name, func(t *testing.T) {
 			m := openMemory(t, filepath.Join(t.TempDir(), "ledger"))
 			var log bytes.Buffer

@@ -24,9 +24,10 @@ func listing(t *testing.T, server http.HandlerFunc) (*source, *[]string) {
 	require.NoError(t, err)
 	var faults []string
 	f := &Follower{objects: volcano.NewObjects()}
-	state := &kindState{resource: "pods", kind: resources["pods"].kind, objects: f.objects, metrics: newMetrics(f), reportFault: func(_, fault string, _ bool) {
-		faults = append(faults, fault)
-	}}
+	state := &kindState{
+		resource: "pods", kind: resources["pods"].kind, objects: f.objects, metrics: newMetrics(f),
+		reportFault: func(_, fault string, _ bool) { faults = append(faults, fault) },
+	}
 	return &source{
 		client: client, path: "/api/v1/pods", kind: state.kind, objects: f.objects, state: state, pageTime: time.Minute, most: 100,
 	}, &faults
