@@ -20,8 +20,9 @@ func newUsageImport(s streams) *cobra.Command {
 	from := string(history.Slurm)
 	var paths []string
 	o := history.Options{}
+	var asked rangeFlags
 	command := &cobra.Command{
-		Use:   "import --ledger FILE --from FORMAT HISTORY...",
+		Use:   "import --ledger FILE --from FORMAT {HISTORY...|--url URL}",
 		Short: "Fill a ledger from Slurm's sacct, a range query of Prometheus, or CSV",
 		Long: `Fill a ledger, new or not, from the history of another system; - is standard input. Rows that cannot be
 read are left out and counted, with an example of each kind. A history may be imported again: nothing counts
@@ -30,18 +31,35 @@ twice.
 sacct: sacct -X -a -P -o JobID,Account,User,Start,End,AllocTRES, with its first line. The account is the
 queue, the user the owner. Times are UTC: set TZ=UTC for sacct.
 prometheus: the JSON of query_range. Each series is one queue, named by --queue-label; --metric says what it counts.
+With --url the server is asked for --query from --since to --until, every --step; ask again with the same step.
 csv: columns task, queue, owner, start, end, and one for each resource, with quantities such as 8 and 64Gi.`,
 		Example: `  sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES > sacct.txt
   apportion usage import --ledger usage.ledger --from sacct sacct.txt
+  apportion usage import --ledger usage.ledger --from prometheus --url http://prometheus:9090 --query gpus_by_queue --since 2026-10-01
   apportion usage import --ledger usage.ledger --from csv --path vision/research/root history.csv`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(command *cobra.Command, args []string) error {
 			o.Queues, o.Now = map[string][]string{}, time.Now().Unix()
 			for _, path := range paths {
 				queues := strings.Split(path, "/")
 				o.Queues[queues[0]] = queues
 			}
-			return importUsage(s, &kept, history.Format(from), o, args)
+			switch {
+			case (asked.URL == "") == (len(args) == 0):
+				return errors.New("name files, or a server with --url")
+			case asked.URL == "":
+				return importUsage(s, &kept, args, func(to *ledger.Ledger, name string) (*history.Report, error) {
+					return importFile(s, to, history.Format(from), o, name)
+				})
+			case history.Format(from) != history.Prometheus:
+				return errors.New("--url needs --from prometheus")
+			}
+			query, err := asked.query(o.Now)
+			if err != nil {
+				return err
+			}
+			return importUsage(s, &kept, []string{asked.URL}, func(to *ledger.Ledger, _ string) (*history.Report, error) {
+				return history.ReadRange(command.Context(), query, o, func(e *ledger.Evidence) error { return to.Enter(e, o.Now) })
+			})
 		},
 	}
 	kept.register(command)
@@ -51,20 +69,63 @@ csv: columns task, queue, owner, start, end, and one for each resource, with qua
 	flags.StringVar(&o.Metric, "metric", "nvidia.com/gpu", "resource that a range query of Prometheus counts")
 	flags.StringVar(&o.QueueLabel, "queue-label", "queue", "label of the queue in a range query")
 	flags.StringVar(&o.OwnerLabel, "owner-label", "user", "label of the owner in a range query")
+	asked.register(command)
 	return command
 }
 
-func importUsage(s streams, kept *keptLedger, format history.Format, o history.Options, names []string) error {
+// rangeFlags are those of a range query.
+type rangeFlags struct {
+	history.Range
+
+	since, until, token string
+}
+
+func (f *rangeFlags) register(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&f.URL, "url", "", "`URL` of a server of Prometheus to ask, instead of files")
+	flags.StringVar(&f.Query, "query", "", "query of --url, such as kai_queue_allocated_gpus")
+	flags.StringVar(&f.since, "since", "", "first `DAY` of --url, such as 2026-10-01")
+	flags.StringVar(&f.until, "until", "", "`DAY` before which --url ends; default: now")
+	flags.DurationVar(&f.Step, "step", 5*time.Minute, "distance of two samples of --url")
+	flags.StringVar(&f.token, "token-file", "", "`FILE` of a bearer token for --url")
+	flags.DurationVar(&f.Timeout, "timeout", time.Minute, "longest time for an answer of --url")
+	flags.Int64Var(&f.Bytes, "max-bytes", 256<<20, "most bytes of an answer of --url")
+	must(command, command.MarkFlagFilename("token-file"))
+}
+
+// query returns the range query; now is the time in Unix seconds.
+func (f *rangeFlags) query(now int64) (*history.Range, error) {
+	var err error
+	if f.Begin, err = time.Parse(time.DateOnly, f.since); err != nil {
+		return nil, fmt.Errorf("--since: a day such as 2026-10-01 is expected, not %q", f.since)
+	}
+	if f.End = time.Unix(now, 0); f.until != "" {
+		if f.End, err = time.Parse(time.DateOnly, f.until); err != nil {
+			return nil, fmt.Errorf("--until: a day such as 2026-10-01 is expected, not %q", f.until)
+		}
+	}
+	if f.token != "" {
+		token, err := os.ReadFile(f.token)
+		if err != nil {
+			return nil, err
+		}
+		f.Token = strings.TrimSpace(string(token))
+	}
+	return &f.Range, nil
+}
+
+// importUsage fills a ledger from several histories, each read by a function.
+func importUsage(s streams, kept *keptLedger, names []string, read func(*ledger.Ledger, string) (*history.Report, error)) error {
 	options, err := kept.options()
 	if err != nil {
 		return err
 	}
-	read, err := ledger.New(options)
+	filled, err := ledger.New(options)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		report, err := importFile(s, read, format, o, name)
+		report, err := read(filled, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -73,8 +134,8 @@ func importUsage(s streams, kept *keptLedger, format history.Format, o history.O
 		}
 		fmt.Fprintf(s.out, "%s: %d rows, %d with usage, %d without\n", name, report.Rows, report.Tasks, report.Skipped)
 	}
-	read.Seal()
-	return mergeInto(kept, read)
+	filled.Seal()
+	return mergeInto(kept, filled)
 }
 
 func importFile(s streams, to *ledger.Ledger, format history.Format, o history.Options, name string) (*history.Report, error) {

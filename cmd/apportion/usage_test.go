@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +77,45 @@ func TestUsageOfAHistoryIsThatOfEveryFormat(t *testing.T) {
 	require.Zero(t, code, errors)
 	_, after, _ = execute(t, "", "usage", "--ledger", copied, "-o", "json")
 	require.Equal(t, before, after)
+}
+
+func TestALedgerIsFilledFromAServerOfPrometheus(t *testing.T) {
+	answer, err := os.ReadFile("testdata/history/range.json")
+	require.NoError(t, err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("query") != "gpus" || r.Header.Get("Authorization") != "Bearer secret" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_, _ = w.Write(answer)
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	kept, token := filepath.Join(dir, "ledger"), filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(token, []byte("secret\n"), 0o600))
+	ask := func(more ...string) (int, string, string) {
+		return execute(t, "", append([]string{
+			"usage", "import", "--ledger", kept, "--from", "prometheus", "--url", server.URL, "--query", "gpus", "--since", "2026-10-05",
+			"--until", "2026-10-13", "--step", "1h",
+		}, more...)...)
+	}
+	code, _, errors := ask()
+	require.NotZero(t, code)
+	require.Contains(t, errors, "the server answers 403 Forbidden")
+	_, err = os.Stat(kept)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	code, out, errors := ask("--token-file", token)
+	require.Zero(t, code, errors)
+	require.Contains(t, out, "rows")
+	code, _, errors = ask("--token-file", token, "--max-bytes", "10")
+	require.NotZero(t, code)
+	require.Contains(t, errors, "more than 10 bytes")
+	code, _, errors = ask("history.json")
+	require.NotZero(t, code)
+	require.Contains(t, errors, "name files, or a server with --url")
+	code, out, errors = execute(t, "", "usage", "--ledger", kept, "-o", "csv", "--owners")
+	require.Zero(t, code, errors)
+	require.Contains(t, out, "vision,ann,nvidia.com/gpu,")
 }
 
 func TestAFileThatIsNoHistoryIsAnErrorAndChangesNothing(t *testing.T) {

@@ -29,14 +29,21 @@ type series struct {
 // shortest distance of two samples. In a gap nothing is counted.
 func (r *reading) prometheus(from io.Reader) error {
 	const largest = 1 << 30
+	return r.answered(io.LimitReader(from, largest), 0)
+}
+
+// answered reads an answer whose samples have a distance, which is found if it is 0.
+func (r *reading) answered(from io.Reader, step int64) error {
 	var a answer
-	if err := json.NewDecoder(io.LimitReader(from, largest)).Decode(&a); err != nil {
+	if err := json.NewDecoder(from).Decode(&a); err != nil {
 		return fmt.Errorf("the answer of query_range is no JSON: %w", err)
 	}
 	if a.Status != "success" || a.Data.ResultType != "matrix" {
 		return fmt.Errorf("the answer is not that of a range query: status %q, %q %s", a.Status, a.Data.ResultType, a.Error)
 	}
-	step := stepOf(a.Data.Result)
+	if step == 0 {
+		step = stepOf(a.Data.Result)
+	}
 	for n, s := range a.Data.Result {
 		queue := s.Metric[r.QueueLabel]
 		if queue == "" {
