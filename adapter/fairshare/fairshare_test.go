@@ -29,7 +29,8 @@ func TestTimesOfSlurmAreRead(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"": 7 * day, "PriorityDecayHalfLife=7-0": 7 * day, "PRIORITYDECAYHALFLIFE=2-12:30": 60*time.Hour + 30*time.Minute,
 		"PriorityDecayHalfLife=2880": 2 * day, "PriorityDecayHalfLife=72:00:00": 3 * day, "PriorityDecayHalfLife=0": 128 * day,
-		"PriorityDecayHalfLife=soon": 7 * day, "PriorityDecayHalfLife=365-0": 128 * day, "PriorityDecayHalfLife=30:30": 30*time.Minute + 30*time.Second,
+		"PriorityDecayHalfLife=soon": 7 * day, "PriorityDecayHalfLife=365-0": 128 * day,
+		"PriorityDecayHalfLife=30:30": 30*time.Minute + 30*time.Second,
 	} {
 		p, _ := read(t, fairshare.Slurm, "ClusterName=c\n"+text+" # comment\n")
 		// A half-life is whole epochs.
@@ -65,7 +66,8 @@ func TestPricesKeepTheirRatios(t *testing.T) {
 func TestABudgetBeginsWithThePeriodOfSlurm(t *testing.T) {
 	const accounts = "Account|Par Name|User|Share|GrpTRESMins\nvision|root||5|cpu=6000,mem=122880,energy=4\n"
 	for reset, want := range map[string]string{
-		"NONE": "2026-01-01", "DAILY": "2026-11-24", "WEEKLY": "2026-11-22", "monthly": "2026-11-01", "QUARTERLY": "2026-10-01", "YEARLY": "2026-01-01",
+		"NONE": "2026-01-01", "DAILY": "2026-11-24", "WEEKLY": "2026-11-22",
+		"monthly": "2026-11-01", "QUARTERLY": "2026-10-01", "YEARLY": "2026-01-01",
 	} {
 		p, _ := read(t, fairshare.Slurm, "PriorityUsageResetPeriod="+reset+"\n", accounts)
 		require.Len(t, p.Budgets, 1)
@@ -90,7 +92,9 @@ func TestWithoutPastUsageThePolicyHasNoMemory(t *testing.T) {
 }
 
 func TestTheGainOfKAIIsItsKValue(t *testing.T) {
-	for k, want := range map[string]uint32{"kValue: 0.5, ": 32768, "kValue: 0, ": 0, "": 65536, "kValue: 1e9, ": 255 << 16, "kValue: -3, ": 0} {
+	for k, want := range map[string]uint32{
+		"kValue: 0.5, ": 32768, "kValue: 0, ": 0, "": 65536, "kValue: 1e9, ": 255 << 16, "kValue: -3, ": 0,
+	} {
 		p, fair := read(t, fairshare.KAI, "kind: SchedulingShard\nspec: {"+k+"usageDBConfig: {usageParams: {halfLifePeriod: 10m}}}\n")
 		require.Equal(t, want, fair.GetMemory().GetGain())
 		require.Equal(t, uint32(1), fair.GetMemory().GetPower())
@@ -122,8 +126,10 @@ func TestFilesThatLackTheSettingsAreErrors(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add("PriorityDecayHalfLife=1-0\nPartitionName=p TRESBillingWeights=CPU=1,Mem=2G\n", "Account|Par Name|User|Share|GrpTRESMins\na|root||1|cpu=5\n")
-	f.Add("kind: SchedulingShard\nspec: {kValue: 1, usageDBConfig: {usageParams: {halfLifePeriod: 1h}}}\n", "kind: Queue\nspec: {resources: {gpu: {quota: 1}}}\n")
+	f.Add("PriorityDecayHalfLife=1-0\nPartitionName=p TRESBillingWeights=CPU=1,Mem=2G\n",
+		"Account|Par Name|User|Share|GrpTRESMins\na|root||1|cpu=5\n")
+	f.Add("kind: SchedulingShard\nspec: {kValue: 1, usageDBConfig: {usageParams: {halfLifePeriod: 1h}}}\n",
+		"kind: Queue\nspec: {resources: {gpu: {quota: 1}}}\n")
 	f.Add("kind: Configuration\nadmissionFairSharing: {usageHalfLifeTime: 1h, resourceWeights: {cpu: 2}}\n", "")
 	f.Fuzz(func(t *testing.T, first, second string) {
 		for _, system := range fairshare.Systems() {

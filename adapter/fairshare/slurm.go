@@ -224,7 +224,7 @@ func (p *proposal) associations(s Source, reset string) error {
 		p.minutes(account, cell("grptresmins"), reset)
 	}
 	if users > 0 {
-		p.note("shares and limits of users are not carried over (%d): Queue.owners of a snapshot states weights, budgets are those of queues", users)
+		p.note("shares and limits of users are not carried over (%d): Queue.owners states weights, budgets are those of queues", users)
 	}
 	return lines.Err()
 }

@@ -24,7 +24,9 @@ func question(url string) *history.Range {
 	}
 }
 
-var labels = history.Options{Metric: "nvidia.com/gpu", QueueLabel: "queue_name", OwnerLabel: "user", Now: begin.Add(30 * 24 * time.Hour).Unix()}
+var labels = history.Options{
+	Metric: "nvidia.com/gpu", QueueLabel: "queue_name", OwnerLabel: "user", Now: begin.Add(30 * 24 * time.Hour).Unix(),
+}
 
 // steady answers a range query with two devices of queue vision at each step.
 func steady(t *testing.T, asked *int) http.HandlerFunc {
