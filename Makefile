@@ -40,6 +40,7 @@ ATTACKFLAGS ?=
 SCALEFLAGS ?=
 EXTENDERFLAGS ?=
 ROUNDS ?= 6
+COMMIT ?= HEAD
 FUZZTIME ?= 10s
 LANGUAGES ?=
 UIFLAGS ?=
@@ -122,6 +123,10 @@ profile: ## Profile the service and the engine for the compiler (cmd/apportion/r
 .PHONY: bench-pgo
 bench-pgo: ## Compare builds with and without the profile, in turns (ROUNDS=6).
 	scripts/bench-pgo.sh $(PROFILE) $(ROUNDS)
+
+.PHONY: bench-pair
+bench-pair: ## Compare the processor time of calls with another commit, in turns (COMMIT=v0.1.0 ROUNDS=6 BENCH=Cost).
+	scripts/bench-pair.sh '$(COMMIT)' $(ROUNDS) '$(if $(filter .,$(BENCH)),Cost,$(BENCH))'
 
 .PHONY: bench-load
 bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in bench/load/report/.

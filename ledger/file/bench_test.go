@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,14 +15,21 @@ import (
 	"github.com/apportion/apportion/ledger"
 )
 
-// BenchmarkTenMillionEvents stores the starts and ends of five million tasks of 1,000 queues, over the 224 epochs that count (with -short
-// a hundredth of them), and then asks for the row of the next epoch.
-func BenchmarkTenMillionEvents(b *testing.B) {
-	const epochs, queues, epoch = 224, 1000, 6 * 3600
-	perEpoch := 5_000_000 / epochs
-	if testing.Short() {
-		perEpoch /= 100
+// BenchmarkEvents stores the starts and ends of up to five million tasks (with -short 50,000) of 1,000 queues, over the 224 epochs that
+// count, and then asks for the row of the next epoch.
+func BenchmarkEvents(b *testing.B) {
+	for events := 100_000; events <= 10_000_000; events *= 10 {
+		if testing.Short() && events > 100_000 {
+			break
+		}
+		b.Run(fmt.Sprint("events=", events), func(b *testing.B) { benchmarkEvents(b, events) })
 	}
+}
+
+func benchmarkEvents(b *testing.B, wanted int) {
+	b.Helper()
+	const epochs, queues, epoch = 224, 1000, 6 * 3600
+	perEpoch := wanted / 2 / epochs
 	paths := make([][]string, queues)
 	tree := []ledger.Queue{{Name: "root", Weight: 1}}
 	for q := range paths {
@@ -33,7 +41,7 @@ func BenchmarkTenMillionEvents(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "ledger")
 		f, err := Open(path, ledger.Options{})
 		require.NoError(b, err)
-		events := 0
+		events, before := 0, processorTime()
 		for n := range int64(epochs) {
 			require.NoError(b, f.Update(func(l *ledger.Ledger) error {
 				for i := range perEpoch {
@@ -51,6 +59,7 @@ func BenchmarkTenMillionEvents(b *testing.B) {
 				return nil
 			}))
 		}
+		b.ReportMetric(float64((processorTime()-before).Microseconds())/float64(events), "cpu-µs/event")
 		var memory runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&memory)
@@ -68,4 +77,13 @@ func BenchmarkTenMillionEvents(b *testing.B) {
 		require.NoError(b, f.Close())
 		require.NoError(b, os.Remove(path))
 	}
+}
+
+// processorTime returns the processor time of this process.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -14,6 +14,9 @@ type memory struct {
 	columns []*weighed
 	// prices are by dimension; nil if each dimension is charged by itself.
 	prices []int64
+	// queues are by place what the snapshot says of queues, and usage is of it what they used. They are read for each dimension.
+	queues []*model.QueueMemory
+	usage  []*model.Usage
 }
 
 // weighed are the weights with memory in one dimension, by place. They depend on configuration and usage, never on demand or on what is
@@ -23,7 +26,7 @@ type weighed struct {
 	weight []int64
 	// factor and soft are those of usage and of a soft budget; 0 for the root and for queues without a weight.
 	factor, soft []int64
-	// nominal is the part of what the cluster offered.
+	// nominal is the part of what the cluster offered, of places up to the last with children.
 	nominal []wide
 }
 
@@ -32,7 +35,15 @@ func (s *State) openMemory() {
 	if s.v.Memory == nil {
 		return
 	}
-	s.memory = &memory{Memory: s.v.Memory, columns: make([]*weighed, s.width)}
+	n := s.tree.len()
+	s.memory = &memory{
+		Memory: s.v.Memory, columns: make([]*weighed, s.width), queues: make([]*model.QueueMemory, n), usage: make([]*model.Usage, n),
+	}
+	for p := range s.memory.queues {
+		if of := s.memoryOf(place(p)); of != nil {
+			s.memory.queues[p], s.memory.usage[p] = of, of.Usage
+		}
+	}
 	if s.plugin.Memory.Prices == nil {
 		return
 	}
@@ -67,13 +78,8 @@ func (s *State) memoryOf(p place) *model.QueueMemory {
 	return nil
 }
 
-// usageOf returns the usage of a place; nil if it is not known.
-func (s *State) usageOf(p place) *model.Usage {
-	if of := s.memoryOf(p); of != nil {
-		return of.Usage
-	}
-	return nil
-}
+// usageOf returns the usage of a place; nil if it is not known. The session has a memory.
+func (s *State) usageOf(p place) *model.Usage { return s.memory.usage[p] }
 
 // weighed returns the weights with memory of dimension d.
 func (s *State) weighed(d int) *weighed {
@@ -81,8 +87,12 @@ func (s *State) weighed(d int) *weighed {
 		return w
 	}
 	n := s.tree.len()
+	inner := n
+	for inner > 1 && s.tree.isLeaf(place(inner-1)) {
+		inner--
+	}
 	cells := make([]int64, 3*n)
-	w := &weighed{weight: cells[:n:n], factor: cells[n : 2*n : 2*n], soft: cells[2*n:], nominal: make([]wide, n)}
+	w := &weighed{weight: cells[:n:n], factor: cells[n : 2*n : 2*n], soft: cells[2*n:], nominal: make([]wide, inner)}
 	s.memory.columns[d] = w
 	if q := s.tree.queue[0]; q != model.None {
 		w.weight[0] = int64(s.v.Queues[q].Weight)
@@ -132,7 +142,9 @@ func (s *State) weigh(w *weighed, p place, d int) {
 		if weight == 0 {
 			continue
 		}
-		w.nominal[k] = w.nominal[p].times(weight).over(sum.all)
+		if !s.tree.isLeaf(k) {
+			w.nominal[k] = w.nominal[p].times(weight).over(sum.all)
+		}
 		used, of := sum.usage, sum.weight
 		if u := s.usageOf(k); u != nil {
 			used, of = s.memory.charge(u, d), weight
@@ -148,7 +160,7 @@ func (m *Memory) factor(sum *siblings, used wide, weight int64) int64 {
 	if sum.reference.isZero() {
 		return one
 	}
-	part := sum.reference.times(one).times(weight)
+	part := sum.reference.times(one * weight)
 	first := max(1, part.times(one+m.Gain).quotient(part.plus(used.times(sum.weight).times(m.Gain))))
 	f := first
 	for range m.Power - 1 {
@@ -172,9 +184,9 @@ func (s *State) softFactor(p place, d int) int64 {
 	return max(1, min(one, int64(q)))
 }
 
-// budgetOf returns the budget of a place if it is of a kind and bounds dimension d, else nil.
+// budgetOf returns the budget of a place if it is of a kind and bounds dimension d, else nil. The session has a memory.
 func (s *State) budgetOf(p place, kind model.BudgetKind, d int) *model.Budget {
-	if of := s.memoryOf(p); of != nil && of.Budget != nil && of.Budget.Kind == kind && of.Budget.Amount.Has.Has(d) {
+	if of := s.memory.queues[p]; of != nil && of.Budget != nil && of.Budget.Kind == kind && of.Budget.Amount.Has.Has(d) {
 		return of.Budget
 	}
 	return nil

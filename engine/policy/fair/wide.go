@@ -22,6 +22,9 @@ func (w wide) plus(o wide) wide {
 func (w wide) times(x int64) wide {
 	carry := uint64(0)
 	for i := range w {
+		if w[i] == 0 && carry == 0 {
+			continue
+		}
 		high, low := bits.Mul64(w[i], uint64(x))
 		var over uint64
 		w[i], over = bits.Add64(low, carry, 0)
@@ -34,7 +37,10 @@ func (w wide) times(x int64) wide {
 func (w wide) over(x int64) wide {
 	rest := uint64(0)
 	for i := len(w) - 1; i >= 0; i-- {
-		w[i], rest = bits.Div64(rest, w[i], uint64(x))
+		// A division takes longer than all else here, and most words are 0.
+		if w[i] != 0 || rest != 0 {
+			w[i], rest = bits.Div64(rest, w[i], uint64(x))
+		}
 	}
 	return w
 }
@@ -65,10 +71,12 @@ func (w wide) float() float64 {
 // quotient returns ⌊w / o⌋, which is below 2^40, for o > 0. It is estimated by floating point, whose error is below 1, and then made exact.
 func (w wide) quotient(o wide) int64 {
 	q := max(int64(w.float()/o.float()), 0)
-	for o.times(q).compare(w) > 0 {
+	product := o.times(q)
+	for product.compare(w) > 0 {
 		q--
+		product = o.times(q)
 	}
-	for o.times(q+1).compare(w) <= 0 {
+	for next := product.plus(o); next.compare(w) <= 0; next = next.plus(o) {
 		q++
 	}
 	return q
