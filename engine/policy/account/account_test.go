@@ -60,15 +60,7 @@ func view(t require.TestingT, jobs ...job) *policy.View {
 	return policy.NewView(m, nil)
 }
 
-func named(v *policy.View, r resource.Row) amounts {
-	a := amounts{}
-	for d := range v.Dims.Len() {
-		if r.Has.Has(d) {
-			a[v.Dims.Name(d)] = r.V[d]
-		}
-	}
-	return a
-}
+func named(v *policy.View, r resource.Row) amounts { return policytest.Named(v.Dims, r) }
 
 func TestWhatAJobMeansToItsQueue(t *testing.T) {
 	running := func(request amounts) task { return task{status: model.Running, request: request} }

@@ -140,15 +140,7 @@ func (s session) share(queue string) policy.Share {
 }
 
 // row returns the amounts that a queue's row names, unlimited as +Inf.
-func (s session) row(r resource.Row) amounts {
-	a := amounts{}
-	for d := range s.v.Dims.Len() {
-		if r.Has.Has(d) {
-			a[s.v.Dims.Name(d)] = r.V[d]
-		}
-	}
-	return a
-}
+func (s session) row(r resource.Row) amounts { return policytest.Named(s.v.Dims, r) }
 
 // allocatable asks for one task and returns the reasons of a refusal.
 func (s session) allocatable(uid string, mode policy.Mode) (bool, []policy.Reason) {

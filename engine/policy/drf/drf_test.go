@@ -208,13 +208,7 @@ func TestRollbackPutsEveryBitBack(t *testing.T) {
 		mark := v.Journal.Mark()
 		for range rapid.IntRange(1, 20).Draw(t, "events") {
 			task := model.TaskID(rapid.IntRange(0, v.Tasks.Len()-1).Draw(t, "task"))
-			if v.Status(task).Holds() {
-				v.SetStatus(task, model.Releasing, model.None)
-				s.Deallocate(task)
-			} else {
-				v.SetStatus(task, model.Allocated, model.None)
-				s.Allocate(task)
-			}
+			policytest.Toggle(v, s, task)
 			account := v.Account(v.Tasks.At(task).Job).Allocated
 			share, _ := s.JobShare(v.Tasks.At(task).Job)
 			require.Equal(t, account, share.Allocated, "events follow the statuses")

@@ -61,13 +61,7 @@ func TestManyChildrenAreSummedTheSameWayHoweverTheyChanged(t *testing.T) {
 	s.Nodes()
 	for i := range 300 {
 		task := model.TaskID(i * 7 % v.Tasks.Len())
-		if v.Status(task).Holds() {
-			v.SetStatus(task, model.Releasing, model.None)
-			s.Deallocate(task)
-		} else {
-			v.SetStatus(task, model.Allocated, model.None)
-			s.Allocate(task)
-		}
+		policytest.Toggle(v, s, task)
 		if i%10 == 0 {
 			require.Equal(t, image(open(t, v)), image(s))
 		}

@@ -127,13 +127,7 @@ func TestTheTreeIsThatOfItsTwin(t *testing.T) {
 		mark := v.Journal.Mark()
 		for range rapid.IntRange(0, 8).Draw(t, "events") {
 			task := model.TaskID(rapid.IntRange(0, v.Tasks.Len()-1).Draw(t, "task"))
-			if v.Status(task).Holds() {
-				v.SetStatus(task, model.Releasing, model.None)
-				s.Deallocate(task)
-			} else {
-				v.SetStatus(task, model.Allocated, model.None)
-				s.Allocate(task)
-			}
+			policytest.Toggle(v, s, task)
 			if rapid.Bool().Draw(t, "look") {
 				requireTwin(t, v, s)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // Amounts are resources by name; cpu in milli-cores, memory in bytes.
@@ -177,4 +178,30 @@ func Victims(
 	}
 	require.Len(t, g.Spared.List, len(candidates)-len(victims), "who is no victim is spared for one reason")
 	return chosen, spared
+}
+
+// Toggle releases a task that holds resources, and allocates any other, and tells an account of it.
+func Toggle(v *policy.View, account interface {
+	Allocate(task model.TaskID)
+	Deallocate(task model.TaskID)
+}, task model.TaskID,
+) {
+	if v.Status(task).Holds() {
+		v.SetStatus(task, model.Releasing, model.None)
+		account.Deallocate(task)
+	} else {
+		v.SetStatus(task, model.Allocated, model.None)
+		account.Allocate(task)
+	}
+}
+
+// Named returns the amounts of a row by name.
+func Named(dimensions resource.Dimensions, r resource.Row) Amounts {
+	a := Amounts{}
+	for d := range dimensions.Len() {
+		if r.Has.Has(d) {
+			a[dimensions.Name(d)] = r.V[d]
+		}
+	}
+	return a
 }

@@ -73,15 +73,7 @@ func open(t require.TestingT, m *model.Model) (*policy.View, *proportion.State) 
 }
 
 // named returns what a row names, unlimited as +Inf.
-func named(m *model.Model, r resource.Row) amounts {
-	a := amounts{}
-	for d := range m.Dims.Len() {
-		if r.Has.Has(d) {
-			a[m.Dims.Name(d)] = r.V[d]
-		}
-	}
-	return a
-}
+func named(m *model.Model, r resource.Row) amounts { return policytest.Named(m.Dims, r) }
 
 func running(request amounts) task { return task{status: model.Running, request: request} }
 
