@@ -47,11 +47,31 @@ func (s *Session) kueueCohorts(state *kueue.State) ([]*apportionv1.KueueCohortSh
 	return out, nil
 }
 
-// kueueNomination describes what would be done with a job.
+// kueueBehind returns the first job of a strict queue if another one of the queue waits behind it: it comes before, and is not admitted in
+// the next cycle. stuck remembers which jobs are not.
+func kueueBehind(state *kueue.State, j model.JobID, stuck map[int32]bool) *uint32 {
+	first := state.Behind(int32(j))
+	if first < 0 {
+		return nil
+	}
+	waits, known := stuck[first]
+	if !known {
+		n, judged := state.Judge(model.JobID(first))
+		waits = judged && (n.Mode != kueue.Fit || state.WorkloadAt(first).Withheld != "")
+		stuck[first] = waits
+	}
+	if !waits {
+		return nil
+	}
+	return new(uint32(first))
+}
+
+// kueueNomination describes what would be done with a job that waits behind another, if behind is not nil.
 func (s *Session) kueueNomination(
-	state *kueue.State, names text.Names, j model.JobID, n kueue.Nomination, judged bool,
+	state *kueue.State, names text.Names, j model.JobID, n kueue.Nomination, judged bool, behind *uint32,
 ) *apportionv1.KueueNomination {
 	out := wirekueue.Nomination(state, int32(j), n, judged)
+	out.Behind = behind
 	s.nameVictims(out)
 	out.Text = text.Kueue(names, uint32(j), out)
 	s.out.left -= kueueBytes*(4+len(n.Victims)+4*len(n.PodSets)) + len(out.GetText())
@@ -76,7 +96,7 @@ func (s *Session) kueueNames() text.Names {
 // kueueVerdict adds to a verdict what the policy kueue found about the job.
 func (s *Session) kueueVerdict(out *apportionv1.EnqueueVerdict, state *kueue.State, j model.JobID) {
 	n, judged := state.Last(j)
-	out.Kueue = s.kueueNomination(state, s.kueueNames(), j, n, judged)
+	out.Kueue = s.kueueNomination(state, s.kueueNames(), j, n, judged, nil)
 }
 
 // kueueCycle answers with the decisions of one cycle.
@@ -143,18 +163,20 @@ func (s *Session) waiting() []model.JobID {
 // explainKueue explains jobs by the policy kueue. The admission is their only check.
 func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []model.JobID, each func(*apportionv1.Explanation)) error {
 	v := s.engine.View()
+	stuck := map[int32]bool{}
 	for i, j := range jobs {
 		if s.stopped(i) {
 			return policy.ErrStopped
 		}
 		job := v.Jobs.At(j)
+		behind := kueueBehind(state, j, stuck)
 		n, judged := state.Judge(j)
 		finding := &apportionv1.Finding{
 			Check: apportionv1.CheckKind_CHECK_KIND_ADMISSION, Outcome: apportionv1.CheckOutcome_CHECK_OUTCOME_PASSED,
 		}
 		out := &apportionv1.Explanation{
 			Job: uint32(j), Uid: job.UID, Name: jobName(job), Queue: uint32(job.Queue), Phase: wirePhase(v.Phase(j)),
-			Findings: []*apportionv1.Finding{finding}, Kueue: s.kueueNomination(state, names, j, n, judged),
+			Findings: []*apportionv1.Finding{finding}, Kueue: s.kueueNomination(state, names, j, n, judged, behind),
 		}
 		out.Text = out.Kueue.GetText()
 		finding.Text = strings.TrimSuffix(out.Text, ".")
@@ -184,6 +206,8 @@ func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []mode
 func kueueCode(n *apportionv1.KueueNomination) (code policy.Code, have float64) {
 	switch {
 	case n.GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED:
+		return policy.NotNominated, 0
+	case n.Behind != nil:
 		return policy.NotNominated, 0
 	case n.GetMode() == apportionv1.KueueMode_KUEUE_MODE_FIT:
 		return 0, 0

@@ -168,6 +168,7 @@ type queueSpec struct {
 	FairSharing       *fairSharing          `json:"fairSharing"`
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
 	StopPolicy        string                `json:"stopPolicy"`
+	QueueingStrategy  string                `json:"queueingStrategy"`
 	Preemption        *preemption           `json:"preemption"`
 	FlavorFungibility struct {
 		WhenCanBorrow  string `json:"whenCanBorrow"`
@@ -205,6 +206,7 @@ func (r *reader) readQueue(h header, raw []byte) {
 		Stopped: s.StopPolicy != "" && s.StopPolicy != "None", Checks: slices.Clone(s.AdmissionChecks),
 		UsageBased: s.AdmissionScope.AdmissionMode == "UsageBasedAdmissionFairSharing", Preemption: r.preemption(s.Preemption),
 	}
+	own.Strict = r.one(s.QueueingStrategy, "spec.queueingStrategy", "", "BestEffortFIFO", "StrictFIFO") == 2
 	for _, c := range s.AdmissionChecksStrategy.AdmissionChecks {
 		own.Checks = append(own.Checks, c.Name)
 	}

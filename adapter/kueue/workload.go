@@ -14,7 +14,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// workload is a Workload that is neither finished nor inactive.
+// workload is a Workload that is not finished.
 type workload struct {
 	message    *apportionv1.Job
 	localQueue string
@@ -119,7 +119,7 @@ func (r *reader) readWorkload(h header, raw []byte) {
 	if !r.decode(raw, &o) {
 		return
 	}
-	if finished, _ := conditionOf(o.Status.Conditions, "Finished"); finished || o.Spec.Active != nil && !*o.Spec.Active {
+	if finished, _ := conditionOf(o.Status.Conditions, "Finished"); finished {
 		return
 	}
 	own := &apportionv1.KueueWorkload{PriorityBoost: boost(h.Metadata.Annotations[boostAnnotation])}
@@ -131,6 +131,13 @@ func (r *reader) readWorkload(h header, raw []byte) {
 		w.message.Owner = w.localQueue
 	}
 	r.readConditions(&o, own)
+	if o.Spec.Active != nil && !*o.Spec.Active {
+		if own.ReserveTime != nil {
+			// Its quota counts no longer.
+			return
+		}
+		own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_INACTIVE
+	}
 	reclaimable := map[string]int32{}
 	for _, p := range o.Status.ReclaimablePods {
 		reclaimable[p.Name] = p.Count

@@ -17,9 +17,9 @@ const maxLacks = 4
 var (
 	kueueInactive = map[apportionv1.KueueInactivity]string{
 		apportionv1.KueueInactivity_KUEUE_INACTIVITY_STOPPED:          "it is stopped",
-		apportionv1.KueueInactivity_KUEUE_INACTIVITY_FLAVOR_NOT_FOUND: "a flavor of its quota does not exist",
-		apportionv1.KueueInactivity_KUEUE_INACTIVITY_CHECK_NOT_FOUND:  "an admission check of it does not exist",
-		apportionv1.KueueInactivity_KUEUE_INACTIVITY_CHECK_INACTIVE:   "an admission check of it is not active",
+		apportionv1.KueueInactivity_KUEUE_INACTIVITY_FLAVOR_NOT_FOUND: "flavor %s of its quota does not exist",
+		apportionv1.KueueInactivity_KUEUE_INACTIVITY_CHECK_NOT_FOUND:  "admission check %s does not exist",
+		apportionv1.KueueInactivity_KUEUE_INACTIVITY_CHECK_INACTIVE:   "admission check %s is not active",
 		apportionv1.KueueInactivity_KUEUE_INACTIVITY_COHORT_CYCLE:     "its cohort is in a cycle of cohorts, or below one",
 	}
 	kueueWithheld = map[apportionv1.KueueWithheld]string{
@@ -28,6 +28,7 @@ var (
 		apportionv1.KueueWithheld_KUEUE_WITHHELD_CHECK:       "an admission check failed or asks for a retry",
 		apportionv1.KueueWithheld_KUEUE_WITHHELD_LOCAL_QUEUE: "its local queue is stopped",
 		apportionv1.KueueWithheld_KUEUE_WITHHELD_BACKOFF:     "it waits for the time of its next attempt",
+		apportionv1.KueueWithheld_KUEUE_WITHHELD_INACTIVE:    "it is not active (spec.active is false)",
 	}
 	kueueUnjudged = map[apportionv1.KueueUnjudged]string{
 		apportionv1.KueueUnjudged_KUEUE_UNJUDGED_TOPOLOGY:        "placement by topology",
@@ -51,22 +52,30 @@ var (
 
 // Kueue tells in a few sentences what the policy kueue says of a job.
 func Kueue(names Names, job uint32, n *apportionv1.KueueNomination) string {
-	name := "Job " + names.job(job)
+	name, fits := "Job "+names.job(job), "fits"
 	var sentences []string
 	say := func(format string, args ...any) { sentences = append(sentences, fmt.Sprintf(format, args...)) }
 	switch inactive := kueueInactive[n.GetInactive()]; {
 	case n.GetAdmitted():
 		say("%s holds quota.", name)
 	case inactive != "":
+		if strings.Contains(inactive, "%s") {
+			inactive = fmt.Sprintf(inactive, visible.Text(n.GetMissing()))
+		}
 		say("%s waits because its queue is inactive: %s.", name, inactive)
 	case n.GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED:
 		say("%s is not nominated: %s.", name, orUnknown(kueueWithheld[n.GetWithheld()]))
+		name, fits = "Apart from that, it", "would fit"
 	case n.GetMode() == apportionv1.KueueMode_KUEUE_MODE_UNSPECIFIED:
 		say("%s is not judged.", name)
+	case n.Behind != nil:
+		say("%s waits behind %s, which comes first in its queue and is not admitted: the queue's strategy is StrictFIFO.",
+			name, names.job(n.GetBehind()))
+		name, fits = "As the first, it", "would fit"
 	}
 	switch n.GetMode() {
 	case apportionv1.KueueMode_KUEUE_MODE_FIT:
-		say("%s fits%s: %s.", name, borrowing(n), kueueFlavors(n))
+		say("%s %s%s: %s.", name, fits, borrowing(n), kueueFlavors(n))
 	case apportionv1.KueueMode_KUEUE_MODE_PREEMPT, apportionv1.KueueMode_KUEUE_MODE_DEFERRED_FIT:
 		say("%s waits for quota in use: %s.", name, kueueLacks(n))
 		sentences = append(sentences, kueueVictims(n))

@@ -12,7 +12,7 @@ func Share(s *kueue.State, node int32) *apportionv1.KueueShare {
 	_, parent, in := s.Node(node)
 	out := &apportionv1.KueueShare{Parent: parent}
 	if int(node) < s.Queues() {
-		out.Inactive = inactivity(s, node)
+		out.Inactive, _ = inactivity(s, node)
 	}
 	if !in {
 		return out
@@ -35,12 +35,13 @@ func Share(s *kueue.State, node int32) *apportionv1.KueueShare {
 	return out
 }
 
-// inactivity returns why a queue admits nothing.
-func inactivity(s *kueue.State, queue int32) apportionv1.KueueInactivity {
+// inactivity returns why a queue admits nothing, with the flavor or the admission check that the reason is about.
+func inactivity(s *kueue.State, queue int32) (reason apportionv1.KueueInactivity, missing string) {
 	if s.InCycle(queue) {
-		return apportionv1.KueueInactivity_KUEUE_INACTIVITY_COHORT_CYCLE
+		return apportionv1.KueueInactivity_KUEUE_INACTIVITY_COHORT_CYCLE, ""
 	}
-	return apportionv1.KueueInactivity(s.Inactivity(queue))
+	why, missing := s.Inactivity(queue)
+	return apportionv1.KueueInactivity(why), missing
 }
 
 // Nomination describes what would be done with a workload; judged is false if it was not judged.
@@ -48,7 +49,7 @@ func Nomination(s *kueue.State, workload int32, n kueue.Nomination, judged bool)
 	w := s.WorkloadAt(workload)
 	out := &apportionv1.KueueNomination{Admitted: s.Holds(workload)}
 	if queue := s.QueueOf(workload); queue >= 0 {
-		out.Inactive = inactivity(s, queue)
+		out.Inactive, out.Missing = inactivity(s, queue)
 	}
 	if w.Withheld != "" && w.Withheld != foreign {
 		out.Withheld = apportionv1.KueueWithheld(apportionv1.KueueWithheld_value[withheldPrefix+w.Withheld])

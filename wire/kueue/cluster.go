@@ -202,7 +202,7 @@ func (r *reader) queue(m *apportionv1.KueueQueue, path string) kueue.Queue {
 			BorrowNext: m.GetFungibility().GetBorrowNext(), PreemptStop: m.GetFungibility().GetPreemptStop(),
 			PreferPreemption: m.GetFungibility().GetPreferPreemption(),
 		},
-		Stopped: m.GetStopped(), Checks: m.GetChecks(), UsageBased: m.GetUsageBased(),
+		Stopped: m.GetStopped(), Checks: m.GetChecks(), UsageBased: m.GetUsageBased(), Strict: m.GetStrict(),
 	}
 }
 

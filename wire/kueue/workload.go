@@ -33,7 +33,13 @@ func (r *reader) workload(view *model.Model, id model.JobID) kueue.Workload {
 	out.TimedOut = m.TimeoutTime
 	out.Withheld = ""
 	w := m.GetWithheld()
-	out.Parked = w == apportionv1.KueueWithheld_KUEUE_WITHHELD_LOCAL_QUEUE || w == apportionv1.KueueWithheld_KUEUE_WITHHELD_BACKOFF
+	switch w {
+	case apportionv1.KueueWithheld_KUEUE_WITHHELD_LOCAL_QUEUE, apportionv1.KueueWithheld_KUEUE_WITHHELD_BACKOFF,
+		apportionv1.KueueWithheld_KUEUE_WITHHELD_INACTIVE:
+		out.Parked = true
+	default:
+		out.Parked = false
+	}
 	if w != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED {
 		out.Withheld = strings.TrimPrefix(w.String(), withheldPrefix)
 	}

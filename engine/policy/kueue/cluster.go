@@ -54,6 +54,8 @@ type Queue struct {
 	Checks []string
 	// UsageBased: the usage of the local queues orders the workloads of the queue (admission mode UsageBasedAdmissionFairSharing).
 	UsageBased bool
+	// Strict: while the first workload that waits is not admitted, those behind it wait, too (queueing strategy StrictFIFO).
+	Strict bool
 }
 
 // Group is a resource group: the flavors for the resources that it covers, in the order in which they are tried.

@@ -68,9 +68,12 @@ type queue struct {
 	preemption  Preemption
 	fungibility Fungibility
 	inactive    Inactivity
+	// missing is the flavor or the admission check that inactive is about.
+	missing string
 	// inCycle: the queue is below a cycle of cohorts.
 	inCycle    bool
 	usageBased bool
+	strict     bool
 	// admitted hold quota, pending wait.
 	admitted, pending []int32
 }

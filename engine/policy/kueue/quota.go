@@ -18,8 +18,8 @@ func (c *compiler) fillQuotas() {
 	}
 	for i := range c.cluster.Queues {
 		from, q := &c.cluster.Queues[i], &c.queues[i]
-		q.preemption, q.fungibility, q.usageBased = from.Preemption, from.Fungibility, from.UsageBased
-		q.inactive = c.inactivity(from, checks)
+		q.preemption, q.fungibility, q.usageBased, q.strict = from.Preemption, from.Fungibility, from.UsageBased, from.Strict
+		q.inactive, q.missing = c.inactivity(from, checks)
 		for k := range from.Groups {
 			c.fillGroup(int32(i), &from.Groups[k])
 			q.groups = append(q.groups, c.group(int32(i), &from.Groups[k]))
@@ -27,28 +27,27 @@ func (c *compiler) fillQuotas() {
 	}
 }
 
-// inactivity returns the first reason for which a queue is inactive.
-func (c *compiler) inactivity(q *Queue, checks map[string]bool) Inactivity {
-	reason := Active
+// inactivity returns the first reason for which a queue is inactive, with the flavor or the admission check that it is about.
+func (c *compiler) inactivity(q *Queue, checks map[string]bool) (reason Inactivity, missing string) {
 	if q.Stopped {
-		return Stopped
+		return Stopped, ""
 	}
 	for i := range q.Groups {
 		for k := range q.Groups[i].Flavors {
-			if !c.flavors[c.flavor(q.Groups[i].Flavors[k].Flavor)].exists {
-				return FlavorNotFound
+			if name := q.Groups[i].Flavors[k].Flavor; !c.flavors[c.flavor(name)].exists {
+				return FlavorNotFound, name
 			}
 		}
 	}
 	for _, name := range q.Checks {
 		switch active, ok := checks[name]; {
 		case !ok:
-			return CheckNotFound
-		case !active:
-			reason = CheckInactive
+			return CheckNotFound, name
+		case !active && reason == Active:
+			reason, missing = CheckInactive, name
 		}
 	}
-	return reason
+	return reason, missing
 }
 
 func (c *compiler) fillGroup(n int32, g *Group) {

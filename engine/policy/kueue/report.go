@@ -52,8 +52,10 @@ func (m *Model) Node(id int32) (name, parent string, in bool) {
 // Root returns the root of the tree of a node that takes part.
 func (m *Model) Root(id int32) int32 { return m.trees[m.nodes[id].tree].root }
 
-// Inactivity returns why a queue is inactive.
-func (m *Model) Inactivity(queue int32) Inactivity { return m.queues[queue].inactive }
+// Inactivity returns why a queue is inactive, with the flavor or the admission check that the reason is about.
+func (m *Model) Inactivity(queue int32) (reason Inactivity, missing string) {
+	return m.queues[queue].inactive, m.queues[queue].missing
+}
 
 // InCycle reports whether a node is below a cycle of cohorts.
 func (m *Model) InCycle(id int32) bool { return m.nodes[id].tree == none }
@@ -63,6 +65,27 @@ func (m *Model) Holders(queue int32) []int32 { return m.queues[queue].admitted }
 
 // Pending returns the workloads that wait in a queue, in the order in which they are served.
 func (m *Model) Pending(queue int32) []int32 { return m.queues[queue].pending }
+
+// WithheldNamespace is Workload.Withheld of one in a namespace that its queue does not admit. Kueue sets it aside even in a strict queue.
+const WithheldNamespace = "NAMESPACE"
+
+// Behind returns the workload that waits before another in its queue if that is strict: the first one that Kueue does not set aside. It
+// returns -1 if there is none.
+func (m *Model) Behind(workload int32) int32 {
+	w := &m.workloads[workload]
+	if w.queue == none || w.holds || !m.queues[w.queue].strict {
+		return none
+	}
+	for _, id := range m.queues[w.queue].pending {
+		switch {
+		case id == workload:
+			return none
+		case !m.workloads[id].Parked && m.workloads[id].Withheld != WithheldNamespace:
+			return id
+		}
+	}
+	return none
+}
 
 // QueueOf returns the queue of a workload, or -1.
 func (m *Model) QueueOf(workload int32) int32 { return m.workloads[workload].queue }

@@ -147,6 +147,8 @@ const (
 	KueueWithheld_KUEUE_WITHHELD_LOCAL_QUEUE KueueWithheld = 4
 	// It waits for the time of its next attempt.
 	KueueWithheld_KUEUE_WITHHELD_BACKOFF KueueWithheld = 5
+	// Its `spec.active` is false.
+	KueueWithheld_KUEUE_WITHHELD_INACTIVE KueueWithheld = 6
 )
 
 // Enum value maps for KueueWithheld.
@@ -158,6 +160,7 @@ var (
 		3: "KUEUE_WITHHELD_CHECK",
 		4: "KUEUE_WITHHELD_LOCAL_QUEUE",
 		5: "KUEUE_WITHHELD_BACKOFF",
+		6: "KUEUE_WITHHELD_INACTIVE",
 	}
 	KueueWithheld_value = map[string]int32{
 		"KUEUE_WITHHELD_UNSPECIFIED": 0,
@@ -166,6 +169,7 @@ var (
 		"KUEUE_WITHHELD_CHECK":       3,
 		"KUEUE_WITHHELD_LOCAL_QUEUE": 4,
 		"KUEUE_WITHHELD_BACKOFF":     5,
+		"KUEUE_WITHHELD_INACTIVE":    6,
 	}
 )
 
@@ -1859,7 +1863,9 @@ type KueueQueue struct {
 	// Names of the admission checks of its workloads.
 	Checks []string `protobuf:"bytes,7,rep,name=checks,proto3" json:"checks,omitempty"`
 	// Whether its admission mode is UsageBasedAdmissionFairSharing.
-	UsageBased    bool `protobuf:"varint,8,opt,name=usage_based,json=usageBased,proto3" json:"usage_based,omitempty"`
+	UsageBased bool `protobuf:"varint,8,opt,name=usage_based,json=usageBased,proto3" json:"usage_based,omitempty"`
+	// Whether its queueing strategy is StrictFIFO: while the first workload that waits is not admitted, those behind it wait, too.
+	Strict        bool `protobuf:"varint,9,opt,name=strict,proto3" json:"strict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1946,6 +1952,13 @@ func (x *KueueQueue) GetChecks() []string {
 func (x *KueueQueue) GetUsageBased() bool {
 	if x != nil {
 		return x.UsageBased
+	}
+	return false
+}
+
+func (x *KueueQueue) GetStrict() bool {
+	if x != nil {
+		return x.Strict
 	}
 	return false
 }
@@ -2970,7 +2983,11 @@ type KueueNomination struct {
 	// What a cycle decides of it.
 	Decision KueueDecision `protobuf:"varint,11,opt,name=decision,proto3,enum=apportion.v1.KueueDecision" json:"decision,omitempty"`
 	// The answer in a few sentences.
-	Text          string `protobuf:"bytes,12,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,12,opt,name=text,proto3" json:"text,omitempty"`
+	// The flavor or the admission check that `inactive` is about. Empty: none.
+	Missing string `protobuf:"bytes,13,opt,name=missing,proto3" json:"missing,omitempty"`
+	// The job that waits before it in a queue that is `strict`, and which is not admitted itself. Only in answers to `explain`.
+	Behind        *uint32 `protobuf:"varint,14,opt,name=behind,proto3,oneof" json:"behind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3087,6 +3104,20 @@ func (x *KueueNomination) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *KueueNomination) GetMissing() string {
+	if x != nil {
+		return x.Missing
+	}
+	return ""
+}
+
+func (x *KueueNomination) GetBehind() uint32 {
+	if x != nil && x.Behind != nil {
+		return *x.Behind
+	}
+	return 0
 }
 
 // KueuePodSetAssignment has the flavors of a set.
@@ -3616,7 +3647,7 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\n" +
 	"KueueUsage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\x01R\x06amount\"\xda\x02\n" +
+	"\x06amount\x18\x02 \x01(\x01R\x06amount\"\xf2\x02\n" +
 	"\n" +
 	"KueueQueue\x12\x16\n" +
 	"\x06cohort\x18\x01 \x01(\tR\x06cohort\x12\x1b\n" +
@@ -3629,7 +3660,8 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\astopped\x18\x06 \x01(\bR\astopped\x12\x16\n" +
 	"\x06checks\x18\a \x03(\tR\x06checks\x12\x1f\n" +
 	"\vusage_based\x18\b \x01(\bR\n" +
-	"usageBasedB\t\n" +
+	"usageBased\x12\x16\n" +
+	"\x06strict\x18\t \x01(\bR\x06strictB\t\n" +
 	"\a_weight\"\xb5\x02\n" +
 	"\x0fKueuePreemption\x12M\n" +
 	"\x15reclaim_within_cohort\x18\x01 \x01(\x0e2\x19.apportion.v1.KueueChoiceR\x13reclaimWithinCohort\x12K\n" +
@@ -3718,7 +3750,7 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\b_nominal\"V\n" +
 	"\x10KueueCohortShare\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
-	"\x05share\x18\x02 \x01(\v2\x18.apportion.v1.KueueShareR\x05share\"\xad\x04\n" +
+	"\x05share\x18\x02 \x01(\v2\x18.apportion.v1.KueueShareR\x05share\"\xef\x04\n" +
 	"\x0fKueueNomination\x12+\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x17.apportion.v1.KueueModeR\x04mode\x12\x18\n" +
 	"\aborrows\x18\x02 \x01(\rR\aborrows\x12>\n" +
@@ -3732,7 +3764,10 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\bunjudged\x18\n" +
 	" \x03(\x0e2\x1b.apportion.v1.KueueUnjudgedR\bunjudged\x127\n" +
 	"\bdecision\x18\v \x01(\x0e2\x1b.apportion.v1.KueueDecisionR\bdecision\x12\x12\n" +
-	"\x04text\x18\f \x01(\tR\x04text\"\x92\x02\n" +
+	"\x04text\x18\f \x01(\tR\x04text\x12\x18\n" +
+	"\amissing\x18\r \x01(\tR\amissing\x12\x1b\n" +
+	"\x06behind\x18\x0e \x01(\rH\x00R\x06behind\x88\x01\x01B\t\n" +
+	"\a_behind\"\x92\x02\n" +
 	"\x15KueuePodSetAssignment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12+\n" +
@@ -3774,14 +3809,15 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\x12KUEUE_CHOICE_NEVER\x10\x01\x12\x1f\n" +
 	"\x1bKUEUE_CHOICE_LOWER_PRIORITY\x10\x02\x12.\n" +
 	"*KUEUE_CHOICE_LOWER_OR_NEWER_EQUAL_PRIORITY\x10\x03\x12\x14\n" +
-	"\x10KUEUE_CHOICE_ANY\x10\x04*\xc3\x01\n" +
+	"\x10KUEUE_CHOICE_ANY\x10\x04*\xe0\x01\n" +
 	"\rKueueWithheld\x12\x1e\n" +
 	"\x1aKUEUE_WITHHELD_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18KUEUE_WITHHELD_NAMESPACE\x10\x01\x12\x1e\n" +
 	"\x1aKUEUE_WITHHELD_ABOVE_LIMIT\x10\x02\x12\x18\n" +
 	"\x14KUEUE_WITHHELD_CHECK\x10\x03\x12\x1e\n" +
 	"\x1aKUEUE_WITHHELD_LOCAL_QUEUE\x10\x04\x12\x1a\n" +
-	"\x16KUEUE_WITHHELD_BACKOFF\x10\x05*\xbf\x01\n" +
+	"\x16KUEUE_WITHHELD_BACKOFF\x10\x05\x12\x1b\n" +
+	"\x17KUEUE_WITHHELD_INACTIVE\x10\x06*\xbf\x01\n" +
 	"\rKueueUnjudged\x12\x1e\n" +
 	"\x1aKUEUE_UNJUDGED_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17KUEUE_UNJUDGED_TOPOLOGY\x10\x01\x12\x19\n" +
@@ -3983,6 +4019,7 @@ func file_apportion_v1_kueue_proto_init() {
 	file_apportion_v1_kueue_proto_msgTypes[26].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[27].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[29].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1117,6 +1117,16 @@ func (m *KueueQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Strict {
+		i--
+		if m.Strict {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x48
+	}
 	if m.UsageBased {
 		i--
 		if m.UsageBased {
@@ -2093,6 +2103,18 @@ func (m *KueueNomination) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Behind != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Behind))
+		i--
+		dAtA[i] = 0x70
+	}
+	if len(m.Missing) > 0 {
+		i -= len(m.Missing)
+		copy(dAtA[i:], m.Missing)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Missing)))
+		i--
+		dAtA[i] = 0x6a
+	}
 	if len(m.Text) > 0 {
 		i -= len(m.Text)
 		copy(dAtA[i:], m.Text)
@@ -2980,6 +3002,9 @@ func (m *KueueQueue) SizeVT() (n int) {
 	if m.UsageBased {
 		n += 2
 	}
+	if m.Strict {
+		n += 2
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -3385,6 +3410,13 @@ func (m *KueueNomination) SizeVT() (n int) {
 	l = len(m.Text)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.Missing)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Behind != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Behind))
 	}
 	n += len(m.unknownFields)
 	return n

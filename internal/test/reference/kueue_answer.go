@@ -74,7 +74,7 @@ func (f *kueueForm) queues() object {
 	out := object{}
 	for i := range int32(f.Queues()) {
 		name, _, in := f.Node(i)
-		reason := f.Inactivity(i)
+		reason, _ := f.Inactivity(i)
 		q := object{"active": reason == kueue.Active, "reason": reason.String(), "inSnapshot": in}
 		out[name] = q
 		if !in {
@@ -148,7 +148,7 @@ func (f *kueueForm) workloads(victims bool) object {
 			w["skipped"] = "inactive"
 			continue
 		}
-		if f.WorkloadAt(i).Withheld == "NAMESPACE" {
+		if f.WorkloadAt(i).Withheld == kueue.WithheldNamespace {
 			w["inadmissible"] = "namespaceMismatch"
 		}
 		a := f.Assign(i, nil)
