@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
