@@ -169,11 +169,9 @@ func (c *check) claim() map[int][]int64 {
 				if within(r, make([]int64, len(r))) || !c.open[q] {
 					continue
 				}
-				after := copyRooms(rooms)
 				entitled := within(r, rooms[root]) && c.entitled(q, withMemory, r, claimed[q]) && !c.aboveLimit(q, r, claimed[q])
 				switch {
-				case entitled && c.place(after, b):
-					rooms = after
+				case entitled && c.place(rooms, b):
 				case c.saved[q] == nil && c.savable(q, b, claimed[q], rooms):
 					c.saved[q] = r
 				case i == 0 && c.incomplete(j[0][0]):
@@ -194,16 +192,22 @@ func (c *check) incomplete(t *task) bool {
 	return int64(j.message.GetMinAvailable()) > j.held
 }
 
-// place takes the room of each task on the first node that has it, in order of names.
+// place takes the room of each task on the first node that has it, in order of names, or none if one of them finds no room.
 func (c *check) place(rooms map[int][]int64, tasks []*task) bool {
 	nodes := c.byName
+	taken := make([]int, 0, len(tasks))
 	for _, t := range tasks {
-		add(rooms[root], t.request, -1)
 		at := slices.IndexFunc(nodes, func(i int) bool { return c.takes(i, t.set) && within(t.request, rooms[i]) })
 		if at < 0 && len(nodes) > 0 {
+			for i, n := range taken {
+				add(rooms[root], tasks[i].request, 1)
+				add(rooms[n], tasks[i].request, 1)
+			}
 			return false
 		}
+		add(rooms[root], t.request, -1)
 		if at >= 0 {
+			taken = append(taken, nodes[at])
 			add(rooms[nodes[at]], t.request, -1)
 		}
 	}

@@ -29,6 +29,22 @@ func (o Order) CompareQueues(l, r model.QueueID) Comparison {
 	return Comparison{c, c < 0 || c == 0 && olderQueue(o.s.view, l, r)}
 }
 
+// SortQueuesOnce sorts distinct queues as SortQueues does, if each queue has a place of its own in the order: then any two need not be
+// compared to see whether there is an order. Otherwise it returns false and changes nothing.
+func (o Order) SortQueuesOnce(queues []model.QueueID) bool {
+	s := o.s
+	if len(s.by.queueOrder) > 0 {
+		if ranker, ok := s.by.queueOrder[0].(policy.QueueRanker); ok && ranker.RankQueues(queues) {
+			return true
+		}
+	}
+	keyer, ok := s.keyer()
+	if ok {
+		s.sortKeyed(keyer, queues)
+	}
+	return ok
+}
+
 // CompareVictimQueues compares two queues by the order in which they lose tasks to a claimant's queue. If no plugin distinguishes them, it
 // is the reverse of CompareQueues.
 func (o Order) CompareVictimQueues(l, r, claimant model.QueueID) Comparison {
@@ -82,17 +98,10 @@ func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) 
 
 // SortQueues sorts queues by order of service.
 func (o Order) SortQueues(queues []model.QueueID) {
-	s := o.s
-	if len(s.by.queueOrder) > 0 {
-		if r, ok := s.by.queueOrder[0].(policy.QueueRanker); ok && r.RankQueues(queues) {
-			return
-		}
-	}
-	if keyer, ok := s.keyer(); ok {
-		s.sortKeyed(keyer, queues)
+	if o.SortQueuesOnce(queues) {
 		return
 	}
-	Sort(queues, s.queueName, func(l, r model.QueueID) bool { return o.CompareQueues(l, r).Less })
+	Sort(queues, o.s.queueName, func(l, r model.QueueID) bool { return o.CompareQueues(l, r).Less })
 }
 
 // SortJobs sorts jobs by order of service.

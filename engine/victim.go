@@ -188,10 +188,13 @@ func intersect(list, other []model.TaskID) []model.TaskID {
 func (a Victims) Candidates(claimant model.TaskID) ([]model.TaskID, error) {
 	v := a.s.view
 	var candidates []model.TaskID
-	looked := 0
+	looked, mine := 0, v.QueueOf(claimant)
 	for _, j := range v.Present() {
-		from := len(candidates)
-		for t := v.Jobs.At(j).FirstTask; t < v.Jobs.At(j).EndTask; t++ {
+		from, job := len(candidates), v.Jobs.At(j)
+		if theirs := job.Queue; a.preempt != (theirs == mine) || !a.preempt && !v.Queues[theirs].Reclaimable {
+			continue
+		}
+		for t := job.FirstTask; t < job.EndTask; t++ {
 			if looked++; v.Stopped(looked) {
 				return nil, policy.ErrStopped
 			}

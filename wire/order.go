@@ -44,12 +44,13 @@ func (s *Session) order(q *apportionv1.OrderStep) (*apportionv1.Answer, error) {
 func (s *Session) orderQueues(q *apportionv1.OrderStep, subject *apportionv1.Queues) (*apportionv1.OrderAnswer, error) {
 	var faults model.Error
 	queues := s.selectQueues(subject, "queues", &faults)
-	if len(subject.GetIndex())+len(subject.GetName()) == 0 {
-		queues = s.engine.View().Busy()
-	}
 	v := s.engine.View()
-	compare := s.engine.Order().CompareQueues
+	compare, sort := s.engine.Order().CompareQueues, s.engine.Order().SortQueuesOnce
+	if len(subject.GetIndex())+len(subject.GetName()) == 0 {
+		queues = v.Busy()
+	}
 	if q.GetClaimant() != nil {
+		sort = nil
 		claimant := s.claimantQueue(q, &faults)
 		compare = func(l, r model.QueueID) engine.Comparison {
 			return s.engine.Order().CompareVictimQueues(l, r, claimant)
@@ -58,7 +59,7 @@ func (s *Session) orderQueues(q *apportionv1.OrderStep, subject *apportionv1.Que
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}
-	return ordered(s, q, queues, "queues", func(q model.QueueID) string { return v.Queues[q].Name }, compare)
+	return ordered(s, q, queues, "queues", func(q model.QueueID) string { return v.Queues[q].Name }, compare, sort)
 }
 
 func (s *Session) claimantQueue(q *apportionv1.OrderStep, faults *model.Error) model.QueueID {
@@ -89,7 +90,7 @@ func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Jobs)
 		return nil, err
 	}
 	v := s.engine.View()
-	return ordered(s, q, jobs, "jobs", func(j model.JobID) string { return v.Jobs.At(j).UID }, s.engine.Order().CompareJobs)
+	return ordered(s, q, jobs, "jobs", func(j model.JobID) string { return v.Jobs.At(j).UID }, s.engine.Order().CompareJobs, nil)
 }
 
 func (s *Session) orderTasks(q *apportionv1.OrderStep, subject *apportionv1.Tasks) (*apportionv1.OrderAnswer, error) {
@@ -103,7 +104,7 @@ func (s *Session) orderTasks(q *apportionv1.OrderStep, subject *apportionv1.Task
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}
-	return ordered(s, q, tasks, "tasks", s.engine.View().TaskKey, compare)
+	return ordered(s, q, tasks, "tasks", s.engine.View().TaskKey, compare, nil)
 }
 
 func (s *Session) claimantTask(q *apportionv1.OrderStep, faults *model.Error) model.TaskID {
@@ -121,9 +122,11 @@ func (s *Session) claimantTask(q *apportionv1.OrderStep, faults *model.Error) mo
 	return only(s.selectTasks(selection, path, faults))
 }
 
-// ordered sorts items, each named once, and returns ties, pairs, and whether there is an order at all.
+// ordered sorts items, each named once, and returns ties, pairs, and whether there is an order at all. If once is not nil and sorts them,
+// there is one.
 func ordered[ID ~int32](
 	s *Session, q *apportionv1.OrderStep, ids []ID, kind string, name func(ID) string, compare func(l, r ID) engine.Comparison,
+	once func([]ID) bool,
 ) (*apportionv1.OrderAnswer, error) {
 	if err := s.out.room(len(ids), kind); err != nil {
 		return nil, err
@@ -143,16 +146,19 @@ func ordered[ID ~int32](
 	// Comparing is most of the work. Once the answer is no longer needed, all items compare equal, so that the rest ends at once.
 	halt := halting{stop: s.stop}
 	less := func(l, r ID) bool { return !halt.now() && compare(l, r).Less }
-	engine.Sort(sorted, func(l, r ID) int {
-		if halt.now() {
-			return 0
-		}
-		return strings.Compare(name(l), name(r))
-	}, less)
+	total := once != nil && once(sorted)
+	if !total {
+		engine.Sort(sorted, func(l, r ID) int {
+			if halt.now() {
+				return 0
+			}
+			return strings.Compare(name(l), name(r))
+		}, less)
+	}
 	answer := &apportionv1.OrderAnswer{
 		Sorted:       indices(&s.out, sorted),
 		Ties:         s.ties(len(sorted), func(i int) bool { return compare(sorted[i], sorted[i+1]).Plugins == 0 }),
-		Intransitive: !transitive(sorted, maxPairs, less),
+		Intransitive: !total && !transitive(sorted, maxPairs, less),
 	}
 	if halt.over {
 		return nil, policy.ErrStopped

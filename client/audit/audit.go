@@ -77,15 +77,16 @@ const pods = "pods"
 // Limits limit the work. Zero fields have the values of the constants below.
 type Limits struct {
 	// Blocks limits the gangs and single tasks to place or evict for, Moves the allocations and plans, Nodes the nodes visited for one
-	// claimant.
-	Blocks, Moves, Nodes int
+	// claimant, and Candidates the tasks that are considered as victims, each as often as it is.
+	Blocks, Moves, Nodes, Candidates int
 }
 
 // The default limits.
 const (
-	defaultBlocks = 500
-	defaultMoves  = 1000
-	defaultNodes  = 64
+	defaultBlocks     = 100_000
+	defaultMoves      = 10_000
+	defaultNodes      = 64
+	defaultCandidates = 5_000_000
 )
 
 func (l Limits) orDefault() Limits {
@@ -97,6 +98,9 @@ func (l Limits) orDefault() Limits {
 	}
 	if l.Nodes == 0 {
 		l.Nodes = defaultNodes
+	}
+	if l.Candidates == 0 {
+		l.Candidates = defaultCandidates
 	}
 	return l
 }

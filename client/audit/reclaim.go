@@ -15,16 +15,16 @@ import (
 
 // Evict evicts for a block that may take from others, and starts it.
 func (s *state) Evict(block []uint32, _ cycle.Action) (bool, error) {
-	if s.tries >= triesPerMove*s.limits.Moves {
-		s.report.Partial = fmt.Sprintf("victims were sought %d times only", s.tries)
+	if s.tries >= triesPerMove*s.limits.Moves || s.considered >= s.limits.Candidates {
+		s.report.Partial = fmt.Sprintf("victims were sought for the first %d gangs and single tasks only", s.tries)
 		return false, nil
 	}
-	s.tries++
 	moved, err := s.evictFor(block)
 	if err != nil || !moved {
 		return false, err
 	}
 	clear(s.roomless)
+	clear(s.hopeless)
 	if s.moves++; s.moves >= s.limits.Moves {
 		s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
 	}
@@ -33,12 +33,11 @@ func (s *state) Evict(block []uint32, _ cycle.Action) (bool, error) {
 
 // settled ends the evictions if a state repeats, or where not everything was tried.
 func (s *state) settled() bool {
-	key := s.key()
-	if before, seen := s.seen[key]; seen {
+	if before, seen := s.seen[s.running]; seen {
 		s.circle(s.plans[before:])
 		return true
 	}
-	s.seen[key] = len(s.plans)
+	s.seen[s.running] = len(s.plans)
 	return s.report.Partial != ""
 }
 
@@ -61,26 +60,51 @@ func (s *state) circle(plans []plan) {
 		"after %d evictions the same tasks run on the same nodes as before: %s", victims, few(parts))
 }
 
-// evictFor evicts for a block, all of it or nothing, and starts it.
+// evictFor evicts for a block, all of it or nothing, and starts it. Without plans, blocks of one queue that ask for the same with the same
+// priority are alike: if one finds no victims, the others are not tried until something moves.
 func (s *state) evictFor(block []uint32) (bool, error) {
-	tasks := &apportionv1.Tasks{Index: block}
+	like := s.like(block)
+	if s.hopeless[like] {
+		return false, nil
+	}
 	answers, err := s.ask(
-		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: true}}},
-		&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: s.jobOf(block[0]), OmitNames: true}}},
-		reclaimStep(block[:1], nil))
+		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{
+			Tasks: &apportionv1.Tasks{Index: block}, Jointly: true,
+		}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
+			Jobs: &apportionv1.Jobs{Index: []uint32{s.of[block[0]].index}}, OmitNames: true,
+		}}})
 	if err != nil || answers[0].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() == apportionv1.Vote_VOTE_REJECT {
 		return false, err
 	}
-	if answers[2].GetReclaim().GetPlan() != nil {
+	starving := answers[1].GetJobs().GetJobs()[0].GetStarving().GetVote() == apportionv1.Vote_VOTE_PERMIT
+	if s.tries > 0 && !s.plansVictims && !starving {
+		return false, nil
+	}
+	s.tries, s.considered = s.tries+1, s.considered+len(s.tasks)
+	if answers, err = s.ask(reclaimStep(block[:1], nil)); err != nil {
+		return false, err
+	}
+	answer := answers[0].GetReclaim()
+	if s.plansVictims = answer.GetPlan() != nil; s.plansVictims {
 		return s.carryOut(block)
 	}
-	if answers[1].GetJobs().GetJobs()[0].GetStarving().GetVote() != apportionv1.Vote_VOTE_PERMIT {
-		return false, nil
+	moved := false
+	if starving && len(answer.GetVictims()) > 0 {
+		moved, err = s.oneByOne(block)
 	}
-	if len(answers[2].GetReclaim().GetVictims()) == 0 {
-		return false, nil
+	s.hopeless[like] = starving && !moved
+	return moved, err
+}
+
+// like describes what a block asks for, of which queue and with which priority.
+func (s *state) like(block []uint32) string {
+	j := s.of[block[0]]
+	key := fmt.Appendf(nil, "%d %d", j.queue, j.GetPriority())
+	for _, t := range block {
+		key = fmt.Appendf(key, " %d %v", s.snapshot.Tasks[t].GetPriority(), s.request[t])
 	}
-	return s.oneByOne(block)
+	return string(key)
 }
 
 // reclaimStep asks which tasks a claimant may evict; without candidates, of all tasks.
@@ -92,11 +116,6 @@ func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
 		step.Candidates = &apportionv1.Tasks{Index: candidates}
 	}
 	return &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}}
-}
-
-func (s *state) jobOf(task uint32) *apportionv1.Jobs {
-	i := slices.Index(s.snapshot.GetJobs(), s.snapshot.Tasks[task].Job)
-	return &apportionv1.Jobs{Index: []uint32{uint32(i)}}
 }
 
 // candidates lists the running tasks, those of lower priority first, then the younger.
@@ -113,6 +132,31 @@ func (s *state) candidates() []uint32 {
 			cmp.Compare(rt.GetCreateTime(), lt.GetCreateTime()), cmp.Compare(l, r))
 	})
 	return list
+}
+
+// occupied lists the first nodes on which tasks run, as many as the limits say, and these tasks. Nothing changes them until a task moves.
+func (s *state) occupied() (nodes []int, byNode map[int][]uint32) {
+	if s.byNode != nil && s.occupiedAt == s.running {
+		return s.nodesInUse, s.byNode
+	}
+	s.considered += len(s.tasks)
+	byNode = map[int][]uint32{}
+	for _, t := range s.candidates() {
+		n := s.tasks[t].node
+		if n < 0 || n >= len(s.free) {
+			continue
+		}
+		if byNode[n] == nil {
+			nodes = append(nodes, n)
+		}
+		byNode[n] = append(byNode[n], t)
+	}
+	slices.Sort(nodes)
+	if len(nodes) > s.limits.Nodes {
+		nodes = nodes[:s.limits.Nodes]
+	}
+	s.nodesInUse, s.byNode, s.occupiedAt = nodes, byNode, s.running
+	return nodes, byNode
 }
 
 // carryOut asks for a plan for a block and carries it out.
@@ -144,7 +188,7 @@ func (s *state) oneByOne(block []uint32) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tasks, plans := slices.Clone(s.tasks), len(s.plans)
+	tasks, plans, running := slices.Clone(s.tasks), len(s.plans), s.running
 	free := make([][]float64, len(s.free))
 	for n := range free {
 		free[n] = slices.Clone(s.free[n])
@@ -155,7 +199,10 @@ func (s *state) oneByOne(block []uint32) (bool, error) {
 			return false, err
 		}
 		if !done {
-			s.tasks, s.free, s.plans = tasks, free, s.plans[:plans]
+			s.tasks, s.free, s.plans, s.running = tasks, free, s.plans[:plans], running
+			for i := range s.jobs {
+				s.jobs[i].current = false
+			}
 			_, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Rollback{
 				Rollback: &apportionv1.RollbackStep{Mark: mark[0].GetMark().GetMark()},
 			}})
@@ -167,22 +214,7 @@ func (s *state) oneByOne(block []uint32) (bool, error) {
 
 // one makes room for one task.
 func (s *state) one(task uint32) (bool, error) {
-	byNode := map[int][]uint32{}
-	var nodes []int
-	for _, t := range s.candidates() {
-		n := s.tasks[t].node
-		if n < 0 || n >= len(s.free) {
-			continue
-		}
-		if byNode[n] == nil {
-			nodes = append(nodes, n)
-		}
-		byNode[n] = append(byNode[n], t)
-	}
-	slices.Sort(nodes)
-	if len(nodes) > s.limits.Nodes {
-		nodes = nodes[:s.limits.Nodes]
-	}
+	nodes, byNode := s.occupied()
 	steps := make([]*apportionv1.Step, 0, len(nodes))
 	for _, n := range nodes {
 		steps = append(steps, reclaimStep([]uint32{task}, byNode[n]))

@@ -21,7 +21,7 @@ func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, no
 	if err != nil {
 		return err
 	}
-	s := &state{auditor: a, ctx: ctx, session: session, seen: map[string]int{}, roomless: map[uint32]bool{}, refused: map[uint32]bool{}}
+	s := &state{auditor: a, ctx: ctx, session: session, seen: map[fingerprint]int{}, hopeless: map[string]bool{}}
 	defer func() {
 		if closed := session.Close(); err == nil {
 			err = closed
@@ -35,7 +35,7 @@ func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, no
 	if err := s.idle(); err != nil {
 		return err
 	}
-	if s.seen[s.key()] = 0; s.report.Partial == "" {
+	if s.seen[s.running] = 0; s.report.Partial == "" {
 		if err := loop.Run(cycle.Reclaim); err != nil {
 			return err
 		}
@@ -72,24 +72,20 @@ func (s *state) Enqueue() error {
 	}
 	for _, verdict := range answers[0].GetEnqueue().GetJobs() {
 		if verdict.GetVerdict().GetVote() == apportionv1.Vote_VOTE_REJECT {
-			s.jobs[verdict.GetJob()].tasks = nil
+			s.jobs[verdict.GetJob()].tasks, s.jobs[verdict.GetJob()].current = nil, false
 		}
 	}
 	return nil
 }
 
-// waiting lists the blocks that wait, in order, at most as many as the limits say. Where a gang waits, single tasks of its job do not
-// count.
+// waiting lists the blocks that wait, in order, at most as many as the limits say. The list is valid until the next call.
 func (s *state) waiting() ([][]uint32, error) {
 	jobs, err := s.inOrder()
-	var list [][]uint32
+	list := s.listed[:0]
 	for _, j := range jobs {
-		blocks := s.blocks(j)
-		if len(blocks) > 1 && len(blocks[0]) > 1 {
-			blocks = blocks[:1]
-		}
-		list = append(list, blocks...)
+		list = append(list, s.blocks(j)...)
 	}
+	s.listed = list
 	if len(list) > s.limits.Blocks {
 		s.report.Partial = fmt.Sprintf("of %d gangs and single tasks that wait only the first %d were tried", len(list), s.limits.Blocks)
 		list = list[:s.limits.Blocks]
@@ -97,20 +93,61 @@ func (s *state) waiting() ([][]uint32, error) {
 	return list, err
 }
 
-// verdict asks whether the queue of a block may use what it asks for, and where it has room; nodes is nil if it has none.
-func (s *state) verdict(block []uint32) (allowed *apportionv1.Verdict, nodes []uint32, err error) {
-	tasks := &apportionv1.Tasks{Index: block}
-	answers, err := s.ask(
-		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: true}}},
-		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: tasks, Top: 1, Jointly: true}}})
+// allowed asks whether the queue of a block may use what it asks for.
+func (s *state) allowed(block []uint32) (*apportionv1.Verdict, error) {
+	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{
+		Tasks: &apportionv1.Tasks{Index: block}, Jointly: true,
+	}}})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	placement := answers[1].GetNodes().GetPlacement()
-	if placement.GetOutcome() == apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND {
-		nodes = placement.GetNode()
+	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict(), nil
+}
+
+// room asks where a block has room; nil if it has none. It asks about those nodes alone that have enough left for some task of the block.
+func (s *state) room(block []uint32) ([]uint32, error) {
+	var nodes []uint32
+	for n := range s.free {
+		if slices.ContainsFunc(block, func(task uint32) bool { return s.holds(n, task) }) {
+			nodes = append(nodes, uint32(n))
+		}
 	}
-	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict(), nodes, nil
+	if nodes == nil || slices.ContainsFunc(block, s.crowded) {
+		return nil, nil
+	}
+	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{
+		Tasks: &apportionv1.Tasks{Index: block}, Nodes: &apportionv1.Nodes{Index: nodes}, Top: 1, Jointly: true,
+	}}})
+	if err != nil {
+		return nil, err
+	}
+	placement := answers[0].GetNodes().GetPlacement()
+	if placement.GetOutcome() != apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND {
+		return nil, nil
+	}
+	return placement.GetNode(), nil
+}
+
+// crowded reports whether no node has enough left for a task, whatever else keeps the task from nodes.
+func (s *state) crowded(task uint32) bool {
+	for n := range s.free {
+		if s.holds(n, task) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether a node has enough left for a task. It may take a little more than it has left, as in Volcano.
+func (s *state) holds(node int, task uint32) bool {
+	const tolerance = 1
+	left := s.free[node]
+	for d, x := range s.request[task] {
+		if x > left[d]+tolerance {
+			return false
+		}
+	}
+	return true
 }
 
 // Waiting yields the blocks that wait, and after each that was started those that wait then. What has no room is not asked about again
@@ -130,6 +167,10 @@ func (s *state) Waiting(action cycle.Action) iter.Seq2[[]uint32, error] {
 				yield(nil, err)
 				return
 			}
+			if action == cycle.Allocate && len(blocks) < s.limits.Blocks {
+				s.startable(yield)
+				return
+			}
 			for _, block := range blocks {
 				if action == cycle.Allocate && (s.roomless[block[0]] || s.refused[block[0]]) {
 					continue
@@ -145,17 +186,74 @@ func (s *state) Waiting(action cycle.Action) iter.Seq2[[]uint32, error] {
 	}
 }
 
+// startable yields what Waiting yields for allocations, without listing all that waits after each: in a queue in which nothing could be
+// started, nothing can be until the next round.
+func (s *state) startable(yield func([]uint32, error) bool) {
+	exhausted := map[uint32]bool{}
+	for moves := -1; moves != s.moves && s.moves < s.limits.Moves; {
+		moves = s.moves
+		queues, err := s.queuesInOrder()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, queue := range queues {
+			if exhausted[queue] {
+				continue
+			}
+			if !s.startableIn(queue, yield) {
+				return
+			}
+			if s.moves != moves {
+				break
+			}
+			exhausted[queue] = true
+		}
+	}
+	if s.moves >= s.limits.Moves {
+		s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
+	}
+}
+
+// startableIn yields what may start in a queue until something was started. It returns false if yield does.
+func (s *state) startableIn(queue uint32, yield func([]uint32, error) bool) bool {
+	moves := s.moves
+	for _, j := range s.byQueue[queue] {
+		for _, block := range s.blocks(j) {
+			if s.roomless[block[0]] || s.refused[block[0]] {
+				continue
+			}
+			if !yield(block, nil) {
+				return false
+			}
+			if s.moves != moves {
+				return true
+			}
+		}
+	}
+	return true
+}
+
 // Allocate starts a block if it may and fits, and notes it if it does not fit or may not.
 func (s *state) Allocate(block []uint32) (bool, error) {
-	allowed, nodes, err := s.verdict(block)
-	switch {
-	case err != nil:
-		return false, err
-	case nodes == nil:
+	if slices.ContainsFunc(block, s.crowded) {
 		s.roomless[block[0]] = true
 		return false, nil
-	case allowed.GetVote() == apportionv1.Vote_VOTE_REJECT:
+	}
+	allowed, err := s.allowed(block)
+	if err != nil {
+		return false, err
+	}
+	if allowed.GetVote() == apportionv1.Vote_VOTE_REJECT {
 		s.refused[block[0]] = true
+		return false, nil
+	}
+	nodes, err := s.room(block)
+	if err != nil {
+		return false, err
+	}
+	if nodes == nil {
+		s.roomless[block[0]] = true
 		return false, nil
 	}
 	s.moves++
@@ -173,14 +271,23 @@ func (s *state) idle() error {
 	for _, block := range blocks {
 		task := s.snapshot.Tasks[block[0]]
 		queue := task.Job.GetQueue()
-		if said[queue] || s.limited(queue, block, held) {
+		// What has no room has got none since.
+		if said[queue] || s.roomless[block[0]] || s.limited(queue, block, held) {
 			continue
 		}
-		allowed, nodes, err := s.verdict(block)
+		allowed, err := s.allowed(block)
 		if err != nil {
 			return err
 		}
-		if nodes == nil || allowed.GetVote() != apportionv1.Vote_VOTE_REJECT || excused(allowed) {
+		if allowed.GetVote() != apportionv1.Vote_VOTE_REJECT || excused(allowed) {
+			continue
+		}
+		nodes, err := s.room(block)
+		if err != nil {
+			return err
+		}
+		if nodes == nil {
+			s.roomless[block[0]] = true
 			continue
 		}
 		said[queue] = true

@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"google.golang.org/grpc/status"
@@ -23,13 +22,28 @@ type state struct {
 	// request of each task, and what each node has left.
 	request, free [][]float64
 	jobs          []job
-	// seen are states by what runs where, with the number of plans made before.
-	seen  map[string]int
-	plans []plan
-	// roomless and refused are the first tasks of blocks that have no room, or may not start; see Waiting.
-	roomless, refused map[uint32]bool
-	// moves counts allocations and plans, tries the blocks for which victims were sought.
-	moves, tries int
+	// byQueue lists the jobs of each queue in the order in which they are served, of is the job of each task.
+	byQueue map[uint32][]*job
+	of      []*job
+	// running identifies what runs where; seen has such states with the number of plans made before.
+	running fingerprint
+	seen    map[fingerprint]int
+	plans   []plan
+	// roomless and refused tell of the first tasks of blocks whether they have no room, or may not start; see Waiting.
+	roomless, refused []bool
+	// queued and listed are the memory of inOrder and waiting.
+	queued []*job
+	listed [][]uint32
+	// nodesInUse and byNode are what occupied returned when the same ran as in occupiedAt.
+	nodesInUse []int
+	byNode     map[int][]uint32
+	occupiedAt fingerprint
+	// hopeless are claims for which no victims were found since the last move, by what they ask for.
+	hopeless map[string]bool
+	// moves counts allocations and plans, tries the blocks for which victims were sought, considered the tasks that were considered.
+	moves, tries, considered int
+	// plansVictims says that the policy reclaims by plans.
+	plansVictims bool
 }
 
 // place is a task's status and node; -1: none.
@@ -46,6 +60,9 @@ type job struct {
 	// held counts tasks given as counts that hold resources.
 	held  int
 	tasks []lookup.Task
+	// waits is what blocks returned, if current.
+	waits   [][]uint32
+	current bool
 }
 
 // plan is an eviction that was carried out.
@@ -100,9 +117,24 @@ func (s *state) read(nodes []*apportionv1.InspectedNode) {
 			at.status = apportionv1.TaskStatus_TASK_STATUS_PENDING
 		}
 		s.tasks, s.request = append(s.tasks, at), append(s.request, s.amounts(t.Request()))
-		if j := byJob[t.Job]; j != nil {
+		if holds(at.status) {
+			s.running.turn(t.Number, at.node)
+		}
+		j := byJob[t.Job]
+		s.of = append(s.of, j)
+		if j != nil {
 			j.tasks = append(j.tasks, t)
 		}
+	}
+	s.roomless, s.refused = make([]bool, len(s.tasks)), make([]bool, len(s.tasks))
+	s.byQueue = map[uint32][]*job{}
+	for _, j := range byJob {
+		s.byQueue[j.queue] = append(s.byQueue[j.queue], j)
+	}
+	for _, jobs := range s.byQueue {
+		slices.SortFunc(jobs, func(l, r *job) int {
+			return cmp.Or(cmp.Compare(r.GetPriority(), l.GetPriority()), cmp.Compare(l.GetCreateTime(), r.GetCreateTime()), cmp.Compare(l.index, r.index))
+		})
 	}
 	for i := range s.jobs {
 		slices.SortStableFunc(s.jobs[i].tasks, func(l, r lookup.Task) int {
@@ -132,8 +164,19 @@ func holds(status apportionv1.TaskStatus) bool {
 	}
 }
 
-// blocks lists what waits of a job: what its gang lacks, then single tasks; nil if the gang can never be complete.
+// blocks lists what waits of a job: what its gang lacks, then single tasks; nil if the gang can never be complete. Where a gang of several
+// waits, single tasks of its job do not count.
 func (s *state) blocks(j *job) [][]uint32 {
+	if !j.current {
+		j.waits, j.current = s.blocksOf(j), true
+		if len(j.waits) > 1 && len(j.waits[0]) > 1 {
+			j.waits = j.waits[:1]
+		}
+	}
+	return j.waits
+}
+
+func (s *state) blocksOf(j *job) [][]uint32 {
 	held, waiting := j.held, []uint32{}
 	for _, t := range j.tasks {
 		gated := t.GetDetail().GetGate() == apportionv1.TaskGate_TASK_GATE_OTHER
@@ -162,27 +205,25 @@ func zero(row []float64) bool {
 	return !slices.ContainsFunc(row, func(x float64) bool { return x > 0 })
 }
 
-// inOrder lists the jobs of open queues in the order of the policy: queue by queue, in a queue by priority and age.
-func (s *state) inOrder() ([]*job, error) {
+// queuesInOrder lists the queues in the order of the policy.
+func (s *state) queuesInOrder() ([]uint32, error) {
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
 		Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}},
 	}}})
 	if err != nil {
 		return nil, err
 	}
-	var list []*job
-	for _, queue := range answers[0].GetOrder().GetSorted() {
-		from := len(list)
-		for i := range s.jobs {
-			if s.jobs[i].queue == queue && len(s.jobs[i].tasks) > 0 {
-				list = append(list, &s.jobs[i])
-			}
-		}
-		slices.SortStableFunc(list[from:], func(l, r *job) int {
-			return cmp.Or(cmp.Compare(r.GetPriority(), l.GetPriority()), cmp.Compare(l.GetCreateTime(), r.GetCreateTime()))
-		})
+	return answers[0].GetOrder().GetSorted(), nil
+}
+
+// inOrder lists the jobs of open queues in the order of the policy: queue by queue, in a queue by priority and age.
+func (s *state) inOrder() ([]*job, error) {
+	queues, err := s.queuesInOrder()
+	s.queued = s.queued[:0]
+	for _, queue := range queues {
+		s.queued = append(s.queued, s.byQueue[queue]...)
 	}
-	return list, nil
+	return s.queued, err
 }
 
 // start places tasks and lets them run.
@@ -197,10 +238,24 @@ func (s *state) start(tasks, nodes []uint32) error {
 		return err
 	}
 	for i, t := range tasks {
-		s.tasks[t] = place{apportionv1.TaskStatus_TASK_STATUS_RUNNING, int(nodes[i])}
+		s.move(t, place{apportionv1.TaskStatus_TASK_STATUS_RUNNING, int(nodes[i])})
 		s.use(int(nodes[i]), t, -1)
 	}
 	return nil
+}
+
+// move notes where a task is from now on.
+func (s *state) move(task uint32, to place) {
+	if from := s.tasks[task]; holds(from.status) {
+		s.running.turn(task, from.node)
+	}
+	if holds(to.status) {
+		s.running.turn(task, to.node)
+	}
+	s.tasks[task] = to
+	if j := s.of[task]; j != nil {
+		j.current = false
+	}
 }
 
 // evict takes tasks off; they are pending again.
@@ -213,7 +268,7 @@ func (s *state) evict(tasks []uint32) error {
 	}
 	for _, t := range tasks {
 		s.use(s.tasks[t].node, t, 1)
-		s.tasks[t] = place{apportionv1.TaskStatus_TASK_STATUS_PENDING, -1}
+		s.move(t, place{apportionv1.TaskStatus_TASK_STATUS_PENDING, -1})
 	}
 	return nil
 }
@@ -242,13 +297,17 @@ func (s *state) fits(node int, task uint32, gone []uint32) bool {
 	return true
 }
 
-// key names what runs where.
-func (s *state) key() string {
-	key := make([]byte, 0, 6*len(s.tasks))
-	for i, t := range s.tasks {
-		if holds(t.status) {
-			key = fmt.Appendf(key, "%d@%d ", i, t.node)
-		}
+// fingerprint is a digest of a set of tasks with their nodes.
+type fingerprint [2]uint64
+
+// turn adds a task on a node, or removes it.
+func (f *fingerprint) turn(task uint32, node int) {
+	x := uint64(task)<<32 | uint64(uint32(node+1)) //nolint:gosec // -1 is the least.
+	for i := range f {
+		// The finalizer of SplitMix64, in which every bit of the argument changes half of the result.
+		x += 0x9e3779b97f4a7c15
+		y := (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		y = (y ^ y>>27) * 0x94d049bb133111eb
+		f[i] ^= y ^ y>>31
 	}
-	return string(key)
 }

@@ -86,7 +86,7 @@ func reason(e *comparison.Effect) string {
 }
 
 // audited limits the search for violations of fairness.
-var audited = audit.Limits{Blocks: 200, Moves: 300}
+var audited = audit.Limits{}
 
 // printBreaches shows the violations of fairness by a policy; nil: it was not audited.
 func printBreaches(p *render.Printer, policy string, report *audit.Report) {
