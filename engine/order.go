@@ -38,11 +38,11 @@ func (o Order) SortQueuesOnce(queues []model.QueueID) bool {
 			return true
 		}
 	}
-	keyer, ok := s.keyer()
-	if ok {
+	if keyer, ok := s.keyer(); ok {
 		s.sortKeyed(keyer, queues)
+		return true
 	}
-	return ok
+	return s.sortPlaced(queues)
 }
 
 // CompareVictimQueues compares two queues by the order in which they lose tasks to a claimant's queue. If no plugin distinguishes them, it

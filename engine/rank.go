@@ -77,6 +77,32 @@ func (s *Session) sortKeyed(keyer policy.QueueKeyer, queues []model.QueueID) {
 	}
 }
 
+// sortPlaced sorts queues by the places that the only plugin which orders them gives them, if it can.
+func (s *Session) sortPlaced(queues []model.QueueID) bool {
+	if len(s.by.queueOrder) != 1 {
+		return false
+	}
+	placer, ok := s.by.queueOrder[0].(policy.QueuePlacer)
+	places := make([]policy.QueuePlace, len(queues))
+	if !ok || !placer.PlaceQueues(queues, places) {
+		return false
+	}
+	order := make([]int, len(queues))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(l, r int) int {
+		lq, rq := &s.view.Queues[queues[l]], &s.view.Queues[queues[r]]
+		return cmp.Or(cmp.Compare(places[l].High, places[r].High), cmp.Compare(places[l].Low, places[r].Low),
+			cmp.Compare(lq.CreateTime, rq.CreateTime), strings.Compare(lq.Name, rq.Name))
+	})
+	before := slices.Clone(queues)
+	for i, at := range order {
+		queues[i] = before[at]
+	}
+	return true
+}
+
 // countRanks sets the ranks of a few queues: the number of queues with jobs that come before each.
 func (s *Session) countRanks(keyer policy.QueueKeyer, queues []model.QueueID, ranks []int32) {
 	v := s.view

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
@@ -249,6 +248,8 @@ func (s *state) guarantees() error {
 		return err
 	}
 	held, said := s.held(), map[string]bool{}
+	clear(s.hopeless)
+	s.considered = 0
 	for _, block := range blocks {
 		task := s.snapshot.Tasks[block[0]]
 		queue := task.Job.GetQueue()
@@ -256,11 +257,19 @@ func (s *state) guarantees() error {
 		if d < 0 || said[queue] || s.limited(queue, block, held) {
 			continue
 		}
+		like := s.like(block)
+		if s.hopeless[like] {
+			continue
+		}
+		if s.considered += len(s.tasks); s.considered > s.limits.Candidates {
+			s.report.Partial = "whether guarantees can be had was not tried for all that waits"
+			return nil
+		}
 		others, why, err := s.withheld(block, held, d)
 		if err != nil {
 			return err
 		}
-		if others == "" {
+		if s.hopeless[like] = others == ""; others == "" {
 			continue
 		}
 		said[queue] = true
@@ -374,7 +383,7 @@ func (k *keeping) queues() string {
 	if len(names) == 1 {
 		return "queue " + names[0] + " keeps"
 	}
-	return "queues " + strings.Join(names, ", ") + " keep"
+	return "queues " + few(names) + " keep"
 }
 
 // known are refusals of plans that docs/fair.md lists among the known limits.

@@ -104,6 +104,7 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		if err := session.Close(); err != nil || a.inputOnly {
 			return err
 		}
+		defer showWaiting(a.err, "auditing")()
 		findings, report, err := audit.Check(ctx, q.decider, q.Input, audited)
 		if err != nil {
 			return err

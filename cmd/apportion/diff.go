@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
@@ -74,12 +75,12 @@ type differences struct {
 	A       string              `json:"a"`
 	B       string              `json:"b"`
 	Effects []comparison.Effect `json:"effects"`
-	Omitted int                 `json:"omitted_jobs,omitempty"`
+	Omitted int                 `json:"omittedJobs,omitempty"`
 	// Was and Is are the shares by two policies; WasAudit and IsAudit are the violations of fairness by each.
 	Was      *message      `json:"was,omitempty"`
 	Is       *message      `json:"is,omitempty"`
-	WasAudit *audit.Report `json:"was_audit,omitempty"`
-	IsAudit  *audit.Report `json:"is_audit,omitempty"`
+	WasAudit *audit.Report `json:"wasAudit,omitempty"`
+	IsAudit  *audit.Report `json:"isAudit,omitempty"`
 }
 
 // side is A or B with its outcome.
@@ -112,6 +113,7 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 		return err
 	}
 	defer done()
+	defer showWaiting(d.err, "comparing")()
 	var sides [2]*side
 	for i, loaded := range inputs {
 		if err := d.checkResources(loaded.snapshot); err != nil {
@@ -183,17 +185,28 @@ func (d *differing) readFiles(ctx context.Context, names ...string) ([]*input, e
 // decide requests everything that is compared.
 func (s *side) decide(ctx context.Context) error {
 	plan := comparison.New(s.snapshot)
-	answered, err := s.decider.Simulate(ctx, s.Input, plan.Steps()...)
+	session, err := s.decider.OpenSession(ctx, s.Input)
+	if err != nil {
+		return err
+	}
+	defer session.Close() //nolint:errcheck // Every answer has come.
+	answers, err := session.Do(ctx, plan.Steps()...)
 	if err != nil {
 		return err
 	}
 	for i := range comparison.Needed {
-		if err := answered.Err(i); err != nil {
-			return err
+		if err := answers[i].GetError(); err != nil {
+			return status.FromProto(err).Err()
 		}
 	}
-	s.basis, s.shares, s.omitted = answered.Basis, answered.Answers[0].GetShares(), plan.Omitted
-	s.outcome = plan.OutcomeOf(answered.Answers, s.snapshot.Names(answered.Basis))
+	s.basis, s.shares, s.omitted = session.Basis(), answers[0].GetShares(), plan.Omitted
+	s.outcome = plan.OutcomeOf(answers, s.snapshot.Names(s.basis))
+	for steps := range plan.Claims() {
+		if answers, err = session.Do(ctx, steps...); err != nil {
+			return err
+		}
+		plan.AddClaims(s.outcome, answers)
+	}
 	return nil
 }
 

@@ -31,10 +31,14 @@ const (
 	exitUsage   = 1
 	exitNo      = 2
 	exitService = 3
+	// exitInterrupted is the shell's code for a process that an interrupt ended.
+	exitInterrupted = 130
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second interrupt ends the process at once.
+	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -56,6 +60,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		return exitYes
 	case errors.Is(err, errDecidedNo):
 		return exitNo
+	case ctx.Err() != nil:
+		fmt.Fprintln(errOut, "apportion: interrupted")
+		return exitInterrupted
 	}
 	text := describe(err)
 	if n := faultsOf(err); n > 1 {

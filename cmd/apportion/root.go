@@ -21,7 +21,8 @@ Every command has -o: table is for people, json and yaml are for programs.
 
 Exit codes: 0 the answer is yes, or there was nothing to decide; 1 wrong usage or input; 2 the answer
 is no (the job must wait or may not enter, the task may not be allocated, no task may be evicted,
-something differs, was found or failed); 3 the server could not be reached, or failed.`
+something differs, was found or failed); 3 the server could not be reached, or failed;
+130 interrupted.`
 
 // newRoot returns the command line.
 func newRoot(s streams) *cobra.Command {

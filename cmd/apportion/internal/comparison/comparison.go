@@ -2,6 +2,10 @@
 package comparison
 
 import (
+	"cmp"
+	"iter"
+	"slices"
+
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -9,29 +13,40 @@ import (
 // Plan contains the questions to both policies.
 type Plan struct {
 	snapshot *lookup.Snapshot
-	// claimants contains one waiting task of each job.
-	claimants []uint32
-	// Omitted is the number of waiting jobs without questions.
+	// waiting contains one waiting task of each job, claimants those whose evictions are compared.
+	waiting, claimants []uint32
+	// Omitted is the number of waiting jobs whose evictions are not compared.
 	Omitted int
 }
 
-// maxClaimants is the maximum number of jobs whose evictions are compared.
-const maxClaimants = 500
+const (
+	// maxClaimants is the maximum number of jobs whose evictions are compared.
+	maxClaimants = 500
+	// maxConsidered limits it further in large clusters: it is the number of tasks that are considered as victims, for all claimants together.
+	maxConsidered = 5_000_000
+)
 
-// New plans a comparison about a snapshot.
+// New plans a comparison about a snapshot. If there are too many waiting jobs, evictions are compared for the first of each queue, then for
+// the second of each, and so on.
 func New(snapshot *lookup.Snapshot) *Plan {
 	p := &Plan{snapshot: snapshot}
-	seen := map[*apportionv1.Job]bool{}
+	seen, turns := map[*apportionv1.Job]bool{}, map[uint32]int{}
+	perQueue := map[string]int{}
 	for _, task := range snapshot.Tasks {
 		if !task.Pending() || seen[task.Job] {
 			continue
 		}
 		seen[task.Job] = true
-		if len(p.claimants) == maxClaimants {
-			p.Omitted++
-			continue
-		}
-		p.claimants = append(p.claimants, task.Number)
+		p.waiting = append(p.waiting, task.Number)
+		turns[task.Number] = perQueue[task.Job.GetQueue()]
+		perQueue[task.Job.GetQueue()]++
+	}
+	most := min(maxClaimants, maxConsidered/max(1, len(snapshot.Tasks)), len(p.waiting))
+	p.claimants, p.Omitted = p.waiting, len(p.waiting)-most
+	if p.Omitted > 0 {
+		p.claimants = slices.Clone(p.waiting)
+		slices.SortStableFunc(p.claimants, func(l, r uint32) int { return cmp.Compare(turns[l], turns[r]) })
+		p.claimants = p.claimants[:most]
 	}
 	return p
 }
@@ -43,28 +58,39 @@ const (
 	enqueueAt
 	_
 	allocatableAt
-	firstClaimantAt
 )
 
 // Needed is the number of first steps whose answers every comparison needs.
 const Needed = enqueueAt + 2
 
-// Steps returns the questions.
+// Steps returns the questions about queues and jobs.
 func (p *Plan) Steps() []*apportionv1.Step {
-	steps := []*apportionv1.Step{
+	return []*apportionv1.Step{
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
 		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
 		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}},
 		{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}},
-		{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Index: p.claimants}}}},
+		{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Index: p.waiting}}}},
 	}
-	for _, task := range p.claimants {
-		claimant := &apportionv1.Tasks{Index: []uint32{task}}
-		steps = append(steps,
-			&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: claimant, OmitNames: true}}},
-			&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{Claimant: claimant, OmitNames: true}}})
+}
+
+// Claims yields the questions about evictions in batches, whose answers are small enough to be held together.
+func (p *Plan) Claims() iter.Seq[[]*apportionv1.Step] {
+	const together = 8
+	return func(yield func([]*apportionv1.Step) bool) {
+		for some := range slices.Chunk(p.claimants, together) {
+			var steps []*apportionv1.Step
+			for _, task := range some {
+				claimant := &apportionv1.Tasks{Index: []uint32{task}}
+				steps = append(steps,
+					&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: claimant, OmitNames: true}}},
+					&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{Claimant: claimant, OmitNames: true}}})
+			}
+			if !yield(steps) {
+				return
+			}
+		}
 	}
-	return steps
 }
 
 // dividing returns the queues of the first plugin that divides among queues.

@@ -37,12 +37,19 @@ func (p *Plan) OutcomeOf(answers []*apportionv1.Answer, names text.Names) *Outco
 	o := &outcome{Plan: p, names: names, Outcome: &Outcome{Queues: map[string]*Queue{}, Jobs: map[string]*Job{}}}
 	o.queues(answers[sharesAt].GetShares())
 	o.jobs(answers[enqueueAt].GetEnqueue(), answers[allocatableAt])
-	for i := range p.claimants {
-		at := firstClaimantAt + 2*i
-		o.evictions(answers[at].GetReclaim())
-		o.evictions(answers[at+1].GetPreempt())
-	}
 	return o.Outcome
+}
+
+// AddClaims adds the tasks that may be evicted, from the answers to a batch of claims.
+func (p *Plan) AddClaims(o *Outcome, answers []*apportionv1.Answer) {
+	for _, a := range answers {
+		for _, victims := range []*apportionv1.VictimsAnswer{a.GetReclaim(), a.GetPreempt()} {
+			for _, v := range victims.GetVictims() {
+				task := p.snapshot.Tasks[v.GetTask()]
+				o.Queues[task.Job.GetQueue()].Evictable[task.Name()] = true
+			}
+		}
+	}
 }
 
 // outcome builds an Outcome.
@@ -87,15 +94,8 @@ func (o *outcome) jobs(admissions *apportionv1.EnqueueAnswer, allocations *appor
 		job := o.Jobs[o.snapshot.JobName(a.GetJob())]
 		job.Admission, job.AdmissionWhy = wordOf(a.GetVerdict()), text.Reasons(o.names, a.GetVerdict().GetReasons())
 	}
-	for i, task := range o.claimants {
+	for i, task := range o.waiting {
 		job, verdict := o.Jobs[lookup.JobName(o.snapshot.Tasks[task].Job)], verdictAt(allocations, i)
 		job.Allocation, job.AllocationWhy = wordOf(verdict), text.Reasons(o.names, verdict.GetReasons())
-	}
-}
-
-func (o *outcome) evictions(a *apportionv1.VictimsAnswer) {
-	for _, v := range a.GetVictims() {
-		task := o.snapshot.Tasks[v.GetTask()]
-		o.Queues[task.Job.GetQueue()].Evictable[task.Name()] = true
 	}
 }
