@@ -86,7 +86,7 @@ const (
 	defaultBlocks     = 100_000
 	defaultMoves      = 10_000
 	defaultNodes      = 64
-	defaultCandidates = 5_000_000
+	defaultCandidates = 2_500_000
 )
 
 func (l Limits) orDefault() Limits {

@@ -23,7 +23,7 @@ const (
 	// maxClaimants is the maximum number of jobs whose evictions are compared.
 	maxClaimants = 500
 	// maxConsidered limits it further in large clusters: it is the number of tasks that are considered as victims, for all claimants together.
-	maxConsidered = 5_000_000
+	maxConsidered = 2_500_000
 )
 
 // New plans a comparison about a snapshot. If there are too many waiting jobs, evictions are compared for the first of each queue, then for
