@@ -133,7 +133,8 @@ func (s *state) read(nodes []*apportionv1.InspectedNode) {
 	}
 	for _, jobs := range s.byQueue {
 		slices.SortFunc(jobs, func(l, r *job) int {
-			return cmp.Or(cmp.Compare(r.GetPriority(), l.GetPriority()), cmp.Compare(l.GetCreateTime(), r.GetCreateTime()), cmp.Compare(l.index, r.index))
+			return cmp.Or(cmp.Compare(r.GetPriority(), l.GetPriority()), cmp.Compare(l.GetCreateTime(), r.GetCreateTime()),
+				cmp.Compare(l.index, r.index))
 		})
 	}
 	for i := range s.jobs {
