@@ -43,6 +43,7 @@ func (e *Effective) check() tree.Faults {
 	c.extender()
 	c.observers()
 	c.ledger()
+	c.history()
 	c.memory()
 	return c.faults
 }
@@ -321,6 +322,20 @@ func (c *checker) observers() {
 	if c.Shadow.Policy == "" && c.Shadow.Of != "" {
 		c.fail("shadow.of", "requires shadow.policy")
 	}
+}
+
+// history checks what the history of the followed cluster is kept by.
+func (c *checker) history() {
+	if c.History.File != "" && !c.Follow.Enabled {
+		c.fail("history.file", "requires follow.enabled: the history is about the cluster that the server follows")
+	}
+	if c.History.File != "" && !c.History.Enabled {
+		c.fail("history.file", "requires history.enabled")
+	}
+	if c.History.File != "" && c.History.File == c.Ledger.File {
+		c.fail("history.file", "is the file of the ledger: each needs a file of its own")
+	}
+	c.policy("history.policy", c.History.Policy)
 }
 
 // policy checks the name of a policy, which may be empty.

@@ -30,6 +30,7 @@ type Config struct {
 	HTTP       setting.HTTP       `yaml:"http"`
 	Follow     Follow             `yaml:"follow"`
 	Ledger     Ledger             `yaml:"ledger"`
+	History    setting.History    `yaml:"history"`
 	Extender   setting.Extender   `yaml:"extender"`
 	Limit      setting.Limit      `yaml:"limit"`
 	Overload   setting.Overload   `yaml:"overload"`

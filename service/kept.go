@@ -24,12 +24,16 @@ type Kept struct {
 	server *Server
 	name   string
 	now    func(*apportionv1.SnapshotView)
+	// fresh receives a value when there is a version that the history lacks.
+	fresh chan struct{}
 
 	mutex sync.Mutex
 	// newest and before are the last two versions; nil: there are none yet.
 	newest, before *version
 	// sent are the versions that were sent as a whole, the last one last, until they are no longer held for their callers.
 	sent []sentVersion
+	// recording is the history; nil: none is kept.
+	recording *recording
 }
 
 // sentVersion is a version that was sent whole, so that questions about it follow.
@@ -58,7 +62,7 @@ type version struct {
 // Keep returns a snapshot without a version, to which requests may refer from now on. now completes the view of the newest version, or of
 // none, with its time and completeness. It is called for each answer, concurrently.
 func (s *Server) Keep(name string, now func(*apportionv1.SnapshotView)) *Kept {
-	k := &Kept{server: s, name: name, now: now}
+	k := &Kept{server: s, name: name, now: now, fresh: make(chan struct{}, 1)}
 	s.keptMutex.Lock()
 	defer s.keptMutex.Unlock()
 	kept := maps.Clone(s.kept.Load().(map[string]*Kept)) //nolint:errcheck,forcetypeassert // Only such maps are stored.
@@ -100,6 +104,10 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 		k.now(k.newest.view)
 	}
 	k.newest, k.before = next, k.newest
+	select {
+	case k.fresh <- struct{}{}:
+	default:
+	}
 	return nil
 }
 

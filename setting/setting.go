@@ -317,3 +317,21 @@ type Shadow struct {
 	// Longest time for the second decision of one call, or of one batch of a session.
 	Time time.Duration `yaml:"time" default:"10s" min:"1ms" max:"1h"`
 }
+
+// History says since when jobs of the followed cluster wait for what, and what its queues deserved and held over time.
+type History struct {
+	// Keep the history of the followed cluster.
+	Enabled bool `yaml:"enabled" default:"true"`
+	// Name of the policy, one of policies, that finds the causes. Empty: the only one; if there are none or several, Volcano's default
+	// configuration.
+	Policy string `yaml:"policy"`
+	// File that holds the history, so that it outlives the process; it is made if there is none. One process at a time uses it. Empty: the
+	// history begins when the server starts.
+	File string `yaml:"file" path:"yes"`
+	// Shortest time between two versions in which causes are looked for. At most a tenth of the time of one processor is spent on it.
+	Interval time.Duration `yaml:"interval" default:"10s" min:"100ms" max:"1h"`
+	// How long a job is known after it stopped waiting, and how far back the numbers of queues reach.
+	Retain time.Duration `yaml:"retain" default:"168h" min:"1m" max:"8760h"`
+	// About the most memory of the history. Above it, jobs that stopped waiting first are forgotten, and samples of queues become longer.
+	Bytes Bytes `yaml:"bytes" default:"64MiB" min:"1MiB" max:"2047MiB"`
+}

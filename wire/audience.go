@@ -107,7 +107,7 @@ func (a *Audience) queueName(v *policy.View, q model.QueueID) string {
 // jobName names a job as far as the reader may see it.
 func (a *Audience) jobName(v *policy.View, j model.JobID) string {
 	if job := v.Jobs.At(j); a.Owns(job.Queue) {
-		return jobName(job)
+		return JobName(job)
 	}
 	return "a job of another queue"
 }

@@ -164,7 +164,7 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 	v := s.engine.View()
 	job, account := v.Jobs.At(e.Job), v.Account(e.Job)
 	out := &apportionv1.Explanation{
-		Job: uint32(e.Job), Uid: job.UID, Name: jobName(job), Queue: uint32(job.Queue),
+		Job: uint32(e.Job), Uid: job.UID, Name: JobName(job), Queue: uint32(job.Queue),
 		Verdict: apportionv1.PendingVerdict(e.Verdict), Blocking: s.out.optional(e.Blocking), QueueRank: s.out.optional(e.Rank),
 		Phase: wirePhase(v.Phase(e.Job)), ReadyTasks: uint32(account.Ready()), MinAvailable: uint32(job.MinAvailable),
 		WaitingTasks: uint32(e.Waiting), GatedTasks: uint32(e.Gated), NeededTasks: uint32(e.Needed),

@@ -175,7 +175,7 @@ func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []mode
 			Check: apportionv1.CheckKind_CHECK_KIND_ADMISSION, Outcome: apportionv1.CheckOutcome_CHECK_OUTCOME_PASSED,
 		}
 		out := &apportionv1.Explanation{
-			Job: uint32(j), Uid: job.UID, Name: jobName(job), Queue: uint32(job.Queue), Phase: wirePhase(v.Phase(j)),
+			Job: uint32(j), Uid: job.UID, Name: JobName(job), Queue: uint32(job.Queue), Phase: wirePhase(v.Phase(j)),
 			Findings: []*apportionv1.Finding{finding}, Kueue: s.kueueNomination(state, names, j, n, judged, behind),
 		}
 		out.Text = out.Kueue.GetText()

@@ -212,8 +212,8 @@ func (s *Session) names() text.Names {
 	return names
 }
 
-// jobName is namespace/name of a job, or its uid where it has no name.
-func jobName(job *model.Job) string {
+// JobName is namespace/name of a job, or its uid where it has no name.
+func JobName(job *model.Job) string {
 	switch {
 	case job.Name == "":
 		return job.UID

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -37,7 +38,7 @@ type watchFlags struct {
 }
 
 func (f *watchFlags) register(command *cobra.Command) {
-	command.Flags().BoolVar(&f.on, "watch", false, "repeat every --interval and print answers that differ, until interrupted")
+	command.Flags().BoolVar(&f.on, "watch", false, "repeat every --interval until interrupted, and print what changed: + new, - gone, ~ changed; with -o json or yaml each answer that differs")
 	command.Flags().DurationVar(&f.interval, "interval", 5*time.Second, "`TIME` between two runs with --watch")
 }
 
@@ -149,20 +150,23 @@ func (a *asking) about(ctx context.Context, loaded *input, do func(context.Conte
 	return loaded.named(do(ctx, &question{asking: a, input: loaded, decider: decider}))
 }
 
-// repeat asks once, or with --watch until the context ends. With --watch it prints an answer if it differs from the previous one, and
-// reports and repeats a question that fails.
+// repeat asks once, or with --watch until the context ends. With --watch it prints the first answer, and of each later one what differs from
+// the one before: of a table the changes, in another format all of it. It reports and repeats a question that fails.
 func (a *asking) repeat(ctx context.Context, ask func(context.Context) error) error {
 	if !a.watch.on {
 		return ask(ctx)
 	}
 	out, errOut := a.out, a.err
-	defer func() { a.out, a.err = out, errOut }()
+	defer func() { a.out, a.err, a.record, a.fixed = out, errOut, nil, nil }()
 	var last, lastError string
+	style, before := a.style(), (*render.Record)(nil)
+	a.fixed = &style
 	tick := time.NewTicker(a.watch.interval)
 	defer tick.Stop()
 	for {
 		var answer, told bytes.Buffer
 		a.out, a.err = &answer, &told
+		a.record = &render.Record{}
 		if err := ask(ctx); err != nil && !errors.Is(err, errDecidedNo) && ctx.Err() == nil {
 			fmt.Fprintln(&told, "apportion: "+visible.Lines(describe(err)))
 		}
@@ -171,17 +175,30 @@ func (a *asking) repeat(ctx context.Context, ask func(context.Context) error) er
 			fmt.Fprint(errOut, text)
 		}
 		if text := answer.String(); text != "" && text != last {
-			if last != "" {
-				fmt.Fprintf(out, "\n%s\n", time.Now().Format(time.TimeOnly))
-			}
-			last = text
-			fmt.Fprint(out, text)
+			a.tell(out, style, text, last == "", before)
+			last, before = text, a.record
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
+	}
+}
+
+// tell writes an answer that differs from the one before: the first one whole, of a later table what changed, and of other formats an object
+// each.
+func (a *asking) tell(out io.Writer, style render.Style, text string, first bool, before *render.Record) {
+	if first || a.format != formatTable && a.format != formatWide {
+		if !first && a.format == formatYAML {
+			fmt.Fprintln(out, "---")
+		}
+		fmt.Fprint(out, text)
+		return
+	}
+	var changes bytes.Buffer
+	if a.record.Changes(before, style, &changes) {
+		fmt.Fprintf(out, "\n%s\n%s", time.Now().Format(time.TimeOnly), changes.String())
 	}
 }
 

@@ -35,6 +35,9 @@ type answering struct {
 	format    string
 	ascii     bool
 	resources []string
+	// record, if it is not nil, receives what a table shows, and fixed is the style of tables while their output is held back.
+	record *render.Record
+	fixed  *render.Style
 }
 
 // register adds the flags of the output format, with additional formats of this command. The default is the current format, or table.
@@ -55,7 +58,9 @@ func (a *answering) write(answer any, table func(*render.Printer)) error {
 		}
 	}
 	if a.format == formatTable || a.format == formatWide {
-		table(&render.Printer{Style: a.style(), Out: a.out, Resources: a.resources})
+		style := a.style()
+		style.Record = a.record
+		table(&render.Printer{Style: style, Out: a.out, Resources: a.resources})
 		return nil
 	}
 	raw, err := marshal(answer)
@@ -98,6 +103,9 @@ func verdict(yes bool) error {
 
 // style returns the style of tables.
 func (a *answering) style() render.Style {
+	if a.fixed != nil {
+		return *a.fixed
+	}
 	terminal := terminalOf(a.out)
 	return render.Style{
 		ASCII: a.ascii || !speaksUTF8(), Color: terminal != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",

@@ -4,42 +4,79 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
 )
 
-func TestWatchPrintsAnswersThatDifferAndReportsAFaultOnce(t *testing.T) {
+func TestWatchPrintsWhatChangedAndReportsAFaultOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, errOut bytes.Buffer
-		a := &asking{answering: answering{streams: streams{out: &out, err: &errOut}}, watch: watchFlags{on: true, interval: time.Second}}
+		a := &asking{
+			answering: answering{streams: streams{out: &out, err: &errOut}, format: formatTable}, watch: watchFlags{on: true, interval: time.Second},
+		}
+		say := func(rows ...[]string) error {
+			return a.write(nil, func(p *render.Printer) {
+				table := p.NewTable("JOB", ">TASKS", "FOUND")
+				for _, row := range rows {
+					table.Row(row...)
+				}
+				table.Write(p.Out)
+				p.Line("%d wait", len(rows))
+			})
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		asked := 0
 		require.NoError(t, a.repeat(ctx, func(context.Context) error {
 			asked++
 			switch asked {
 			case 1, 2:
-				_, err := io.WriteString(a.out, "one\n")
-				return err
+				return say([]string{"ml/a", "2", "no node has enough gpu"}, []string{"ml/b", "1", "in turn"})
 			case 3, 4:
 				return errors.New("away")
 			case 5:
-				_, err := io.WriteString(a.out, "one\n")
-				return err
+				return say([]string{"ml/a", "2", "no node has enough gpu"}, []string{"ml/b", "1", "in turn"})
 			case 6:
-				_, err := io.WriteString(a.out, "two\n")
-				return errors.Join(err, errDecidedNo)
+				return errors.Join(say([]string{"ml/a", "1", "queue ml is full"}, []string{"ml/b", "1", "in turn"}, []string{"ml/c", "4", ""}), errDecidedNo)
+			case 7:
+				return say([]string{"ml/a", "1", "queue ml is full"}, []string{"ml/c", "4", ""})
 			}
 			stop()
 			return nil
 		}))
-		require.Equal(t, fmt.Sprintf("one\n\n%s\ntwo\n", time.Now().Add(-time.Second).Format(time.TimeOnly)), out.String())
+		at := func(seconds int) string {
+			return time.Now().Add(time.Duration(seconds) * time.Second).Format(time.TimeOnly)
+		}
+		require.Equal(t, "JOB   TASKS  FOUND\nml/a      2  no node has enough gpu\nml/b      1  in turn\n2 wait\n"+
+			"\n"+at(-2)+"\n~ ml/a  tasks: 2 -> 1; found: no node has enough gpu -> queue ml is full\n+ ml/c  4\n~ 2 wait -> 3 wait\n"+
+			"\n"+at(-1)+"\n- ml/b  1  in turn\n~ 3 wait -> 2 wait\n", out.String())
 		require.Equal(t, "apportion: away\n", errOut.String())
 	})
+}
+
+func TestWatchPrintsAnObjectForEachAnswerThatDiffers(t *testing.T) {
+	for format, want := range map[string]string{
+		formatJSON: "{\n  \"n\": 1\n}\n{\n  \"n\": 2\n}\n", formatYAML: "n: 1\n---\nn: 2\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			a := &asking{answering: answering{streams: streams{out: &out, err: io.Discard}, format: format}, watch: watchFlags{on: true, interval: time.Second}}
+			ctx, stop := context.WithCancel(t.Context())
+			asked := 0
+			require.NoError(t, a.repeat(ctx, func(context.Context) error {
+				if asked++; asked == 4 {
+					stop()
+				}
+				return a.write(map[string]int{"n": (asked + 1) / 2}, nil)
+			}))
+			require.Equal(t, want, out.String())
+		})
+	}
 }
 
 func TestWithoutWatchAQuestionIsAskedOnce(t *testing.T) {

@@ -1601,7 +1601,7 @@ var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1aapportion/v1/history.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1693,7 +1693,7 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\fknown_digest\x18\x02 \x01(\tR\vknownDigest\"y\n" +
 	"\x13GetSnapshotResponse\x12.\n" +
 	"\x04view\x18\x01 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x122\n" +
-	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\x8a\t\n" +
+	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\xe0\t\n" +
 	"\x10ApportionService\x12`\n" +
 	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12f\n" +
@@ -1709,7 +1709,9 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"RunSession\x12\x1f.apportion.v1.RunSessionRequest\x1a .apportion.v1.RunSessionResponse(\x010\x01\x12]\n" +
 	"\rListSnapshots\x12\".apportion.v1.ListSnapshotsRequest\x1a#.apportion.v1.ListSnapshotsResponse\"\x03\x90\x02\x01\x12W\n" +
-	"\vGetSnapshot\x12 .apportion.v1.GetSnapshotRequest\x1a!.apportion.v1.GetSnapshotResponse\"\x03\x90\x02\x01BQ\n" +
+	"\vGetSnapshot\x12 .apportion.v1.GetSnapshotRequest\x1a!.apportion.v1.GetSnapshotResponse\"\x03\x90\x02\x01\x12T\n" +
+	"\n" +
+	"GetHistory\x12\x1f.apportion.v1.GetHistoryRequest\x1a .apportion.v1.GetHistoryResponse\"\x03\x90\x02\x01BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -1784,6 +1786,8 @@ var file_apportion_v1_service_proto_goTypes = []any{
 	(*GoingAway)(nil),                // 55: apportion.v1.GoingAway
 	(*SnapshotView)(nil),             // 56: apportion.v1.SnapshotView
 	(*Snapshot)(nil),                 // 57: apportion.v1.Snapshot
+	(*GetHistoryRequest)(nil),        // 58: apportion.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),       // 59: apportion.v1.GetHistoryResponse
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
 	26, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
@@ -1849,21 +1853,23 @@ var file_apportion_v1_service_proto_depIdxs = []int32{
 	20, // 60: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
 	22, // 61: apportion.v1.ApportionService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
 	24, // 62: apportion.v1.ApportionService.GetSnapshot:input_type -> apportion.v1.GetSnapshotRequest
-	1,  // 63: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	3,  // 64: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	5,  // 65: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
-	7,  // 66: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
-	9,  // 67: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
-	11, // 68: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
-	13, // 69: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
-	15, // 70: apportion.v1.ApportionService.Remedies:output_type -> apportion.v1.RemediesResponse
-	17, // 71: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	19, // 72: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	21, // 73: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	23, // 74: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
-	25, // 75: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
-	63, // [63:76] is the sub-list for method output_type
-	50, // [50:63] is the sub-list for method input_type
+	58, // 63: apportion.v1.ApportionService.GetHistory:input_type -> apportion.v1.GetHistoryRequest
+	1,  // 64: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	3,  // 65: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	5,  // 66: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
+	7,  // 67: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
+	9,  // 68: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
+	11, // 69: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
+	13, // 70: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
+	15, // 71: apportion.v1.ApportionService.Remedies:output_type -> apportion.v1.RemediesResponse
+	17, // 72: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	19, // 73: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	21, // 74: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	23, // 75: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
+	25, // 76: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
+	59, // 77: apportion.v1.ApportionService.GetHistory:output_type -> apportion.v1.GetHistoryResponse
+	64, // [64:78] is the sub-list for method output_type
+	50, // [50:64] is the sub-list for method input_type
 	50, // [50:50] is the sub-list for extension type_name
 	50, // [50:50] is the sub-list for extension extendee
 	0,  // [0:50] is the sub-list for field type_name
@@ -1876,6 +1882,7 @@ func file_apportion_v1_service_proto_init() {
 	}
 	file_apportion_v1_answer_proto_init()
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_history_proto_init()
 	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_session_proto_init()

@@ -32,6 +32,7 @@ const (
 	ApportionService_RunSession_FullMethodName       = "/apportion.v1.ApportionService/RunSession"
 	ApportionService_ListSnapshots_FullMethodName    = "/apportion.v1.ApportionService/ListSnapshots"
 	ApportionService_GetSnapshot_FullMethodName      = "/apportion.v1.ApportionService/GetSnapshot"
+	ApportionService_GetHistory_FullMethodName       = "/apportion.v1.ApportionService/GetHistory"
 )
 
 // ApportionServiceClient is the client API for ApportionService service.
@@ -72,6 +73,9 @@ type ApportionServiceClient interface {
 	ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error)
 	// Returns a whole snapshot that this server maintains itself.
 	GetSnapshot(ctx context.Context, in *GetSnapshotRequest, opts ...grpc.CallOption) (*GetSnapshotResponse, error)
+	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
+	// answers it depends on how long this server runs.
+	GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error)
 }
 
 type apportionServiceClient struct {
@@ -218,6 +222,16 @@ func (c *apportionServiceClient) GetSnapshot(ctx context.Context, in *GetSnapsho
 	return out, nil
 }
 
+func (c *apportionServiceClient) GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetHistoryResponse)
+	err := c.cc.Invoke(ctx, ApportionService_GetHistory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ApportionServiceServer is the server API for ApportionService service.
 // All implementations must embed UnimplementedApportionServiceServer
 // for forward compatibility.
@@ -256,6 +270,9 @@ type ApportionServiceServer interface {
 	ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error)
 	// Returns a whole snapshot that this server maintains itself.
 	GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error)
+	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
+	// answers it depends on how long this server runs.
+	GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error)
 	mustEmbedUnimplementedApportionServiceServer()
 }
 
@@ -304,6 +321,9 @@ func (UnimplementedApportionServiceServer) ListSnapshots(context.Context, *ListS
 }
 func (UnimplementedApportionServiceServer) GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSnapshot not implemented")
+}
+func (UnimplementedApportionServiceServer) GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetHistory not implemented")
 }
 func (UnimplementedApportionServiceServer) mustEmbedUnimplementedApportionServiceServer() {}
 func (UnimplementedApportionServiceServer) testEmbeddedByValue()                          {}
@@ -538,6 +558,24 @@ func _ApportionService_GetSnapshot_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ApportionService_GetHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApportionServiceServer).GetHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApportionService_GetHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApportionServiceServer).GetHistory(ctx, req.(*GetHistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ApportionService_ServiceDesc is the grpc.ServiceDesc for ApportionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -588,6 +626,10 @@ var ApportionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetSnapshot",
 			Handler:    _ApportionService_GetSnapshot_Handler,
+		},
+		{
+			MethodName: "GetHistory",
+			Handler:    _ApportionService_GetHistory_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

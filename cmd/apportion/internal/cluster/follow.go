@@ -39,7 +39,9 @@ type FollowOptions struct {
 	Limits wire.Limits
 	// Memory of what queues used. nil: snapshots state none.
 	Memory *Memory
-	Logger *slog.Logger
+	// History of causes and shares. nil: none is kept.
+	History *History
+	Logger  *slog.Logger
 }
 
 // Follower keeps a snapshot of a cluster up to date by watches. client-go's reflectors list, watch, resume and list again.
@@ -109,6 +111,9 @@ func (f *Follower) Run(ctx context.Context) {
 			&item{}, state, cache.ReflectorOptions{Name: state.resource})
 		reflector.WatchListPageSize = chunkSize
 		following.Go(func() { reflector.RunWithContext(ctx) })
+	}
+	if f.options.History != nil {
+		following.Go(func() { f.options.History.record(ctx, f.kept, f.options.Logger) })
 	}
 	f.pace.run(ctx, refresh, f.put, func(waited time.Duration) { f.metrics.lag.Observe(waited.Seconds()) })
 	following.Wait()

@@ -77,5 +77,8 @@ func (f *Follower) Collectors() []prometheus.Collector {
 	if f.options.Memory != nil {
 		collectors = append(collectors, f.options.Memory.collectors()...)
 	}
+	if f.options.History != nil {
+		collectors = append(collectors, f.options.History.collectors()...)
+	}
 	return collectors
 }

@@ -63,6 +63,8 @@ type Daemon struct {
 	follower *cluster.Follower
 	// memory is nil if there is no ledger.
 	memory *cluster.Memory
+	// history is nil if none is kept.
+	history *cluster.History
 	// page is nil if the page is not served.
 	page     http.Handler
 	policies atomic.Pointer[map[string]*apportionv1.Policy]
@@ -111,7 +113,7 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	if d.extender, err = d.newExtender(loaded.users); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
-	if d.follower, err = d.newFollower(); err != nil {
+	if d.follower, err = d.newFollower(loaded.policies); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	if d.page, err = newPage(settings.HTTP.UI); err != nil {
@@ -243,7 +245,7 @@ func (d *Daemon) ready() bool {
 }
 
 // newFollower returns a follower of the cluster in the settings, nil if none is followed.
-func (d *Daemon) newFollower() (*cluster.Follower, error) {
+func (d *Daemon) newFollower(policies map[string]*apportionv1.Policy) (*cluster.Follower, error) {
 	c := &d.settings.Follow
 	if !c.Enabled {
 		return nil, nil //nolint:nilnil // No follower is no fault.
@@ -252,9 +254,12 @@ func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	if d.memory, err = openMemory(&d.settings.Ledger); err != nil {
 		return nil, err
 	}
+	if d.history, err = openHistory(&d.settings.History, policies); err != nil {
+		return nil, err
+	}
 	f, err := cluster.NewFollower(d.server, cluster.FollowOptions{
 		Name: c.Name, Label: c.Cluster, Kubeconfig: c.Kubeconfig, Context: c.Context, Schedulers: c.Schedulers, Interval: c.Interval,
-		Limits: wire.LimitsOf(&d.settings.Limit), Memory: d.memory, Logger: d.log,
+		Limits: wire.LimitsOf(&d.settings.Limit), Memory: d.memory, History: d.history, Logger: d.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("follow: %w", err)

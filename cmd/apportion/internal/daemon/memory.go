@@ -1,14 +1,18 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/config"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/budget"
 	"github.com/apportion/apportion/ledger/file"
+	"github.com/apportion/apportion/setting"
 )
 
 // openMemory opens the ledger in the settings; nil if there is none.
@@ -43,10 +47,36 @@ func readBudgets(name string, o ledger.Options) ([]ledger.Budget, error) {
 	return budgets, nil
 }
 
-// forget releases the file of the ledger.
-func (d *Daemon) forget() error {
-	if d.memory == nil {
-		return nil
+// openHistory opens the history in the settings; nil if none is kept.
+func openHistory(c *setting.History, policies map[string]*apportionv1.Policy) (*cluster.History, error) {
+	if !c.Enabled {
+		return nil, nil //nolint:nilnil // No history is no fault.
 	}
-	return d.memory.File.Close()
+	name, policy := c.Policy, (*apportionv1.Policy)(nil)
+	switch {
+	case name != "":
+	case len(policies) == 1:
+		for name = range policies {
+			break
+		}
+	default:
+		policy = client.VolcanoDefault()
+	}
+	h, err := cluster.OpenHistory(c, policy, name)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	return h, nil
+}
+
+// forget releases the files of the ledger and of the history.
+func (d *Daemon) forget() error {
+	var faults []error
+	if d.memory != nil {
+		faults = append(faults, d.memory.File.Close())
+	}
+	if d.history != nil {
+		faults = append(faults, d.history.Close())
+	}
+	return errors.Join(faults...)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // Findings lists the checks of a job and how each went, and its forecast.
@@ -87,9 +88,11 @@ func (p *Printer) Verdict(e *apportionv1.Explanation) {
 // Text writes paragraphs, one a line, broken between words.
 func (p *Printer) Text(paint Paint, paragraphs string) {
 	for paragraph := range strings.SplitSeq(paragraphs, "\n") {
-		for _, line := range wrap(paragraph, p.textWidth()) {
-			p.Line("%s", p.Paint(paint, line))
+		lines := wrap(visible.Except(paragraph, colour), p.textWidth())
+		for i := range lines {
+			lines[i] = p.Paint(paint, lines[i])
 		}
+		p.broken(paragraph, lines)
 	}
 }
 

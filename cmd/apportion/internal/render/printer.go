@@ -34,7 +34,9 @@ func (p *Printer) Line(format string, args ...any) {
 			args[i] = visible.Except(s, colour)
 		}
 	}
-	write(p.Out, fmt.Sprintf(format, args...)+"\n")
+	line := fmt.Sprintf(format, args...)
+	p.Record.sentence(line)
+	write(p.Out, line+"\n")
 }
 
 // Wrapped writes a line that is broken between words where a terminal is narrower.
@@ -44,8 +46,14 @@ func (p *Printer) Wrapped(format string, args ...any) {
 		p.Line("%s", line)
 		return
 	}
-	for _, part := range wrap(line, p.Width) {
-		p.Line("%s", part)
+	p.broken(line, wrap(line, p.Width))
+}
+
+// broken writes a text that is broken into lines, and records it as one.
+func (p *Printer) broken(text string, lines []string) {
+	p.Record.sentence(text)
+	for _, line := range lines {
+		write(p.Out, line+"\n")
 	}
 }
 

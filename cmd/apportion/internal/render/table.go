@@ -18,6 +18,8 @@ type Style struct {
 	Color bool
 	// Width is the width of the terminal; 0: there is none, and tables have a fixed width.
 	Width int
+	// Record, if it is not nil, receives what is shown.
+	Record *Record
 }
 
 // Paint is a colour with a meaning.
@@ -135,6 +137,9 @@ func (t *Table) Empty() bool { return len(t.rows) == 0 }
 // Write writes the table. Where the terminal is too narrow even without the optional columns, it writes the cells of each row below each
 // other, all of them.
 func (t *Table) Write(out io.Writer) {
+	for _, r := range t.rows {
+		t.style.Record.row(t, r.cells)
+	}
 	whole := *t
 	whole.headings, whole.right, whole.rows = slices.Clone(t.headings), slices.Clone(t.right), slices.Clone(t.rows)
 	dropped := t.fit()

@@ -71,6 +71,9 @@ const (
 	// ApportionServiceGetSnapshotProcedure is the fully-qualified name of the ApportionService's
 	// GetSnapshot RPC.
 	ApportionServiceGetSnapshotProcedure = "/apportion.v1.ApportionService/GetSnapshot"
+	// ApportionServiceGetHistoryProcedure is the fully-qualified name of the ApportionService's
+	// GetHistory RPC.
+	ApportionServiceGetHistoryProcedure = "/apportion.v1.ApportionService/GetHistory"
 )
 
 // ApportionServiceClient is a client for the apportion.v1.ApportionService service.
@@ -102,6 +105,9 @@ type ApportionServiceClient interface {
 	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
 	// Returns a whole snapshot that this server maintains itself.
 	GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error)
+	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
+	// answers it depends on how long this server runs.
+	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
 }
 
 // NewApportionServiceClient constructs a client for the apportion.v1.ApportionService service. By
@@ -204,6 +210,13 @@ func NewApportionServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getHistory: connect.NewClient[v1.GetHistoryRequest, v1.GetHistoryResponse](
+			httpClient,
+			baseURL+ApportionServiceGetHistoryProcedure,
+			connect.WithSchema(apportionServiceMethods.ByName("GetHistory")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -222,6 +235,7 @@ type apportionServiceClient struct {
 	runSession       *connect.Client[v1.RunSessionRequest, v1.RunSessionResponse]
 	listSnapshots    *connect.Client[v1.ListSnapshotsRequest, v1.ListSnapshotsResponse]
 	getSnapshot      *connect.Client[v1.GetSnapshotRequest, v1.GetSnapshotResponse]
+	getHistory       *connect.Client[v1.GetHistoryRequest, v1.GetHistoryResponse]
 }
 
 // EvaluateShares calls apportion.v1.ApportionService.EvaluateShares.
@@ -333,6 +347,15 @@ func (c *apportionServiceClient) GetSnapshot(ctx context.Context, req *v1.GetSna
 	return nil, err
 }
 
+// GetHistory calls apportion.v1.ApportionService.GetHistory.
+func (c *apportionServiceClient) GetHistory(ctx context.Context, req *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
+	response, err := c.getHistory.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ApportionServiceHandler is an implementation of the apportion.v1.ApportionService service.
 type ApportionServiceHandler interface {
 	// Returns what each queue deserves and holds, and the order of the queues.
@@ -362,6 +385,9 @@ type ApportionServiceHandler interface {
 	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
 	// Returns a whole snapshot that this server maintains itself.
 	GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error)
+	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
+	// answers it depends on how long this server runs.
+	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
 }
 
 // NewApportionServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -460,6 +486,13 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	apportionServiceGetHistoryHandler := connect.NewUnaryHandlerSimple(
+		ApportionServiceGetHistoryProcedure,
+		svc.GetHistory,
+		connect.WithSchema(apportionServiceMethods.ByName("GetHistory")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/apportion.v1.ApportionService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ApportionServiceEvaluateSharesProcedure:
@@ -488,6 +521,8 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 			apportionServiceListSnapshotsHandler.ServeHTTP(w, r)
 		case ApportionServiceGetSnapshotProcedure:
 			apportionServiceGetSnapshotHandler.ServeHTTP(w, r)
+		case ApportionServiceGetHistoryProcedure:
+			apportionServiceGetHistoryHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -547,4 +582,8 @@ func (UnimplementedApportionServiceHandler) ListSnapshots(context.Context, *v1.L
 
 func (UnimplementedApportionServiceHandler) GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.GetSnapshot is not implemented"))
+}
+
+func (UnimplementedApportionServiceHandler) GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.GetHistory is not implemented"))
 }
