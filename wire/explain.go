@@ -26,7 +26,8 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 	answer: (*Session).explainJobs,
 	memory: (*asking).explanations,
 	permit: func(s *Session, q *apportionv1.ExplainStep) *Fault {
-		return cmp.Or(s.permitJobs(q.GetJobs(), "jobs", true), s.permitQueues(q.GetFilter().GetQueues(), "filter.queues"))
+		return cmp.Or(s.permitJobs(q.GetJobs(), "jobs", true), s.permitQueues(q.GetFilter().GetQueues(), "filter.queues"),
+			s.permitJobs(q.GetFilter().GetJobs(), "filter.jobs", false))
 	},
 	visible: map[string]string{
 		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs kinds queues waiting_count",

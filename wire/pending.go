@@ -226,6 +226,7 @@ func sortQueues(list []*apportionv1.PendingQueue) {
 type pendingFilter struct {
 	queues     []bool
 	names      map[string]bool
+	own        map[model.JobID]bool
 	namespaces []string
 	checks     []apportionv1.CheckKind
 	dimensions []int
@@ -254,6 +255,12 @@ func (s *Session) pendingFilter(q *apportionv1.PendingFilter, faults *model.Erro
 			}
 		}
 	}
+	if q.GetJobs() != nil {
+		f.own = make(map[model.JobID]bool)
+		for _, j := range s.jobsNamed(q.GetJobs(), "filter.jobs", faults) {
+			f.own[j] = true
+		}
+	}
 	order := v.Dims.Order()
 	for i, d := range q.GetDimensions() {
 		if int64(d) >= int64(len(order)) {
@@ -265,23 +272,23 @@ func (s *Session) pendingFilter(q *apportionv1.PendingFilter, faults *model.Erro
 	return f
 }
 
-// jobs returns those of a list whose queue and namespace match.
+// jobs returns those of a list that are named, and whose queue and namespace match.
 func (f *pendingFilter) jobs(v *policy.View, list []model.JobID) []model.JobID {
 	if f == nil {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(j model.JobID) bool {
 		job := v.Jobs.At(j)
-		return f.queues != nil && !has(f.queues, job.Queue) || len(f.namespaces) > 0 && !slices.Contains(f.namespaces, job.Namespace)
+		return f.own != nil && !f.own[j] || f.queues != nil && !has(f.queues, job.Queue) || len(f.namespaces) > 0 && !slices.Contains(f.namespaces, job.Namespace)
 	})
 }
 
-// leftOut returns those of a list whose queue and namespace match; none if the filter asks for what blocks.
+// leftOut returns those of a list whose queue and namespace match; none if the filter asks for what blocks or names jobs.
 func (f *pendingFilter) leftOut(list []*model.LeftOut) []*model.LeftOut {
 	switch {
 	case f == nil:
 		return list
-	case len(f.checks) > 0 || len(f.dimensions) > 0:
+	case len(f.checks) > 0 || len(f.dimensions) > 0 || f.own != nil:
 		return nil
 	}
 	return slices.DeleteFunc(list, func(l *model.LeftOut) bool {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,9 @@ remedy says which queues would deserve less. The command below it shows the effe
 kubectl make the change; -o wide also shows the parts of the objects that change. The end says what was
 not tried. Jobs that come first are not looked at. The exit code is 2 if nothing that was tried lets the job
 run, or if its placement also depends on constraints that are not judged.
+
+About a cluster that a server follows (--snapshot-name), the end says since when the job waits, and for which
+causes in turn.
 
 If it is known when running jobs end, a forecast says when the job could start at the earliest if
 nothing else changes, and which ends this depends on. Ends come from --ends, from the annotations
@@ -160,7 +164,14 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 			return err
 		}
 	}
-	response := &apportionv1.ExplainResponse{Basis: simulation.Basis, Explain: answer}
+	past, err := q.history(ctx, &apportionv1.GetHistoryRequest{Jobs: []string{idOf(job)}})
+	if err != nil {
+		return err
+	}
+	response := pastAnswer{Basis: message{simulation.Basis}, Explain: message{answer}}
+	if past != nil {
+		response.History = &message{past}
+	}
 	err = q.answer(simulation.Basis, response, func(p *render.Printer) {
 		asks := "asks for no minimum"
 		if minimum := job.GetMinResources(); minimum != nil {
@@ -179,6 +190,10 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 			p.QueueShares(simulation.Answers[1].GetShares())
 		}
 		p.Verdict(explained)
+		if len(past.GetJobs()) > 0 {
+			clock := render.Clock(time.Now())
+			p.Text("", text.Waited(past.GetJobs()[0], past.GetBegins(), clock)+" "+text.Reaches(past, clock))
+		}
 		if found != nil && len(found.Answer.GetRemedies()) > 0 {
 			p.RemedyList(found.Answer)
 		}

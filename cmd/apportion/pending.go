@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,7 @@ type pendingFlags struct {
 	whole          bool
 	top            int
 	queues, causes []string
+	since          time.Duration
 }
 
 // newPending is `apportion pending`.
@@ -44,14 +46,20 @@ are listed at the end. --sort accepts keys: cause (the default) forms the groups
 the jobs in each; if the first key is not cause, the jobs are one table. priority and tasks sort in
 descending order.
 
+About a cluster that a server follows (--snapshot-name), SINCE says when the present cause of each job was seen
+first, and --since selects the jobs whose cause is no older than that, as --since of kubectl logs does.
+
 The exit code is 0 even if jobs wait, and 2 if none waits that is considered, but the input holds others.`,
 		Example: `  apportion pending -f cluster.yaml
   apportion pending --queue research --cause share,nodes -f cluster.yaml
-  apportion pending --all -n ml --sort queue,priority -f cluster.yaml`,
+  apportion pending --all -n ml --sort queue,priority -f cluster.yaml
+  apportion pending --since 1h --server apportion:7171 --snapshot-name cluster`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, q *question, _ []string) error { return q.pending(ctx, &flags) }, formatWide, formatName)
 	flags.register(command, a)
 	flags.registerFilter(command, a)
+	command.Flags().DurationVar(&flags.since, "since", 0,
+		"only jobs whose present cause was seen first within this `TIME`, such as 1h, as the server that follows the cluster knows (--snapshot-name)")
 	command.Flags().StringSliceVar(&a.resources, "resource", nil,
 		"only jobs for which this `RESOURCE` is short, such as cpu or gpu (repeatable)")
 	a.complete(command, "resource", resourceNames)
@@ -132,11 +140,24 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 	if err != nil {
 		return err
 	}
+	var past *apportionv1.GetHistoryResponse
+	if f.since > 0 {
+		if past, err = q.history(ctx, &apportionv1.GetHistoryRequest{Waiting: true}); err != nil {
+			return err
+		}
+		if past == nil {
+			return errors.New("--since: only a server that follows the cluster and keeps its history knows this: name both with --server and --snapshot-name")
+		}
+		if filter == nil {
+			filter = &apportionv1.PendingFilter{}
+		}
+		filter.Jobs = q.recent(past, f.since)
+	}
 	explanations, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{Filter: filter})
 	if err != nil {
 		return err
 	}
-	answer := explanations.Answer
+	answer, clock := explanations.Answer, render.Clock(time.Now())
 	if err := f.sortPending(q, answer); err != nil {
 		return err
 	}
@@ -147,7 +168,16 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 		}
 		return q.list(names)
 	}
-	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: answer}
+	listed := f.whole || len(answer.GetJobs()) <= f.top || q.format != formatTable
+	if past == nil && listed && len(answer.GetJobs()) > 0 {
+		if past, err = q.history(ctx, &apportionv1.GetHistoryRequest{Waiting: true}); err != nil {
+			return err
+		}
+	}
+	response := pastAnswer{Basis: message{explanations.Basis}, Explain: message{answer}}
+	if past != nil {
+		response.History = &message{past}
+	}
 	unread := ""
 	if answer.GetWaitingCount() == 0 {
 		unread = q.unread()
@@ -157,7 +187,11 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 		if f.whole {
 			show.Most = max(len(answer.GetJobs()), 1)
 		}
+		p.Since = q.sincePending(past, clock)
 		p.Pending(answer, show)
+		if f.since > 0 {
+			p.Text("", text.Reaches(past, clock))
+		}
 		if unread != "" {
 			p.Text(render.Bad, unread)
 		}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,9 @@ type queueAnswer struct {
 	Queue   message `json:"queue"`
 	Shares  message `json:"shares"`
 	Explain message `json:"explain"`
+	// Next explains the first waiting jobs, with forecasts where the ends of running jobs are known.
+	Next    *message `json:"next,omitempty"`
+	History *message `json:"history,omitempty"`
 }
 
 // newQueue is `apportion queue`.
@@ -27,7 +32,10 @@ func newQueue(s streams) *cobra.Command {
 		Short: "Show one queue: what it has, deserves and uses, what waits in it and why, and what comes next",
 		Long: `Show a queue for the team that uses it: its settings, what it is guaranteed, deserves and holds, when it
 is served, which jobs run, which of its jobs and of those in queues below it wait and why, and which of
-them comes next. The waiting jobs are listed in the order in which they are served, at most --top of them.`,
+them comes next. The waiting jobs are listed in the order in which they are served, at most --top of them.
+If it is known when running jobs end, the end says when the first waiting jobs could start at the earliest.
+About a cluster that a server follows (--snapshot-name), it also says since when jobs of the queue wait and
+since when it is not served, and shows what it held over time.`,
 		Example: `  apportion queue research -f cluster.yaml
   apportion queue research --server apportion:7171 --snapshot-name cluster`,
 		Args: arguments(1, 1, "one queue"),
@@ -59,8 +67,47 @@ func (q *question) oneQueue(ctx context.Context, name string, most int) error {
 		return err
 	}
 	shares, explained := simulation.Answers[0].GetShares(), simulation.Answers[1].GetExplain()
-	answer := queueAnswer{message{simulation.Basis}, message{queue}, message{shares}, message{explained}}
+	past, err := q.history(ctx, &apportionv1.GetHistoryRequest{Queues: []string{queue.GetName()}, Jobs: first(explained, mostForecasts)})
+	if err != nil {
+		return err
+	}
+	answer := queueAnswer{Basis: message{simulation.Basis}, Queue: message{queue}, Shares: message{shares}, Explain: message{explained}}
+	if past != nil {
+		answer.History = &message{past}
+	}
+	var next *apportionv1.ExplainAnswer
+	if ids := first(explained, mostForecasts); len(ids) > 0 && q.endsKnown() {
+		simulation, err := q.simulate(ctx, explainStep(&apportionv1.Jobs{Uid: ids}))
+		if err != nil {
+			return err
+		}
+		next = simulation.Answers[0].GetExplain()
+		answer.Next = &message{next}
+	}
 	return q.answer(simulation.Basis, answer, func(p *render.Printer) {
+		clock := render.Clock(time.Now())
+		p.Since = q.sincePending(past, clock)
 		p.Queue(index, q.whyUnknown() == "", shares, explained, most)
+		p.Next(next)
+		if past != nil {
+			p.QueueSince(past, clock)
+		}
 	})
+}
+
+// mostForecasts is the number of waiting jobs whose start is foreseen; a question about more of them has no forecasts.
+const mostForecasts = 4
+
+// first returns the first waiting jobs of an answer.
+func first(explained *apportionv1.ExplainAnswer, most int) []string {
+	var ids []string
+	for _, e := range explained.GetJobs()[:min(most, len(explained.GetJobs()))] {
+		ids = append(ids, e.GetUid())
+	}
+	return ids
+}
+
+// endsKnown reports whether the end of some job is known.
+func (q *question) endsKnown() bool {
+	return slices.ContainsFunc(q.snapshot.GetJobs(), func(job *apportionv1.Job) bool { return job.GetExpectedEnd() != 0 })
 }

@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/ui"
 )
 
@@ -39,11 +42,16 @@ func (r *reading) view(view *apportionv1.SnapshotView) {
 	}
 }
 
-// keep gives the server the snapshot and its new versions until the context ends.
+// keep gives the server the snapshot and its new versions until the context ends, and keeps their history in memory.
 func (l *looking) keep(ctx context.Context, server *service.Server, loaded *input) (*ui.Cluster, error) {
 	const name = "cluster"
 	r := &reading{}
 	kept := server.Keep(name, r.view)
+	settings := setting.Default[setting.History]()
+	past, err := cluster.OpenHistory(&settings, loaded.Policy, "")
+	if err != nil {
+		return nil, err
+	}
 	var last []byte
 	put := func(snapshot *apportionv1.Snapshot) error {
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(snapshot)
@@ -60,6 +68,7 @@ func (l *looking) keep(ctx context.Context, server *service.Server, loaded *inpu
 	if err := put(loaded.Snapshot); err != nil {
 		return nil, err
 	}
+	go past.Record(ctx, kept, slog.New(slog.DiscardHandler))
 	go func() {
 		tick := time.NewTicker(l.watch.interval)
 		defer tick.Stop()

@@ -2552,7 +2552,9 @@ type PendingFilter struct {
 	// One of these checks blocks the job. UNSPECIFIED: no check blocks it.
 	Checks []CheckKind `protobuf:"varint,3,rep,packed,name=checks,proto3,enum=apportion.v1.CheckKind" json:"checks,omitempty"`
 	// The first reason of the check that blocks the job is about one of these resources: positions in the snapshot's dimensions.
-	Dimensions    []uint32 `protobuf:"varint,4,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
+	Dimensions []uint32 `protobuf:"varint,4,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
+	// The job is one of these. Absent: any; present and empty: none.
+	Jobs          *Jobs `protobuf:"bytes,5,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2611,6 +2613,13 @@ func (x *PendingFilter) GetChecks() []CheckKind {
 func (x *PendingFilter) GetDimensions() []uint32 {
 	if x != nil {
 		return x.Dimensions
+	}
+	return nil
+}
+
+func (x *PendingFilter) GetJobs() *Jobs {
+	if x != nil {
+		return x.Jobs
 	}
 	return nil
 }
@@ -2779,7 +2788,7 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1f\n" +
 	"\vgroups_only\x18\x02 \x01(\bR\n" +
 	"groupsOnly\x123\n" +
-	"\x06filter\x18\x03 \x01(\v2\x1b.apportion.v1.PendingFilterR\x06filter\"\xae\x01\n" +
+	"\x06filter\x18\x03 \x01(\v2\x1b.apportion.v1.PendingFilterR\x06filter\"\xd6\x01\n" +
 	"\rPendingFilter\x12,\n" +
 	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesR\x06queues\x12\x1e\n" +
 	"\n" +
@@ -2788,7 +2797,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x06checks\x18\x03 \x03(\x0e2\x17.apportion.v1.CheckKindR\x06checks\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x04 \x03(\rR\n" +
-	"dimensions*\xcd\x02\n" +
+	"dimensions\x12&\n" +
+	"\x04jobs\x18\x05 \x01(\v2\x12.apportion.v1.JobsR\x04jobs*\xcd\x02\n" +
 	"\n" +
 	"ShareField\x12\x1b\n" +
 	"\x17SHARE_FIELD_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -2944,11 +2954,12 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	32, // 60: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
 	6,  // 61: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
 	37, // 62: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	7,  // 63: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Jobs
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }

@@ -113,7 +113,7 @@ func (f *Follower) Run(ctx context.Context) {
 		following.Go(func() { reflector.RunWithContext(ctx) })
 	}
 	if f.options.History != nil {
-		following.Go(func() { f.options.History.record(ctx, f.kept, f.options.Logger) })
+		following.Go(func() { f.options.History.Record(ctx, f.kept, f.options.Logger) })
 	}
 	f.pace.run(ctx, refresh, f.put, func(waited time.Duration) { f.metrics.lag.Observe(waited.Seconds()) })
 	following.Wait()

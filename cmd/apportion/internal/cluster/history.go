@@ -39,8 +39,8 @@ func OpenHistory(c *setting.History, policy *apportionv1.Policy, policyName stri
 	}, nil
 }
 
-// record keeps the history of a snapshot until ctx ends. It logs once why that fails, and once that it works again.
-func (h *History) record(ctx context.Context, kept *service.Kept, log *slog.Logger) {
+// Record keeps the history of a snapshot until ctx ends. It logs once why that fails, and once that it works again.
+func (h *History) Record(ctx context.Context, kept *service.Kept, log *slog.Logger) {
 	fault := ""
 	kept.Record(ctx, service.RecordOptions{
 		History: h.kept, Policy: h.policy, PolicyName: h.policyName, Interval: h.interval,

@@ -118,10 +118,17 @@ func (p *Printer) leftOut(list []*apportionv1.LeftOutExplanation) {
 
 // pendingTable is a table of jobs that wait.
 func (p *Printer) pendingTable(jobs []*apportionv1.Explanation) *Table {
-	table := p.NewTable("JOB", "QUEUE", "PHASE", ">TASKS", "FOUND").Wrap(lineWidth).Optional("TASKS", "PHASE", "QUEUE")
+	headings := []string{"JOB", "QUEUE", "PHASE", ">TASKS", "SINCE", "FOUND"}
+	if p.Since == nil {
+		headings = slices.Delete(headings, 4, 5)
+	}
+	table := p.NewTable(headings...).Wrap(lineWidth).Optional("TASKS", "PHASE", "QUEUE")
 	for _, e := range jobs {
-		table.Row(e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks()),
-			text.Found(e))
+		cells := []string{e.GetName(), p.Names.Queue(e.GetQueue()), text.Enum(e.GetPhase(), "JOB_PHASE_"), count(e.GetWaitingTasks())}
+		if p.Since != nil {
+			cells = append(cells, p.Since[e.GetJob()])
+		}
+		table.Row(append(cells, text.Found(e))...)
 	}
 	return table
 }

@@ -25,6 +25,8 @@ type Printer struct {
 	// Program is the command by which the user runs the program, and Input the flags that name the input, for commands in answers.
 	Program string
 	Input   []string
+	// Since says since when each waiting job waits for its present cause; nil: that is not known of any.
+	Since map[uint32]string
 }
 
 // Line writes a line. The ends of lines are those of the format, not of what it is filled with.

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// past is `apportion history` with its flags.
+type past struct {
+	answering
+	server serverFlags
+	name   string
+	top    int
+	whole  bool
+}
+
+// newHistory is `apportion history`.
+func newHistory(s streams) *cobra.Command {
+	h := &past{answering: answering{streams: s}}
+	command := &cobra.Command{
+		Use:   "history job/NAME|queue/NAME...",
+		Short: "Show what jobs waited for, and what queues deserved and held over time",
+		Long: `Show since when jobs wait and for which causes in turn, and what queues deserved and held over time: as far as
+the server saw it in the cluster that it follows. The last line says how far back that reaches. The server
+finds the causes by the policy that its setting history.policy names, in at most one version in each
+history.interval.
+
+job/NAME is job/NAMESPACE/NAME or the uid of a job; a job that no longer waits is known for a while. Times
+are those of this machine's time zone.`,
+		Example: `  apportion history job/ml/train --server apportion:7171
+  apportion history queue/research --server apportion:7171 --resource gpu`,
+		Args: func(_ *cobra.Command, names []string) error {
+			_, _, err := h.asked(names)
+			return err
+		},
+		RunE: func(command *cobra.Command, names []string) error { return h.run(command.Context(), names) },
+	}
+	h.server.register(command.Flags())
+	h.register(command)
+	flags := command.Flags()
+	flags.StringVar(&h.name, "snapshot-name", "cluster", "the cluster that the server follows under this `NAME`")
+	flags.StringSliceVar(&h.resources, "resource", nil, "show only this `RESOURCE`, such as cpu or gpu (repeatable); all shows every resource")
+	flags.IntVar(&h.top, "top", mostListed, "list at most the `N` newest causes and samples")
+	flags.BoolVar(&h.whole, "all", false, "list all causes and samples")
+	command.MarkFlagsMutuallyExclusive("top", "all")
+	must(command, command.MarkFlagRequired("server"))
+	return command
+}
+
+// asked reads the names of jobs and queues.
+func (h *past) asked(names []string) (jobs, queues []string, err error) {
+	for _, name := range names {
+		if job, ok := strings.CutPrefix(name, "job/"); ok && job != "" {
+			jobs = append(jobs, job)
+		} else if queue, ok := strings.CutPrefix(name, "queue/"); ok && queue != "" {
+			queues = append(queues, queue)
+		} else {
+			return nil, nil, fmt.Errorf("%q is not job/NAME or queue/NAME", name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil, errors.New("name jobs or queues: job/NAME or queue/NAME")
+	}
+	return jobs, queues, nil
+}
+
+func (h *past) run(ctx context.Context, names []string) error {
+	if h.top < 1 {
+		return errors.New("--top must be at least 1")
+	}
+	jobs, queues, err := h.asked(names)
+	if err != nil {
+		return err
+	}
+	decider, ctx, done, err := h.server.decider(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	answer, err := decider.History(ctx, &apportionv1.GetHistoryRequest{Name: h.name, Jobs: jobs, Queues: queues})
+	if err != nil {
+		return err
+	}
+	if answer.GetBegins() == 0 {
+		return fmt.Errorf("the server keeps no history of snapshot %q yet", h.name)
+	}
+	clock := render.Clock(time.Now())
+	if missing := unknown(answer, jobs, queues); missing != "" {
+		return fmt.Errorf("%s is not known to the history, which begins at %s", missing, clock(answer.GetBegins()))
+	}
+	return h.write(answer, func(p *render.Printer) {
+		most := h.top
+		if h.whole {
+			most = 0
+		}
+		p.History(answer, most, clock)
+	})
+}
+
+// unknown returns the first name that an answer lacks, "" if there is none.
+func unknown(answer *apportionv1.GetHistoryResponse, jobs, queues []string) string {
+	known := map[string]bool{}
+	for _, job := range answer.GetJobs() {
+		known["job "+job.GetUid()], known["job "+job.GetName()] = true, true
+	}
+	for _, queue := range answer.GetQueues() {
+		known["queue "+queue.GetQueue()] = true
+	}
+	for kind, names := range map[string][]string{"job ": jobs, "queue ": queues} {
+		for _, name := range names {
+			if !known[kind+name] {
+				return kind + name
+			}
+		}
+	}
+	return ""
+}
+
+// pastAnswer is an explanation with what is known of the past, in its JSON form.
+type pastAnswer struct {
+	Basis   message  `json:"basis"`
+	Explain message  `json:"explain"`
+	History *message `json:"history,omitempty"`
+}
+
+// history returns what the server that follows the cluster knows of the past; nil: it is about no such cluster, or the server keeps no
+// history of it.
+func (q *question) history(ctx context.Context, asked *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
+	if q.asking.input.snapshotName == "" {
+		return nil, nil //nolint:nilnil // No history is an answer.
+	}
+	asked.Name = q.asking.input.snapshotName
+	answer, err := q.decider.History(ctx, asked)
+	if status.Code(err) == codes.Unimplemented || err == nil && answer.GetBegins() == 0 {
+		return nil, nil //nolint:nilnil // No history is an answer.
+	}
+	return answer, err
+}
+
+// sincePending returns since when jobs wait for their present cause, by their position.
+func (q *question) sincePending(h *apportionv1.GetHistoryResponse, clock func(int64) string) map[uint32]string {
+	if h == nil {
+		return nil
+	}
+	since := map[uint32]string{}
+	for _, job := range h.GetJobs() {
+		if i, err := q.snapshot.Job(job.GetUid()); err == nil && len(job.GetIntervals()) > 0 {
+			since[i] = clock(job.GetIntervals()[0].GetFrom())
+		}
+	}
+	return since
+}
+
+// recent returns the jobs of the snapshot of which no cause is known that began longer ago than a time.
+func (q *question) recent(h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Jobs {
+	old := map[string]bool{}
+	for _, job := range h.GetJobs() {
+		old[job.GetUid()] = h.GetLatest()-job.GetIntervals()[0].GetFrom() > int64(within)
+	}
+	jobs := &apportionv1.Jobs{}
+	for i, job := range q.snapshot.GetJobs() {
+		if !old[idOf(job)] {
+			jobs.Index = append(jobs.Index, uint32(i))
+		}
+	}
+	return jobs
+}

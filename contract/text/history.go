@@ -1,0 +1,74 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
+)
+
+// Waited says since when a job waits, and for which causes in turn. begins is when its history begins, and clock writes times.
+func Waited(j *apportionv1.JobHistory, begins int64, clock func(int64) string) string {
+	since := clock(j.GetSince())
+	if j.GetSince() == begins {
+		since += " or longer"
+	}
+	var wait []*apportionv1.CauseInterval
+	merged := 0
+	for _, one := range j.GetIntervals() {
+		if one.GetUntil() > j.GetSince() || one.GetLasts() {
+			wait, merged = append(wait, one), merged+int(one.GetMerged())
+		}
+	}
+	start := "It waits since " + since
+	switch j.GetState() {
+	case apportionv1.WaitState_WAIT_STATE_ENDED:
+		start = fmt.Sprintf("It waits no longer: it waited from %s until %s", since, clock(j.GetEnded()))
+	case apportionv1.WaitState_WAIT_STATE_GONE:
+		start = fmt.Sprintf("It is no longer in the cluster: it waited from %s until %s", since, clock(j.GetEnded()))
+	default:
+	}
+	const named = 3
+	if more := len(wait) - named; more > 0 || merged > 0 {
+		start += fmt.Sprintf(", for %d causes in turn", len(wait)+merged)
+		wait = wait[max(more, 0):]
+	}
+	return visible.Text(start + inTurn(wait, clock) + ".")
+}
+
+// inTurn says what was waited for.
+func inTurn(wait []*apportionv1.CauseInterval, clock func(int64) string) string {
+	if len(wait) == 1 {
+		return " " + wait[0].GetText()
+	}
+	parts := make([]string, len(wait))
+	for i, one := range wait {
+		switch {
+		case i < len(wait)-1 || !one.GetLasts():
+			parts[i] = "until " + clock(one.GetUntil()) + " " + one.GetText()
+		default:
+			parts[i] = "since then " + one.GetText()
+		}
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// Reaches says how far back a history reaches, and of which time it knows nothing.
+func Reaches(h *apportionv1.GetHistoryResponse, clock func(int64) string) string {
+	known := "Known since " + clock(h.GetBegins())
+	switch {
+	case h.GetStarted() == h.GetBegins():
+		known += ", when this server started"
+	case h.GetStarted() != 0:
+		known += ", from the file of this server, which started at " + clock(h.GetStarted())
+	}
+	if n := len(h.GetGaps()); n > 0 {
+		last := h.GetGaps()[n-1]
+		known += fmt.Sprintf("; not from %s to %s", clock(last.GetFrom()), clock(last.GetUntil()))
+		if n > 1 {
+			known += fmt.Sprintf(" and %s before", Count(n-1, "time"))
+		}
+	}
+	return known + "."
+}
