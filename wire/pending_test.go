@@ -127,6 +127,12 @@ func TestAFilterSelectsWhatALoopOverAllExplanationsSelects(t *testing.T) {
 			return first(e).GetCheck() == apportionv1.CheckKind_CHECK_KIND_SHARE
 		}},
 		"no check": {`checks: CHECK_KIND_UNSPECIFIED`, func(e *apportionv1.Explanation) bool { return e.Blocking == nil }},
+		"jobs": {
+			fmt.Sprintf(`jobs { index: [%d, %d] }`, whole.GetJobs()[1].GetJob(), whole.GetJobs()[3].GetJob()),
+			func(e *apportionv1.Explanation) bool {
+				return e.GetJob() == whole.GetJobs()[1].GetJob() || e.GetJob() == whole.GetJobs()[3].GetJob()
+			},
+		},
 		"a resource": {`dimensions: 0`, func(e *apportionv1.Explanation) bool {
 			reasons := first(e).GetReasons()
 			return len(reasons) > 0 && reasons[0].Dimension != nil && reasons[0].GetDimension() == 0

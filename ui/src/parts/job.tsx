@@ -7,6 +7,7 @@ import { checkName, forecast, headline, mark, rest } from "../core/explain.ts";
 import { to } from "../core/route.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Command, quoted } from "./copy.tsx";
+import { JobHistory } from "./history.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
 
 export function Checks({ e }: { e: ExplanationJson }) {
@@ -61,6 +62,7 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
       {fault !== undefined ? <Failed fault={fault} /> : e === undefined || (e.job ?? 0) !== index ? <Loading what="Loading the explanation" /> : (
         <>
           <Verdict e={e} />
+          <JobHistory uid={e.uid ?? name} />
           <Checks e={e} />
           <Command text={quoted("apportion", "explain", name)} />
         </>

@@ -9,6 +9,7 @@ import { numbers, rows } from "../core/shares.ts";
 import { sharesSteps, usePage, useSteps } from "../page.tsx";
 import { QueueBar } from "./bar.tsx";
 import { useWaiting } from "./causes.tsx";
+import { QueueNext } from "./history.tsx";
 import { List } from "./list.tsx";
 import { State, StatePill } from "./shares.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
@@ -69,8 +70,8 @@ export function QueueNumbers({ name }: { name: string }) {
 
 const jobHeight = 34;
 
-// QueueJobs lists the jobs of a queue in the order in which they are served.
-export function QueueJobs({ name, job, selected }: { name: string; job: (name: string) => string; selected?: string }) {
+// QueueJobs lists the jobs of a queue in the order in which they are served, and says what comes next if that is asked for.
+export function QueueJobs({ name, job, selected, next }: { name: string; job: (name: string) => string; selected?: string; next?: boolean }) {
   const { cluster, policy } = usePage();
   const index = cluster.queueIndex(name);
   const own = useMemo(() => cluster.jobs.flatMap((j, i) => (j?.queue === name ? [i] : [])), [cluster, name]);
@@ -89,6 +90,7 @@ export function QueueJobs({ name, job, selected }: { name: string; job: (name: s
   const jobs = sorted.length === own.length && sorted.every((j) => cluster.jobs[j]?.queue === name) ? sorted : own;
   return (
     <>
+      {next && <QueueNext waiting={jobs.filter((j) => explained.has(j))} />}
       <h2>{own.length} {own.length === 1 ? "job" : "jobs"}, in the order in which they are served</h2>
       <List
         label={`Jobs of ${name}`} count={jobs.length} height={jobHeight} rowKey={(i) => String(jobs[i])}

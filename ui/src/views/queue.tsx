@@ -2,6 +2,7 @@
 import { Derivation } from "../parts/derivation.tsx";
 import { Resources } from "../parts/resources.tsx";
 import { to } from "../core/route.ts";
+import { QueueHistory } from "../parts/history.tsx";
 import { QueueJobs, QueueNumbers } from "../parts/queue.tsx";
 import { Empty } from "../parts/states.tsx";
 import { usePage } from "../page.tsx";
@@ -16,7 +17,8 @@ export function QueueView() {
       <section class="panel" aria-labelledby="queue-title">
         <h1 id="queue-title">{route.name}</h1>
         <QueueNumbers name={route.name} />
-        <QueueJobs name={route.name} job={(name) => to(route, "job", name)} />
+        <QueueHistory name={route.name} />
+        <QueueJobs name={route.name} job={(name) => to(route, "job", name)} next />
       </section>
       <section class="panel" aria-labelledby="derivation-title">
         <h2 id="derivation-title" class="big">How its share is computed</h2>

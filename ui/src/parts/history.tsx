@@ -1,0 +1,155 @@
+// What a job waited for as a strip of times, and what a queue held as a line.
+import { useMemo } from "preact/hooks";
+
+import { useAsked } from "../asked.ts";
+import { said, labelOf } from "../core/amount.ts";
+import type { GetHistoryRequestJson, GetHistoryResponseJson, StepJson } from "../core/contract.ts";
+import { forecast } from "../core/explain.ts";
+import { clock, history, lasted, millis, reaches, series, spans, type Point, type Span } from "../core/history.ts";
+import { to } from "../core/route.ts";
+import { usePage, useSteps } from "../page.tsx";
+
+// step is the longest time in milliseconds for which a history is shown before it is asked for again.
+const step = 10_000;
+
+// useHistory asks for the history of a job or a queue; undefined: the server keeps none, or has not answered yet.
+function useHistory(request: GetHistoryRequestJson): GetHistoryResponseJson | undefined {
+  const { opened } = usePage();
+  const key = opened.name === "" ? undefined : `history ${opened.name} ${JSON.stringify(request)} ${Math.floor(opened.read / step)}`;
+  const { answer } = useAsked(key, (signal) => history({ ...request, name: opened.name }, signal));
+  return answer === undefined || answer.begins === undefined ? undefined : answer;
+}
+
+const toneClass = (span: Span): string => (span.tone < 0 ? "tone-idle" : `tone-${span.tone}`);
+
+// Strip draws times beside each other. The list below it says the same in words.
+function Strip({ list }: { list: readonly Span[] }) {
+  const first = list[0]?.from ?? 0;
+  const whole = Math.max((list.at(-1)?.until ?? 0) - first, 1);
+  return (
+    <svg class="strip" aria-hidden="true" viewBox="0 0 1000 20" preserveAspectRatio="none">
+      {list.map((span, i) => (
+        <rect key={i} class={toneClass(span)} x={(1000 * (span.from - first)) / whole} y="0" width={Math.max((1000 * (span.until - span.from)) / whole, 3)} height="20" />
+      ))}
+    </svg>
+  );
+}
+
+// JobHistory says since when a job waits, and for what in turn.
+export function JobHistory({ uid }: { uid: string }) {
+  const request = useMemo(() => ({ jobs: [uid] }), [uid]);
+  const answer = useHistory(request);
+  const job = answer?.jobs?.[0];
+  if (answer === undefined || job === undefined) {
+    return null;
+  }
+  const now = Date.now();
+  const list = spans(job);
+  const since = `${clock(millis(job.since), now)}${job.since === answer.begins ? " or longer" : ""}`;
+  return (
+    <section class="past" aria-labelledby="job-past">
+      <h2 id="job-past">{job.state === "WAIT_STATE_WAITS" ? `Waits since ${since}` : `Waited from ${since} until ${clock(millis(job.ended), now)}`}</h2>
+      <Strip list={list} />
+      <ol class="spans" aria-label="What it waited for">
+        {list.map((span, i) => (
+          <li key={i}>
+            <i class={`swatch ${toneClass(span)}`} aria-hidden="true" />
+            <span class="span-time">{clock(span.from, now)} – {span.lasts ? "now" : clock(span.until, now)} <small>{lasted(span.until - span.from)}</small></span>
+            <span>{span.text}</span>
+          </li>
+        ))}
+      </ol>
+      <p class="note">{reaches(answer, now)}</p>
+    </section>
+  );
+}
+
+// path draws values of points from left to right, each as long as its time.
+function path(points: readonly Point[], value: (p: Point) => number, most: number, closed: boolean): string {
+  const first = points[0]?.from ?? 0;
+  const whole = Math.max((points.at(-1)?.until ?? 0) - first, 1);
+  const x = (at: number): string => ((600 * (at - first)) / whole).toFixed(1);
+  const y = (p: Point): string => (46 - (44 * value(p)) / most).toFixed(1);
+  const steps = points.map((p, i) => `${i === 0 ? "M" : "L"}${x(p.from)} ${y(p)}L${x(points[i + 1]?.from ?? p.until)} ${y(p)}`).join("");
+  return closed ? `${steps}L600 46L0 46Z` : steps;
+}
+
+// Sparkline draws what a queue held of a resource against what it deserved.
+function Sparkline({ points, dimension }: { points: readonly Point[]; dimension: string }) {
+  const now = Date.now();
+  const first = points[0];
+  const last = points.at(-1);
+  const most = Math.max(...points.map((p) => Math.max(p.allocated, p.deserved)));
+  if (first === undefined || last === undefined || most === 0) {
+    return null;
+  }
+  const held = points.map((p) => p.allocated);
+  const label = `${labelOf(dimension)} since ${clock(first.from, now)}: held ${said(dimension, Math.min(...held))} to ${said(dimension, Math.max(...held))}; ` +
+    `now ${said(dimension, last.allocated)} of ${said(dimension, last.deserved)} deserved`;
+  return (
+    <figure class="spark">
+      <svg role="img" aria-label={label} viewBox="0 0 600 48" preserveAspectRatio="none">
+        <title>{label}</title>
+        <path class="spark-has" d={path(points, (p) => p.allocated, most, true)} />
+        <path class="spark-deserves" d={path(points, (p) => p.deserved, most, false)} />
+      </svg>
+      <figcaption>{label}</figcaption>
+    </figure>
+  );
+}
+
+// QueueHistory says since when jobs of a queue wait, and shows what it held over time.
+export function QueueHistory({ name }: { name: string }) {
+  const { cluster } = usePage();
+  const request = useMemo(() => ({ queues: [name] }), [name]);
+  const answer = useHistory(request);
+  const queue = answer?.queues?.[0];
+  if (answer === undefined || queue === undefined) {
+    return null;
+  }
+  const now = Date.now();
+  return (
+    <section class="past" aria-labelledby="queue-past">
+      <h2 id="queue-past">
+        {queue.waitingSince === undefined ? "None of its jobs waits" : `Jobs wait since ${clock(millis(queue.waitingSince), now)}`}
+        {queue.overusedSince !== undefined && `, not served since ${clock(millis(queue.overusedSince), now)}`}
+      </h2>
+      {cluster.offered().map((d) => {
+        const dimension = cluster.dimensions[d] ?? "";
+        return <Sparkline key={d} points={series(queue, dimension)} dimension={dimension} />;
+      })}
+      <p class="note">{reaches(answer, now)}</p>
+    </section>
+  );
+}
+
+// mostForeseen is the number of waiting jobs whose start is foreseen; a question about more of them has no forecasts.
+const mostForeseen = 4;
+
+// QueueNext says which waiting jobs come next, and when they could start where the ends of running jobs are known.
+export function QueueNext({ waiting }: { waiting: readonly number[] }) {
+  const { cluster, policy, route } = usePage();
+  const first = waiting.slice(0, mostForeseen);
+  const steps = useMemo<StepJson[] | undefined>(() => (first.length === 0 ? undefined : [{ explain: { jobs: { index: first } } }]), [first.join()]);
+  const jobs = useSteps(steps, policy).answer?.answers[0]?.explain?.jobs ?? [];
+  if (jobs.length === 0) {
+    return null;
+  }
+  return (
+    <section class="next" aria-labelledby="queue-next">
+      <h2 id="queue-next">What comes next</h2>
+      <ol>
+        {jobs.map((e) => {
+          const start = forecast(e);
+          const name = cluster.jobName(e.job ?? 0);
+          return (
+            <li key={e.job}>
+              <a href={to(route, "job", name)}><bdi>{name}</bdi></a>
+              <span>{start === undefined ? (e.verdict === "PENDING_VERDICT_IN_TURN" ? "Nothing holds it back: it is next in turn." : e.text) : `${start.start} ${start.basis}`}</span>
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
