@@ -12,7 +12,7 @@ import (
 // format names what files hold.
 const format = "apportion history 1"
 
-// Tables of a file, whose values are JSON.
+// Tables of a file. Values are JSON, but for samples.
 const (
 	stateTable  = "state"
 	jobTable    = "jobs"
@@ -96,13 +96,8 @@ func (h *History) load() error {
 			return fmt.Errorf("sample %q is of no queue", key)
 		}
 		var s sample
-		if err := json.Unmarshal(value, &s); err != nil {
-			return err
-		}
-		for _, a := range s.Amounts {
-			if a.Dimension < 0 || a.Dimension >= len(h.state.Dimensions) {
-				return fmt.Errorf("sample %q is of no resource", key)
-			}
+		if !s.decode(int64(binary.BigEndian.Uint64([]byte(key[n:]))), value, len(h.state.Dimensions)) {
+			return fmt.Errorf("%q is no sample", key)
 		}
 		q := h.queues[key[:n]]
 		q.samples = append(q.samples, s)
@@ -170,7 +165,7 @@ func (h *History) value(p place) ([]byte, error) {
 			from := int64(binary.BigEndian.Uint64([]byte(p.key[n:])))
 			for i := range q.samples {
 				if q.samples[i].From == from {
-					return json.Marshal(&q.samples[i])
+					return q.samples[i].encode(), nil
 				}
 			}
 		}

@@ -452,3 +452,18 @@ func TestWhatCouldNotBeStoredIsStoredByTheNextVersion(t *testing.T) {
 	defer func() { require.NoError(t, again.Close()) }()
 	require.Len(t, jobOf(t, again, "a").GetIntervals(), 2)
 }
+
+// FuzzASampleIsReadAsItWasWritten reads any bytes as a sample, and what is one as it was.
+func FuzzASampleIsReadAsItWasWritten(f *testing.F) {
+	f.Add((&sample{From: 1, Until: 5, Versions: 2, Waiting: 0.5, Amounts: []amount{{0, 1, 2, 3}, {2, 4, 5, 6}}}).encode())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s sample
+		if !s.decode(7, data, 3) {
+			return
+		}
+		var again sample
+		require.True(t, again.decode(7, s.encode(), 3))
+		require.Equal(t, s.encode(), again.encode())
+	})
+}

@@ -198,3 +198,51 @@ func (h *History) drop(queue string, s *sample) {
 func sampleKey(queue string, from int64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(queue), uint64(from)))
 }
+
+// encode appends a sample without its first time, which its key has.
+func (s *sample) encode() []byte {
+	out := binary.AppendVarint(nil, s.Until-s.From)
+	out = binary.AppendUvarint(out, uint64(s.Versions))
+	out = binary.BigEndian.AppendUint64(out, math.Float64bits(s.Waiting))
+	for _, a := range s.Amounts {
+		out = binary.AppendUvarint(out, uint64(a.Dimension))
+		for _, x := range []float64{a.Deserved, a.Allocated, a.Request} {
+			out = binary.BigEndian.AppendUint64(out, math.Float64bits(x))
+		}
+	}
+	return out
+}
+
+// decode is the inverse of encode. It reports whether the bytes are a sample of so many resources.
+func (s *sample) decode(from int64, data []byte, dimensions int) bool {
+	ok := true
+	number := func(read func([]byte) (uint64, int)) uint64 {
+		x, n := read(data)
+		if ok = ok && n > 0; ok {
+			data = data[n:]
+		}
+		return x
+	}
+	float := func() float64 {
+		return math.Float64frombits(number(func(b []byte) (uint64, int) {
+			if len(b) < 8 {
+				return 0, 0
+			}
+			return binary.BigEndian.Uint64(b), 8
+		}))
+	}
+	lasts, n := binary.Varint(data)
+	if n <= 0 {
+		return false
+	}
+	data = data[n:]
+	s.From, s.Until = from, from+lasts
+	s.Versions = uint32(number(binary.Uvarint))
+	s.Waiting = float()
+	for ok && len(data) > 0 {
+		d := number(binary.Uvarint)
+		s.Amounts = append(s.Amounts, amount{int(d), float(), float(), float()})
+		ok = ok && d < uint64(dimensions)
+	}
+	return ok
+}

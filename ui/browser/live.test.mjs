@@ -52,6 +52,34 @@ test("what changes is shown, and the place is kept", async () => {
   await page.context().close();
 });
 
+test("a strip says what a job waited for, and a line what its queue held", async () => {
+  const page = await visit(browser, program.address, "#/job/robotics%2Fgrasp-train");
+  await settled(page);
+  await says(page, "#job-past", /^Waits since \d\d:\d\d or longer$/);
+  assert.equal(await page.locator(".strip rect").count(), 1);
+  await edit((s) => {
+    s.queues.find((q) => q.name === "robotics").state = "QUEUE_STATE_CLOSED";
+  });
+  await page.waitForFunction(() => document.querySelectorAll(".strip rect").length === 2);
+  const spans = await page.locator(".spans li").allTextContents();
+  assert.equal(spans.length, 2);
+  assert.match(spans[0], /^\d\d:\d\d – \d\d:\d\d .*because no node has enough nvidia.com\/gpu left$/);
+  assert.match(spans[1], /^\d\d:\d\d – now .*because queue robotics is not open$/);
+  await says(page, ".past .note", /^Known since \d\d:\d\d, when this server started\.$/);
+  await sound(page);
+  await page.goto(`${program.address}#/queue/robotics`);
+  await settled(page);
+  await says(page, "#queue-past", /^Jobs wait since \d\d:\d\d/);
+  await page.locator(".spark svg").first().waitFor();
+  assert.match(await page.locator(".spark svg").first().getAttribute("aria-label"), / since \d\d:\d\d: held .* to .*; now .* of .* deserved$/);
+  await says(page, "#queue-next", /^What comes next$/);
+  await sound(page);
+  await edit((s) => {
+    delete s.queues.find((q) => q.name === "robotics").state;
+  });
+  await page.context().close();
+});
+
 test("every view of it", async () => {
   for (const fragment of ["#/waiting", "#/nodes?by=queue", "#/whatif", "#/compare", "#/queue/vision", "#/certificate?policy=fair"]) {
     const page = await visit(browser, program.address, fragment);

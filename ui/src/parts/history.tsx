@@ -1,5 +1,5 @@
 // What a job waited for as a strip of times, and what a queue held as a line.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { useAsked } from "../asked.ts";
 import { said, labelOf } from "../core/amount.ts";
@@ -9,13 +9,23 @@ import { clock, history, lasted, millis, reaches, series, spans, type Point, typ
 import { to } from "../core/route.ts";
 import { usePage, useSteps } from "../page.tsx";
 
-// step is the longest time in milliseconds for which a history is shown before it is asked for again.
-const step = 10_000;
+// refresh is the time in milliseconds after which the history of a version that stays is asked for again.
+const refresh = 30_000;
 
 // useHistory asks for the history of a job or a queue; undefined: the server keeps none, or has not answered yet.
 function useHistory(request: GetHistoryRequestJson): GetHistoryResponseJson | undefined {
   const { opened } = usePage();
-  const key = opened.name === "" ? undefined : `history ${opened.name} ${JSON.stringify(request)} ${Math.floor(opened.read / step)}`;
+  const [turn, next] = useState(0);
+  // A version is in the history some time after it is shown.
+  useEffect(() => {
+    const soon = setTimeout(() => next((n) => n + 1), refresh / 10);
+    const again = setInterval(() => next((n) => n + 1), refresh);
+    return () => {
+      clearTimeout(soon);
+      clearInterval(again);
+    };
+  }, [opened.digest]);
+  const key = opened.name === "" ? undefined : `history ${opened.name} ${JSON.stringify(request)} ${opened.digest} ${turn}`;
   const { answer } = useAsked(key, (signal) => history({ ...request, name: opened.name }, signal));
   return answer === undefined || answer.begins === undefined ? undefined : answer;
 }
