@@ -2,9 +2,9 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { useAsked } from "../asked.ts";
-import { said, labelOf } from "../core/amount.ts";
+import { labelOf, textOf } from "../core/amount.ts";
 import type { GetHistoryRequestJson, GetHistoryResponseJson, StepJson } from "../core/contract.ts";
-import { forecast } from "../core/explain.ts";
+import { forecast, headline, rest } from "../core/explain.ts";
 import { clock, history, lasted, millis, reaches, series, spans, type Point, type Span } from "../core/history.ts";
 import { to } from "../core/route.ts";
 import { usePage, useSteps } from "../page.tsx";
@@ -94,8 +94,9 @@ function Sparkline({ points, dimension }: { points: readonly Point[]; dimension:
     return null;
   }
   const held = points.map((p) => p.allocated);
-  const label = `${labelOf(dimension)} since ${clock(first.from, now)}: held ${said(dimension, Math.min(...held))} to ${said(dimension, Math.max(...held))}; ` +
-    `now ${said(dimension, last.allocated)} of ${said(dimension, last.deserved)} deserved`;
+  const [least, largest] = [textOf(dimension, Math.min(...held)), textOf(dimension, Math.max(...held))];
+  const label = `${labelOf(dimension)}: held ${least === largest ? least : `${least} to ${largest}`} since ${clock(first.from, now)}; ` +
+    `now ${textOf(dimension, last.allocated)} of ${textOf(dimension, last.deserved)} deserved`;
   return (
     <figure class="spark">
       <svg role="img" aria-label={label} viewBox="0 0 600 48" preserveAspectRatio="none">
@@ -107,6 +108,9 @@ function Sparkline({ points, dimension }: { points: readonly Point[]; dimension:
     </figure>
   );
 }
+
+// seldom are resources that few people ask about.
+const seldom = ["pods", "ephemeral-storage"];
 
 // QueueHistory says since when jobs of a queue wait, and shows what it held over time.
 export function QueueHistory({ name }: { name: string }) {
@@ -124,10 +128,9 @@ export function QueueHistory({ name }: { name: string }) {
         {queue.waitingSince === undefined ? "None of its jobs waits" : `Jobs wait since ${clock(millis(queue.waitingSince), now)}`}
         {queue.overusedSince !== undefined && `, not served since ${clock(millis(queue.overusedSince), now)}`}
       </h2>
-      {cluster.offered().map((d) => {
-        const dimension = cluster.dimensions[d] ?? "";
-        return <Sparkline key={d} points={series(queue, dimension)} dimension={dimension} />;
-      })}
+      {cluster.offered().map((d) => cluster.dimensions[d] ?? "").filter((dimension) => !seldom.includes(dimension)).map((dimension) => (
+        <Sparkline key={dimension} points={series(queue, dimension)} dimension={dimension} />
+      ))}
       <p class="note">{reaches(answer, now)}</p>
     </section>
   );
@@ -155,7 +158,7 @@ export function QueueNext({ waiting }: { waiting: readonly number[] }) {
           return (
             <li key={e.job}>
               <a href={to(route, "job", name)}><bdi>{name}</bdi></a>
-              <span>{start === undefined ? (e.verdict === "PENDING_VERDICT_IN_TURN" ? "Nothing holds it back: it is next in turn." : e.text) : `${start.start} ${start.basis}`}</span>
+              <span>{start === undefined ? (e.verdict === "PENDING_VERDICT_IN_TURN" ? "Nothing holds it back: it is next in turn." : `${headline(e)} ${rest(e)}`) : `${start.start} ${start.basis}`}</span>
             </li>
           );
         })}
