@@ -9,8 +9,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// History returns since when jobs wait for what, and what queues deserved and held, in a snapshot that the service maintains. It depends on how
-// long the asked server runs. A server of an older version fails with UNIMPLEMENTED.
+// History returns since when jobs wait for what, and what queues deserved and held, in a snapshot that the service maintains. It depends on
+// how long the asked server runs. A server of an older version fails with UNIMPLEMENTED.
 func (c *Client) History(ctx context.Context, asked *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
 	if c.remote == nil {
 		return nil, status.Error(codes.FailedPrecondition, "no service is asked, so there is no history of snapshot "+asked.GetName())

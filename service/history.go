@@ -104,7 +104,8 @@ func (s *Server) causes(ctx context.Context, v *version, by rule) (*history.Vers
 	steps := []*apportionv1.Step{
 		{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{GroupsOnly: true}}},
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{OmitNames: true, Fields: []apportionv1.ShareField{
-			apportionv1.ShareField_SHARE_FIELD_DESERVED, apportionv1.ShareField_SHARE_FIELD_ALLOCATED, apportionv1.ShareField_SHARE_FIELD_REQUEST,
+			apportionv1.ShareField_SHARE_FIELD_DESERVED, apportionv1.ShareField_SHARE_FIELD_ALLOCATED,
+			apportionv1.ShareField_SHARE_FIELD_REQUEST,
 		}}}},
 	}
 	p := follow(ctx)

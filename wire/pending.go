@@ -279,7 +279,8 @@ func (f *pendingFilter) jobs(v *policy.View, list []model.JobID) []model.JobID {
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(j model.JobID) bool {
 		job := v.Jobs.At(j)
-		return f.own != nil && !f.own[j] || f.queues != nil && !has(f.queues, job.Queue) || len(f.namespaces) > 0 && !slices.Contains(f.namespaces, job.Namespace)
+		return f.own != nil && !f.own[j] ||
+			f.queues != nil && !has(f.queues, job.Queue) || len(f.namespaces) > 0 && !slices.Contains(f.namespaces, job.Namespace)
 	})
 }
 

@@ -38,7 +38,8 @@ type watchFlags struct {
 }
 
 func (f *watchFlags) register(command *cobra.Command) {
-	command.Flags().BoolVar(&f.on, "watch", false, "repeat every --interval until interrupted, and print what changed: + new, - gone, ~ changed; with -o json or yaml each answer that differs")
+	command.Flags().BoolVar(&f.on, "watch", false,
+		"repeat every --interval until interrupted, and print what changed: + new, - gone, ~ changed; with -o json or yaml each answer that differs")
 	command.Flags().DurationVar(&f.interval, "interval", 5*time.Second, "`TIME` between two runs with --watch")
 }
 
@@ -150,8 +151,8 @@ func (a *asking) about(ctx context.Context, loaded *input, do func(context.Conte
 	return loaded.named(do(ctx, &question{asking: a, input: loaded, decider: decider}))
 }
 
-// repeat asks once, or with --watch until the context ends. With --watch it prints the first answer, and of each later one what differs from
-// the one before: of a table the changes, in another format all of it. It reports and repeats a question that fails.
+// repeat asks once, or with --watch until the context ends. With --watch it prints the first answer, and of each later one what differs
+// from the one before: of a table the changes, in another format all of it. It reports and repeats a question that fails.
 func (a *asking) repeat(ctx context.Context, ask func(context.Context) error) error {
 	if !a.watch.on {
 		return ask(ctx)
@@ -186,8 +187,8 @@ func (a *asking) repeat(ctx context.Context, ask func(context.Context) error) er
 	}
 }
 
-// tell writes an answer that differs from the one before: the first one whole, of a later table what changed, and of other formats an object
-// each.
+// tell writes an answer that differs from the one before: the first one whole, of a later table what changed, and of other formats an
+// object each.
 func (a *asking) tell(out io.Writer, style render.Style, text string, first bool, before *render.Record) {
 	if first || a.format != formatTable && a.format != formatWide {
 		if !first && a.format == formatYAML {

@@ -49,7 +49,8 @@ are those of this machine's time zone.`,
 	h.register(command)
 	flags := command.Flags()
 	flags.StringVar(&h.name, "snapshot-name", "cluster", "the cluster that the server follows under this `NAME`")
-	flags.StringSliceVar(&h.resources, "resource", nil, "show only this `RESOURCE`, such as cpu or gpu (repeatable); all shows every resource")
+	flags.StringSliceVar(&h.resources, "resource", nil,
+		"show only this `RESOURCE`, such as cpu or gpu (repeatable); all shows every resource")
 	flags.IntVar(&h.top, "top", mostListed, "list at most the `N` newest causes and samples")
 	flags.BoolVar(&h.whole, "all", false, "list all causes and samples")
 	command.MarkFlagsMutuallyExclusive("top", "all")
@@ -159,6 +160,29 @@ func (q *question) sincePending(h *apportionv1.GetHistoryResponse, clock func(in
 		}
 	}
 	return since
+}
+
+// recentOnly returns a filter that selects besides only jobs whose present cause began within a time, and the history that says so. A time of
+// 0 selects all, without a history.
+func (q *question) recentOnly(ctx context.Context, filter *apportionv1.PendingFilter, within time.Duration) (
+	*apportionv1.PendingFilter, *apportionv1.GetHistoryResponse, error,
+) {
+	if within <= 0 {
+		return filter, nil, nil
+	}
+	past, err := q.history(ctx, &apportionv1.GetHistoryRequest{Waiting: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	if past == nil {
+		return nil, nil, errors.New("--since: only a server that follows the cluster and keeps its history knows this: " +
+			"name both with --server and --snapshot-name")
+	}
+	if filter == nil {
+		filter = &apportionv1.PendingFilter{}
+	}
+	filter.Jobs = q.recent(past, within)
+	return filter, past, nil
 }
 
 // recent returns the jobs of the snapshot of which no cause is known that began longer ago than a time.

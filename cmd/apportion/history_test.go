@@ -60,7 +60,7 @@ func serveKept(t *testing.T, file string, at time.Time, past *history.History) s
 
 func TestCommandsTellSinceWhenAndWhatChanged(t *testing.T) {
 	file := filepath.Join("testdata", "cluster.yaml")
-	nine := time.Date(2026, 11, 20, 9, 12, 0, 0, time.Local)
+	nine := time.Date(2026, 11, 20, 9, 12, 0, 0, time.Now().Location())
 	past := history.New(history.Options{Retain: 24 * time.Hour, Step: time.Minute, Gap: 3 * time.Hour, Bytes: 1 << 20})
 	gpus := history.Cause{
 		Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED, Check: apportionv1.CheckKind_CHECK_KIND_NODES,
@@ -128,15 +128,15 @@ Known since 2026-11-20 09:12, when this server started.
 	})
 	t.Run("json", func(t *testing.T) {
 		var answer struct {
-			History apportionJSON `json:"history"`
+			History partOfHistory `json:"history"`
 			Explain struct {
-				Jobs []struct{ Name string } `json:"jobs"`
+				Jobs []jobOfHistory `json:"jobs"`
 			} `json:"explain"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(run(append([]string{"pending", "-o", "json"}, named...)...)), &answer))
 		require.Len(t, answer.Explain.Jobs, 2)
 		require.Len(t, answer.History.Jobs, 2)
-		var alone apportionJSON
+		var alone partOfHistory
 		require.NoError(t, json.Unmarshal([]byte(run("history", "job/ml/huge", "-o", "json", "--server", address)), &alone))
 		require.Len(t, alone.Jobs, 1)
 	})
@@ -157,9 +157,13 @@ Known since 2026-11-20 09:12, when this server started.
 	})
 }
 
-// apportionJSON is a part of a history in JSON.
-type apportionJSON struct {
-	Jobs []struct{ Name string } `json:"jobs"`
+// partOfHistory is a part of a history in JSON.
+type partOfHistory struct {
+	Jobs []jobOfHistory `json:"jobs"`
+}
+
+type jobOfHistory struct {
+	Name string `json:"name"`
 }
 
 func TestAClockOmitsToday(t *testing.T) {

@@ -59,7 +59,7 @@ The exit code is 0 even if jobs wait, and 2 if none waits that is considered, bu
 	flags.register(command, a)
 	flags.registerFilter(command, a)
 	command.Flags().DurationVar(&flags.since, "since", 0,
-		"only jobs whose present cause was seen first within this `TIME`, such as 1h, as the server that follows the cluster knows (--snapshot-name)")
+		"only jobs whose present cause was seen first within this `TIME`, such as 1h (needs --snapshot-name)")
 	command.Flags().StringSliceVar(&a.resources, "resource", nil,
 		"only jobs for which this `RESOURCE` is short, such as cpu or gpu (repeatable)")
 	a.complete(command, "resource", resourceNames)
@@ -140,18 +140,9 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 	if err != nil {
 		return err
 	}
-	var past *apportionv1.GetHistoryResponse
-	if f.since > 0 {
-		if past, err = q.history(ctx, &apportionv1.GetHistoryRequest{Waiting: true}); err != nil {
-			return err
-		}
-		if past == nil {
-			return errors.New("--since: only a server that follows the cluster and keeps its history knows this: name both with --server and --snapshot-name")
-		}
-		if filter == nil {
-			filter = &apportionv1.PendingFilter{}
-		}
-		filter.Jobs = q.recent(past, f.since)
+	filter, past, err := q.recentOnly(ctx, filter, f.since)
+	if err != nil {
+		return err
 	}
 	explanations, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{Filter: filter})
 	if err != nil {
@@ -162,11 +153,7 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 		return err
 	}
 	if q.format == formatName {
-		names := make([]string, len(answer.GetJobs()))
-		for i, explained := range answer.GetJobs() {
-			names[i] = explained.GetName()
-		}
-		return q.list(names)
+		return q.list(namesOf(answer.GetJobs(), (*apportionv1.Explanation).GetName))
 	}
 	listed := f.whole || len(answer.GetJobs()) <= f.top || q.format != formatTable
 	if past == nil && listed && len(answer.GetJobs()) > 0 {
@@ -183,12 +170,8 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 		unread = q.unread()
 	}
 	err = q.answer(explanations.Basis, response, func(p *render.Printer) {
-		show := render.Listing{Most: f.top, Grouped: len(f.sort) == 0 || f.sort[0] == "cause"}
-		if f.whole {
-			show.Most = max(len(answer.GetJobs()), 1)
-		}
 		p.Since = q.sincePending(past, clock)
-		p.Pending(answer, show)
+		p.Pending(answer, f.listing(answer))
 		if f.since > 0 {
 			p.Text("", text.Reaches(past, clock))
 		}
@@ -199,6 +182,15 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 	// If no considered job waits, jobs that are not considered may.
 	nothing := answer.GetWaitingCount() == 0 && (len(answer.GetLeftOut()) > 0 || unread != "")
 	return cmp.Or(err, verdict(!nothing))
+}
+
+// listing says how the waiting jobs are listed.
+func (f *pendingFlags) listing(answer *apportionv1.ExplainAnswer) render.Listing {
+	show := render.Listing{Most: f.top, Grouped: len(f.sort) == 0 || f.sort[0] == "cause"}
+	if f.whole {
+		show.Most = max(len(answer.GetJobs()), 1)
+	}
+	return show
 }
 
 // sortPending sorts the jobs of an answer, and those of each group, as the flags say.

@@ -48,7 +48,9 @@ of kubectl:
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"why", "Why:", []*cobra.Command{newPending(s), newQueue(s), newExplain(s), newShares(s), newHistory(s), newGet(s), newUsage(s), newAudit(s)}},
+		{"why", "Why:", []*cobra.Command{
+			newPending(s), newQueue(s), newExplain(s), newShares(s), newHistory(s), newGet(s), newUsage(s), newAudit(s),
+		}},
 		{"what-if", "What if:", []*cobra.Command{newWhatIf(s), newDiff(s), newSimulate(s), newRehearse(s)}},
 		{"decide", "Decide:", []*cobra.Command{newDecide(s), newPlan(s)}},
 		{"files", "Files:", []*cobra.Command{newConvert(s), newGenerate(s), newTest(s), newReplay(s), newVerify(s), newMan(s)}},

@@ -113,7 +113,8 @@ func (c *Cause) text() string {
 
 func (h *History) queue(name string, q *series) *apportionv1.QueueHistory {
 	out := &apportionv1.QueueHistory{
-		Queue: name, Seen: q.Seen, WaitingSince: q.WaitingSince, OverusedSince: q.OverusedSince, Dimensions: slices.Clone(h.state.Dimensions),
+		Queue: name, Seen: q.Seen, WaitingSince: q.WaitingSince, OverusedSince: q.OverusedSince,
+		Dimensions: slices.Clone(h.state.Dimensions),
 	}
 	for i := range q.samples {
 		s := &q.samples[i]

@@ -37,11 +37,11 @@ const (
 
 // Cause is why a job waits: the kind of cause, and the queue and the resource that it is about.
 type Cause struct {
-	Verdict   apportionv1.PendingVerdict
-	Check     apportionv1.CheckKind
-	Code      apportionv1.ReasonCode
-	Queue     string `json:",omitempty"`
-	Dimension string `json:",omitempty"`
+	Verdict   apportionv1.PendingVerdict `json:"verdict"`
+	Check     apportionv1.CheckKind      `json:"check"`
+	Code      apportionv1.ReasonCode     `json:"code"`
+	Queue     string                     `json:"queue,omitempty"`
+	Dimension string                     `json:"dimension,omitempty"`
 }
 
 // Job is a job that waits in a version.
@@ -72,38 +72,40 @@ type Version struct {
 
 // interval is a time in which a job waited for one cause.
 type interval struct {
-	Cause Cause
+	Cause Cause `json:"cause"`
 	// From is when the cause was seen first, Until when it was first seen no more. The last interval of a job that waits has no Until yet.
-	From  int64
-	Until int64 `json:",omitempty"`
+	From  int64 `json:"from"`
+	Until int64 `json:"until,omitempty"`
 	// Versions counts those in which the cause was seen. The last interval of a job that waits counts from record.Before.
-	Versions uint32 `json:",omitempty"`
+	Versions uint32 `json:"versions,omitempty"`
 	// Merged counts intervals of other causes that this one has absorbed.
-	Merged uint32 `json:",omitempty"`
+	Merged uint32 `json:"merged,omitempty"`
 }
 
 // record is what is known of a job.
 type record struct {
-	Name, Queue string
-	Intervals   []interval
+	Name      string     `json:"name"`
+	Queue     string     `json:"queue"`
+	Intervals []interval `json:"intervals"`
 	// Before is the number of versions before the last interval.
-	Before uint64
+	Before uint64 `json:"before"`
 	// Ended is when the job was first seen not waiting; 0: it waits.
-	Ended int64 `json:",omitempty"`
+	Ended int64 `json:"ended,omitempty"`
 	// Gone is true if the job was not in the cluster then.
-	Gone bool `json:",omitempty"`
+	Gone bool `json:"gone,omitempty"`
 
 	seen uint64
 }
 
 // state is what the whole history has in common.
 type state struct {
-	Begins, Latest int64
-	Versions       uint64
-	Step           int64
-	Dimensions     []string
+	Begins     int64    `json:"begins"`
+	Latest     int64    `json:"latest"`
+	Versions   uint64   `json:"versions"`
+	Step       int64    `json:"step"`
+	Dimensions []string `json:"dimensions"`
 	// Gaps are times between two versions that are farther apart than Options.Gap: from, until.
-	Gaps [][2]int64
+	Gaps [][2]int64 `json:"gaps"`
 }
 
 // History is safe for concurrent use.

@@ -63,7 +63,7 @@ func TestAJobHasAnIntervalForEachCauseInTurn(t *testing.T) {
 	require.Len(t, job.GetIntervals(), 2)
 	first, second := job.GetIntervals()[0], job.GetIntervals()[1]
 	require.Equal(t, []int64{at(0), at(2), at(2), at(4)}, []int64{first.GetFrom(), first.GetUntil(), second.GetFrom(), second.GetUntil()})
-	require.EqualValues(t, []uint32{2, 3}, []uint32{first.GetVersions(), second.GetVersions()})
+	require.Equal(t, []uint32{2, 3}, []uint32{first.GetVersions(), second.GetVersions()})
 	require.False(t, first.GetLasts())
 	require.True(t, second.GetLasts())
 	require.Equal(t, "because no node has enough nvidia.com/gpu left", first.GetText())
@@ -139,7 +139,7 @@ func TestAFullHistoryForgetsEndedJobsFirstAndThenTakesNoMore(t *testing.T) {
 	require.NoError(t, h.Take(version(2, many("b", 100))))
 	out := h.Answer(&apportionv1.GetHistoryRequest{Waiting: true}, &Audience{})
 	require.NotEmpty(t, out.GetJobs())
-	require.EqualValues(t, 100, int(out.GetUnrecordedJobs())+len(out.GetJobs()))
+	require.Equal(t, 100, int(out.GetUnrecordedJobs())+len(out.GetJobs()))
 	require.LessOrEqual(t, h.Bytes(), small.Bytes/2)
 }
 

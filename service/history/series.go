@@ -9,10 +9,10 @@ import (
 // series is what is known of a queue.
 type series struct {
 	// WaitingSince is since when jobs of the queue wait, and OverusedSince since when it is not served; 0: not now.
-	WaitingSince  int64 `json:",omitempty"`
-	OverusedSince int64 `json:",omitempty"`
+	WaitingSince  int64 `json:"waiting_since,omitempty"`
+	OverusedSince int64 `json:"overused_since,omitempty"`
 	// Seen is when the queue was in the cluster last.
-	Seen int64
+	Seen int64 `json:"seen"`
 
 	samples []sample
 }
@@ -131,7 +131,7 @@ func joined(a, b *sample) sample {
 		var x, y amount
 		switch {
 		case j == len(b.Amounts) || i < len(a.Amounts) && a.Amounts[i].Dimension < b.Amounts[j].Dimension:
-			x, y.Dimension = a.Amounts[i], a.Amounts[i].Dimension
+			x = a.Amounts[i]
 			i++
 		case i == len(a.Amounts) || b.Amounts[j].Dimension < a.Amounts[i].Dimension:
 			y, x.Dimension = b.Amounts[j], b.Amounts[j].Dimension

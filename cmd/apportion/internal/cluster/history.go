@@ -50,9 +50,9 @@ func (h *History) Record(ctx context.Context, kept *service.Kept, log *slog.Logg
 				fault = err.Error()
 				h.failed.Inc()
 			}
-			switch {
-			case fault == before:
-			case fault == "":
+			switch fault {
+			case before:
+			case "":
 				log.InfoContext(ctx, "the history goes on")
 			default:
 				log.WarnContext(ctx, "a version is missing in the history, or could not be stored", "error", fault)
