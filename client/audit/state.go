@@ -303,7 +303,7 @@ type fingerprint [2]uint64
 
 // turn adds a task on a node, or removes it.
 func (f *fingerprint) turn(task uint32, node int) {
-	x := uint64(task)<<32 | uint64(uint32(node+1)) //nolint:gosec // -1 is the least.
+	x := uint64(task)<<32 | uint64(uint32(node+1))
 	for i := range f {
 		// The finalizer of SplitMix64, in which every bit of the argument changes half of the result.
 		x += 0x9e3779b97f4a7c15

@@ -104,7 +104,8 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		if err := session.Close(); err != nil || a.inputOnly {
 			return err
 		}
-		defer showWaiting(a.err, "auditing")()
+		end := showWaiting(a.err, "auditing")
+		defer end()
 		findings, report, err := audit.Check(ctx, q.decider, q.Input, audited)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/status"
 
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
@@ -113,19 +114,30 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 		return err
 	}
 	defer done()
-	defer showWaiting(d.err, "comparing")()
-	var sides [2]*side
+	sides, found, err := d.compare(ctx, decider, inputs, policies, a, b)
+	if err != nil {
+		return err
+	}
+	return d.show(sides[0], sides[1], found)
+}
+
+// compare finds the differences, and shows meanwhile that it works.
+func (d *differing) compare(
+	ctx context.Context, decider *client.Client, inputs []*input, policies bool, a, b string,
+) (sides [2]*side, found *differences, err error) {
+	end := showWaiting(d.err, "comparing")
+	defer end()
 	for i, loaded := range inputs {
 		if err := d.checkResources(loaded.snapshot); err != nil {
-			return err
+			return sides, nil, err
 		}
 		sides[i] = &side{question: &question{asking: &d.asking, input: loaded, decider: decider}}
 		if err := sides[i].decide(ctx); err != nil {
-			return fmt.Errorf("%s: %w", []string{a, b}[i], loaded.named(err))
+			return sides, nil, fmt.Errorf("%s: %w", []string{a, b}[i], loaded.named(err))
 		}
 	}
 	was, is := sides[0], sides[1]
-	found := &differences{
+	found = &differences{
 		A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)), Omitted: max(was.omitted, is.omitted),
 	}
 	if policies {
@@ -135,11 +147,8 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 		if found.WasAudit, err = audit.Find(ctx, decider, was.Input, audited); err == nil {
 			found.IsAudit, err = audit.Find(ctx, decider, is.Input, audited)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return d.show(was, is, found)
+	return sides, found, err
 }
 
 // readPolicies reads the cluster once, so that both policies decide about the same state.

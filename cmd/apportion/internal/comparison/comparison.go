@@ -22,7 +22,8 @@ type Plan struct {
 const (
 	// maxClaimants is the maximum number of jobs whose evictions are compared.
 	maxClaimants = 500
-	// maxConsidered limits it further in large clusters: it is the number of tasks that are considered as victims, for all claimants together.
+	// maxConsidered limits it further in large clusters: it is the number of tasks that are considered as victims, for all claimants
+	// together.
 	maxConsidered = 2_500_000
 )
 
@@ -82,9 +83,10 @@ func (p *Plan) Claims() iter.Seq[[]*apportionv1.Step] {
 			var steps []*apportionv1.Step
 			for _, task := range some {
 				claimant := &apportionv1.Tasks{Index: []uint32{task}}
-				steps = append(steps,
-					&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: claimant, OmitNames: true}}},
-					&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{Claimant: claimant, OmitNames: true}}})
+				reclaim := &apportionv1.ReclaimStep{Claimant: claimant, OmitNames: true}
+				preempt := &apportionv1.PreemptStep{Claimant: claimant, OmitNames: true}
+				steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}},
+					&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: preempt}})
 			}
 			if !yield(steps) {
 				return
