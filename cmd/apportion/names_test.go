@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/client"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// TestTheTableOfNamesHasEveryCallStepCommandAndMethod compares the table of docs/contract.md with the service, the steps, the command line
+// and the client.
+func TestTheTableOfNamesHasEveryCallStepCommandAndMethod(t *testing.T) {
+	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "contract.md"))
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(document), "\n| RPC | step of a session | command | method of `client.Client` | where a word differs |\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	names := regexp.MustCompile("`([^`]+)`")
+	var columns [4][]string
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		require.Len(t, cells, 7, line)
+		for i := range columns {
+			for _, name := range names.FindAllStringSubmatch(cells[i+1], -1) {
+				columns[i] = append(columns[i], name[1])
+			}
+		}
+	}
+
+	var calls, steps, commands, methods []string
+	rpcs := apportionv1.File_apportion_v1_service_proto.Services().ByName("ApportionService").Methods()
+	for i := range rpcs.Len() {
+		calls = append(calls, string(rpcs.Get(i).Name()))
+	}
+	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Oneofs().ByName("step").Fields()
+	for i := range fields.Len() {
+		steps = append(steps, string(fields.Get(i).Name()))
+	}
+	root := newRoot(streams{})
+	root.InitDefaultCompletionCmd()
+	for name, command := range everyCommand(root) {
+		if command.Runnable() && command.Parent().Name() != "completion" || name == "completion" {
+			commands = append(commands, name)
+		}
+	}
+	of := reflect.TypeFor[*client.Client]()
+	for i := range of.NumMethod() {
+		methods = append(methods, of.Method(i).Name)
+	}
+	slices.Sort(commands)
+
+	require.ElementsMatch(t, calls, columns[0], "calls")
+	require.ElementsMatch(t, steps, columns[1], "kinds of steps")
+	require.ElementsMatch(t, methods, columns[3], "methods of the client")
+	// A command may be written with the flag or the argument that makes it ask another question.
+	var plain []string
+	for _, written := range columns[2] {
+		command, rest, err := root.Find(strings.Fields(written))
+		require.NoError(t, err, written)
+		if len(rest) == 0 {
+			plain = append(plain, written)
+		} else if name, isFlag := strings.CutPrefix(rest[0], "--"); isFlag {
+			require.NotNil(t, command.Flags().Lookup(name), written)
+		}
+	}
+	slices.Sort(plain)
+	require.Equal(t, commands, plain, "commands")
+}
