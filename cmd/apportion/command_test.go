@@ -33,7 +33,7 @@ func TestEveryCommandIsGroupedDocumentedAndHasTheSameFormats(t *testing.T) {
 	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	require.NoError(t, err)
 	// What these write has a form of its own: a log, a protocol, and a script for the shell.
-	withoutFormats := regexp.MustCompile(`^(usage (import|merge|copy)|serve|mcp|completion.*)$`)
+	withoutFormats := regexp.MustCompile(`^(serve|mcp|completion.*)$`)
 	var groups []string
 	for _, group := range root.Groups() {
 		groups = append(groups, group.ID)

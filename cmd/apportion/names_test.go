@@ -1,6 +1,10 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -73,4 +77,33 @@ func TestTheTableOfNamesHasEveryCallStepCommandAndMethod(t *testing.T) {
 	}
 	slices.Sort(plain)
 	require.Equal(t, commands, plain, "commands")
+}
+
+// TestTheNamesOfJSONAnswersAreInCamelCase reads the tags of every type that a command may write. Messages of the contract have such names.
+func TestTheNamesOfJSONAnswersAreInCamelCase(t *testing.T) {
+	tag := regexp.MustCompile(`json:"([^",]+)`)
+	camel := regexp.MustCompile(`^(-|[a-z][a-zA-Z0-9]*)$`)
+	read := 0
+	for _, directory := range []string{".", filepath.Join("..", "..", "client", "audit"), filepath.Join("..", "..", "internal", "difference")} {
+		require.NoError(t, filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			ast.Inspect(file, func(node ast.Node) bool {
+				field, is := node.(*ast.Field)
+				if !is || field.Tag == nil {
+					return true
+				}
+				for _, name := range tag.FindAllStringSubmatch(field.Tag.Value, -1) {
+					require.Regexp(t, camel, name[1], path)
+					read++
+				}
+				return true
+			})
+			return nil
+		}))
+	}
+	require.Greater(t, read, 100)
 }

@@ -74,7 +74,7 @@ type apart struct {
 	Time        string                  `json:"time"`
 	Method      string                  `json:"method"`
 	Engine      string                  `json:"engine"`
-	TraceID     string                  `json:"trace_id,omitempty"`
+	TraceID     string                  `json:"traceId,omitempty"`
 	Differences []difference.Difference `json:"differences"`
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/ledger/history"
@@ -17,6 +18,7 @@ import (
 // newUsageImport is `apportion usage import`.
 func newUsageImport(s streams) *cobra.Command {
 	var kept keptLedger
+	a := &answering{streams: s}
 	from := string(history.Slurm)
 	var paths []string
 	o := history.Options{}
@@ -47,7 +49,7 @@ csv: columns task, queue, owner, start, end, and one for each resource, with qua
 			case (asked.URL == "") == (len(args) == 0):
 				return errors.New("name files, or a server with --url")
 			case asked.URL == "":
-				return importUsage(s, &kept, args, func(to *ledger.Ledger, name string) (*history.Report, error) {
+				return importUsage(a, &kept, args, func(to *ledger.Ledger, name string) (*history.Report, error) {
 					return importFile(s, to, history.Format(from), o, name)
 				})
 			case history.Format(from) != history.Prometheus:
@@ -57,11 +59,12 @@ csv: columns task, queue, owner, start, end, and one for each resource, with qua
 			if err != nil {
 				return err
 			}
-			return importUsage(s, &kept, []string{asked.URL}, func(to *ledger.Ledger, _ string) (*history.Report, error) {
+			return importUsage(a, &kept, []string{asked.URL}, func(to *ledger.Ledger, _ string) (*history.Report, error) {
 				return history.ReadRange(command.Context(), query, o, func(e *ledger.Evidence) error { return to.Enter(e, o.Now) })
 			})
 		},
 	}
+	a.register(command)
 	kept.register(command)
 	choose(command, &from, "from", "", "format of the history", string(history.Slurm), string(history.Prometheus), string(history.CSV))
 	flags := command.Flags()
@@ -114,8 +117,25 @@ func (f *rangeFlags) query(now int64) (*history.Range, error) {
 	return &f.Range, nil
 }
 
+// imported is the answer of `apportion usage import`, in its JSON form.
+type imported struct {
+	Ledger    string            `json:"ledger"`
+	Histories []importedHistory `json:"histories"`
+}
+
+// importedHistory counts the rows of one history.
+type importedHistory struct {
+	Name         string   `json:"name"`
+	Rows         int      `json:"rows"`
+	WithUsage    int      `json:"withUsage"`
+	WithoutUsage int      `json:"withoutUsage"`
+	Warnings     []string `json:"warnings,omitempty"`
+}
+
 // importUsage fills a ledger from several histories, each read by a function.
-func importUsage(s streams, kept *keptLedger, names []string, read func(*ledger.Ledger, string) (*history.Report, error)) error {
+func importUsage(
+	a *answering, kept *keptLedger, names []string, read func(*ledger.Ledger, string) (*history.Report, error),
+) error {
 	options, err := kept.options()
 	if err != nil {
 		return err
@@ -124,18 +144,26 @@ func importUsage(s streams, kept *keptLedger, names []string, read func(*ledger.
 	if err != nil {
 		return err
 	}
+	answer := imported{Ledger: kept.name}
 	for _, name := range names {
 		report, err := read(filled, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		for _, warning := range report.Warnings() {
-			fmt.Fprintf(s.err, "apportion: %s: %s\n", name, warning)
+			fmt.Fprintf(a.err, "apportion: %s: %s\n", name, warning)
 		}
-		fmt.Fprintf(s.out, "%s: %d rows, %d with usage, %d without\n", name, report.Rows, report.Tasks, report.Skipped)
+		answer.Histories = append(answer.Histories, importedHistory{name, report.Rows, report.Tasks, report.Skipped, report.Warnings()})
 	}
 	filled.Seal()
-	return mergeInto(kept, filled)
+	if err := mergeInto(kept, filled); err != nil {
+		return err
+	}
+	return a.write(answer, func(p *render.Printer) {
+		for _, h := range answer.Histories {
+			p.Line("%s: %d rows, %d with usage, %d without", h.Name, h.Rows, h.WithUsage, h.WithoutUsage)
+		}
+	})
 }
 
 func importFile(s streams, to *ledger.Ledger, format history.Format, o history.Options, name string) (*history.Report, error) {
@@ -165,8 +193,9 @@ func mergeInto(kept *keptLedger, from *ledger.Ledger) error {
 }
 
 // newUsageMerge is `apportion usage merge`.
-func newUsageMerge(streams) *cobra.Command {
+func newUsageMerge(s streams) *cobra.Command {
 	var kept keptLedger
+	a := &answering{streams: s}
 	command := &cobra.Command{
 		Use:   "merge --ledger FILE OTHER...",
 		Short: "Merge the ledgers of several replicas that followed one cluster",
@@ -188,16 +217,22 @@ greater amount.`,
 					return err
 				}
 			}
-			return nil
+			answer := struct {
+				Ledger string   `json:"ledger"`
+				Merged []string `json:"merged"`
+			}{kept.name, args}
+			return a.write(answer, func(p *render.Printer) { p.Line("merged %s into %s", strings.Join(args, ", "), kept.name) })
 		},
 	}
+	a.register(command)
 	kept.register(command)
 	return command
 }
 
 // newUsageCopy is `apportion usage copy`.
-func newUsageCopy(streams) *cobra.Command {
+func newUsageCopy(s streams) *cobra.Command {
 	var kept keptLedger
+	a := &answering{streams: s}
 	command := &cobra.Command{
 		Use:   "copy --ledger FILE COPY",
 		Short: "Check a ledger and write a copy of it",
@@ -214,9 +249,17 @@ exist yet.`,
 			if err != nil {
 				return errors.Join(err, f.Close())
 			}
-			return errors.Join(f.Backup(out), out.Sync(), out.Close(), f.Close())
+			if err := errors.Join(f.Backup(out), out.Sync(), out.Close(), f.Close()); err != nil {
+				return err
+			}
+			answer := struct {
+				Ledger string `json:"ledger"`
+				Copy   string `json:"copy"`
+			}{kept.name, args[0]}
+			return a.write(answer, func(p *render.Printer) { p.Line("copied %s to %s", kept.name, args[0]) })
 		},
 	}
+	a.register(command)
 	kept.register(command)
 	return command
 }

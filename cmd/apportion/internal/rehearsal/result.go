@@ -25,8 +25,8 @@ type Result struct {
 	Evictions Evictions `json:"evictions"`
 	// Kept is the part of the time in which queues with demand had their entitlement, over all queues. Short is the amount that they
 	// lacked, in hours of the measured resource.
-	Kept  float64 `json:"entitlement_kept"`
-	Short float64 `json:"entitlement_short_hours"`
+	Kept  float64 `json:"entitlementKept"`
+	Short float64 `json:"entitlementShortHours"`
 	// Fairness is the mean of the fairness index over the time in which some queue wanted something.
 	Fairness float64 `json:"fairness"`
 	Queues   []Queue `json:"queues"`
@@ -38,7 +38,7 @@ type Result struct {
 // Remembered says how usage is remembered, in seconds.
 type Remembered struct {
 	Epoch    int64 `json:"epoch"`
-	HalfLife int64 `json:"half_life"`
+	HalfLife int64 `json:"halfLife"`
 }
 
 // Waits summarize the time in which finished jobs did not work between their arrival and their end, in seconds.
@@ -57,7 +57,7 @@ type Use struct {
 	All      float64 `json:"all"`
 	// Hours are those of whole units: GPU hours, core hours, GiB hours. Lost are those of work that evictions destroyed.
 	Hours float64 `json:"hours"`
-	Lost  float64 `json:"lost_hours"`
+	Lost  float64 `json:"lostHours"`
 }
 
 // Evictions counts tasks that were evicted, by cause. WithGang counts the tasks that stopped because too few tasks of their job still ran.
@@ -65,7 +65,7 @@ type Evictions struct {
 	Total     int `json:"total"`
 	Reclaimed int `json:"reclaimed"`
 	Preempted int `json:"preempted"`
-	WithGang  int `json:"with_gang"`
+	WithGang  int `json:"withGang"`
 }
 
 // Queue is one queue's part.
@@ -77,11 +77,11 @@ type Queue struct {
 	Evictions  Evictions `json:"evictions"`
 	// Hours, Lost and Short are of the measured resource.
 	Hours float64 `json:"hours"`
-	Lost  float64 `json:"lost_hours"`
-	Kept  float64 `json:"entitlement_kept"`
-	Short float64 `json:"entitlement_short_hours"`
+	Lost  float64 `json:"lostHours"`
+	Kept  float64 `json:"entitlementKept"`
+	Short float64 `json:"entitlementShortHours"`
 	// ByWeight is the part by weight among the queues that have jobs, Share the part of what all used from the first arrival to the last.
-	ByWeight float64 `json:"by_weight"`
+	ByWeight float64 `json:"byWeight"`
 	Share    float64 `json:"share"`
 }
 
@@ -89,7 +89,7 @@ type Queue struct {
 type Class struct {
 	Name      string  `json:"name"`
 	From      float64 `json:"above"`
-	To        float64 `json:"up_to"`
+	To        float64 `json:"upTo"`
 	Jobs      int     `json:"jobs"`
 	Waits     Waits   `json:"waits"`
 	Evictions int     `json:"evictions"`

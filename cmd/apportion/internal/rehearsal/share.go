@@ -16,14 +16,14 @@ type Shares struct {
 	// Start and Step are in seconds of the trace; HalfLife is in seconds.
 	Start    int64        `json:"start"`
 	Step     int64        `json:"step"`
-	HalfLife int64        `json:"half_life"`
+	HalfLife int64        `json:"halfLife"`
 	Queues   []QueueShare `json:"queues"`
 }
 
 // QueueShare is the part of a queue. ByWeight is its part by its weight, and those of its ancestors, among the queues that have jobs.
 type QueueShare struct {
 	Name     string    `json:"name"`
-	ByWeight float64   `json:"by_weight"`
+	ByWeight float64   `json:"byWeight"`
 	Share    []float64 `json:"share"`
 }
 

@@ -27,7 +27,7 @@ type Report struct {
 	Every      int64 `json:"every"`
 	Checkpoint int64 `json:"checkpoint"`
 	// EntitledBy names the policy whose deserved shares are the entitlements of queues.
-	EntitledBy string              `json:"entitled_by"`
+	EntitledBy string              `json:"entitledBy"`
 	Runs       []*rehearsal.Result `json:"runs"`
 }
 
@@ -37,8 +37,8 @@ type Trace struct {
 	// Start is the moment of second 0, absent if it is unknown.
 	Start *time.Time `json:"start,omitempty"`
 	// First and Last are the first and the last arrival, in seconds.
-	First int64    `json:"first_arrival"`
-	Last  int64    `json:"last_arrival"`
+	First int64    `json:"firstArrival"`
+	Last  int64    `json:"lastArrival"`
 	Notes []string `json:"notes"`
 }
 
