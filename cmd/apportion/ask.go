@@ -39,7 +39,8 @@ type watchFlags struct {
 
 func (f *watchFlags) register(command *cobra.Command) {
 	command.Flags().BoolVar(&f.on, "watch", false,
-		"repeat every --interval until interrupted, and print what changed: + new, - gone, ~ changed; with -o json or yaml each answer that differs")
+		"repeat every --interval until interrupted, and print what changed: + new, - gone, ~ changed; "+
+			"with -o json or yaml each answer that differs")
 	command.Flags().DurationVar(&f.interval, "interval", 5*time.Second, "`TIME` between two runs with --watch")
 }
 

@@ -162,8 +162,8 @@ func (q *question) sincePending(h *apportionv1.GetHistoryResponse, clock func(in
 	return since
 }
 
-// recentOnly returns a filter that selects besides only jobs whose present cause began within a time, and the history that says so. A time of
-// 0 selects all, without a history.
+// recentOnly returns a filter that also requires that the present cause of a job began within a time, and the history that says so. A time
+// of 0 selects all, without a history.
 func (q *question) recentOnly(ctx context.Context, filter *apportionv1.PendingFilter, within time.Duration) (
 	*apportionv1.PendingFilter, *apportionv1.GetHistoryResponse, error,
 ) {

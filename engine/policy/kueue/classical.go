@@ -171,7 +171,7 @@ func (s *Session) within(id int32, amounts []Use) bool {
 	return fits
 }
 
-// below appends the candidates below a cohort, except those below the cohort that was searched before. Nodes within their quota are skipped.
+// below appends the candidates below a cohort, except those below the cohort that was searched before. It skips nodes within their quota.
 func (s *Session) below(dst []candidate, c *claim, cohort, top, seen int32, ahead bool) []candidate {
 	for _, child := range s.nodes[cohort].cohorts {
 		if child != seen && !s.withinQuota(child, c.needed) {

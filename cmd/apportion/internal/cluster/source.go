@@ -93,8 +93,8 @@ func (s *source) request(options *metav1.ListOptions) *rest.Request {
 }
 
 const (
-	// pageTime is how long a page of a list may take, and maxObjects the number of objects of a kind that are read: etcd holds 8 GB at most,
-	// and an object takes a kilobyte of it, and a list whose pages never end would fill the memory.
+	// pageTime is how long a page of a list may take, and maxObjects the number of objects of a kind that are read: etcd holds at most
+	// 8 GB, of which an object takes a kilobyte, and a list whose pages never end would fill the memory.
 	pageTime, maxObjects = time.Minute, 4 << 20
 )
 
