@@ -209,7 +209,7 @@ func (p *proposal) admission(o *kueueObject) {
 	p.note("usageSamplingInterval is not needed: tasks are seen when they start and end")
 	p.note("there is no entry penalty: what an owner's jobs hold, and what is given to them in the same pass, counts at once")
 	if o.Sharing.Weights == nil {
-		p.note("resourceWeights are absent: in Kueue a byte of memory then weighs as much as a core; here owners are compared by "+
+		p.note("resourceWeights are absent: in Kueue a byte of memory then weighs as much as a core; here owners are compared by " +
 			"their parts of the cluster")
 		return
 	}
