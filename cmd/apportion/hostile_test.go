@@ -99,7 +99,7 @@ func hostileRuns(snapshot string) map[string][][]string {
 		"verify":             {{}, {"--policy", "fair"}},
 		"simulate":           {{scenarioOf(snapshot)}},
 		"convert":            {{}},
-		"ui":                 nil, "rehearse": nil,
+		"ui":                 nil, "rehearse": nil, "mcp": nil,
 	}
 }
 
