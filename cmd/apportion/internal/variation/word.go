@@ -28,25 +28,43 @@ func list(names iter.Seq[string]) string { return strings.Join(slices.Sorted(nam
 func described(known fields) string {
 	var names []string
 	for field := range known {
-		if strings.HasSuffix(field, ".") {
-			field += "RESOURCE"
-		}
-		names = append(names, field)
+		names = append(names, written(field, []string{"ROLE"}, []string{"RESOURCE"})...)
 	}
 	return list(slices.Values(names))
+}
+
+// written returns how a field is written for roles and resources.
+func written(field string, roles, resources []string) []string {
+	if !strings.HasSuffix(field, ".") {
+		return []string{field}
+	}
+	if field != "role." {
+		return after(field, resources)
+	}
+	var out []string
+	for _, name := range roles {
+		out = append(out, field+name+minimum)
+		out = append(out, after(field+name+request, resources)...)
+	}
+	return out
+}
+
+// after returns the texts that begin with one and continue with each of others.
+func after(begin string, others []string) []string {
+	out := make([]string, len(others))
+	for i := range others {
+		out[i] = begin + others[i]
+	}
+	return out
 }
 
 // Completions returns the completions of --set for the shell.
 func Completions(cluster *lookup.Snapshot) []string {
 	var out []string
-	add := func(kind, name string) {
+	add := func(kind, name string, roles ...string) {
 		for field := range kinds[kind] {
-			if !strings.HasSuffix(field, ".") {
-				out = append(out, kind+"/"+name+"."+field+"=")
-				continue
-			}
-			for _, resource := range cluster.GetDimensions() {
-				out = append(out, kind+"/"+name+"."+field+resource+"=")
+			for _, one := range written(field, roles, cluster.GetDimensions()) {
+				out = append(out, kind+"/"+name+"."+one+"=")
 			}
 		}
 	}
@@ -54,7 +72,7 @@ func Completions(cluster *lookup.Snapshot) []string {
 		add("queue", queue.GetName())
 	}
 	for _, job := range cluster.GetJobs() {
-		add("job", lookup.JobName(job))
+		add("job", lookup.JobName(job), names(job.GetGroups(), (*apportionv1.TaskGroup).GetRole)...)
 	}
 	for _, node := range cluster.GetNodes() {
 		add("node", node.GetName())

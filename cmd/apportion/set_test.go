@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// documentedFields returns the fields of --set that the help of whatif lists, each as KIND/NAME.FIELD.
+func documentedFields(t *testing.T) []string {
+	t.Helper()
+	_, list, found := strings.Cut(newWhatIf(streams{}).Long, "\nFields for --set:\n\n")
+	require.True(t, found)
+	list, _, _ = strings.Cut(list, "\n\n")
+	var fields []string
+	for line := range strings.Lines(list) {
+		subject := regexp.MustCompile(`^  ([a-z]+/[A-Z/]+)\.`).FindStringSubmatch(line)
+		for _, field := range regexp.MustCompile(`\.([a-z][A-Za-z]*(?:\.[A-Za-z]+)*)`).FindAllStringSubmatch(line, -1) {
+			require.NotNil(t, subject, line)
+			fields = append(fields, subject[1]+"."+field[1])
+		}
+	}
+	return fields
+}
+
+func TestEveryFieldOfSetInTheHelpCanBeSet(t *testing.T) {
+	cluster, err := os.ReadFile(filepath.Join("..", "..", "testdata", "pending", "taint", "dump.yaml"))
+	require.NoError(t, err)
+	dump := filepath.Join(t.TempDir(), "dump.yaml")
+	const job = "scheduling.k8s.io/group-name: train"
+	require.NoError(t, os.WriteFile(dump, []byte(strings.ReplaceAll(string(cluster), job, job+", volcano.sh/task-spec: worker")), 0o600))
+	names := strings.NewReplacer("NAMESPACE/NAME", "ml/train", "queue/NAME", "queue/ml", "node/NAME", "node/n1", "ROLE", "worker", "RESOURCE", "cpu")
+	values := map[string]string{
+		"state": "closing", "reclaimable": "false", "budgetKind": "soft", "queue": "ml", "otherNode": "n1",
+	}
+	fields := documentedFields(t)
+	for _, field := range fields {
+		value, known := values[field[strings.LastIndex(field, ".")+1:]]
+		if !known {
+			value = "3"
+		}
+		arguments := []string{"whatif", "-f", dump, "-o", "json"}
+		if strings.Contains(field, ".spent.") || strings.HasSuffix(field, ".budgetKind") {
+			arguments = append(arguments, "--set", "queue/ml.budget.cpu=100")
+		}
+		code, out, errors := execute(t, "", append(arguments, "--set", names.Replace(field)+"="+value)...)
+		require.Equal(t, exitYes, code, "%s: %s", field, errors)
+		require.Contains(t, out, `"change": {`, field)
+	}
+
+	// An error lists the same fields as the help, and the table of docs/cli.md and the shell have the same form.
+	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	require.NoError(t, err)
+	_, completed, _ := execute(t, "", "__complete", "whatif", "-f", dump, "--set", "")
+	for _, subject := range []string{"queue/NAME", "job/NAMESPACE/NAME", "node/NAME"} {
+		var want []string
+		for _, field := range fields {
+			if of, found := strings.CutPrefix(field, subject+"."); found {
+				want = append(want, of)
+			}
+			require.Contains(t, completed, names.Replace(field)+"=", "completions")
+		}
+		slices.Sort(want)
+		require.NotEmpty(t, want)
+		_, _, errors := execute(t, "", "whatif", "-f", dump, "--set", names.Replace(subject)+".nothing=3")
+		_, listed, _ := strings.Cut(errors, "there are ")
+		require.Equal(t, strings.Join(want, ", "), strings.TrimSpace(listed))
+		row := regexp.MustCompile("(?m)^\\| `--set " + subject + "\\.FIELD=VALUE` \\|(.*)\\|$").FindStringSubmatch(string(document))
+		require.NotNil(t, row, subject)
+		for _, field := range want {
+			require.Contains(t, row[1], "`"+field+"`", "docs/cli.md, %s", subject)
+		}
+	}
+}
