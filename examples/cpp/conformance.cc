@@ -115,6 +115,7 @@ const std::map<std::string, std::function<void(Stub&, const fs::path&)>> kMethod
     {"Simulate", unary(&Stub::Simulate)},
     {"ListSnapshots", unary(&Stub::ListSnapshots)},
     {"GetSnapshot", unary(&Stub::GetSnapshot)},
+    {"GetHistory", unary(&Stub::GetHistory)},
     {"UploadSnapshot", upload},
     {"RunSession", converse},
 };
