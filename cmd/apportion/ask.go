@@ -218,7 +218,15 @@ func (q *question) answer(basis *apportionv1.Basis, answer any, table func(*rend
 // warn writes the warnings of the input and of the answer.
 func (q *question) warn(basis *apportionv1.Basis) {
 	render.Warnings(q.err, q.warnings)
-	render.Warnings(q.err, q.placed(unsaid(basis.GetWarnings(), q.warnings)))
+	warnings := unsaid(basis.GetWarnings(), q.warnings)
+	if len(q.snapshot.GetNodes()) == 0 {
+		// These only follow from the lack of nodes, which a warning of the input states.
+		warnings = slices.DeleteFunc(slices.Clone(warnings), func(w *apportionv1.Warning) bool {
+			return w.GetCode() == apportionv1.WarningCode_WARNING_CODE_DIMENSION_NOT_OFFERED ||
+				w.GetCode() == apportionv1.WarningCode_WARNING_CODE_GUARANTEES_EXCEED_TOTAL
+		})
+	}
+	render.Warnings(q.err, q.placed(warnings))
 }
 
 // unsaid removes the plugins that a warning about the configuration has already named, by file and line.

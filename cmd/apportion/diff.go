@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,13 @@ The exit code is 2 if something differs; with --fail-on only if one of these eff
   apportion diff old.conf new.conf -f cluster.yaml -o json
   apportion diff old/queues.yaml new/queues.yaml -f cluster.yaml -o markdown --fail-on less-deserved,more-evictions
   apportion diff monday.yaml tuesday.yaml`,
-		Args: arguments(2, 2, "two policies or two files"),
+		Args: func(command *cobra.Command, names []string) error {
+			err := arguments(2, 2, "two policies or two files")(command, names)
+			if err != nil && len(d.input.files)+len(names) == 2 {
+				return fmt.Errorf("%w; two dumps are named without -f", err)
+			}
+			return err
+		},
 		RunE: func(command *cobra.Command, names []string) error {
 			err := cmp.Or(checkAll("fail-on", "effect", d.failOn, comparison.Kinds), d.watch.check(&d.input))
 			if err != nil {
@@ -156,6 +163,10 @@ func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*input
 	if d.input.policy+d.input.policyName != "" {
 		return nil, errors.New("the arguments name the policies: --policy and --policy-name are not allowed")
 	}
+	if !d.input.given() && !d.input.live.On {
+		return nil, fmt.Errorf("%s and %s are policies: name the cluster to compare them on with -f FILE, --snapshot, --snapshot-name "+
+			"or --cluster", names[0], names[1])
+	}
 	first, second := d.input.by(names[0]), d.input.by(names[1])
 	rules, err := second.rules()
 	if err != nil {
@@ -181,12 +192,18 @@ func (d *differing) readFiles(ctx context.Context, names ...string) ([]*input, e
 		return nil, errors.New("--snapshot-name: only policies can be compared, not files")
 	}
 	var inputs []*input
+	alone, things := len(d.input.files) == 0 && !d.input.live.Named(), 0
 	for _, name := range names {
-		loaded, err := d.input.instead(ctx, d.streams, name, len(d.input.files) == 0 && !d.input.live.Named())
+		loaded, err := d.input.instead(ctx, d.streams, name, alone)
 		if err != nil {
 			return nil, err
 		}
 		inputs = append(inputs, loaded)
+		things += len(loaded.snapshot.GetNodes()) + len(loaded.snapshot.GetJobs())
+	}
+	if alone && things == 0 {
+		return nil, fmt.Errorf("%s hold no nodes and no jobs: name the cluster to compare them on with -f FILE or --cluster",
+			strings.Join(names, " and "))
 	}
 	return inputs, nil
 }

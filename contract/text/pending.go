@@ -13,8 +13,8 @@ import (
 // Pending is all jobs that wait, by kind of cause, in a few sentences, and how many nodes take new tasks.
 func Pending(a *apportionv1.ExplainAnswer) string {
 	nodes := fmt.Sprintf("%d of %s can take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
-	if len(a.GetJobs()) > 0 && a.GetJobs()[0].GetKueue() != nil {
-		nodes = "" // The quota of Kueue's flavors decides, not the nodes.
+	if len(a.GetJobs()) > 0 && a.GetJobs()[0].GetKueue() != nil || a.GetNodeCount() == 0 {
+		nodes = "" // The quota of Kueue's flavors decides, not the nodes; and what lacks nodes says so elsewhere.
 	}
 	if out := notConsidered(a.GetLeftOut()); out != "" {
 		nodes = "Besides, " + out + ". " + nodes
@@ -34,17 +34,19 @@ func Pending(a *apportionv1.ExplainAnswer) string {
 		parts = append(parts, fmt.Sprintf("%d for %s", rest, Verb(more, "another cause", strconv.Itoa(more)+" more causes")))
 	}
 	waiting := int(a.GetWaitingCount())
+	sentence := ""
 	switch {
 	case waiting == 0:
-		return "No job waits. " + nodes
+		sentence = "No job waits."
 	case total == 0:
-		return fmt.Sprintf("No job matches; %s %s in all. %s", Count(waiting, "job"), Verb(waiting, "waits", "wait"), nodes)
+		sentence = fmt.Sprintf("No job matches; %s %s in all.", Count(waiting, "job"), Verb(waiting, "waits", "wait"))
 	case total < waiting:
-		return fmt.Sprintf("%d of %s that wait %s: %s. %s",
-			total, Count(waiting, "job"), Verb(total, "matches", "match"), strings.Join(parts, "; "), nodes)
+		sentence = fmt.Sprintf("%d of %s that wait %s: %s.",
+			total, Count(waiting, "job"), Verb(total, "matches", "match"), strings.Join(parts, "; "))
+	default:
+		sentence = fmt.Sprintf("%s %s: %s.", Count(total, "job"), Verb(total, "waits", "wait"), strings.Join(parts, "; "))
 	}
-	waits := Count(total, "job") + " " + Verb(total, "waits", "wait")
-	return strings.TrimSpace(fmt.Sprintf("%s: %s. %s", waits, strings.Join(parts, "; "), nodes))
+	return strings.TrimSpace(sentence + " " + nodes)
 }
 
 // KindOf is a kind of cause with the numbers of its jobs and queues: `12 in 3 queues because their queue ...`.

@@ -28,7 +28,7 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, show Listing) {
 	case show.Grouped:
 		p.pendingGroups(a)
 	default:
-		p.table(p.pendingTable(a.GetJobs()))
+		p.table(p.pendingTable(a.GetJobs(), ""))
 	}
 	if out := a.GetLeftOut(); len(out) > 0 {
 		p.Heading("%d not considered", len(out))
@@ -54,14 +54,15 @@ func (p *Printer) pendingGroups(a *apportionv1.ExplainAnswer) {
 		if i > 0 {
 			p.Line("")
 		}
-		p.Text(Strong, text.KindOf(kind))
+		heading := text.KindOf(kind)
+		p.Text(Strong, heading)
 		var jobs []*apportionv1.Explanation
 		for _, g := range kind.GetGroups() {
 			for _, j := range a.GetGroups()[g].GetJobs() {
 				jobs = append(jobs, of[j])
 			}
 		}
-		p.table(p.pendingTable(jobs))
+		p.table(p.pendingTable(jobs, heading))
 	}
 }
 
@@ -116,8 +117,8 @@ func (p *Printer) leftOut(list []*apportionv1.LeftOutExplanation) {
 	}
 }
 
-// pendingTable is a table of jobs that wait.
-func (p *Printer) pendingTable(jobs []*apportionv1.Explanation) *Table {
+// pendingTable is a table of jobs that wait. FOUND does not repeat the end of the heading.
+func (p *Printer) pendingTable(jobs []*apportionv1.Explanation, heading string) *Table {
 	headings := []string{"JOB", "QUEUE", "PHASE", ">TASKS", "SINCE", "FOUND"}
 	if p.Since == nil {
 		headings = slices.Delete(headings, 4, 5)
@@ -128,7 +129,11 @@ func (p *Printer) pendingTable(jobs []*apportionv1.Explanation) *Table {
 		if p.Since != nil {
 			cells = append(cells, p.Since[e.GetJob()])
 		}
-		table.Row(append(cells, text.Found(e))...)
+		found := text.Found(e)
+		if strings.HasSuffix(heading, ": "+found) {
+			found = ""
+		}
+		table.Row(append(cells, found)...)
 	}
 	return table
 }

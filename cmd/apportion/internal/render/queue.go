@@ -28,7 +28,7 @@ func (p *Printer) Queue(index uint32, known bool, shares *apportionv1.SharesAnsw
 		if most > 0 {
 			shown = jobs[:min(most, len(jobs))]
 		}
-		p.table(p.pendingTable(shown))
+		p.table(p.pendingTable(shown, ""))
 		p.more(len(jobs)-len(shown), "job")
 	}
 	if out := explained.GetLeftOut(); len(out) > 0 {
