@@ -55,9 +55,8 @@ func TestTheTableOfNamesHasEveryCallStepCommandAndMethod(t *testing.T) {
 			commands = append(commands, name)
 		}
 	}
-	of := reflect.TypeFor[*client.Client]()
-	for i := range of.NumMethod() {
-		methods = append(methods, of.Method(i).Name)
+	for method := range reflect.TypeFor[*client.Client]().Methods() {
+		methods = append(methods, method.Name)
 	}
 	slices.Sort(commands)
 
@@ -85,7 +84,7 @@ func TestTheNamesOfJSONAnswersAreInCamelCase(t *testing.T) {
 	camel := regexp.MustCompile(`^(-|[a-z][a-zA-Z0-9]*)$`)
 	read := 0
 	for _, directory := range []string{".", filepath.Join("..", "..", "client", "audit"), filepath.Join("..", "..", "internal", "difference")} {
-		require.NoError(t, filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(directory, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

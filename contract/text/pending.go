@@ -34,7 +34,7 @@ func Pending(a *apportionv1.ExplainAnswer) string {
 		parts = append(parts, fmt.Sprintf("%d for %s", rest, Verb(more, "another cause", strconv.Itoa(more)+" more causes")))
 	}
 	waiting := int(a.GetWaitingCount())
-	sentence := ""
+	var sentence string
 	switch {
 	case waiting == 0:
 		sentence = "No job waits."
