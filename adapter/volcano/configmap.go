@@ -46,7 +46,7 @@ func FindConfiguration(source Source) (found Source, ok bool, err error) {
 		}
 		return Source{}, false, nil
 	case 1:
-		return embedded(source, held[0]), true, nil
+		return embedded(source, held[0], configurationKey), true, nil
 	}
 	return Source{}, false, fmt.Errorf("%s:%d: a second ConfigMap with a %s: give one of them", source.Name, held[1].Line, configurationKey)
 }
@@ -83,7 +83,7 @@ func configurationsIn(n *yaml.Node) (held []*yaml.Node, ok bool) {
 		}
 		return held, true
 	}
-	if kind := member(n, kindField); kind == nil || kind.Value != "ConfigMap" {
+	if kind := member(n, kindField); kind == nil || kind.Value != configMapKind {
 		return nil, false
 	}
 	if text := member(member(n, "data"), configurationKey); text != nil && text.Kind == yaml.ScalarNode {
@@ -92,12 +92,12 @@ func configurationsIn(n *yaml.Node) (held []*yaml.Node, ok bool) {
 	return held, true
 }
 
-// embedded returns the text of a scalar as a source of its own. Empty lines above a literal text give it the lines of the source.
-func embedded(source Source, text *yaml.Node) Source {
+// embedded returns the text of a scalar under a key as a source of its own. Empty lines above a literal text give it the lines of the source.
+func embedded(source Source, text *yaml.Node, key string) Source {
 	if text.Style == yaml.LiteralStyle {
 		return Source{Name: source.Name, Data: []byte(strings.Repeat("\n", text.Line) + text.Value)}
 	}
-	return Source{Name: source.Name + ": " + configurationKey, Data: []byte(text.Value)}
+	return Source{Name: source.Name + ": " + key, Data: []byte(text.Value)}
 }
 
 // member returns the value of a key of a mapping; nil if there is none.

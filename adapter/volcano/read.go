@@ -318,8 +318,11 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 	return nil
 }
 
-// ignore warns of a kind that is not read, once.
+// ignore warns of a kind that is not read, once. HeldConfiguration reads the ConfigMap of Volcano's scheduler.
 func (r *reader) ignore(version, kindName string, root *value) {
+	if kindName == configMapKind && root.field(metadataField).textOf(nameField) == ConfigMapName {
+		return
+	}
 	full := kindName
 	if version != "" {
 		full = version + " " + kindName

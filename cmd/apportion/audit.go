@@ -75,7 +75,7 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		if a.input.policy == "" {
 			return errors.New("nothing to check: name manifests with -f, or a policy with --policy")
 		}
-		rules, err := a.input.rules()
+		rules, err := a.input.rules(nil)
 		if err != nil {
 			return err
 		}

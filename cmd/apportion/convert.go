@@ -62,7 +62,7 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 			case target != "":
 				return convertTo(c, &input)
 			case !input.given():
-				rules, err := input.rules()
+				rules, err := input.rules(nil)
 				if err != nil {
 					return err
 				}
@@ -104,7 +104,7 @@ func convertTo(c *converting, input *inputFlags) error {
 	if len(input.files) > 0 || input.snapshot != "" {
 		return errors.New("--to takes a configuration or a preset: give --policy, without manifests")
 	}
-	rules, err := input.rules()
+	rules, err := input.rules(nil)
 	if err != nil {
 		return err
 	}

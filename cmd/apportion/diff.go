@@ -168,7 +168,7 @@ func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*input
 			"or --cluster", names[0], names[1])
 	}
 	first, second := d.input.by(names[0]), d.input.by(names[1])
-	rules, err := second.rules()
+	rules, err := second.rules(nil)
 	if err != nil {
 		return nil, err
 	}

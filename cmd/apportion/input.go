@@ -104,12 +104,15 @@ func policyForms() string {
 		"written by convert"
 }
 
+// defaultPolicy says in the help which policy decides if none is named.
+const defaultPolicy = "that of the ConfigMap " + volcano.ConfigMapName + " in the input, else Volcano's default configuration"
+
 // register adds the flags that name the cluster and the policy.
 func (f *inputFlags) register(command *cobra.Command) {
 	f.registerCluster(command)
 	f.ledger.register(command)
 	flags := command.Flags()
-	flags.StringVar(&f.policy, "policy", "", "decide by this `POLICY`: "+policyForms()+"; default: Volcano's default configuration")
+	flags.StringVar(&f.policy, "policy", "", "decide by this `POLICY`: "+policyForms()+"; default: "+defaultPolicy)
 	flags.StringVar(&f.policyName, "policy-name", "", "decide by the policy with this `NAME` on the server")
 	mustComplete(command, "policy", client.Presets()...)
 }
@@ -143,7 +146,7 @@ func (f *inputFlags) kept(ctx context.Context) (*input, error) {
 	case f.asOf != "" || len(f.schedulers) > 0:
 		return nil, errors.New("--snapshot-name cannot be used with --as-of or --scheduler, which apply to manifests")
 	}
-	rules, err := f.rules()
+	rules, err := f.rules(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -199,13 +202,14 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 
 // read returns the input from manifests.
 func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
-	rules, err := f.rules()
+	rules, err := f.rules(sources)
 	if err != nil {
 		return nil, err
 	}
-	if f.snapshot == "" && f.ofKueue(rules.Message, sources) {
+	if f.snapshot == "" && byKueue(rules.Message) {
 		return f.readKueue(sources, rules.Message)
 	}
+	tellOrigin(s.err, rules)
 	loaded := &input{Input: client.Input{Policy: rules.Message, PolicyName: f.policyName}, warnings: rules.Warnings}
 	loaded.configuration = rules.Configuration
 	moment, given, err := f.moment(rules.Message)
@@ -432,6 +436,7 @@ func (f *inputFlags) instead(ctx context.Context, s streams, file string, alone 
 
 // cluster reads the live cluster. It returns a warning for each kind that it may not read.
 func (f *inputFlags) cluster(ctx context.Context) ([]volcano.Source, error) {
+	f.live.Configuration = f.policy == "" && f.policyName == ""
 	read, err := f.live.Read(ctx)
 	if err != nil {
 		return nil, err

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apportion/apportion/adapter/kueue"
@@ -16,20 +16,18 @@ import (
 // kueuePolicy is the preset for manifests of Kueue.
 const kueuePolicy = "kueue"
 
-// ofKueue reports whether manifests are read as objects of Kueue: the policy is that of Kueue, or none is given and there are objects of
-// Kueue and none of Volcano.
-func (f *inputFlags) ofKueue(policy *apportionv1.Policy, sources []volcano.Source) bool {
-	for _, tier := range policy.GetTiers() {
-		if slices.ContainsFunc(tier.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetKueue() != nil }) {
-			return true
-		}
-	}
-	if f.policy != "" || f.policyName != "" {
-		return false
-	}
+// byKueue reports whether a policy is that of Kueue.
+func byKueue(policy *apportionv1.Policy) bool {
+	return slices.ContainsFunc(policy.GetTiers(), func(tier *apportionv1.Tier) bool {
+		return slices.ContainsFunc(tier.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetKueue() != nil })
+	})
+}
+
+// ofKueue reports whether manifests have objects of Kueue and none of Volcano.
+func ofKueue(sources []volcano.Source) bool {
 	found := false
 	for _, s := range sources {
-		if strings.Contains(string(s.Data), "scheduling.volcano.sh/") {
+		if bytes.Contains(s.Data, []byte("scheduling.volcano.sh/")) {
 			return false
 		}
 		found = found || kueue.Recognizes(s.Data)
@@ -39,9 +37,6 @@ func (f *inputFlags) ofKueue(policy *apportionv1.Policy, sources []volcano.Sourc
 
 // readKueue returns the input from manifests of Kueue.
 func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Policy) (*input, error) {
-	if f.policy == "" {
-		policy, _ = client.Preset(kueuePolicy)
-	}
 	moment, given, err := f.moment(policy)
 	if err != nil {
 		return nil, err

@@ -3,16 +3,19 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// rules returns the policy that the flags name. It is empty for a policy of the server.
-func (f *inputFlags) rules() (*policy.Policy, error) {
+// rules returns the policy that the flags name, and otherwise that of the sources. It is empty for a policy of the server.
+func (f *inputFlags) rules(sources []volcano.Source) (*policy.Policy, error) {
 	switch {
 	case f.policy != "" && f.policyName != "":
 		return nil, errors.New("only one of --policy and --policy-name is allowed")
@@ -22,8 +25,21 @@ func (f *inputFlags) rules() (*policy.Policy, error) {
 		return &policy.Policy{}, nil
 	case f.policy != "":
 		return policy.Read(f.policy)
+	case ofKueue(sources):
+		preset, _ := client.Preset(kueuePolicy)
+		return &policy.Policy{Message: preset}, nil
+	}
+	if held, err := policy.Held(sources); held != nil || err != nil {
+		return held, err
 	}
 	return &policy.Policy{Message: client.VolcanoDefault()}, nil
+}
+
+// tellOrigin writes where the policy was found, if no flag names it and it is not the default.
+func tellOrigin(out io.Writer, rules *policy.Policy) {
+	if rules.Object != "" {
+		fmt.Fprintf(out, "policy: %s\n", visible.Text(rules.Object))
+	}
 }
 
 // moment returns the time of the decisions. Without a flag it is set only if a plugin uses it, so that equal files have equal answers.

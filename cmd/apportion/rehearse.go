@@ -74,7 +74,7 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 	r.history.register(command)
 	r.memory.register(command)
 	flags.StringArrayVar(&r.policies, "policy", nil, "rehearse under this `POLICY`: "+policyForms()+
-		" (repeatable); default: Volcano's default configuration")
+		" (repeatable); default: "+defaultPolicy)
 	flags.StringArrayVar(&r.queues, "queues", nil, "`FILE` of queues that take the place of the cluster's (repeatable)")
 	flags.StringSliceVar(&r.actions, "actions", nil,
 		"`ACTIONS` of each round of decisions, among enqueue, allocate, preempt and reclaim; default: those of the "+
@@ -278,7 +278,7 @@ func (r *rehearsing) options(snapshot *apportionv1.Snapshot) (*rehearsal.Options
 		}
 	}
 	flags := (&inputFlags{}).by(name)
-	rules, err := flags.rules()
+	rules, err := flags.rules(nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("--entitled-by: %w", err)
 	}

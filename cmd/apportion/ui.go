@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/hostname"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/web"
@@ -108,7 +108,7 @@ func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, err
 	if err != nil {
 		return nil, err
 	}
-	policies, err := l.policies(loaded.Policy)
+	policies, err := l.policies(loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -156,8 +156,8 @@ func (l *looking) hold(ctx context.Context, server *service.Server, loaded *inpu
 	return &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document}, err
 }
 
-// policies returns the given policy and the presets.
-func (l *looking) policies(given *apportionv1.Policy) ([]ui.Policy, error) {
+// policies returns the given policy, or that of the ConfigMap in the input, and the presets.
+func (l *looking) policies(loaded *input) ([]ui.Policy, error) {
 	presets, err := ui.Presets()
 	if err != nil {
 		return nil, err
@@ -170,10 +170,14 @@ func (l *looking) policies(given *apportionv1.Policy) ([]ui.Policy, error) {
 			}
 		}
 	}
-	if l.input.policy == "" {
+	title := filepath.Base(l.input.policy)
+	switch {
+	case l.input.policy == "" && loaded.configuration == nil:
 		return presets, nil
+	case l.input.policy == "":
+		title = volcano.ConfigMapName
 	}
-	first, err := ui.NewPolicy("given", filepath.Base(l.input.policy), given)
+	first, err := ui.NewPolicy("given", title, loaded.Policy)
 	return append([]ui.Policy{first}, presets...), err
 }
 

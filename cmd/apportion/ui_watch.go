@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -70,6 +71,8 @@ func (l *looking) keep(ctx context.Context, server *service.Server, loaded *inpu
 		return nil, err
 	}
 	go past.Record(ctx, kept, slog.New(slog.DiscardHandler))
+	quiet := l.streams
+	quiet.err = io.Discard
 	go func() {
 		tick := time.NewTicker(l.watch.interval)
 		defer tick.Stop()
@@ -79,7 +82,7 @@ func (l *looking) keep(ctx context.Context, server *service.Server, loaded *inpu
 				return
 			case <-tick.C:
 			}
-			again, err := l.input.load(ctx, l.streams)
+			again, err := l.input.load(ctx, quiet)
 			if err == nil {
 				err = put(again.Snapshot)
 			}

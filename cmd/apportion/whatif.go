@@ -149,10 +149,11 @@ func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission,
 	if err != nil {
 		return nil, nil, err
 	}
-	rules, err := f.rules()
+	rules, err := f.rules(sources)
 	if err != nil {
 		return nil, nil, err
 	}
+	tellOrigin(w.err, rules)
 	moment, given, err := f.moment(rules.Message)
 	if err != nil {
 		return nil, nil, err

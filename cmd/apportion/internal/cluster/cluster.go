@@ -27,7 +27,10 @@ import (
 // Flags select the cluster and the user, as kubectl's flags of these names do.
 type Flags struct {
 	// On is true if the cluster is read.
-	On     bool
+	On bool
+	// Configuration is true if the ConfigMap of Volcano's scheduler is read too.
+	Configuration bool
+
 	config *genericclioptions.ConfigFlags
 	flag   *pflag.Flag
 	// chunk is the number of objects in one page; 0: all.
@@ -104,6 +107,9 @@ func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
 	for name, list := range resources {
 		work.Go(func() error { return r.kind(ctx, name, list) })
 	}
+	if f.Configuration {
+		work.Go(func() error { return r.configMap(ctx) })
+	}
 	if err := work.Wait(); err != nil {
 		return nil, err
 	}
@@ -146,15 +152,39 @@ type reader struct {
 	mu     sync.Mutex
 	pages  map[string][]volcano.Source
 	unread []string
+	// configuration is the ConfigMap of Volcano's scheduler, if it was read.
+	configuration []volcano.Source
 }
 
-// cluster returns the pages in the order of the kinds.
+// cluster returns the pages in the order of the kinds, and the ConfigMap.
 func (r *reader) cluster() *Cluster {
 	c := &Cluster{Unread: r.unread}
 	for _, name := range []string{"queues", "podgroups", "pods", "nodes", "priorityclasses"} {
 		c.Sources = append(c.Sources, r.pages[name]...)
 	}
+	c.Sources = append(c.Sources, r.configuration...)
 	return c
+}
+
+// configMap reads the ConfigMap of Volcano's scheduler. That it is absent is no fault, and that the user may not read it is noted.
+func (r *reader) configMap(ctx context.Context) error {
+	path := core + "/namespaces/" + volcano.SystemNamespace + "/configmaps/" + volcano.ConfigMapName
+	result := r.client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx)
+	data, err := result.Raw()
+	if err != nil {
+		err = result.Error() // What the API server says, decoded.
+	}
+	switch {
+	case err == nil:
+		r.configuration = []volcano.Source{{Name: "the cluster", Data: data}}
+		return nil
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		r.note("the configuration of Volcano's scheduler may not be read, and its default is used (--policy names another): " + reason(err))
+		return nil
+	}
+	return failure("configmaps", err)
 }
 
 // kind reads one list. A list that the user may not read is tried in the namespace of the kubeconfig, if it has any.
@@ -175,6 +205,11 @@ func (r *reader) kind(ctx context.Context, name string, list resource) error {
 		r.note(fmt.Sprintf("%s may not be read and are left out: %s", name, reason(err)))
 		return nil
 	}
+	return failure(name, err)
+}
+
+// failure returns the error of a request for objects of a kind that cannot be read.
+func failure(name string, err error) error {
 	if unreachable(err) || failed(err) {
 		return fmt.Errorf("%w%s", ErrUnavailable, reason(err))
 	}

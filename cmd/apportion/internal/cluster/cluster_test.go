@@ -176,3 +176,67 @@ func TestAServerThatFailsIsUnavailable(t *testing.T) {
 	require.ErrorIs(t, err, cluster.ErrUnavailable)
 	require.ErrorContains(t, err, "etcd is away")
 }
+
+func TestTheConfigMapOfTheSchedulerIsReadIfItIsAskedFor(t *testing.T) {
+	const configMap = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
+	lists := map[string][]string{queues: {""}, podgroups: {""}, "/api/v1/pods": {""}, "/api/v1/nodes": {""}, priority: {""}}
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		asked  bool
+		// held is the name of the ConfigMap, unread the note and fault the error.
+		held, unread, fault string
+	}{
+		"present": {
+			answer: func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, `{"kind":"ConfigMap","metadata":{"name":"volcano-scheduler-configmap","namespace":"volcano-system"},`+
+					`"data":{"volcano-scheduler.conf":"tiers: []"}}`)
+			},
+			asked: true, held: "ConfigMap volcano-system/volcano-scheduler-configmap",
+		},
+		"not asked for": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			status(w, http.StatusInternalServerError, "Internal", "asked")
+		}},
+		"absent": {answer: http.NotFound, asked: true},
+		"forbidden": {
+			answer: func(w http.ResponseWriter, r *http.Request) {
+				status(w, http.StatusForbidden, "Forbidden", "user u may not get "+r.URL.Path)
+			},
+			asked: true, unread: "the configuration of Volcano's scheduler may not be read, and its default is used (--policy names another): " +
+				"user u may not get " + configMap,
+		},
+		"a failure": {
+			answer: func(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusBadRequest, "BadRequest", "no") },
+			asked:  true, fault: "configmaps: no",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := server(t, lists, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != configMap {
+					http.NotFound(w, r)
+					return
+				}
+				c.answer(w, r)
+			})
+			f.Configuration = c.asked
+			read, err := f.Read(t.Context())
+			if c.fault != "" {
+				require.EqualError(t, err, c.fault)
+				return
+			}
+			require.NoError(t, err)
+			if c.unread != "" {
+				require.Equal(t, []string{c.unread}, read.Unread)
+			} else {
+				require.Empty(t, read.Unread)
+			}
+			held, err := volcano.HeldConfiguration(read.Sources)
+			require.NoError(t, err)
+			if c.held == "" {
+				require.Nil(t, held)
+				return
+			}
+			require.Equal(t, c.held, held.Object)
+			require.Equal(t, "the cluster", held.File)
+		})
+	}
+}

@@ -23,6 +23,21 @@ type Policy struct {
 	Warnings []*apportionv1.Warning
 	// Configuration is the volcano-scheduler.conf that it was read from; nil if it was another file or a preset.
 	Configuration *volcano.Source
+	// Object names the ConfigMap of the cluster that contains the configuration; empty if a flag names the policy.
+	Object string
+}
+
+// Held returns the policy in the ConfigMap of Volcano's scheduler among the objects of a cluster, nil if there is none.
+func Held(sources []volcano.Source) (*Policy, error) {
+	held, err := volcano.HeldConfiguration(sources)
+	if held == nil || err != nil {
+		return nil, err
+	}
+	message, warnings, err := volcano.ReadConfiguration(held.Source)
+	if err != nil {
+		return nil, fmt.Errorf("%s, whose policy is used unless --policy names another: %w", held.Object, err)
+	}
+	return &Policy{Message: message, Warnings: warnings, Configuration: &held.Source, Object: held.Object + " in " + held.File}, nil
 }
 
 // Preset returns the preset of a name, which may be written preset:NAME.

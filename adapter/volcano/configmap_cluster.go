@@ -1,0 +1,188 @@
+package volcano
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// SystemNamespace and ConfigMapName name the ConfigMap that Volcano's scheduler reads its configuration from.
+	SystemNamespace, ConfigMapName = "volcano-system", "volcano-scheduler-configmap"
+
+	configMapKind = "ConfigMap"
+	// configurationKeys matches the names under which the ConfigMap holds a configuration.
+	configurationKeys = "volcano-scheduler*.conf"
+)
+
+// Held is a configuration that objects of a cluster contain.
+type Held struct {
+	// Source is the volcano-scheduler.conf. Lines are as in FindConfiguration.
+	Source Source
+	// Object names the ConfigMap, and File the source that contains it.
+	Object, File string
+
+	line      int
+	preferred bool
+}
+
+// HeldConfiguration returns the configuration in the ConfigMap volcano-scheduler-configmap of a cluster's objects, nil if there is none. The
+// ConfigMap of namespace volcano-system is preferred to those of other namespaces, and any to one in a background source. Several equally
+// preferred ones with different configurations are an error. Sources that do not contain the name are not parsed.
+func HeldConfiguration(sources []Source) (*Held, error) {
+	for _, background := range []bool{false, true} {
+		var found *Held
+		for _, source := range sources {
+			if source.Background != background || !mayHold(source.Data) {
+				continue
+			}
+			for _, h := range heldIn(source) {
+				switch {
+				case found == nil || h.preferred && !found.preferred:
+					found = h
+				case h.preferred == found.preferred && string(bytes.TrimSpace(h.Source.Data)) != string(bytes.TrimSpace(found.Source.Data)):
+					return nil, fmt.Errorf("%s:%d: %s has another configuration than %s at %s:%d: it is unknown which of them the scheduler uses",
+						h.File, h.line, h.Object, found.Object, found.File, found.line)
+				}
+			}
+		}
+		if found != nil {
+			return found, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // Most clusters' dumps hold no ConfigMap, which is no error.
+}
+
+// mayHold reports whether a text may contain the ConfigMap. Both words are sought because a pod of the scheduler contains the name too.
+func mayHold(data []byte) bool {
+	return bytes.Contains(data, []byte(ConfigMapName)) && bytes.Contains(data, []byte(configMapKind))
+}
+
+// heldIn returns the configurations in a source.
+func heldIn(source Source) (held []*Held) {
+	collect := func(part document) {
+		if mayHold(part.data) {
+			held = append(held, part.held()...)
+		}
+	}
+	first := 0
+	for _, data := range splitDocuments(source.Data) {
+		doc := &document{name: source.Name, data: data, first: first}
+		first += bytes.Count(data, []byte("\n"))
+		if begins := firstByte(data); begins == '{' || begins == '[' {
+			eachJSONText(doc, collect)
+		} else if list, ok := cutList(doc); ok {
+			for _, item := range list.items {
+				collect(item)
+			}
+		} else {
+			collect(*doc)
+		}
+	}
+	return held
+}
+
+// eachJSONText visits the texts of the objects of JSON documents, without parsing them. What is not JSON is a fault of whatever reads it.
+func eachJSONText(doc *document, each func(document)) {
+	start := 0
+	if isMarker(doc.data) {
+		start = len("---")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(doc.data[start:]))
+	for {
+		var raw json.RawMessage
+		if decoder.Decode(&raw) != nil {
+			return
+		}
+		end := start + int(decoder.InputOffset())
+		s := scanner{data: doc.data[:end], pos: end - len(raw), names: map[string]string{}}
+		begin := s.pos
+		whole := true
+		item := func(int) {
+			from := s.pos
+			s.skip()
+			if text := doc.data[from:s.pos]; mayHold(text) {
+				each(document{name: doc.name, data: text, first: doc.line(from) - 1})
+			}
+		}
+		switch doc.data[begin] {
+		case '[':
+			s.elements(item)
+			whole = false
+		case '{':
+			s.members(func(name string, _ int) {
+				if name == "items" && s.data[s.pos] == '[' {
+					s.elements(item)
+					whole = false
+					return
+				}
+				s.skip()
+			})
+		}
+		if whole {
+			each(document{name: doc.name, data: raw, first: doc.line(begin) - 1})
+		}
+	}
+}
+
+// held returns the configurations in the objects of a text.
+func (d *document) held() (held []*Held) {
+	decoder := yaml.NewDecoder(bytes.NewReader(d.data))
+	for {
+		var root yaml.Node
+		// What cannot be parsed is a fault of whatever it is read as.
+		if decoder.Decode(&root) != nil || len(root.Content) == 0 {
+			return held
+		}
+		top := root.Content[0]
+		objects := []*yaml.Node{top}
+		if items := member(top, "items"); items != nil {
+			objects = elements(items)
+		} else if top.Kind == yaml.SequenceNode {
+			objects = top.Content
+		}
+		for _, object := range objects {
+			held = append(held, d.heldBy(object)...)
+		}
+	}
+}
+
+// heldBy returns the configurations in an object: one, unless no name of several is the usual one.
+func (d *document) heldBy(object *yaml.Node) (held []*Held) {
+	about := member(object, metadataField)
+	if textIn(object, kindField) != configMapKind || textIn(about, nameField) != ConfigMapName {
+		return nil
+	}
+	namespace := textIn(about, "namespace")
+	data := member(object, "data")
+	if data == nil || data.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(data.Content); i += 2 {
+		key, value := data.Content[i].Value, data.Content[i+1]
+		if ok, err := path.Match(configurationKeys, key); !ok || err != nil || value.Kind != yaml.ScalarNode {
+			continue
+		}
+		value.Line += d.first
+		h := &Held{
+			Source: embedded(Source{Name: d.name}, value, key), line: value.Line, preferred: namespace == SystemNamespace,
+			Object: configMapKind + " " + metadata{namespace: namespace, name: ConfigMapName}.full(), File: d.name,
+		}
+		if key == configurationKey {
+			return []*Held{h}
+		}
+		held = append(held, h)
+	}
+	return held
+}
+
+// textIn returns the text of a field; empty if it has none.
+func textIn(n *yaml.Node, key string) string {
+	if field := member(n, key); field != nil && field.Kind == yaml.ScalarNode {
+		return field.Value
+	}
+	return ""
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	origin = "policy: ConfigMap volcano-system/volcano-scheduler-configmap in "
+	// drfOnly decides no shares of queues, unlike the default configuration.
+	drfOnly = "tiers:\n- plugins:\n  - name: drf\n"
+	noTiers = "tiers: 3\n"
+)
+
+// withConfigMap returns a dump of the sample cluster that also contains a ConfigMap of the scheduler with a configuration; empty: none.
+func withConfigMap(t *testing.T, conf string) string {
+	t.Helper()
+	const research = "../../examples/clusters/research"
+	directory := filepath.Join(t.TempDir(), "dump")
+	require.NoError(t, os.CopyFS(directory, os.DirFS(research)))
+	if conf != "" {
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap, namespace: volcano-system}\ndata:\n" +
+			"  volcano-scheduler.conf: |\n    " + strings.ReplaceAll(conf, "\n", "\n    ") + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(directory, "scheduler.yaml"), []byte(text), 0o600))
+	}
+	return directory
+}
+
+func TestThePolicyIsThatOfTheConfigMapInTheDump(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "drf.conf")
+	require.NoError(t, os.WriteFile(conf, []byte(drfOnly), 0o600))
+	byFile, _, err := runLine(t, "shares", "-o", "json", "-f", withConfigMap(t, ""), "--policy", conf)
+	require.NoError(t, err)
+	byDefault, told, err := runLine(t, "shares", "-o", "json", "-f", withConfigMap(t, ""))
+	require.NoError(t, err)
+	require.NotContains(t, told, "policy: ")
+	require.NotEqual(t, byDefault, byFile)
+
+	dump := withConfigMap(t, drfOnly)
+	for _, command := range []string{"shares", "pending", "audit", "get"} {
+		args := []string{command, "-f", dump}
+		if command == "get" {
+			args = append(args, "queues")
+		}
+		_, told, _ := runLine(t, args...) // An audit of the sample finds something.
+		require.Equal(t, 1, strings.Count(told, origin+filepath.Join(dump, "scheduler.yaml")+"\n"), told)
+		require.NotContains(t, told, "objects of kind")
+	}
+	got, _, err := runLine(t, "shares", "-o", "json", "-f", dump)
+	require.NoError(t, err)
+	require.Equal(t, byFile, got)
+
+	got, told, err = runLine(t, "shares", "-o", "json", "-f", dump, "--policy", "proportion")
+	require.NoError(t, err)
+	require.NotContains(t, told, "policy: ")
+	require.Equal(t, byDefault, got, "--policy wins")
+}
+
+func TestABrokenConfigMapIsAnErrorUnlessAPolicyIsNamed(t *testing.T) {
+	dump := withConfigMap(t, noTiers)
+	_, _, err := runLine(t, "shares", "-f", dump)
+	require.ErrorContains(t, err, "ConfigMap volcano-system/volcano-scheduler-configmap, whose policy is used unless --policy names another: "+
+		filepath.Join(dump, "scheduler.yaml")+":6: ")
+	_, _, err = runLine(t, "shares", "-f", dump, "--policy", "proportion")
+	require.NoError(t, err)
+}
+
+func TestThePolicyOfALiveClusterIsThatOfItsConfigMap(t *testing.T) {
+	const configMap = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
+	var forbidden bool
+	gets := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path != configMap:
+			item := ""
+			if strings.HasSuffix(r.URL.Path, "/queues") {
+				item = `{"kind": "Queue", "apiVersion": "scheduling.volcano.sh/v1beta1", "metadata": {"name": "q"}, "spec": {"weight": 1}}`
+			}
+			fmt.Fprintf(w, `{"kind": "List", "apiVersion": "v1", "metadata": {}, "items": [%s]}`, item)
+		case forbidden:
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "message": "not for u", "code": 403}`)
+		default:
+			gets++
+			fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "volcano-scheduler-configmap", `+
+				`"namespace": "volcano-system"}, "data": {"volcano-scheduler.conf": %q}}`, drfOnly)
+		}
+	}))
+	t.Cleanup(s.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, "apiVersion: v1\nkind: Config\ncurrent-context: c\n"+
+		"clusters: [{name: k, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nusers: [{name: u, user: {}}]\n", s.URL), 0o600))
+	ask := func(more ...string) string {
+		_, told, err := runLine(t, append([]string{"get", "queues", "--cluster", "--kubeconfig", kubeconfig}, more...)...)
+		require.NoError(t, err)
+		return told
+	}
+	require.Contains(t, ask(), origin+"the cluster\n")
+	require.Equal(t, 1, gets)
+	require.NotContains(t, ask("--policy", "proportion"), "policy: ")
+	require.Equal(t, 1, gets, "the ConfigMap is not read if a policy is named")
+	forbidden = true
+	told := ask()
+	require.NotContains(t, told, "policy: ")
+	require.Contains(t, told, "the configuration of Volcano's scheduler may not be read")
+	require.NotContains(t, ask("--policy", "proportion"), "may not be read")
+}
