@@ -72,6 +72,24 @@ func TestABrokenConfigMapIsAnErrorUnlessAPolicyIsNamed(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestManifestsOfKueueAreDecidedByTheirPresetBesideAConfigMap(t *testing.T) {
+	dump := withConfigMap(t, noTiers)
+	queue := filepath.Join(t.TempDir(), "queue.yaml")
+	require.NoError(t, os.WriteFile(queue, []byte("apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: q}\n"), 0o600))
+	_, told, err := runLine(t, "get", "queues", "-f", queue, "-f", filepath.Join(dump, "scheduler.yaml"))
+	require.NoError(t, err)
+	require.NotContains(t, told, "policy: ")
+}
+
+func TestASubmittedJobIsDecidedByTheConfigMap(t *testing.T) {
+	dump := withConfigMap(t, drfOnly)
+	job := filepath.Join(t.TempDir(), "job.yaml")
+	require.NoError(t, os.WriteFile(job, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: language}\n"+
+		"spec:\n  schedulerName: volcano\n  containers: [{name: c, resources: {requests: {cpu: 1}}}]\n"), 0o600))
+	_, told, _ := runLine(t, "whatif", "--job", job, "-f", dump) // The queue may have no room.
+	require.Contains(t, told, origin)
+}
+
 func TestThePolicyOfALiveClusterIsThatOfItsConfigMap(t *testing.T) {
 	const configMap = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
 	var forbidden bool

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/internal/hostname"
 	"github.com/apportion/apportion/service"
@@ -175,7 +174,7 @@ func (l *looking) policies(loaded *input) ([]ui.Policy, error) {
 	case l.input.policy == "" && loaded.configuration == nil:
 		return presets, nil
 	case l.input.policy == "":
-		title = volcano.ConfigMapName
+		title = "Volcano's ConfigMap"
 	}
 	first, err := ui.NewPolicy("given", title, loaded.Policy)
 	return append([]ui.Policy{first}, presets...), err
