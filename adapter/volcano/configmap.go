@@ -92,7 +92,8 @@ func configurationsIn(n *yaml.Node) (held []*yaml.Node, ok bool) {
 	return held, true
 }
 
-// embedded returns the text of a scalar under a key as a source of its own. Empty lines above a literal text give it the lines of the source.
+// embedded returns the text of a scalar under a key as a source of its own. Empty lines above a literal text give it the lines of the
+// source.
 func embedded(source Source, text *yaml.Node, key string) Source {
 	if text.Style == yaml.LiteralStyle {
 		return Source{Name: source.Name, Data: []byte(strings.Repeat("\n", text.Line) + text.Value)}

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// SystemNamespace and ConfigMapName name the ConfigMap that Volcano's scheduler reads its configuration from.
-	SystemNamespace, ConfigMapName = "volcano-system", "volcano-scheduler-configmap"
+	// SystemNamespace is the namespace of Volcano's scheduler.
+	SystemNamespace = "volcano-system"
+	// ConfigMapName is the name of the ConfigMap from which the scheduler reads its configuration.
+	ConfigMapName = "volcano-scheduler-configmap"
 
 	configMapKind = "ConfigMap"
 	// configurationKeys matches the names under which the ConfigMap holds a configuration.
@@ -29,12 +31,13 @@ type Held struct {
 	preferred bool
 }
 
-// HeldConfiguration returns the configuration in the ConfigMap volcano-scheduler-configmap of a cluster's objects, nil if there is none. The
-// ConfigMap of namespace volcano-system is preferred to those of other namespaces, and any to one in a background source. Several equally
-// preferred ones with different configurations are an error. Sources that do not contain the name are not parsed.
+// HeldConfiguration returns the configuration in the ConfigMap volcano-scheduler-configmap of a cluster's objects, nil if there is none.
+// The ConfigMap of namespace volcano-system is preferred to those of other namespaces, and any to one in a background source. Several
+// equally preferred ones with different configurations are an error. Sources that do not contain the name are not parsed.
 func HeldConfiguration(sources []Source) (*Held, error) {
 	for _, background := range []bool{false, true} {
 		var found *Held
+		var conflict error
 		for _, source := range sources {
 			if source.Background != background || !mayHold(source.Data) {
 				continue
@@ -42,12 +45,15 @@ func HeldConfiguration(sources []Source) (*Held, error) {
 			for _, h := range heldIn(source) {
 				switch {
 				case found == nil || h.preferred && !found.preferred:
-					found = h
-				case h.preferred == found.preferred && string(bytes.TrimSpace(h.Source.Data)) != string(bytes.TrimSpace(found.Source.Data)):
-					return nil, fmt.Errorf("%s:%d: %s has another configuration than %s at %s:%d: it is unknown which of them the scheduler uses",
-						h.File, h.line, h.Object, found.Object, found.File, found.line)
+					found, conflict = h, nil
+				case h.preferred == found.preferred && !bytes.Equal(bytes.TrimSpace(h.Source.Data), bytes.TrimSpace(found.Source.Data)):
+					const format = "%s:%d: %s has another configuration than %s at %s:%d: it is unknown which of them the scheduler uses"
+					conflict = fmt.Errorf(format, h.File, h.line, h.Object, found.Object, found.File, found.line)
 				}
 			}
+		}
+		if conflict != nil {
+			return nil, conflict
 		}
 		if found != nil {
 			return found, nil

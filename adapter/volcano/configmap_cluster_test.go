@@ -87,7 +87,10 @@ func TestSeveralConfigurationsAreRefusedUnlessTheyAreEqualOrOneIsPreferred(t *te
 	require.EqualError(t, err, "g:3: ConfigMap b/volcano-scheduler-configmap has another configuration than "+
 		"ConfigMap a/volcano-scheduler-configmap at f:3: it is unknown which of them the scheduler uses")
 
-	held, err := HeldConfiguration([]Source{source("f", "a", smallConf), source("g", "b", smallConf)})
+	held, err := HeldConfiguration([]Source{source("f", "a", smallConf), source("g", "b", otherConf), source("h", "volcano-system", smallConf)})
+	require.NoError(t, err)
+	require.Equal(t, "h", held.File)
+	held, err = HeldConfiguration([]Source{source("f", "a", smallConf), source("g", "b", smallConf)})
 	require.NoError(t, err)
 	require.Equal(t, "f", held.File)
 
