@@ -55,3 +55,55 @@ test("hostile names are addresses of their own job and queue", async () => {
   await sound(page);
   await page.context().close();
 });
+
+// Letters that are written from right to left reorder what is beside them up to the next letter, numbers included.
+test("names from right to left leave the order of the text around them", async (t) => {
+  const name = (n) => `\u05d0\u05d1${n}\u05d2`;
+  const other = await served({
+    ...snapshot,
+    nodes: [1, 2].map((n) => ({ name: name(n), allocatable: gpus(8) })),
+    queues: [{ name: name(3), capability: gpus(4) }],
+    jobs: [4, 5].map((n) => ({
+      name: name(n), queue: name(3), minAvailable: 1, minResources: gpus(16), groups: [{ role: "r", request: gpus(16), tasks: [{ name: name(6) }] }],
+    })),
+    leftOut: [{ cause: "LEFT_OUT_CAUSE_UNKNOWN_QUEUE", name: name(7), queue: name(8) }],
+  });
+  t.after(() => other.end());
+  let seen = 0;
+  for (const view of [`job/${encodeURIComponent(name(4))}`, "waiting", "waiting?cause=left", "cluster", `queue/${encodeURIComponent(name(3))}`]) {
+    const page = await visit(browser, other.address, `#/${view}`);
+    await settled(page);
+    const wrong = await page.evaluate(() => {
+      const out = { turned: [], seen: 0 };
+      const at = (node, from, to) => {
+        const range = document.createRange();
+        range.setStart(node, from);
+        range.setEnd(node, to);
+        return range.getBoundingClientRect();
+      };
+      const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
+        const isolated = node.parentElement.closest("bdi, option, title") !== null;
+        if (/[\u0590-\u05ff]/.test(node.data)) {
+          out.seen++;
+        }
+        if (!isolated && /[\u0590-\u05ff]/.test(node.data)) {
+          out.turned.push(`not isolated: ${node.data}`);
+        }
+        for (let i = 1; !isolated && i < node.data.length; i++) {
+          const [before, after] = [at(node, i - 1, i), at(node, i, i + 1)];
+          if (before.width > 0 && after.width > 0 && before.top === after.top && after.left < before.left) {
+            out.turned.push(node.data);
+            break;
+          }
+        }
+      }
+      return out;
+    });
+    assert.deepEqual(wrong.turned, [], view);
+    seen += wrong.seen;
+    await sound(page);
+    await page.context().close();
+  }
+  assert.ok(seen > 10, `${seen} names`);
+});

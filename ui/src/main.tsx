@@ -23,6 +23,7 @@ import { OpenView } from "./views/open.tsx";
 import { QueueView } from "./views/queue.tsx";
 import { WaitingView } from "./views/waiting.tsx";
 import { WhatIfView } from "./views/whatif.tsx";
+import { Sentence } from "./parts/sentence.tsx";
 
 function App() {
   const [source, setSource] = useState<Source | undefined>();
@@ -187,7 +188,7 @@ function Header({ live, onSkip }: { live: Live; onSkip: () => void }) {
   return (
     <header class="head">
       <a class="skip" href={format(route)} onClick={(event) => { event.preventDefault(); onSkip(); }}>Skip to the view</a>
-      <p class="head-title"><b>{opened.title}</b> <span>{cluster.nodes.length.toLocaleString("en-US")} {cluster.nodes.length === 1 ? "node" : "nodes"}, {said(name, cluster.total(dimension))} · <Age opened={opened} live={live} /></span></p>
+      <p class="head-title"><b><bdi>{opened.title}</bdi></b> <span>{cluster.nodes.length.toLocaleString("en-US")} {cluster.nodes.length === 1 ? "node" : "nodes"}, {said(name, cluster.total(dimension))} · <Age opened={opened} live={live} /></span></p>
       <nav class="views" aria-label="Views">
         {places.filter((view) => view !== "whatif" || !opened.restricted).map((view) => (
           <a key={view} href={to(route, view)} aria-current={route.view === view ? "page" : undefined}>
@@ -224,7 +225,7 @@ function Age({ opened, live }: { opened: Opened; live: Live }) {
 // Missing lists the kinds of objects that a snapshot of the server lacks.
 function Missing({ view, fault }: { view: SnapshotViewJson | undefined; fault: Fault | undefined }) {
   if (fault !== undefined) {
-    return <p class="head-note" role="status"><span class="pill bad">not live</span> {fault.message}</p>;
+    return <p class="head-note" role="status"><span class="pill bad">not live</span> <Sentence text={fault.message} /></p>;
   }
   if (view === undefined || view.complete === true) {
     return null;
@@ -236,7 +237,7 @@ function Missing({ view, fault }: { view: SnapshotViewJson | undefined; fault: F
     kinds.set(why, [...kinds.get(why) ?? [], k.resource ?? ""]);
   }
   const sentences = kinds.size === 0 ? ["the newest state could not become a version"] : [...kinds].map(([why, of]) => `${of.join(", ")}: ${why}`);
-  return <p class="head-note" role="status"><span class="pill bad">not complete</span> {sentences.join("; ")}</p>;
+  return <p class="head-note" role="status"><span class="pill bad">not complete</span> <Sentence text={sentences.join("; ")} /></p>;
 }
 
 const schemes = ["system", "light", "dark"] as const;

@@ -1,6 +1,7 @@
 // The bar of a queue: five numbers at a glance.
 import { textOf } from "../core/amount.ts";
 import type { Numbers } from "../core/shares.ts";
+import { isolated } from "../core/isolate.ts";
 
 interface Props {
   readonly name: string;
@@ -30,7 +31,7 @@ export function QueueBar(props: Props) {
   const label = spoken(props);
   return (
     <svg class="bar" role="img" aria-label={label}>
-      <title>{label}</title>
+      <title>{isolated(label)}</title>
       <rect class="bar-track" x="0" y="2" width={percent(n.limit, scale)} height="18" rx="3" />
       {wanted > 0 && <rect class="bar-wanted" x={percent(n.allocated, scale)} y="2" width={percent(wanted, scale)} height="18" rx="2" />}
       {wanted > 0 && (

@@ -7,6 +7,7 @@ import { cause, causesOf } from "../core/explain.ts";
 import { to } from "../core/route.ts";
 import { usePage, useSteps, waitingSteps } from "../page.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
+import { Sentence } from "./sentence.tsx";
 
 // useWaiting asks why jobs wait.
 export function useWaiting(): Asked<ExplainAnswerJson> {
@@ -45,7 +46,7 @@ function Kind({ at, kind, jobs, job }: { at: number; kind: PendingKindJson; jobs
     <li>
       <a class="cause" href={href}>
         <b>{jobs.length.toLocaleString("en-US")}</b>
-        <span>{queues.length > 1 && `in ${queues.length.toLocaleString("en-US")} queues: `}{cause(kind)}</span>
+        <span>{queues.length > 1 && `in ${queues.length.toLocaleString("en-US")} queues: `}<Sentence text={cause(kind)} /></span>
       </a>
       <span class="cause-jobs">
         {crowded

@@ -1,5 +1,6 @@
 // A command or a sentence with a button that copies it.
 import { useState } from "preact/hooks";
+import { Sentence } from "./sentence.tsx";
 
 const shown = 1500;
 
@@ -24,5 +25,5 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
 
 // Command is a command line that can be copied.
 export const Command = ({ text }: { text: string }) => (
-  <span class="command"><code>{text}</code><CopyButton text={text} what={text} /></span>
+  <span class="command"><code><Sentence text={text} /></code><CopyButton text={text} what={text} /></span>
 );

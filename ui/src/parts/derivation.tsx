@@ -8,6 +8,7 @@ import type {
 } from "../core/contract.ts";
 import { having, to } from "../core/route.ts";
 import { dividing } from "../core/shares.ts";
+import { isolated } from "../core/isolate.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
 
@@ -52,7 +53,7 @@ function Steps({ parts, scale, label }: { parts: readonly Part[]; scale: number;
   const height = 5;
   return (
     <svg class="steps" role="img" aria-label={label} height={parts.length * height + 2}>
-      <title>{label}</title>
+      <title>{isolated(label)}</title>
       {parts.map((part, i) => <rect key={i} class={part.class} x="0" y={i * height + 1} width={percent(part.amount, scale)} height={height - 1} rx="1" />)}
     </svg>
   );
@@ -107,7 +108,7 @@ function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
               const parts = roundSteps.map((step) => ({ class: step.class, amount: of(s[step.part]) }));
               return (
                 <tr key={s.queue ?? 0} class={queue === name ? "selected" : ""}>
-                  <th scope="row"><a href={to(route, "queue", queue)}>{queue}</a></th><td>{s.weight ?? 0}</td>
+                  <th scope="row"><a href={to(route, "queue", queue)}><bdi>{queue}</bdi></a></th><td>{s.weight ?? 0}</td>
                   <td class="w-bar"><Steps parts={parts} scale={scale} label={`${queue}: ${roundSteps.map((step) => `${step.text} ${textOf(dim, of(s[step.part]))}`).join(", ")}`} /></td>
                   {roundSteps.map((step) => <td key={step.part}>{textOf(dim, of(s[step.part]))}</td>)}
                   <td>{s.met && <span class="pill good">met</span>}</td>
@@ -117,7 +118,7 @@ function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
           </tbody>
         </table>
       </div>
-      {!(round.shares ?? []).some((s) => cluster.queueName(s.queue) === name) && <p class="note">{name} got what it needs in an earlier round.</p>}
+      {!(round.shares ?? []).some((s) => cluster.queueName(s.queue) === name) && <p class="note"><bdi>{name}</bdi> got what it needs in an earlier round.</p>}
     </>
   );
 }
@@ -168,7 +169,7 @@ function Levels({ d, name }: { d: CapacityDerivationJson; name: string }) {
               ];
               return (
                 <tr key={level.queue ?? 0} class={queue === name ? "selected" : ""}>
-                  <th scope="row"><a href={to(route, "queue", queue)}>{queue}</a></th>
+                  <th scope="row"><a href={to(route, "queue", queue)}><bdi>{queue}</bdi></a></th>
                   <td class="w-bar"><Steps parts={parts} scale={scale} label={`${queue}: at most ${textOf(dim, of(level.realCapability))}, deserves ${textOf(dim, of(level.deserved))}`} /></td>
                   <td>{textOf(dim, of(level.parentRealCapability))}</td><td>{textOf(dim, of(level.siblingGuarantee))}</td><td>{textOf(dim, of(level.capability))}</td>
                   <td>{textOf(dim, of(level.realCapability))}</td><td>{textOf(dim, of(level.writtenDeserved))}</td><td>{textOf(dim, of(level.deserved))}</td>
@@ -233,7 +234,7 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
   return (
     <section class="division">
       <p class="note">
-        {x.queue === undefined ? "The cluster" : cluster.queueName(x.queue)} divides {textOf(dim, amount(x.amount))}: {cases[x.case ?? ""] ?? "by its rules"}.
+        <bdi>{x.queue === undefined ? "The cluster" : cluster.queueName(x.queue)}</bdi> divides {textOf(dim, amount(x.amount))}: {cases[x.case ?? ""] ?? "by its rules"}.
         {x.level !== undefined && ` Level ${x.level.numerator}/${x.level.denominator} quanta for each unit of weight.`} {more}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Division of ${dim}`}>
@@ -246,10 +247,10 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
               const label = `${queue}: from ${textOf(dim, amount(c.start))} to ${textOf(dim, amount(c.ceiling))}, share ${textOf(dim, amount(c.share))}`;
               return (
                 <tr key={c.queue ?? 0} class={queue === selected ? "selected" : ""}>
-                  <th scope="row"><a href={to(route, "queue", queue)}>{queue}</a></th><td>{c.weight ?? 0}</td>
+                  <th scope="row"><a href={to(route, "queue", queue)}><bdi>{queue}</bdi></a></th><td>{c.weight ?? 0}</td>
                   <td class="w-bar">
                     <svg class="bar" role="img" aria-label={label}>
-                      <title>{label}</title>
+                      <title>{isolated(label)}</title>
                       <rect class="bar-track" x="0" y="2" width={percent(amount(c.ceiling), scale)} height="18" rx="3" />
                       <rect class="bar-has" x="0" y="2" width={percent(amount(c.share), scale)} height="18" rx="3" />
                       {amount(c.start) > 0 && <rect class="bar-guarantee" x="0" y="22.5" width={percent(amount(c.start), scale)} height="3" rx="1.5" />}

@@ -7,7 +7,9 @@ import type { GetHistoryRequestJson, GetHistoryResponseJson, StepJson } from "..
 import { forecast, headline, rest } from "../core/explain.ts";
 import { clock, history, lasted, millis, reaches, series, spans, type Point, type Span } from "../core/history.ts";
 import { to } from "../core/route.ts";
+import { isolated } from "../core/isolate.ts";
 import { usePage, useSteps } from "../page.tsx";
+import { Sentence } from "./sentence.tsx";
 
 // refresh is the time in milliseconds after which the history of a version that stays is asked for again.
 const refresh = 30_000;
@@ -65,7 +67,7 @@ export function JobHistory({ uid }: { uid: string }) {
           <li key={i}>
             <i class={`swatch ${toneClass(span)}`} aria-hidden="true" />
             <span class="span-time">{clock(span.from, now)} – {span.lasts ? "now" : clock(span.until, now)} <small>{lasted(span.until - span.from)}</small></span>
-            <span>{span.text}</span>
+            <span><Sentence text={span.text} /></span>
           </li>
         ))}
       </ol>
@@ -100,11 +102,11 @@ function Sparkline({ points, dimension }: { points: readonly Point[]; dimension:
   return (
     <figure class="spark">
       <svg role="img" aria-label={label} viewBox="0 0 600 48" preserveAspectRatio="none">
-        <title>{label}</title>
+        <title>{isolated(label)}</title>
         <path class="spark-has" d={path(points, (p) => p.allocated, most, true)} />
         <path class="spark-deserves" d={path(points, (p) => p.deserved, most, false)} />
       </svg>
-      <figcaption>{label}</figcaption>
+      <figcaption><Sentence text={label} /></figcaption>
     </figure>
   );
 }
@@ -158,7 +160,7 @@ export function QueueNext({ waiting }: { waiting: readonly number[] }) {
           return (
             <li key={e.job}>
               <a href={to(route, "job", name)}><bdi>{name}</bdi></a>
-              <span>{start === undefined ? (e.verdict === "PENDING_VERDICT_IN_TURN" ? "Nothing holds it back: it is next in turn." : `${headline(e)} ${rest(e)}`) : `${start.start} ${start.basis}`}</span>
+              <span><Sentence text={start === undefined ? (e.verdict === "PENDING_VERDICT_IN_TURN" ? "Nothing holds it back: it is next in turn." : `${headline(e)} ${rest(e)}`) : `${start.start} ${start.basis}`} /></span>
             </li>
           );
         })}

@@ -9,6 +9,7 @@ import { usePage, useSteps } from "../page.tsx";
 import { Command, quoted } from "./copy.tsx";
 import { JobHistory } from "./history.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
+import { Sentence } from "./sentence.tsx";
 
 export function Checks({ e }: { e: ExplanationJson }) {
   return (
@@ -19,7 +20,7 @@ export function Checks({ e }: { e: ExplanationJson }) {
           <li key={i} class={i === e.blocking ? "blocking" : ""}>
             <span class={`sign ${m.tone}`} role="img" aria-label={m.word}>{m.sign}</span>
             <span class="check-name">{checkName(f.check)}</span>
-            <span class="check-text">{f.text}</span>
+            <span class="check-text"><Sentence text={f.text} /></span>
           </li>
         );
       })}
@@ -33,9 +34,9 @@ export function Verdict({ e }: { e: ExplanationJson }) {
   return (
     <>
       <p class="verdict">
-        <strong>{headline(e)}</strong> {rest(e)}
+        <strong>{headline(e)}</strong> <Sentence text={rest(e)} />
       </p>
-      {start !== undefined && <p class="forecast"><strong>{start.start}</strong> {start.basis}</p>}
+      {start !== undefined && <p class="forecast"><strong><Sentence text={start.start} /></strong> <Sentence text={start.basis} /></p>}
     </>
   );
 }
@@ -49,7 +50,7 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
   const { answer, fault } = useSteps(steps, policy);
   const Heading = heading;
   if (index === undefined) {
-    return <Empty>There is no job {name} in this cluster.</Empty>;
+    return <Empty>There is no job <bdi>{name}</bdi> in this cluster.</Empty>;
   }
   const job = cluster.jobs[index];
   const queue = job?.queue ?? "";
@@ -68,7 +69,7 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
         </>
       )}
       <dl class="facts">
-        <div><dt>needs at least</dt><dd>{job?.minResources === undefined ? "not specified" : allSaid(cluster.dimensions, job.minResources)}</dd></div>
+        <div><dt>needs at least</dt><dd><Sentence text={job?.minResources === undefined ? "not specified" : allSaid(cluster.dimensions, job.minResources)} /></dd></div>
         <div><dt>phase</dt><dd>{(job?.phase ?? "JOB_PHASE_PENDING").replace("JOB_PHASE_", "").toLowerCase()}</dd></div>
         <div><dt>priority</dt><dd>{job?.priority ?? 0}</dd></div>
         {cluster.listed && <div><dt>tasks</dt><dd>{taskCounts(cluster.tasksOf(index).map((t) => t.json.status)) || "counted, not listed"}</dd></div>}

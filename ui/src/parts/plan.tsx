@@ -7,6 +7,7 @@ import { to } from "../core/route.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { NodeCell, shadeOf } from "./nodemap.tsx";
 import { Failed } from "./states.tsx";
+import { Sentence } from "./sentence.tsx";
 
 const returns: Record<string, string> = {
   VICTIM_RETURN_SERVED_FIRST: "would be served first again", VICTIM_RETURN_TAKES_BACK: "could take the place back",
@@ -31,13 +32,13 @@ export function PlanPanel({ index }: { index: number }) {
   return (
     <section class="plan" aria-labelledby="plan-title">
       <h2 id="plan-title">How it could be placed</h2>
-      <p>{plan.text}</p>
+      <p><Sentence text={plan.text} /></p>
       {nodes.size > 0 && (
         <ul class="nodes" aria-label="Nodes of the plan">
           {[...nodes].slice(0, most).map(([node, tasks]) => (
             <li key={node}>
               <NodeCell cluster={cluster} node={node} dimension={dimension} shade={shade} href={to(route, "nodes", cluster.nodeName(node))} />
-              <small>{cluster.nodeName(node)}{tasks > 1 && `: ${tasks} tasks`}</small>
+              <small><bdi>{cluster.nodeName(node)}</bdi>{tasks > 1 && `: ${tasks} tasks`}</small>
             </li>
           ))}
         </ul>
@@ -48,7 +49,7 @@ export function PlanPanel({ index }: { index: number }) {
           <ol class="plain">
             {victims.slice(0, most).map((v) => (
               <li key={v.task ?? 0} class="job-row">
-                <span>{(cluster.task(v.task ?? 0) === undefined ? v.uid : cluster.taskName(v.task ?? 0))} <small>of {cluster.queueName(v.queue)}{v.node !== undefined && `, on ${cluster.nodeName(v.node)}`}</small></span>
+                <span><bdi>{cluster.task(v.task ?? 0) === undefined ? v.uid : cluster.taskName(v.task ?? 0)}</bdi> <small>of <bdi>{cluster.queueName(v.queue)}</bdi>{v.node !== undefined && <>, on <bdi>{cluster.nodeName(v.node)}</bdi></>}</small></span>
                 <small>frees {allSaid(cluster.dimensions, v.freed)}{returns[v.returns ?? ""] !== undefined && `; ${returns[v.returns ?? ""] ?? ""}`}</small>
               </li>
             ))}

@@ -81,7 +81,7 @@ export function QueueJobs({ name, job, selected, next }: { name: string; job: (n
   const waiting = useWaiting().answer;
   const explained = useMemo(() => new Map(causesOf(waiting).map((e) => [e.job ?? 0, e])), [waiting]);
   if (index === undefined) {
-    return <Empty>There is no queue {name} in this cluster.</Empty>;
+    return <Empty>There is no queue <bdi>{name}</bdi> in this cluster.</Empty>;
   }
   if (own.length === 0) {
     return <Empty>The queue has no jobs.</Empty>;

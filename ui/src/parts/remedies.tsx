@@ -4,9 +4,11 @@ import { useMemo } from "preact/hooks";
 import type { RemedyEditJson, RemedyJson, StepJson } from "../core/contract.ts";
 import type { Cluster } from "../core/cluster.ts";
 import { amountFields, formatEdits, type Edit } from "../core/edit.ts";
+import { isolated } from "../core/isolate.ts";
 import { to } from "../core/route.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Command, quoted } from "./copy.tsx";
+import { Sentence } from "./sentence.tsx";
 
 const pause = 300;
 
@@ -21,7 +23,7 @@ export function RemediesPanel({ index }: { index: number }) {
   return (
     <section class="remedies" aria-labelledby="remedies-title">
       <h2 id="remedies-title">What would help</h2>
-      {(remedies.remedies ?? []).length === 0 ? <p>{remedies.text}</p> : (
+      {(remedies.remedies ?? []).length === 0 ? <p><Sentence text={remedies.text} /></p> : (
         <ul class="plain">
           {(remedies.remedies ?? []).map((remedy, i) => {
             const edits = editsOf(cluster, remedy);
@@ -29,11 +31,11 @@ export function RemediesPanel({ index }: { index: number }) {
             return (
               <li key={i} class="job-row">
                 <span>
-                  {remedy.text}
+                  <Sentence text={remedy.text} />
                   {(remedy.losingQueues ?? 0) > 0 && <small> {remedy.losingQueues} {remedy.losingQueues === 1 ? "queue deserves" : "queues deserve"} less.</small>}
                   {(remedy.whatif ?? []).length > 0 && <Command text={quoted("apportion", "whatif", ...remedy.whatif ?? [])} />}
                 </span>
-                {edits !== undefined && <a class="button" aria-label={`Try it: ${remedy.text ?? ""}`} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}
+                {edits !== undefined && <a class="button" aria-label={isolated(`Try it: ${remedy.text ?? ""}`)} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}
               </li>
             );
           })}

@@ -141,7 +141,7 @@ export function Shares({ rows, href, selected, waiting, worst, sorting = true }:
                     {folded.has(row.name) ? "▸" : "▾"}
                   </button>
                 )}
-                {row.others === true ? <i title="You may see only their sums">{row.name}</i> : (
+                {row.others === true ? <i title="You may see only their sums"><bdi>{row.name}</bdi></i> : (
                   <a href={href(row)} aria-current={row.name === selected ? "true" : undefined} title={row.name}><bdi>{row.name}</bdi></a>
                 )}
                 {" "}<StatePill state={row.index < 0 ? undefined : cluster.snapshot.queues?.[row.index]?.state} />

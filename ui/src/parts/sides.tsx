@@ -11,6 +11,7 @@ import { better, pairs, saidChange, turns, worse } from "../core/sides.ts";
 import { usePage } from "../page.tsx";
 import { QueueBar } from "./bar.tsx";
 import { List } from "./list.tsx";
+import { Sentence } from "./sentence.tsx";
 
 export interface Side {
   readonly label: string;
@@ -39,7 +40,7 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
   // The rows are drawn again when they change, not at each step of a slider.
   const shown = useMemo(() => (
     <>
-      <p class="summary" role="status">{saidChange(all, name, moved)}</p>
+      <p class="summary" role="status"><Sentence text={saidChange(all, name, moved)} /></p>
       <div class="pair pair-head" aria-hidden="true"><span>Queue</span><span>{before.label} above, {after.label} below</span><span>deserves</span></div>
       <List
         label={`Queues, ${before.label} and ${after.label}`} count={all.length} height={pairHeight} rowKey={(i) => String(all[i]?.index)}
@@ -50,7 +51,7 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
           }
           return (
             <div class="pair">
-              <a href={to(route, "queue", p.name)}>{p.name}</a>
+              <a href={to(route, "queue", p.name)}><bdi>{p.name}</bdi></a>
               <span class="pair-bars">
                 {p.before === undefined ? <small>takes no part</small> : <QueueBar name={`${before.label}: ${p.name}`} dimension={name} numbers={p.before} scale={scale} />}
                 {p.after === undefined ? <small>takes no part</small> : <QueueBar name={`${after.label}: ${p.name}`} dimension={name} numbers={p.after} scale={scale} />}
@@ -79,7 +80,7 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
             const known = before.cluster.jobs[t.job] !== undefined;
             return (
               <div class="waiting-row">
-                {known ? <a href={to(route, "job", job)}>{job}</a> : <b>{job}</b>}
+                {known ? <a href={to(route, "job", job)}><bdi>{job}</bdi></a> : <b><bdi>{job}</bdi></b>}
                 {better(t) ? <span class="pill good">no longer blocked</span> : worse(t) ? <span class="pill bad">newly blocked</span> : <span class="pill">still waits</span>}
                 <span class="waiting-why">
                   {t.before === undefined ? (known ? "Waits for nothing." : "Not submitted.") : headline(t.before)} → {t.after === undefined ? "Waits for nothing." : headline(t.after)}

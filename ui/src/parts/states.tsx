@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 
 import type { Fault } from "../core/ask.ts";
+import { Sentence } from "./sentence.tsx";
 
 export const Loading = ({ what }: { what: string }) => (
   <p class="state" role="status">
@@ -14,7 +15,7 @@ export const Empty = ({ children }: { children: ComponentChildren }) => <p class
 export const Failed = ({ fault }: { fault: Fault }) => (
   <div class="state failed" role="alert">
     <p>
-      <strong>{fault.reason === "SNAPSHOT_NOT_FOUND" ? "The server no longer holds this cluster." : "There is no answer."}</strong> {fault.message}
+      <strong>{fault.reason === "SNAPSHOT_NOT_FOUND" ? "The server no longer holds this cluster." : "There is no answer."}</strong> <Sentence text={fault.message} />
     </p>
   </div>
 );

@@ -13,6 +13,7 @@ import { QueuePanel } from "../parts/queue.tsx";
 import { Resources } from "../parts/resources.tsx";
 import { Order, Shares } from "../parts/shares.tsx";
 import { Empty, Failed, Loading } from "../parts/states.tsx";
+import { Sentence } from "../parts/sentence.tsx";
 import { sharesSteps, usePage, useSteps } from "../page.tsx";
 
 export function ClusterView() {
@@ -30,13 +31,13 @@ export function ClusterView() {
   return (
     <div class="columns">
       <section class="panel" aria-labelledby="cluster-title">
-        <h1 id="cluster-title" class="visually-hidden">Cluster {page.opened.title}</h1>
+        <h1 id="cluster-title" class="visually-hidden">Cluster <bdi>{page.opened.title}</bdi></h1>
         <Resources />
         {fault !== undefined ? <Failed fault={fault} /> : shares === undefined ? <Loading what="Loading the shares" /> : all.length === 0 ? (
           <Empty>This policy divides nothing among queues, or no queue has jobs.</Empty>
         ) : (
           <>
-            <p class="summary">{summary(cluster, all, dimension)}</p>
+            <p class="summary"><Sentence text={summary(cluster, all, dimension)} /></p>
             {all.length > 12 && <div class="filters"><Filter label="Find a queue" /><Order rows={all} /></div>}
             <Shares rows={all} href={(row) => select("queue", row.name)} selected={queue} waiting={waiting} worst={worst} />
             <Legend />
@@ -61,7 +62,7 @@ function Resting({ names }: { names: readonly string[] }) {
   }
   return (
     <p class="note">
-      Queues without jobs, and therefore without a share: {names.slice(0, few).join(", ")}
+      Queues without jobs, and therefore without a share: <Sentence text={names.slice(0, few).join(", ")} />
       {names.length > few && ` and ${names.length - few} more`}
     </p>
   );

@@ -19,7 +19,7 @@ export function JobView() {
   const { route, cluster, opened } = usePage();
   const index = cluster.jobIndex(route.name);
   if (index === undefined) {
-    return <section class="panel"><h1>{route.name || "No job"}</h1><Empty>This cluster has no job of this name.</Empty></section>;
+    return <section class="panel"><h1><bdi>{route.name || "No job"}</bdi></h1><Empty>This cluster has no job of this name.</Empty></section>;
   }
   return (
     <div class="columns even">
@@ -88,9 +88,9 @@ function Tasks({ index }: { index: number }) {
           const status = (task.json.status ?? "TASK_STATUS_PENDING").replace("TASK_STATUS_", "").toLowerCase();
           return (
             <div class="task-row">
-              <b>{cluster.taskName(task.number)}</b>
+              <b><bdi>{cluster.taskName(task.number)}</bdi></b>
               <span class="task-where">
-                {task.json.node === undefined ? status : <>{status} on <a href={to(route, "nodes", cluster.nodeName(task.json.node))}>{cluster.nodeName(task.json.node)}</a></>}
+                {task.json.node === undefined ? status : <>{status} on <a href={to(route, "nodes", cluster.nodeName(task.json.node))}><bdi>{cluster.nodeName(task.json.node)}</bdi></a></>}
               </span>
               <small>{allSaid(cluster.dimensions, requestOf(task))}</small>
             </div>

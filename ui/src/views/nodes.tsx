@@ -11,6 +11,7 @@ import { hues, NodeCell, shadeOf, type Colouring, type Shade } from "../parts/no
 import { Resources } from "../parts/resources.tsx";
 import { Empty, Failed } from "../parts/states.tsx";
 import { sharesSteps, usePage, useSteps } from "../page.tsx";
+import { Sentence } from "../parts/sentence.tsx";
 
 const colourings: readonly { by: Colouring; text: string }[] = [
   { by: "use", text: "Who borrows" }, { by: "queue", text: "Queues" }, { by: "fit", text: "What fits" },
@@ -90,7 +91,7 @@ function FitChoice({ text }: { text: string }) {
           {waiting.slice(0, most).map((job) => <option key={job} value={job} selected={job === route.query["job"]}>{job}</option>)}
         </select>
       </label>{" "}
-      <span role="status">{text}</span>
+      <span role="status"><Sentence text={text} /></span>
     </p>
   );
 }
@@ -117,7 +118,7 @@ function MapLegend({ by, shade }: { by: Colouring; shade: Shade }) {
   return (
     <ul class="legend" aria-label="Colours">
       {[...shade.palette].filter(([, hue]) => hue < last || more === 1).map(([queue, hue]) => (
-        <li key={queue}><i class={`key hue${hue}`} />{cluster.queueName(queue)}</li>
+        <li key={queue}><i class={`key hue${hue}`} /><bdi>{cluster.queueName(queue)}</bdi></li>
       ))}
       {more > 1 && <li><i class={`key hue${last}`} />{more} more queues</li>}
       <li><i class="key others" />others</li><li><i class="key free" />free</li>
@@ -194,9 +195,9 @@ function NodePanel({ node }: { node: number }) {
   const uses = cluster.uses(node);
   return (
     <section aria-labelledby="node-title">
-      <h2 id="node-title" class="big">{cluster.nodeName(node)}</h2>
+      <h2 id="node-title" class="big"><bdi>{cluster.nodeName(node)}</bdi></h2>
       {json?.unschedulable !== undefined && (
-        <p><span class="pill bad">takes no new tasks</span> {(json.unschedulable.cause ?? "").replace("UNSCHEDULABLE_CAUSE_", "").replace("_", " ").toLowerCase()} {json.unschedulable.detail}</p>
+        <p><span class="pill bad">takes no new tasks</span> {(json.unschedulable.cause ?? "").replace("UNSCHEDULABLE_CAUSE_", "").replace("_", " ").toLowerCase()} <Sentence text={json.unschedulable.detail} /></p>
       )}
       <div class="scroll" tabIndex={0} role="region" aria-label="Resources of the node">
         <table class="grid">
@@ -214,7 +215,7 @@ function NodePanel({ node }: { node: number }) {
       <ul class="plain">
         {uses.map((use) => (
           <li key={use.job} class="job-row">
-            <span><a href={to(route, "job", cluster.jobName(use.job))}>{cluster.jobName(use.job)}</a> <small>{cluster.queueName(use.queue)}</small></span>
+            <span><a href={to(route, "job", cluster.jobName(use.job))}><bdi>{cluster.jobName(use.job)}</bdi></a> <small><bdi>{cluster.queueName(use.queue)}</bdi></small></span>
             <small>{use.tasks} {use.tasks === 1 ? "task" : "tasks"}{use.releasing > 0 ? `, ${use.releasing} releasing` : ""}: {allSaid(cluster.dimensions, { dimension: [...use.amounts.keys()], amount: [...use.amounts.values()] })}</small>
           </li>
         ))}

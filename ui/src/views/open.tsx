@@ -113,7 +113,7 @@ export function OpenView(props: Props) {
           <ul class="plain" aria-label="Clusters of this server">
             {live.kept.map((view) => (
               <li key={view.name} class="job-row">
-                <a class="button" href={having(route, { from: view.name ?? "" })}>{view.name}</a>
+                <a class="button" href={having(route, { from: view.name ?? "" })}><bdi>{view.name}</bdi></a>
                 {view.digest === undefined ? <span class="pill bad">not read yet</span> : view.complete === true ? null : <span class="pill warn">not complete</span>}
               </li>
             ))}

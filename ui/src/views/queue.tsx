@@ -10,12 +10,12 @@ import { usePage } from "../page.tsx";
 export function QueueView() {
   const { cluster, opened, route } = usePage();
   if (cluster.queueIndex(route.name) === undefined) {
-    return <section class="panel"><h1>{route.name || "No queue"}</h1><Empty>This cluster has no queue of this name.</Empty></section>;
+    return <section class="panel"><h1><bdi>{route.name || "No queue"}</bdi></h1><Empty>This cluster has no queue of this name.</Empty></section>;
   }
   return (
     <div class="columns even">
       <section class="panel" aria-labelledby="queue-title">
-        <h1 id="queue-title">{route.name}</h1>
+        <h1 id="queue-title"><bdi>{route.name}</bdi></h1>
         <QueueNumbers name={route.name} />
         <QueueHistory name={route.name} />
         <QueueJobs name={route.name} job={(name) => to(route, "job", name)} next />

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 
 import type { ExplanationJson, LeftOutExplanationJson } from "../core/contract.ts";
 import { cause, found, headline } from "../core/explain.ts";
+import { isolated } from "../core/isolate.ts";
 import { go } from "../address.ts";
 import { having, to } from "../core/route.ts";
 import { kindJobs, waitingCount } from "../parts/causes.tsx";
@@ -11,6 +12,7 @@ import { JobPanel } from "../parts/job.tsx";
 import { List } from "../parts/list.tsx";
 import { Empty, Failed, Loading } from "../parts/states.tsx";
 import { explainedSteps, usePage, useSteps } from "../page.tsx";
+import { Sentence } from "../parts/sentence.tsx";
 
 const rowHeight = 52;
 
@@ -97,7 +99,7 @@ function Cause({ at, text, count, queues = 0, chosen }: { at: string; text: stri
   const { route } = usePage();
   return (
     <a href={having(route, { cause: at })} aria-current={at === chosen ? "true" : undefined} class="cause">
-      <b>{count.toLocaleString("en-US")}</b> <span>{queues > 1 && <small>in {queues.toLocaleString("en-US")} queues </small>}{text}</span>
+      <b>{count.toLocaleString("en-US")}</b> <span>{queues > 1 && <small>in {queues.toLocaleString("en-US")} queues </small>}<Sentence text={text} /></span>
     </a>
   );
 }
@@ -113,7 +115,7 @@ function Waiting({ e, selected, href }: { e: ExplanationJson | undefined; select
     <div class={name === selected ? "waiting-row selected" : "waiting-row"}>
       <a href={href(name)} aria-current={name === selected ? "true" : undefined}><bdi>{name}</bdi></a>
       <span class="waiting-queue"><bdi>{cluster.queueName(e.queue)}</bdi></span>
-      <span class="waiting-why" title={why || e.text}>{why || headline(e)}</span>
+      <span class="waiting-why" title={isolated(why || (e.text ?? ""))}><Sentence text={why || headline(e)} /></span>
     </div>
   );
 }
@@ -127,9 +129,9 @@ function LeftOut({ list }: { list: readonly LeftOutExplanationJson[] }) {
         const name = [l?.leftOut?.namespace, l?.leftOut?.name].filter((p) => p).join("/");
         return (
           <div class="waiting-row">
-            <b>{name}</b>
-            <span class="waiting-queue">{l?.similarQueue ? `did you mean ${l.similarQueue}?` : ""}</span>
-            <span class="waiting-why" title={l?.text}>{l?.text}</span>
+            <b><bdi>{name}</bdi></b>
+            <span class="waiting-queue"><Sentence text={l?.similarQueue ? `did you mean ${l.similarQueue}?` : ""} /></span>
+            <span class="waiting-why" title={isolated(l?.text ?? "")}><Sentence text={l?.text} /></span>
           </div>
         );
       }}

@@ -10,6 +10,7 @@ import { having } from "../core/route.ts";
 import { isFlat } from "../core/shares.ts";
 import { Checks, Verdict } from "../parts/job.tsx";
 import { Resources } from "../parts/resources.tsx";
+import { Sentence } from "../parts/sentence.tsx";
 import { Sides } from "../parts/sides.tsx";
 import { Failed, Loading } from "../parts/states.tsx";
 import { flatSharesSteps, sharesSteps, useChanged, usePage, useSteps, waitingSteps } from "../page.tsx";
@@ -49,7 +50,7 @@ function Edits({ edits, set }: Props) {
     <ul class="chips" aria-label="Changes">
       {edits.map((edit, i) => {
         const text = saidEdit(edit, said);
-        return <li key={i}>{text} <button type="button" aria-label={`Take back: ${text}`} onClick={() => set(withoutEdit(edits, edit))}>×</button></li>;
+        return <li key={i}><Sentence text={text} /> <button type="button" aria-label={`Take back: ${text}`} onClick={() => set(withoutEdit(edits, edit))}>×</button></li>;
       })}
       {edits.length > 1 && <li><button type="button" onClick={() => set([])}>Take back all</button></li>}
     </ul>
@@ -246,7 +247,7 @@ function Result({ edits }: { edits: readonly Edit[] }) {
       {fault !== undefined && <Failed fault={fault} />}
       {changed?.job !== undefined && explained !== undefined && (
         <section class="job" aria-label="The job that is submitted">
-          <h2 class="crumb">{changed.cluster.jobName(changed.job)}</h2>
+          <h2 class="crumb"><bdi>{changed.cluster.jobName(changed.job)}</bdi></h2>
           <Verdict e={explained} />
           <Checks e={explained} />
         </section>
