@@ -56,6 +56,8 @@ type Cluster struct {
 	Read time.Time
 	// Snapshot is the message in protobuf's JSON.
 	Snapshot []byte
+	// Patches is the path, relative to the page's, of the changes of objects that make a remedy. Empty: there is none.
+	Patches string
 	// Warnings are sentences about problems in the snapshot.
 	Warnings []string
 }
@@ -72,6 +74,7 @@ type opened struct {
 	Digest   string   `json:"digest,omitempty"`
 	Read     string   `json:"read,omitempty"`
 	Snapshot string   `json:"snapshot,omitempty"`
+	Patches  string   `json:"patches,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -116,7 +119,7 @@ func NewHandler(o Options) (http.Handler, error) {
 	}
 	s := source{Policies: o.Policies}
 	if c := o.Cluster; c != nil {
-		s.Cluster = &opened{Title: c.Title, Name: c.Name, Warnings: c.Warnings}
+		s.Cluster = &opened{Title: c.Title, Name: c.Name, Patches: c.Patches, Warnings: c.Warnings}
 		if c.Name == "" {
 			s.Cluster.Digest, s.Cluster.Read, s.Cluster.Snapshot = c.Digest, c.Read.UTC().Format(time.RFC3339Nano), snapshotName
 			if err := h.add(snapshotName, c.Snapshot); err != nil {

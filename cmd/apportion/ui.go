@@ -112,8 +112,11 @@ func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, err
 		return nil, err
 	}
 	give := l.hold
+	mux := http.NewServeMux()
 	if l.watch.on {
 		give = l.keep
+	} else {
+		mux.Handle(ui.Path+patchesName, patchesOf(loaded))
 	}
 	cluster, err := give(ctx, server, loaded)
 	if err != nil {
@@ -126,7 +129,6 @@ func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, err
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
 	mux.Handle("/{$}", http.RedirectHandler(ui.Path, http.StatusFound))
 	mux.Handle(ui.Path, page)
 	mux.Handle("/", uncompressed(web.NewHandler(server, web.Options{})))
@@ -152,7 +154,7 @@ func (l *looking) hold(ctx context.Context, server *service.Server, loaded *inpu
 		return nil, err
 	}
 	document, err := protojson.Marshal(loaded.Snapshot)
-	return &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document}, err
+	return &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document, Patches: patchesName}, err
 }
 
 // policies returns the given policy, or that of the ConfigMap in the input, and the presets.

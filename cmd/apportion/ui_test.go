@@ -95,3 +95,31 @@ func TestThePageIsServedOnLoopbackAlone(t *testing.T) {
 	root.SetArgs([]string{"ui", "--no-open", "--listen", "0.0.0.0:0", "-f", "../../examples/clusters/research"})
 	require.ErrorContains(t, root.ExecuteContext(t.Context()), "not a loopback address")
 }
+
+func TestThePageGetsTheCommandsThatMakeARemedy(t *testing.T) {
+	address := look(t, "-f", "../../examples/clusters/research") + "/ui/patches"
+	for body, want := range map[string]string{
+		`{}`:                            `[]`,
+		`{"answers": [{"shares": {}}]}`: `[]`,
+		`{"answers": [{"remedies": {"job": 4294967295, "remedies": [{"edits": [{"field": "REMEDY_FIELD_TASK_NODE", "node": 4294967295}]}]}}]}`: `[null]`,
+		`{"answers": [{"remedies": {"remedies": [{"edits": [{"field": "REMEDY_FIELD_TASK_NODE", "node": 4294967295}]}]}}]}`:                    `[null]`,
+		`{"answers": [{"remedies": {"remedies": [{"edits": [{"field": "REMEDY_FIELD_NODE_UNCORDONED", "nodeName": "n"}], "unknown": true}]}}]}`: `[[{
+			"yaml": "apiVersion: v1\nkind: Node\nmetadata:\n  name: \"n\"\nspec:\n  unschedulable: false\n",
+			"kubectl": ["kubectl", "patch", "nodes", "n", "--type=merge", "--patch={\"spec\":{\"unschedulable\":false}}"]}]]`,
+	} {
+		status, data := send(t, http.MethodPost, address, "", []byte(body))
+		require.Equal(t, http.StatusOK, status, body)
+		require.JSONEq(t, want, string(data), body)
+	}
+	for _, of := range []struct {
+		method, body string
+		status       int
+	}{
+		{http.MethodGet, "", http.StatusMethodNotAllowed},
+		{http.MethodPost, "[", http.StatusBadRequest},
+		{http.MethodPost, strings.Repeat(" ", 1<<20+1), http.StatusRequestEntityTooLarge},
+	} {
+		status, _ := send(t, of.method, address, "", []byte(of.body))
+		require.Equal(t, of.status, status)
+	}
+}

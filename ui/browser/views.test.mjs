@@ -196,6 +196,9 @@ test("what would help a job, tried by one click", async () => {
   const page = await visit(browser, program.address, "#/job/language%2Fpretrain-7b?policy=fair");
   await settled(page);
   await page.locator(".remedies li").first().waitFor();
+  const patch = page.locator(".remedies code", { hasText: /^kubectl patch / }).first();
+  await patch.waitFor();
+  assert.match(await patch.textContent(), /^kubectl patch \S+ \S+ .*--type=merge '--patch=\{/);
   await sound(page);
   await page.getByRole("link", { name: /^Try it/ }).first().click();
   await settled(page);

@@ -1,5 +1,5 @@
 // Where the cluster and the policies come from: the server that sent the page, or a file that its reader opens.
-import { Fault } from "./ask.ts";
+import { Fault, type Answers } from "./ask.ts";
 import { Cluster } from "./cluster.ts";
 import type { PolicyJson, SnapshotJson, SnapshotViewJson } from "./contract.ts";
 import { read } from "./kept.ts";
@@ -27,6 +27,8 @@ export interface Opened {
   // When it was read, in milliseconds.
   readonly read: number;
   readonly warnings: readonly string[];
+  // Path of the changes of objects that make a remedy. Empty: the server does not offer them.
+  readonly patches: string;
   readonly cluster: Cluster;
 }
 
@@ -37,7 +39,7 @@ export interface Source {
 
 interface Document {
   readonly policies: Policy[] | null;
-  readonly cluster?: { title: string; name?: string; digest?: string; read?: string; snapshot?: string; warnings?: string[] };
+  readonly cluster?: { title: string; name?: string; digest?: string; read?: string; snapshot?: string; patches?: string; warnings?: string[] };
 }
 
 async function fetched<A>(name: string): Promise<A> {
@@ -68,18 +70,18 @@ export async function open(): Promise<Source> {
   return {
     policies,
     opened: {
-      title: c.title, digest: c.digest ?? "", read: Date.parse(c.read ?? ""), warnings: c.warnings ?? [], cluster: new Cluster(snapshot), ...still,
+      title: c.title, digest: c.digest ?? "", read: Date.parse(c.read ?? ""), warnings: c.warnings ?? [], cluster: new Cluster(snapshot), ...still, patches: c.patches ?? "",
     },
   };
 }
 
 // still contains the fields of a snapshot that does not change.
-const still = { name: "", view: undefined, restricted: false };
+const still = { name: "", view: undefined, restricted: false, patches: "" };
 
 // follow opens a snapshot that the server maintains.
 export async function follow(name: string): Promise<Opened> {
   const { digest, cluster, view, restricted } = await read(name);
-  return { title: name, name, digest, cluster, view, restricted, read: asOf(view), warnings: [] };
+  return { title: name, name, digest, cluster, view, restricted, read: asOf(view), warnings: [], patches: "" };
 }
 
 // asOf returns the time up to which a view contains all events, in milliseconds.
@@ -103,4 +105,19 @@ export function openText(file: string, text: string, now: number): Opened {
 function isSnapshot(document: Record<string, unknown>): boolean {
   const lists = ["dimensions", "nodes", "queues", "jobs"];
   return lists.some((name) => Array.isArray(document[name])) && lists.every((name) => document[name] === undefined || Array.isArray(document[name]));
+}
+
+// Patch is a change of objects that makes a part of a remedy.
+export interface Patch {
+  readonly why?: string;
+  readonly kubectl?: readonly string[];
+}
+
+// patchesOf returns the changes that make each remedy of an answer.
+export async function patchesOf(path: string, answers: Answers, signal: AbortSignal): Promise<readonly (readonly Patch[] | null)[]> {
+  const response = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(answers), signal });
+  if (!response.ok) {
+    throw new Fault(`HTTP ${response.status}`, `${path}: ${response.statusText}`);
+  }
+  return (await response.json()) as (readonly Patch[] | null)[];
 }

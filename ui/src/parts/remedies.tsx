@@ -1,11 +1,14 @@
 // What would make a waiting job run: the smallest changes, each tried by the server and with a link to What if.
 import { useMemo } from "preact/hooks";
 
+import { useAsked } from "../asked.ts";
+import type { Answers } from "../core/ask.ts";
 import type { RemedyEditJson, RemedyJson, StepJson } from "../core/contract.ts";
 import type { Cluster } from "../core/cluster.ts";
 import { amountFields, formatEdits, type Edit } from "../core/edit.ts";
 import { isolated } from "../core/isolate.ts";
 import { to } from "../core/route.ts";
+import { patchesOf } from "../core/source.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Command, quoted } from "./copy.tsx";
 import { Sentence } from "./sentence.tsx";
@@ -13,9 +16,11 @@ import { Sentence } from "./sentence.tsx";
 const pause = 300;
 
 export function RemediesPanel({ index }: { index: number }) {
-  const { cluster, policy, route } = usePage();
+  const { cluster, opened, policy, route } = usePage();
   const steps = useMemo<StepJson[]>(() => [{ remedies: { job: { index: [index] } } }], [index]);
   const { answer, pending } = useSteps(steps, policy, undefined, pause);
+  const path = pending || answer === undefined ? "" : opened.patches;
+  const patches = useAsked(path === "" ? undefined : `patches ${opened.digest} ${policy.name} ${index}`, (signal) => patchesOf(path, answer as Answers, signal)).answer;
   const remedies = pending ? undefined : answer?.answers[0]?.remedies;
   if (remedies === undefined) {
     return null;
@@ -34,6 +39,7 @@ export function RemediesPanel({ index }: { index: number }) {
                   <Sentence text={remedy.text} />
                   {(remedy.losingQueues ?? 0) > 0 && <small> {remedy.losingQueues} {remedy.losingQueues === 1 ? "queue deserves" : "queues deserve"} less.</small>}
                   {(remedy.whatif ?? []).length > 0 && <Command text={quoted("apportion", "whatif", ...remedy.whatif ?? [])} />}
+                  {patches?.[i]?.map((p, k) => (p.kubectl === undefined ? <small key={k}>{p.why}</small> : <Command key={k} text={quoted(...p.kubectl)} />))}
                 </span>
                 {edits !== undefined && <a class="button" aria-label={isolated(`Try it: ${remedy.text ?? ""}`)} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}
               </li>
