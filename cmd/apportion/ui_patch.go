@@ -14,7 +14,7 @@ import (
 // patchesName is the path, below that of the page, of the patches of remedies.
 const patchesName = "patches"
 
-// patchesOf answers a POST of a SimulateResponse about the loaded snapshot whose first answer has remedies: for each remedy, the list of the
+// patchesOf answers a POST of a SimulateResponse about the loaded snapshot whose first answer has remedies. It returns for each remedy the
 // changes of objects that make it.
 func patchesOf(loaded *input) http.HandlerFunc {
 	const most = 1 << 20
