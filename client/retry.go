@@ -26,7 +26,7 @@ const (
 type budget struct {
 	mutex  sync.Mutex
 	tokens float64
-	// later is until when a service has asked callers to wait whose question could not be retried within the budget.
+	// later is the end of the wait that a service last asked for when the budget allowed no retry.
 	later time.Time
 }
 
@@ -48,7 +48,7 @@ func (b *budget) again() bool {
 	return true
 }
 
-// refused notes that a service asked a caller to wait which the budget left without a retry.
+// refused notes that a service asked a caller to wait, and that the budget allows no retry.
 func (b *budget) refused(wait time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
