@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { launch, says, served, settled, sound, text, visit } from "./harness.mjs";
+import { launch, says, served, settled, sound, visit } from "./harness.mjs";
 
 const gpus = (n) => ({ dimension: [0], amount: [1000 * n] });
 const count = (n, make) => Array.from({ length: n }, (_, i) => make(i));
