@@ -22,6 +22,7 @@ import (
 	"github.com/apportion/apportion/internal/hostname"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/web"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/ui"
 )
 
@@ -103,7 +104,7 @@ func (l *looking) run(ctx context.Context) error {
 
 // handler serves the page and its calls.
 func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, error) {
-	server, err := service.New(service.Options{NoReflection: true})
+	server, err := service.New(service.Options{NoReflection: true, Overload: setting.Overload{Receiving: receiving}})
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +135,10 @@ func (l *looking) handler(ctx context.Context, loaded *input) (http.Handler, err
 	mux.Handle("/", uncompressed(web.NewHandler(server, web.Options{})))
 	return mux, nil
 }
+
+// receiving bounds the memory of messages. It is four times the default of a server, because one caller, who may take half of it, reads the
+// causes of all waiting jobs of a large cluster in JSON.
+const receiving = 2 << 30
 
 // uncompressed disables compression: to a browser on the same machine, sending an answer takes less time than compressing it.
 func uncompressed(next http.Handler) http.Handler {
