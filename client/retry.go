@@ -20,6 +20,9 @@ const (
 	// budgetMost is the number of retries that a new client may make, and budgetShare the number by which each question increases it.
 	budgetMost  = 100
 	budgetShare = 0.2
+	// refusalsOver is the number of attempts over which refusals are averaged, and leastAccepted the part that is taken to be accepted if all
+	// are refused.
+	refusalsOver, leastAccepted = 32, 0.1
 )
 
 // budget limits the number of retries by the number of questions, and the rate of questions once too many are refused.
@@ -28,6 +31,19 @@ type budget struct {
 	tokens float64
 	// later is the end of the wait that a service last asked for when the budget allowed no retry.
 	later time.Time
+	// refusals is the part of the last attempts that a service refused because it was busy: a mean in which newer ones weigh more.
+	refusals float64
+}
+
+// ended counts the result of an attempt.
+func (b *budget) ended(err error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	was := 0.0
+	if busy(err) {
+		was = 1
+	}
+	b.refusals += (was - b.refusals) / refusalsOver
 }
 
 // asked counts a question's first attempt.
@@ -56,14 +72,16 @@ func (b *budget) refused(wait time.Duration) {
 }
 
 // pause returns for how long a new question should wait, so that callers in a loop do not take the processor time of an overloaded service
-// with questions that it refuses.
+// with questions that it refuses: the longer, the more of them it refuses.
 func (b *budget) pause() time.Duration {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if left := time.Until(b.later); left > 0 && b.tokens < 1 {
-		return left + rand.N(left) //nolint:gosec // G404: only to spread callers in time.
+	left := time.Until(b.later)
+	if left <= 0 || b.tokens >= 1 {
+		return 0
 	}
-	return 0
+	left = time.Duration(float64(left) / max(1-b.refusals, leastAccepted))
+	return left + rand.N(left) //nolint:gosec // G404: only to spread callers in time.
 }
 
 // attempt counts the attempts at one question.
@@ -131,6 +149,7 @@ func again[A any](ctx context.Context, c *Client, kind Kind, ask func() (A, erro
 	a := c.newAttempt(ctx, kind)
 	for {
 		answer, err := ask()
+		c.budget.ended(err)
 		if err == nil || !a.again(ctx, err) {
 			return answer, err
 		}
