@@ -14,7 +14,7 @@ const (
 	slice, smallSlice = 2 * time.Millisecond, 5 * time.Millisecond
 	// breath is the interval at which work of one tenant yields its processor while other tenants call. Without a spare processor it
 	// pauses: the runtime looks at the network only when no goroutine is ready to run.
-	breath = time.Millisecond
+	breath = 700 * time.Microsecond
 	pause  = 20 * time.Microsecond
 	// mixedFor is how long after calls of two tenants followed each other both count as calling.
 	mixedFor = time.Second
