@@ -20,8 +20,8 @@ const (
 	// budgetMost is the number of retries that a new client may make, and budgetShare the number by which each question increases it.
 	budgetMost  = 100
 	budgetShare = 0.2
-	// refusalsOver is the number of attempts over which refusals are averaged, and leastAccepted the part that counts as accepted if all are
-	// refused.
+	// refusalsOver is the number of attempts over which refusals are averaged. leastAccepted is the part that counts as accepted if a
+	// service refuses all.
 	refusalsOver, leastAccepted = 32, 0.1
 )
 
