@@ -46,11 +46,21 @@ func (b *budget) ended(err error) {
 	b.refusals += (was - b.refusals) / refusalsOver
 }
 
-// asked counts a question's first attempt.
-func (b *budget) asked() {
+// asked counts a question's first attempt. It returns for how long the question should wait, so that callers in a loop do not take the
+// processor time of an overloaded service with questions that it refuses: the longer, the more of them it refuses.
+func (b *budget) asked() (pause time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.tokens = min(b.tokens+budgetShare, budgetMost)
+	if b.tokens >= 1 {
+		return 0
+	}
+	left := time.Until(b.later)
+	if left <= 0 {
+		return 0
+	}
+	left = time.Duration(float64(left) / max(1-b.refusals, leastAccepted))
+	return left + rand.N(left) //nolint:gosec // G404: only to spread callers in time.
 }
 
 // again reports whether the budget allows a retry, and counts it.
@@ -71,19 +81,6 @@ func (b *budget) refused(wait time.Duration) {
 	b.later = time.Now().Add(wait)
 }
 
-// pause returns for how long a new question should wait, so that callers in a loop do not take the processor time of an overloaded service
-// with questions that it refuses: the longer, the more of them it refuses.
-func (b *budget) pause() time.Duration {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	left := time.Until(b.later)
-	if left <= 0 || b.tokens >= 1 {
-		return 0
-	}
-	left = time.Duration(float64(left) / max(1-b.refusals, leastAccepted))
-	return left + rand.N(left) //nolint:gosec // G404: only to spread callers in time.
-}
-
 // attempt counts the attempts at one question.
 type attempt struct {
 	client *Client
@@ -95,8 +92,7 @@ type attempt struct {
 // newAttempt returns the first attempt at a question. While most questions are refused, it waits first, unless a fallback answers the
 // question or its deadline comes before.
 func (c *Client) newAttempt(ctx context.Context, kind Kind) *attempt {
-	c.budget.asked()
-	if pause := c.budget.pause(); pause > 0 && c.fallbacks[kind] == "" {
+	if pause := c.budget.asked(); pause > 0 && c.fallbacks[kind] == "" {
 		if deadline, limited := ctx.Deadline(); !limited || time.Until(deadline) > pause {
 			sleep(ctx, pause)
 		}

@@ -115,7 +115,7 @@ type Counts struct {
 	Gaps, Unseen uint64
 }
 
-// line is whom tasks charge: a path of queues and an owner.
+// line is what tasks are charged to: a path of queues and an owner.
 type line struct {
 	path  []string
 	owner string
@@ -357,7 +357,8 @@ func (l *Ledger) lineOf(path []string, owner string) int32 {
 // maxOwners is the number of owners of a queue that a ledger tells apart in the snapshots that it follows.
 const maxOwners = 4096
 
-// lineFor is lineOf for an owner whom a tenant names, any name for each job: what those beyond maxOwners use is charged to the queue alone.
+// lineFor is lineOf for an owner whose name a tenant chooses, which may differ for each job. What owners beyond maxOwners use is charged to
+// the queue alone.
 func (l *Ledger) lineFor(path []string, owner string) int32 {
 	if _, known := l.line[lineText(path, owner)]; !known && l.owners[path[0]] >= maxOwners {
 		owner = ""

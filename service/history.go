@@ -25,7 +25,7 @@ type RecordOptions struct {
 	PolicyName string
 	// Interval is the shortest time from one version whose causes are found to the next.
 	Interval time.Duration
-	// Failed is told why a version is not in the history, and nil when one is.
+	// Failed is called with the error that keeps a version out of the history, and with nil after each version that is in it.
 	Failed func(error)
 }
 

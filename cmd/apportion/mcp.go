@@ -24,38 +24,38 @@ func agentTools() []agent.Tool {
 	job := agent.Argument{Name: "job", Usage: "NAMESPACE/NAME, or NAME alone, of a job or of one of its pods"}
 	return []agent.Tool{
 		{
-			Name: "pending", Title: "What waits and why", Command: []string{"pending"},
+			Name: "pending", Title: "What waits and why", Command: "pending",
 			Flags: "queue namespace cause resource top", Sentence: "explain.text",
 		},
 		{
-			Name: "explain", Title: "Why a job waits", Command: []string{"explain", "--no-remedies"},
+			Name: "explain", Title: "Why a job waits", Command: "explain", Set: []string{"--no-remedies"},
 			Arguments: []agent.Argument{job}, Flags: one, Sentence: "explain.jobs.text",
 		},
 		{
-			Name: "remedies", Title: "What would help a job", Command: []string{"explain", "--remedies"},
+			Name: "remedies", Title: "What would help a job", Command: "explain", Set: []string{"--remedies"},
 			Arguments: []agent.Argument{job}, Flags: one, Sentence: "remedies.text",
 		},
 		{
-			Name: "shares", Title: "Who holds and deserves what", Command: []string{"shares"}, Flags: one,
+			Name: "shares", Title: "Who holds and deserves what", Command: "shares", Flags: one,
 		},
 		{
-			Name: byQueue, Title: "One queue", Command: []string{byQueue},
+			Name: byQueue, Title: "One queue", Command: byQueue,
 			Arguments: []agent.Argument{{Name: byQueue, Usage: "the name of the queue"}}, Flags: "resource top",
 			Sentence: "explain.text",
 		},
 		{
-			Name: "plan", Title: "Where a job fits, and what to evict for it", Command: []string{"plan"},
+			Name: "plan", Title: "Where a job fits, and what to evict for it", Command: "plan",
 			Arguments: []agent.Argument{job}, Flags: "by max-victims", Sentence: "plan.text",
 		},
 		{
-			Name: "whatif", Title: "What a change would do", Command: []string{"whatif"},
+			Name: "whatif", Title: "What a change would do", Command: "whatif",
 			Flags: "set add-nodes like remove-node finish resource", Input: "job",
 		},
 		{
-			Name: "audit", Title: "Mistakes in the settings, and unfair shares", Command: []string{"audit"}, Flags: one,
+			Name: "audit", Title: "Mistakes in the settings, and unfair shares", Command: "audit", Flags: one,
 		},
 		{
-			Name: "diff", Title: "What another policy would change", Command: []string{"diff", "--no-audit"},
+			Name: "diff", Title: "What another policy would change", Command: "diff", Set: []string{"--no-audit"},
 			Arguments: []agent.Argument{
 				{Name: "a", Usage: "a policy", Among: client.Presets()},
 				{Name: "b", Usage: "the policy to compare it with", Among: client.Presets()},
@@ -116,7 +116,7 @@ func agentServer(plugin bool, flags []string) (*mcp.Server, error) {
 		}
 		return root
 	}
-	return agent.Server(version, rooted(streams{}), agentTools(), func(ctx context.Context, args []string, in string) (r agent.Run) {
+	return agent.Server(version, rooted(streams{}), agentTools(), func(ctx context.Context, command string, args []string, in string) (r agent.Run) {
 		var out, errOut bytes.Buffer
 		var raw json.RawMessage
 		root := rooted(streams{in: strings.NewReader(in), out: &out, err: &errOut, answered: func(answer any) (err error) {
@@ -128,7 +128,7 @@ func agentServer(plugin bool, flags []string) (*mcp.Server, error) {
 			}
 			return err
 		}})
-		root.SetArgs(slices.Concat(args[:1], flags, args[1:]))
+		root.SetArgs(slices.Concat([]string{command}, flags, args))
 		err := root.ExecuteContext(ctx)
 		r = agent.Run{Text: out.String(), Warnings: errOut.String(), Answer: raw, No: errors.Is(err, errDecidedNo)}
 		if err != nil && !r.No {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -124,10 +125,7 @@ func (h *History) save() error {
 	}
 	// In the order of keys, the pages of a table are written one after the other.
 	slices.SortFunc(entries, func(a, b store.Entry) int {
-		if a.Table != b.Table {
-			return len(a.Table) - len(b.Table)
-		}
-		return slices.Compare(a.Key, b.Key)
+		return cmp.Or(cmp.Compare(a.Table, b.Table), slices.Compare(a.Key, b.Key))
 	})
 	h.mutex.Unlock()
 	err := h.file.Write(entries)
@@ -163,10 +161,9 @@ func (h *History) value(p place) ([]byte, error) {
 		n := len(p.key) - binary.Size(uint64(0))
 		if q := h.queues[p.key[:n]]; q != nil {
 			from := int64(binary.BigEndian.Uint64([]byte(p.key[n:])))
-			for i := range q.samples {
-				if q.samples[i].From == from {
-					return q.samples[i].encode(), nil
-				}
+			i, found := slices.BinarySearchFunc(q.samples, from, func(s sample, from int64) int { return cmp.Compare(s.From, from) })
+			if found {
+				return q.samples[i].encode(), nil
 			}
 		}
 	}

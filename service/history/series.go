@@ -82,7 +82,7 @@ func (h *History) takeQueue(q *Queue, positions []int, at int64) {
 	}
 	one := sample{From: at, Until: at, Versions: 1, Waiting: float64(q.Waiting)}
 	for i, d := range positions {
-		a := amount{d, at0(q.Deserved, i), at0(q.Allocated, i), at0(q.Request, i)}
+		a := amount{d, amountAt(q.Deserved, i), amountAt(q.Allocated, i), amountAt(q.Request, i)}
 		if d >= 0 && (a.Deserved != 0 || a.Allocated != 0 || a.Request != 0) {
 			one.Amounts = append(one.Amounts, a)
 		}
@@ -103,8 +103,8 @@ func (h *History) takeQueue(q *Queue, positions []int, at int64) {
 	h.changed[place{sampleTable, sampleKey(q.Name, one.From)}] = true
 }
 
-// at0 returns an amount; beyond those that are given it is 0. An infinite amount is a very large one.
-func at0(list []float64, i int) float64 {
+// amountAt returns an amount; beyond those that are given it is 0. An infinite amount is a very large one.
+func amountAt(list []float64, i int) float64 {
 	if i >= len(list) {
 		return 0
 	}

@@ -288,7 +288,7 @@ func with(list []asker, change func(*asker)) []asker {
 
 func from(step int) func(int) bool { return func(at int) bool { return at >= step } }
 
-// row is a row of the table: weeks, and what is told of them.
+// row is a row of the table: weeks, and the figures that they are measured by.
 type row struct {
 	name string
 	// without and specified are what the specification says, without memory and with it.

@@ -20,8 +20,9 @@ import (
 // Tool is a command that agents may call.
 type Tool struct {
 	Name, Title string
-	// Command is the path of the command below the root, with the flags that are always set.
-	Command []string
+	// Command is the name of the command, and Set are the flags that are always set.
+	Command string
+	Set     []string
 	// Arguments are the required arguments of the command, in their order, by the name of their parameter.
 	Arguments []Argument
 	// Flags are the command's flags that are parameters, separated by spaces. The flag Input, if any, takes a file; its parameter is the
@@ -50,8 +51,8 @@ type Run struct {
 	Fault string
 }
 
-// Runner executes a command line, with a text as its standard input.
-type Runner func(ctx context.Context, args []string, in string) Run
+// Runner executes a command with arguments, and with a text as its standard input.
+type Runner func(ctx context.Context, command string, args []string, in string) Run
 
 const instructions = `Apportion decides how the resources of a cluster are shared between queues and jobs, and says why.
 These tools only read. Begin with pending to see what waits and why, explain for one job, shares for who holds what, remedies
@@ -74,7 +75,7 @@ func Server(version string, root *cobra.Command, tools []Tool, run Runner) (*mcp
 			if err != nil {
 				return failed(err.Error()), nil
 			}
-			return t.result(whole, run(ctx, args, in)), nil
+			return t.result(whole, run(ctx, t.Command, args, in)), nil
 		})
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
@@ -85,13 +86,9 @@ func Server(version string, root *cobra.Command, tools []Tool, run Runner) (*mcp
 	return s, nil
 }
 
-// find returns the command of a tool, and the flags that it always sets.
+// find returns the command of a tool.
 func (t *Tool) find(root *cobra.Command) (*cobra.Command, error) {
-	path := slices.DeleteFunc(slices.Clone(t.Command), func(part string) bool { return strings.HasPrefix(part, "-") })
-	command, rest, err := root.Find(path)
-	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("tool %s: there is no command %s", t.Name, strings.Join(path, " "))
-	}
+	command, _, err := root.Find([]string{t.Command})
 	return command, err
 }
 
@@ -168,7 +165,7 @@ func (t *Tool) line(root *cobra.Command, raw json.RawMessage) (args []string, in
 	if err != nil {
 		return nil, "", err
 	}
-	args = slices.Clone(t.Command)
+	args = slices.Clone(t.Set)
 	var faults []string
 	for name := range strings.FieldsSeq(t.Flags) {
 		value, ok := given[parameter(name)]

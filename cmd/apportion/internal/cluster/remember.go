@@ -44,8 +44,8 @@ func NewMemory(kept *file.File, budgets []ledger.Budget, interval time.Duration)
 	}
 }
 
-// remembered returns the bytes of a snapshot with what queues used. Owners, whom tenants name, are left out where they would take more
-// memory than the server has: the version would be refused.
+// remembered returns the bytes of a snapshot with what queues used. It leaves out owners, whose names
+// tenants choose, where the version would take more memory than the server has and would be refused.
 func (f *Follower) remembered(ctx context.Context, s *apportionv1.Snapshot, data []byte, now time.Time) ([]byte, error) {
 	if f.options.Memory == nil {
 		return data, nil
