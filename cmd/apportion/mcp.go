@@ -116,7 +116,7 @@ func agentServer(plugin bool, flags []string) (*mcp.Server, error) {
 		}
 		return root
 	}
-	return agent.Server(version, rooted(streams{}), agentTools(), func(ctx context.Context, command string, args []string, in string) (r agent.Run) {
+	run := func(ctx context.Context, command string, args []string, in string) (r agent.Run) {
 		var out, errOut bytes.Buffer
 		var raw json.RawMessage
 		root := rooted(streams{in: strings.NewReader(in), out: &out, err: &errOut, answered: func(answer any) (err error) {
@@ -135,5 +135,6 @@ func agentServer(plugin bool, flags []string) (*mcp.Server, error) {
 			r.Fault = visible.Lines(describe(err))
 		}
 		return r
-	})
+	}
+	return agent.Server(version, rooted(streams{}), agentTools(), run)
 }

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// stdin is the file name of standard input.
+const stdin = "-"
+
+// readMessage reads a message from a file; what describes it in errors.
+func readMessage(file, what string, message proto.Message) error {
+	source, err := readSource(file)
+	if err != nil {
+		return err
+	}
+	return parseMessage(source, what, message)
+}
+
+func parseMessage(source volcano.Source, what string, message proto.Message) error {
+	if len(bytes.TrimSpace(source.Data)) == 0 {
+		return fmt.Errorf("%s is empty: a %s is expected, as `apportion convert` writes it", source.Name, what)
+	}
+	return document.Unmarshal(source.Name, source.Data, message)
+}
+
+// perhapsSnapshot adds a hint to the faults of a source that looks like a snapshot of the contract.
+func perhapsSnapshot(err error, sources []volcano.Source) error {
+	for _, source := range sources {
+		head := source.Data[:min(len(source.Data), 4<<10)]
+		if bytes.Contains(head, []byte("dimensions")) && !bytes.Contains(head, []byte("kind")) {
+			return fmt.Errorf("%w\n%s may be a snapshot as written by convert: name it with --snapshot", err, source.Name)
+		}
+	}
+	return err
+}
+
+// emptiness returns an error if the manifests contain no object, and otherwise warnings about missing kinds.
+func emptiness(sources []volcano.Source, cluster *volcano.Cluster) ([]*apportionv1.Warning, error) {
+	var lines []string
+	var warnings []*apportionv1.Warning
+	for _, source := range sources {
+		if !slices.Contains(cluster.Empty, source.Name) {
+			continue
+		}
+		what := "holds no object of Kubernetes, such as a list without items"
+		if len(bytes.TrimSpace(source.Data)) == 0 {
+			what = "is empty"
+		}
+		lines = append(lines, source.Name+" "+what)
+		warnings = append(warnings, &apportionv1.Warning{Path: source.Name, Message: "the file " + what})
+	}
+	if len(sources) > 0 && len(cluster.Empty) == len(sources) {
+		return nil, fmt.Errorf("no input: %s; `apportion help` shows the kubectl command that lists a cluster",
+			strings.Join(lines, ", "))
+	}
+	snapshot := cluster.Snapshot
+	for _, kind := range []struct {
+		count int
+		words string
+	}{
+		{len(snapshot.GetQueues()), "no Queue is in the input: no job has a queue to be in"},
+		{len(snapshot.GetNodes()), "no Node is in the input: nothing is judged that depends on nodes"},
+	} {
+		if kind.count == 0 {
+			warnings = append(warnings, &apportionv1.Warning{Message: kind.words})
+		}
+	}
+	return warnings, nil
+}
+
+// sources are the manifests: files, the files of directories in the order of their names, standard input, or the lists of a live cluster.
+func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Source, error) {
+	if given := len(f.files) > 0 || f.snapshot != ""; f.live.Named() && given {
+		return nil, errors.New("--cluster cannot be used with -f or --snapshot")
+	} else if f.live.On && !given {
+		return f.cluster(ctx)
+	}
+	if len(f.files) == 0 {
+		if f.snapshot == "" {
+			return nil, errors.New("no input: name manifests with -f FILE (- is standard input), --snapshot FILE, " +
+				"or the live cluster with --cluster")
+		}
+		return nil, nil
+	}
+	if f.snapshot != "" {
+		return nil, errors.New("--snapshot cannot be used with -f")
+	}
+	var sources []volcano.Source
+	for _, name := range f.files {
+		files, err := expand(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			source, err := readInput(file, in)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, source)
+		}
+	}
+	return sources, nil
+}
+
+// readSource reads a file of manifests or a configuration.
+func readSource(name string) (volcano.Source, error) {
+	data, err := os.ReadFile(name)
+	return volcano.Source{Name: name, Data: data}, err
+}
+
+// readInput reads a file, or standard input.
+func readInput(name string, in io.Reader) (volcano.Source, error) {
+	if name != stdin {
+		return readSource(name)
+	}
+	data, err := io.ReadAll(in)
+	return volcano.Source{Name: "stdin", Data: data}, err
+}
+
+// cluster reads the live cluster. It returns a warning for each kind that it may not read.
+func (f *inputFlags) cluster(ctx context.Context) ([]volcano.Source, error) {
+	f.live.Configuration = f.policy == "" && f.policyName == ""
+	read, err := f.live.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.unread = nil
+	for _, sentence := range read.Unread {
+		f.unread = append(f.unread, &apportionv1.Warning{Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: sentence})
+	}
+	return read.Sources, nil
+}
+
+// expand returns the file, standard input, or the manifests in a directory.
+func expand(name string) ([]string, error) {
+	if name == stdin {
+		return []string{name}, nil
+	}
+	stat, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !stat.IsDir() {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+			files = append(files, filepath.Join(name, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: the directory contains no .yaml, .yml or .json file", name)
+	}
+	return files, nil
+}
