@@ -92,8 +92,6 @@ type Cluster struct {
 // Read lists the objects that decisions depend on, page by page and all kinds concurrently. Kinds that the user may not list are left out
 // and reported; for Volcano's own kinds this is an error. As with kubectl, the lists are from slightly different moments.
 func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
-	// The client library logs what this function returns as an error.
-	klog.SetLogger(klog.Logger{})
 	client, err := f.client()
 	if err != nil {
 		return nil, err
@@ -125,8 +123,13 @@ func (f *Flags) client() (*rest.RESTClient, error) {
 	return clientOf(config)
 }
 
+// silence ends the logging of the client library, once and before its first client: its goroutines read the logger without a lock, and some of them
+// outlive the client. What it would log is returned as an error or reported by the states of the kinds.
+var silence = sync.OnceFunc(func() { klog.SetLogger(klog.Logger{}) })
+
 // clientOf returns a client of an API server that sends and receives bytes as they are.
 func clientOf(config *rest.Config) (*rest.RESTClient, error) {
+	silence()
 	config.APIPath, config.GroupVersion = "/api", &schema.GroupVersion{Version: "v1"}
 	// Only errors are decoded, of the kind Status.
 	known := runtime.NewScheme()

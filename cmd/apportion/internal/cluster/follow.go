@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/contract/text"
@@ -81,8 +80,6 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	if f.client, err = clientOf(config); err != nil {
 		return nil, err
 	}
-	// The states of the kinds report the errors that client-go would log.
-	klog.SetLogger(klog.Logger{})
 	options := []volcano.Option{volcano.WithLimits(o.Limits), volcano.WithClusterLabel(o.Label)}
 	if o.Memory != nil {
 		options = append(options, volcano.WithStarts())

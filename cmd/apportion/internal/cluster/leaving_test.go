@@ -28,11 +28,13 @@ func hangingPlugin(t *testing.T) (file string, running func(<-chan error)) {
 	// Users of a kubeconfig are used with TLS only.
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)
-	begun := filepath.Join(t.TempDir(), "pid")
+	folder := t.TempDir()
+	begun, wanted := filepath.Join(folder, "pid"), filepath.Join(folder, "wanted")
+	require.NoError(t, os.WriteFile(wanted, nil, 0o600))
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	file = kubeconfig(t, map[string]any{"server": s.URL, "certificate-authority-data": authority}, map[string]any{"exec": map[string]any{
 		"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "Never",
-		"args": []string{"-c", fmt.Sprintf("echo $$ > %q && exec sleep 600", begun)},
+		"args": []string{"-c", fmt.Sprintf("test -e %q && echo $$ > %q && exec sleep 600", wanted, begun)},
 	}})
 	pid := func() int {
 		data, _ := os.ReadFile(begun)
@@ -40,6 +42,8 @@ func hangingPlugin(t *testing.T) (file string, running func(<-chan error)) {
 		return n
 	}
 	t.Cleanup(func() {
+		// client-go runs the plugin once more for each request that waits for it.
+		_ = os.Remove(wanted)
 		// 0 would be the group of this process.
 		if n := pid(); n > 0 {
 			_ = syscall.Kill(n, syscall.SIGKILL)
