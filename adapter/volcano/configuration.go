@@ -160,12 +160,25 @@ func (c *configuration) plugin(v *value) *apportionv1.Plugin {
 // settings returns the plugin of a name with its arguments.
 func (c *configuration) settings(name string, hierarchy bool, v *value, args *arguments) *apportionv1.Plugin {
 	plugin, ok := catalogue.VolcanoPlugin(name, hierarchy)
+	if preset, own := catalogue.OwnPreset(name); !ok && own {
+		c.found.add(c.doc, v, "%s is a policy of Apportion, not a plugin of Volcano: use the preset %s, or write it in a policy file as %s",
+			name, name, written(preset))
+	}
 	if !ok {
 		c.warn(apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED, v, "plugin %s takes part in no decision of Apportion", name)
 		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Undecided{Undecided: &apportionv1.Undecided{Name: name}}}
 	}
 	args.into(plugin)
 	return plugin
+}
+
+// written returns the tiers of a preset as a policy file states them.
+func written(preset [][]string) string {
+	tiers := make([]string, len(preset))
+	for i, names := range preset {
+		tiers[i] = "{plugins: [{" + strings.Join(names, ": {}}, {") + ": {}}]}"
+	}
+	return "tiers: [" + strings.Join(tiers, ", ") + "]"
 }
 
 // switches holds the flags of a plugin.

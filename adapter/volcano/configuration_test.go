@@ -214,6 +214,16 @@ volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
 		},
 		"a list of tiers that is none": {conf: "tiers: 3\n", want: "volcano.conf:1: tiers: not a list"},
 		"a text":                       {conf: "hello\n", want: "volcano.conf:1: not a volcano-scheduler.conf"},
+		"fair, without which no limit of a queue would hold": {
+			conf: plugins("  - name: gang\n  - name: fair\n"),
+			want: "volcano.conf:4: tiers[0].plugins[1]: fair is a policy of Apportion, not a plugin of Volcano: use the preset fair, or write it in a " +
+				"policy file as tiers: [{plugins: [{priority: {}}, {gang: {}}, {conformance: {}}, {fair: {}}]}]",
+		},
+		"kueue": {
+			conf: plugins("  - name: kueue\n"),
+			want: "volcano.conf:3: tiers[0].plugins[0]: kueue is a policy of Apportion, not a plugin of Volcano: use the preset kueue, or write it in " +
+				"a policy file as tiers: [{plugins: [{kueue: {}}]}]",
+		},
 		"the ConfigMap around it": {
 			conf: "apiVersion: v1\nkind: ConfigMap\n",
 			want: "volcano.conf:2: kind: an object of Kubernetes; give only the text under data.volcano-scheduler.conf",

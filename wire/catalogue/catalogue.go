@@ -153,6 +153,16 @@ func VolcanoPlugin(name string, hierarchy bool) (*apportionv1.Plugin, bool) {
 	return Plugin(name)
 }
 
+// OwnPreset returns the tiers of the preset by which a policy is used that Volcano does not have; false if Volcano has it, or there is none.
+func OwnPreset(name string) ([][]string, bool) {
+	for i := range Policies {
+		if p := &Policies[i]; !p.Volcano && p.Name == name && len(p.Forms) > 0 && p.Forms[0].Preset != nil {
+			return p.Forms[0].Preset, true
+		}
+	}
+	return nil, false
+}
+
 // Forms returns the names of all forms, in the order of the list.
 func Forms() []string {
 	var names []string
