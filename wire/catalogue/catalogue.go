@@ -153,7 +153,7 @@ func VolcanoPlugin(name string, hierarchy bool) (*apportionv1.Plugin, bool) {
 	return Plugin(name)
 }
 
-// OwnPreset returns the tiers of the preset by which a policy is used that Volcano does not have; false if Volcano has it, or there is none.
+// OwnPreset returns the tiers of the preset of a policy that Volcano does not have; false if Volcano has it, or there is no such preset.
 func OwnPreset(name string) ([][]string, bool) {
 	for i := range Policies {
 		if p := &Policies[i]; !p.Volcano && p.Name == name && len(p.Forms) > 0 && p.Forms[0].Preset != nil {
