@@ -40,8 +40,15 @@ type shown struct {
 	plugins    []*apportionv1.PluginShares
 }
 
-// maxSources is the maximum number of exported sources; a new one replaces the oldest.
-const maxSources = 8
+const (
+	// maxSources is the maximum number of exported sources; a new one replaces the oldest.
+	maxSources = 8
+	// maxLabel is the length of the longest name that is exported. It holds every name of Kubernetes: 253 bytes of a queue, 317 of a
+	// resource. Callers choose names, and each is in every line about its queue.
+	maxLabel = 320
+	// maxResources is the maximum number of exported resources of a queue.
+	maxResources = 24
+)
 
 // NewQueues returns empty gauges.
 func NewQueues(o QueueOptions) *Queues {
@@ -62,7 +69,7 @@ func (q *Queues) Wants(_ context.Context, method, _ string) bool {
 
 // Observe stores an answer about shares, if it names queues and contains all of them.
 func (q *Queues) Observe(ctx context.Context, d *service.Decision) {
-	if d.Restricted {
+	if d.Restricted || len(d.Snapshot.Cluster()) > maxLabel {
 		return
 	}
 	for _, answer := range d.Answers {
@@ -88,7 +95,7 @@ func (q *Queues) cut(plugins []*apportionv1.PluginShares) []*apportionv1.PluginS
 	for _, p := range plugins {
 		kept := make([]*apportionv1.QueueShare, 0, min(len(p.GetQueues()), q.options.Maximum))
 		for _, share := range p.GetQueues() {
-			if share.GetParticipating() && len(kept) < q.options.Maximum {
+			if share.GetParticipating() && len(share.GetName()) <= maxLabel && len(kept) < q.options.Maximum {
 				kept = append(kept, share)
 			}
 		}
@@ -202,9 +209,13 @@ func (s *shown) queue(to chan<- prometheus.Metric, plugin string, share *apporti
 	}
 	gauge(overusedDesc, overused, labels...)
 	for _, a := range amounts {
-		r := a.of(share)
+		r, left := a.of(share), maxResources
 		for i, d := range r.GetDimension() {
 			name := s.dimensions[d]
+			if len(name) > maxLabel || left == 0 {
+				continue
+			}
+			left--
 			gauge(a.desc, r.GetAmount()[i]/scaleOf(name), append(slices.Clip(labels), name)...)
 		}
 	}

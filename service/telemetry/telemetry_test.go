@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -274,6 +276,39 @@ apportion_queue_deserved{cluster="north",identity="a",plugin="capacity",policy="
 		time.Sleep(2 * time.Minute)
 		require.Zero(t, count())
 	})
+}
+
+func TestNamesThatACallerChoosesDoNotMakeAScrapeLarge(t *testing.T) {
+	queues := telemetry.NewQueues(telemetry.QueueOptions{Maximum: 100})
+	long := func(name string) string { return name + strings.Repeat("x", 4000) }
+	observe := func(cluster string, queue func(string) string) {
+		basis, amounts := &apportionv1.Basis{}, &apportionv1.Resource{}
+		for d := range 64 {
+			name := fmt.Sprintf("example.com/%d", d)
+			if d < 8 {
+				name = long(name)
+			}
+			basis.Dimensions = append(basis.Dimensions, name)
+			amounts.Dimension, amounts.Amount = append(amounts.Dimension, uint32(d)), append(amounts.Amount, 1)
+		}
+		share := &apportionv1.PluginShares{Plugin: "capacity"}
+		for n := range 1000 {
+			share.Queues = append(share.Queues, &apportionv1.QueueShare{Name: queue(strconv.Itoa(n)), Participating: true, Deserved: amounts, Request: amounts})
+		}
+		queues.Observe(t.Context(), &service.Decision{
+			Began: time.Now(), Basis: basis, Snapshot: service.Snapshot{Message: &apportionv1.Snapshot{Cluster: cluster}},
+			Answers: []*apportionv1.Answer{{Answer: &apportionv1.Answer_Shares{
+				Shares: &apportionv1.SharesAnswer{Plugins: []*apportionv1.PluginShares{share}},
+			}}},
+		})
+	}
+	short := func(name string) string { return name }
+	observe(long("north"), short)
+	observe("north", long)
+	require.Zero(t, testutil.CollectAndCount(queues), "long names of clusters and queues are not exported")
+	observe("north", short)
+	require.Equal(t, 100, testutil.CollectAndCount(queues, "apportion_queue_share"))
+	require.Equal(t, 100*24, testutil.CollectAndCount(queues, "apportion_queue_deserved"), "the first resources whose names are short")
 }
 
 func TestWhatCannotBeSentIsLogged(t *testing.T) {
