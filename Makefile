@@ -87,7 +87,7 @@ test-race:
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(TESTFLAGS) $$(scripts/concurrent.sh)
 
 .PHONY: test-cluster
-test-cluster: ## Test against a real API server, built from its Go module, and etcd (ten minutes of processor time the first time).
+test-cluster: ## Test against a real API server and scheduler of Kubernetes, built from their Go module, and etcd (fifteen minutes of processor time the first time).
 	scripts/test-cluster.sh
 
 .PHONY: reference

@@ -16,4 +16,4 @@ for program in kube-apiserver kube-scheduler; do
 done
 # shellcheck disable=SC2086 # TESTFLAGS may hold several flags.
 KUBE_APISERVER=$tools/kube-apiserver KUBE_SCHEDULER=$tools/kube-scheduler \
-  go test -tags cluster -count=1 -timeout 60m -v -run RealAPIServer ${TESTFLAGS:-} ./cmd/apportion/internal/cluster
+  go test -tags cluster -count=1 -timeout 60m -v ${TESTFLAGS:--run RealAPIServer} ./cmd/apportion/internal/cluster

@@ -120,8 +120,8 @@ func (g *generator) labelSelector(p *corev1.Pod) *metav1.LabelSelector {
 
 // spread sets one or two constraints of a pod's topology spread, and sometimes one that may be broken.
 func (g *generator) spread(p *corev1.Pod) {
-	keys := [][]string{{corev1.LabelTopologyZone}, {corev1.LabelTopologyZone}, {corev1.LabelHostname}, {diskLabel},
-		{corev1.LabelTopologyZone, corev1.LabelHostname}}
+	zone := []string{corev1.LabelTopologyZone}
+	keys := [][]string{zone, zone, {corev1.LabelHostname}, {diskLabel}, {corev1.LabelTopologyZone, corev1.LabelHostname}}
 	for _, key := range one(g, keys...) {
 		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, g.spreadConstraint(p, key))
 	}

@@ -88,6 +88,9 @@ func some[T any](g *generator, list ...T) []T {
 	}
 }
 
+// often repeats the first of a list, so that pods select each other more often.
+func often(list []string) []string { return append([]string{list[0], list[0], list[0]}, list...) }
+
 var (
 	spaces = []string{"blue", "green", "red"}
 	apps   = []string{"batch", "cache", "db", "web"}
@@ -118,7 +121,7 @@ func (g *generator) namespaces() {
 
 // podLabels returns the labels of a pod.
 func (g *generator) podLabels() map[string]string {
-	labels := map[string]string{appLabel: one(g, apps...)}
+	labels := map[string]string{appLabel: one(g, often(apps)...)}
 	if g.chance(60) {
 		labels[versionLabel] = one(g, "v1", "v2")
 	}
@@ -132,12 +135,15 @@ func (g *generator) podLabels() map[string]string {
 func (g *generator) pod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: one(g, spaces...), Labels: g.podLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: one(g, often(spaces)...), Labels: g.podLabels()},
 		Spec: corev1.PodSpec{
-			PriorityClassName: PriorityClass, Containers: []corev1.Container{{Name: "main", Image: "image"}},
+			PriorityClassName: PriorityClass, Containers: []corev1.Container{container("main")},
 		},
 	}
 }
+
+// container returns a container that asks for nothing.
+func container(name string) corev1.Container { return corev1.Container{Name: name, Image: "image"} }
 
 // group makes a PodGroup for a pod.
 func (g *generator) group(p *corev1.Pod) {
@@ -154,11 +160,11 @@ func (g *generator) placed(i int) {
 	if g.chance(20) {
 		asked.gpu = 1
 	}
-	if free := &g.free[node]; free.pods > 0 && asked.cpu <= free.cpu && asked.memory <= free.memory && asked.gpu <= free.gpu {
-		*free = amounts{free.cpu - asked.cpu, free.memory - asked.memory, free.gpu - asked.gpu, free.pods - 1}
-	} else {
+	free := &g.free[node]
+	if free.pods == 0 || asked.cpu > free.cpu || asked.memory > free.memory || asked.gpu > free.gpu {
 		return
 	}
+	*free = amounts{free.cpu - asked.cpu, free.memory - asked.memory, free.gpu - asked.gpu, free.pods - 1}
 	p.Spec.NodeName = g.Nodes[node].Name
 	request(&p.Spec.Containers[0], asked)
 	if g.chance(25) {
@@ -188,14 +194,27 @@ func (g *generator) placed(i int) {
 // deletion is the time from which pods are deleted, in seconds.
 const deletion = 1893456000
 
-// waiting makes a waiting pod with up to four constraints of different kinds.
+// waiting makes a waiting pod with constraints of one or two kinds, mostly.
 func (g *generator) waiting(i int) {
 	p := g.pod(fmt.Sprintf("waiting-%02d", i))
 	g.group(p)
 	g.requests(p)
-	kinds := []func(*corev1.Pod){g.selector, g.nodeAffinity, g.podAffinity, g.podAntiAffinity, g.spread, g.ports, g.volumes}
-	for _, k := range g.Perm(len(kinds))[:one(g, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4)] {
-		kinds[k](p)
+	kinds := []struct {
+		percent int
+		set     func(*corev1.Pod)
+	}{
+		{12, g.selector},
+		{15, g.nodeAffinity},
+		{25, g.podAffinity},
+		{25, g.podAntiAffinity},
+		{45, g.spread},
+		{15, g.ports},
+		{20, g.volumes},
+	}
+	for _, k := range kinds {
+		if g.chance(k.percent) {
+			k.set(p)
+		}
 	}
 	if g.chance(60) {
 		g.tolerations(p)

@@ -31,7 +31,7 @@ func (g *generator) node(i int) {
 		{Key: "repair", Effect: corev1.TaintEffectNoExecute},
 		{Key: "old", Value: "true", Effect: corev1.TaintEffectPreferNoSchedule},
 	} {
-		if g.chance(13) {
+		if g.chance(10) {
 			n.Spec.Taints = append(n.Spec.Taints, taint)
 		}
 	}
@@ -41,7 +41,7 @@ func (g *generator) node(i int) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 		}
 	}
-	a := amounts{cpu: 1000 * one(g, 4, 8, 16), memory: one(g, 8, 16, 32), gpu: one(g, 0, 0, 2, 4), pods: 110}
+	a := amounts{cpu: 1000 * one(g, 4, 8, 16), memory: one(g, 16, 32, 64), gpu: one(g, 0, 0, 2, 4), pods: 110}
 	if g.chance(15) {
 		a.pods = 1 + g.IntN(4)
 	}
@@ -78,21 +78,23 @@ func request(c *corev1.Container, a amounts) {
 // requests sets what a waiting pod asks for: mostly little, sometimes more than nodes have left, or have at all.
 func (g *generator) requests(p *corev1.Pod) {
 	request(&p.Spec.Containers[0], amounts{
-		cpu: one(g, 0, 100, 500, 500, 1000, 2000, 3000, 6000, 12000), memory: one(g, 0, 1, 1, 2, 4, 8, 20), gpu: one(g, 0, 0, 0, 0, 0, 0, 0, 1, 2, 4),
+		cpu: one(g, 0, 100, 500, 500, 1000, 1000, 2000, 6000), memory: one(g, 0, 1, 1, 1, 2, 2, 4, 20),
 	})
+	if g.chance(12) {
+		request(&p.Spec.Containers[0], amounts{cpu: 500, gpu: 1 + g.IntN(3)})
+	}
 	always := corev1.ContainerRestartPolicyAlways
-	switch g.IntN(12) {
+	switch g.IntN(40) {
 	case 0: // The largest init container counts.
-		p.Spec.InitContainers = []corev1.Container{{Name: "prepare", Image: "image"}}
+		p.Spec.InitContainers = []corev1.Container{container("prepare")}
 		request(&p.Spec.InitContainers[0], amounts{cpu: one(g, 1000, 4000, 9000), memory: 1})
 	case 1: // A sidecar counts beside the containers, and beside the init containers after it.
-		p.Spec.InitContainers = []corev1.Container{
-			{Name: "sidecar", Image: "image", RestartPolicy: &always}, {Name: "prepare", Image: "image"},
-		}
+		p.Spec.InitContainers = []corev1.Container{container("sidecar"), container("prepare")}
+		p.Spec.InitContainers[0].RestartPolicy = &always
 		request(&p.Spec.InitContainers[0], amounts{cpu: 1500, memory: 2})
 		request(&p.Spec.InitContainers[1], amounts{cpu: one(g, 1000, 4000), memory: 1})
 	case 2:
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "other", Image: "image"})
+		p.Spec.Containers = append(p.Spec.Containers, container("other"))
 		request(&p.Spec.Containers[1], amounts{cpu: 1000, memory: 1})
 	case 3: // Requests at the level of the pod replace the sum.
 		p.Spec.Resources = &corev1.ResourceRequirements{Requests: quantities(amounts{cpu: 13000, memory: 20})}

@@ -39,8 +39,14 @@ type Answer struct {
 	Rejected string `json:"rejected,omitempty"`
 }
 
+// Pod returns the name of the pod with its namespace.
+func (a *Answer) Pod() string { return a.Namespace + "/" + a.Name }
+
+// RefusedByOthers is the scheduler's reason for nodes whose pods have an anti-affinity to the waiting pod.
+const RefusedByOthers = "node(s) didn't satisfy existing pods anti-affinity rules"
+
 // Passed is the reason with which the recorder rejects nodes that passed every filter, so that the pod stays where it is.
-const Passed = "node(s) passed every filter"
+const Passed = "node(s) passed every filter" //nolint:gosec // This is no password.
 
 var (
 	unavailable = regexp.MustCompile(`^0/\d+ nodes are available: (.*)\.$`)

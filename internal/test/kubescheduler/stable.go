@@ -1,6 +1,9 @@
 package kubescheduler
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Stable removes from an object of an API server what differs from run to run, and what the API server adds to every object and no
 // scheduler reads.
@@ -60,7 +63,5 @@ func keep(object map[string]any, keys ...string) {
 		}
 	}
 	clear(object)
-	for key, value := range kept {
-		object[key] = value
-	}
+	maps.Copy(object, kept)
 }

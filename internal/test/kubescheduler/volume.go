@@ -48,16 +48,16 @@ func (g *generator) volumes(p *corev1.Pod) {
 		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: fmt.Sprintf("data-%d", i), VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
 		}})
-		switch k := g.IntN(20); {
-		case k < 11:
+		switch k := g.IntN(30); {
+		case k < 14:
 			g.bound(p.Namespace, name)
-		case k < 13:
-			g.claim(p.Namespace, name, lateClass)
-		case k < 17:
-			g.claim(p.Namespace, name, zonalClass)
 		case k < 18:
+			g.claim(p.Namespace, name, lateClass)
+		case k < 26:
+			g.claim(p.Namespace, name, zonalClass)
+		case k < 27:
 			g.claim(p.Namespace, name, immediateClass)
-		case k < 19:
+		case k < 28:
 			g.bound(p.Namespace, name).Status.Phase = corev1.ClaimLost
 			g.Volumes = g.Volumes[:len(g.Volumes)-1]
 		}

@@ -34,8 +34,9 @@ func (s *apiServer) prepare(t *testing.T) {
 	s.define(t)
 	s.send(t, http.MethodPost, queuePath, map[string]any{
 		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": "default"},
-		"spec": map[string]any{"weight": 1}, "status": map[string]any{"state": "Open"},
+		"spec": map[string]any{"weight": 1},
 	})
+	s.send(t, http.MethodPatch, defaultPath+"/status", map[string]any{"status": map[string]any{"state": "Open"}})
 	s.send(t, http.MethodPost, "/apis/scheduling.k8s.io/v1/priorityclasses", map[string]any{
 		"metadata": map[string]any{"name": kubescheduler.PriorityClass}, "value": 1, "preemptionPolicy": corev1.PreemptNever,
 	})
@@ -44,10 +45,11 @@ func (s *apiServer) prepare(t *testing.T) {
 	}
 }
 
-// make makes the objects of a random cluster, all at the same time where they do not need each other.
+// make makes the objects of a random cluster, all at the same time where they do not need each other. A pod with a node needs the node, from
+// which the API server copies labels.
 func (s *apiServer) make(t *testing.T, o *kubescheduler.Objects) {
 	t.Helper()
-	var first, second, third []request
+	var first, second, third, fourth []request
 	for _, n := range o.Namespaces {
 		first = append(first, request{http.MethodPut, spacePath + n.Name, n})
 	}
@@ -77,18 +79,18 @@ func (s *apiServer) make(t *testing.T, o *kubescheduler.Objects) {
 	for _, p := range o.Placed {
 		path, sent := spacePath+p.Namespace+"/pods", p.DeepCopy()
 		sent.DeletionTimestamp = nil
-		first = append(first, request{http.MethodPost, path, sent})
-		second = append(second, request{http.MethodPatch, path + "/" + p.Name + "/status", map[string]any{
+		second = append(second, request{http.MethodPost, path, sent})
+		third = append(third, request{http.MethodPatch, path + "/" + p.Name + "/status", map[string]any{
 			"status": map[string]any{"phase": p.Status.Phase},
 		}})
 		if p.DeletionTimestamp != nil {
-			third = append(third, request{http.MethodDelete, path + "/" + p.Name, map[string]any{"gracePeriodSeconds": 3600}})
+			fourth = append(fourth, request{http.MethodDelete, path + "/" + p.Name, map[string]any{"gracePeriodSeconds": 3600}})
 		}
 	}
 	for _, p := range o.Waiting {
-		first = append(first, request{http.MethodPost, spacePath + p.Namespace + "/pods", p})
+		second = append(second, request{http.MethodPost, spacePath + p.Namespace + "/pods", p})
 	}
-	for _, step := range [][]request{first, second, third} {
+	for _, step := range [][]request{first, second, third, fourth} {
 		s.sendAll(t, step)
 	}
 }

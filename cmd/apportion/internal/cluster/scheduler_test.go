@@ -86,7 +86,8 @@ func (s *apiServer) startScheduler(t *testing.T, extender string) {
 		"percentageOfNodesToScore": 100,
 		"profiles": []any{map[string]any{
 			"schedulerName": kubescheduler.Scheduler,
-			"plugins":       map[string]any{"multiPoint": map[string]any{"disabled": []any{map[string]any{"name": "DefaultPreemption"}}}},
+			// Without these, a message ends with its reasons.
+			"plugins": map[string]any{"postFilter": map[string]any{"disabled": []any{map[string]any{"name": "*"}}}},
 		}},
 		"extenders": []any{map[string]any{
 			"urlPrefix": extender, "filterVerb": "filter", "nodeCacheCapable": true, "httpTimeout": "1m", "weight": 1,
@@ -116,9 +117,7 @@ func (s *apiServer) answers(t *testing.T, o *kubescheduler.Objects) []kubeschedu
 		require.NoError(t, a.Explain(messages[key]), key)
 		list = append(list, a)
 	}
-	slices.SortFunc(list, func(a, b kubescheduler.Answer) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
+	slices.SortFunc(list, func(a, b kubescheduler.Answer) int { return strings.Compare(a.Pod(), b.Pod()) })
 	return list
 }
 

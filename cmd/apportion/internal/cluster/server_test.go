@@ -97,7 +97,9 @@ func startServer(t *testing.T) *apiServer {
 		"--etcd-servers=http://127.0.0.1:" + etcd, "--service-account-issuer=https://x", "--service-account-key-file=" + keyFile,
 		"--service-account-signing-key-file=" + keyFile, "--cert-dir=" + filepath.Join(directory, "certs"), "--secure-port=" + secure,
 		"--bind-address=127.0.0.1", "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
-		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
+		"--service-cluster-ip-range=10.0.0.0/24", "--delete-collection-workers=8",
+		// Without controllers no service account is made, no node loses the taint of a new one, and no volume the finalizer of a used one.
+		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
 	}}
 	transport, err := rest.TransportFor(&rest.Config{Host: s.address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	require.NoError(t, err)
