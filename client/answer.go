@@ -38,6 +38,8 @@ type QueueShare struct {
 	Overused bool
 	// Rank is the position in queue order, 0 first; -1 for a queue without jobs.
 	Rank int
+	// Kueue is the account by flavor and resource. Nil: the plugin is not kueue.
+	Kueue *apportionv1.KueueShare
 }
 
 // Queue is a queue's account in the first plugin of the policy that divides among queues. False: there is no such plugin, or no such
@@ -61,7 +63,7 @@ func (s *Shares) queue(plugin string, q *apportionv1.QueueShare) QueueShare {
 		Request: read(q.GetRequest()), Inqueue: read(q.GetInqueue()), Elastic: read(q.GetElastic()),
 		Capability: read(q.GetCapability()), RealCapability: read(q.GetRealCapability()),
 		WithMemory: read(q.GetWithMemory()),
-		Share:      q.GetShare(), Rank: -1,
+		Share:      q.GetShare(), Rank: -1, Kueue: q.GetKueue(),
 	}
 	if q.Dominant != nil {
 		share.Dominant = text.Names{Dimensions: s.Basis.GetDimensions()}.Dimension(q.GetDominant())
@@ -117,13 +119,17 @@ type Admission struct {
 	// Job is its uid, or namespace/name.
 	Job string
 	Verdict
+	// Kueue has its flavors, and the jobs that it would evict. Nil: the policy is not kueue.
+	Kueue *apportionv1.KueueNomination
 }
 
 func newAdmissions(in Input, response *apportionv1.CheckEnqueueResponse, from origin) *Admissions {
 	names := in.names(response.GetBasis(), from.at)
 	a := &Admissions{Basis: response.GetBasis(), Answer: response.GetEnqueue(), Fallback: from.by}
 	for _, job := range response.GetEnqueue().GetJobs() {
-		a.Jobs = append(a.Jobs, Admission{Job: job.GetUid(), Verdict: newVerdict(names, job.GetVerdict(), from.by)})
+		a.Jobs = append(a.Jobs, Admission{
+			Job: job.GetUid(), Verdict: newVerdict(names, job.GetVerdict(), from.by), Kueue: job.GetKueue(),
+		})
 	}
 	return a
 }

@@ -93,7 +93,7 @@ func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
 
 func drawNewJob(t *rapid.T) *apportionv1.Job {
 	return &apportionv1.Job{
-		Namespace: "web", Name: "new", Queue: rapid.SampledFrom(drawnQueues).Draw(t, "queue"),
+		Namespace: "web", Name: "new", Queue: rapid.SampledFrom(drawnQueues).Draw(t, "queue"), Kueue: drawKueueWorkload(t),
 		Groups: []*apportionv1.TaskGroup{{
 			Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}},
 			Tasks:   []*apportionv1.Task{{Uid: "web/new-0"}, {Uid: "web/new-1", Status: running}},
@@ -113,6 +113,9 @@ func drawSnapshotChange(t *rapid.T) *apportionv1.Change {
 		change.Queues = []*apportionv1.Queue{{
 			Name: rapid.SampledFrom(drawnQueues).Draw(t, "changed queue"), Weight: new(rapid.Uint32Range(1, 9).Draw(t, "weight")),
 		}}
+	}
+	if rapid.Bool().Draw(t, "set what Kueue has") {
+		change.Kueue = drawKueue(t)
 	}
 	if rapid.Bool().Draw(t, "update task") {
 		change.Tasks = []*apportionv1.TaskUpdate{{

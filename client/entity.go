@@ -33,6 +33,8 @@ type Queue struct {
 	Budget *Budget
 	// Owners are those of jobs of a queue without children.
 	Owners []OwnerUsage
+	// Kueue is what the policy `kueue` reads of the queue, a ClusterQueue; it is not copied. Nil: a queue without quota.
+	Kueue *apportionv1.KueueQueue
 	// Created breaks ties, older first.
 	Created time.Time
 }
@@ -77,6 +79,8 @@ type Job struct {
 	Condition string
 	// Owner is charged for the usage of the job within its queue; take it from the authenticated user.
 	Owner string
+	// Kueue is what the policy `kueue` reads of the job, a Workload; it is not copied. Nil: the policy does not know the job.
+	Kueue *apportionv1.KueueWorkload
 	// Created breaks ties, older first.
 	Created time.Time
 	Groups  []Group

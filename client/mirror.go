@@ -62,7 +62,9 @@ type contents struct {
 	total   []byte
 	// memory is the encoded memory, nil for none.
 	memory []byte
-	names  []string
+	// kueue is the encoded part for the policy kueue, empty for none.
+	kueue []byte
+	names []string
 	// live counts the existing entities; bytes is the approximate size of their encoding.
 	live  holdings
 	bytes int

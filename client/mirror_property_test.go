@@ -29,6 +29,7 @@ type twin struct {
 	asOf   time.Time
 	total  client.Resources
 	memory *client.Memory
+	kueue  *apportionv1.KueueSnapshot
 }
 
 func newTwin() *twin {
@@ -67,6 +68,7 @@ func (w *twin) snapshot(t require.TestingT) *apportionv1.Snapshot {
 	if w.memory != nil {
 		s.Memory(*w.memory)
 	}
+	s.Kueue(w.kueue)
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		s.Node(w.nodes[name])
 	}
@@ -123,7 +125,7 @@ func drawUsage(t *rapid.T, label string) client.Usage {
 func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 	var err error
 	switch rapid.SampledFrom([]string{
-		"node", "node", "remove node", "queue", "remove queue", "set", "remove set", "job", "job", "job", "remove job", "task", "task", "task", "clock", "total", "memory", "again",
+		"node", "node", "remove node", "queue", "remove queue", "set", "remove set", "job", "job", "job", "remove job", "task", "task", "task", "clock", "total", "memory", "kueue", "again",
 	}).Draw(t, "edit") {
 	case "node":
 		n := client.Node{Name: rapid.SampledFrom(nodeNames).Draw(t, "node"), Allocatable: drawResources(t, "allocatable")}
@@ -146,6 +148,9 @@ func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 			q.Usage = drawUsage(t, "usage")
 			q.Owners = []client.OwnerUsage{{Owner: "ann", Usage: drawUsage(t, "ann's")}}
 			q.Budget = &client.Budget{Kind: apportionv1.BudgetKind_BUDGET_KIND_HARD, Amount: drawUsage(t, "budget"), Spent: drawUsage(t, "spent")}
+		}
+		if rapid.Bool().Draw(t, "of Kueue") {
+			q.Kueue = drawKueueQueue(t)
 		}
 		w.queues[q.Name] = q
 		err = m.SetQueue(q)
@@ -203,6 +208,12 @@ func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 			}
 		}
 		err = m.SetMemory(w.memory)
+	case "kueue":
+		w.kueue = nil
+		if rapid.Bool().Draw(t, "given") {
+			w.kueue = drawKueue(t)
+		}
+		err = m.SetKueue(w.kueue)
 	case "again":
 		err = m.Replace(w.snapshot(t))
 		w.settle()
@@ -215,6 +226,9 @@ func (w *twin) editJob(t *rapid.T, m *client.Mirror) {
 	job := client.Job{
 		Name: id, Queue: rapid.SampledFrom(queueNames).Draw(t, "queue"), MinAvailable: uint32(rapid.IntRange(0, 2).Draw(t, "minimum")),
 		Phase: rapid.SampledFrom([]apportionv1.JobPhase{0, apportionv1.JobPhase_JOB_PHASE_RUNNING}).Draw(t, "phase"),
+	}
+	if rapid.Bool().Draw(t, "of Kueue") {
+		job.Kueue = drawKueueWorkload(t)
 	}
 	for g := range rapid.IntRange(1, 2).Draw(t, "groups") {
 		group := client.Group{Role: fmt.Sprint(g), Request: drawResources(t, "request"), Pending: uint32(rapid.IntRange(0, 1).Draw(t, "counted"))}

@@ -31,6 +31,9 @@ func (m *Mirror) Replace(snapshot *apportionv1.Snapshot) error {
 	if err := m.setMemory(translated(&r, snapshot.GetMemory(), memoryDimensions)); err != nil {
 		return err
 	}
+	if err := m.setKueue(snapshot.GetKueue()); err != nil {
+		return err
+	}
 	if err := r.set(); err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ const (
 	fieldRemoveNodeSets = protowire.Number(14)
 	fieldClearMemory    = protowire.Number(15)
 	fieldMemory         = protowire.Number(21)
+	fieldKueue          = protowire.Number(22)
 
 	setNodes = protowire.Number(2)
 
@@ -121,6 +122,9 @@ func (s *State) encode() ([]byte, *layout) {
 	if s.memory != nil {
 		out = appendField(out, fieldMemory, s.memory)
 	}
+	if len(s.kueue) > 0 {
+		out = appendField(out, fieldKueue, s.kueue)
+	}
 	s.sets.all(func(_ int, set *setEntry) { out = set.append(out, &p) })
 	return out, l
 }
@@ -142,6 +146,9 @@ func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 	}
 	out = changeField(out, base.total, s.total, fieldTotal, fieldClearTotal)
 	out = changeField(out, base.memory, s.memory, fieldMemory, fieldClearMemory)
+	if !bytes.Equal(base.kueue, s.kueue) {
+		out = appendField(out, fieldKueue, s.kueue)
+	}
 	out = s.changeNodes(out, base, &l)
 	out = s.changeQueues(out, base, &l)
 	p := placer{&s.nodes, l.nodeAt}

@@ -58,6 +58,7 @@ func Nomination(s *kueue.State, workload int32, n kueue.Nomination, judged bool)
 		out.Unjudged = append(out.Unjudged, apportionv1.KueueUnjudged(apportionv1.KueueUnjudged_value[unjudgedPrefix+u]))
 	}
 	if !judged {
+		out.Admitted = out.Admitted || s.Booked(workload)
 		return out
 	}
 	out.Mode, out.Borrows, out.Cause = mode(n.Mode), uint32(n.Borrows), apportionv1.KueueCause(n.Cause)

@@ -63,24 +63,33 @@ func (m *Model) InCycle(id int32) bool { return m.nodes[id].tree == none }
 // Holders returns the workloads that hold quota of a queue, Pending those that wait in it, in the order in which they are served.
 func (m *Model) Holders(queue int32) []int32 { return m.queues[queue].admitted }
 
-// Pending returns the workloads that wait in a queue, in the order in which they are served.
-func (m *Model) Pending(queue int32) []int32 { return m.queues[queue].pending }
+// Pending returns the workloads that wait in a queue and are not booked, in the order in which they are served.
+func (s *Session) Pending(queue int32) []int32 {
+	pending := s.queues[queue].pending
+	if len(s.booked) == 0 {
+		return pending
+	}
+	return slices.DeleteFunc(slices.Clone(pending), s.Booked)
+}
+
+// Booked reports whether the usage of a pending workload is counted already.
+func (s *Session) Booked(workload int32) bool { return s.booked[workload] }
 
 // WithheldNamespace is Workload.Withheld of one in a namespace that its queue does not admit. Kueue sets it aside even in a strict queue.
 const WithheldNamespace = "NAMESPACE"
 
 // Behind returns the workload that waits before another in its queue if that is strict: the first one that Kueue does not set aside. It
 // returns -1 if there is none.
-func (m *Model) Behind(workload int32) int32 {
-	w := &m.workloads[workload]
-	if w.queue == none || w.holds || !m.queues[w.queue].strict {
+func (s *Session) Behind(workload int32) int32 {
+	w := &s.workloads[workload]
+	if w.queue == none || w.holds || !s.queues[w.queue].strict {
 		return none
 	}
-	for _, id := range m.queues[w.queue].pending {
+	for _, id := range s.queues[w.queue].pending {
 		switch {
 		case id == workload:
 			return none
-		case !m.workloads[id].Parked && m.workloads[id].Withheld != WithheldNamespace:
+		case !s.workloads[id].Parked && !s.booked[id] && s.workloads[id].Withheld != WithheldNamespace:
 			return id
 		}
 	}
