@@ -12,7 +12,7 @@ import (
 // cluster joins the objects.
 func (r *reader) cluster() *Cluster {
 	own := &apportionv1.KueueSnapshot{}
-	snapshot := &apportionv1.Snapshot{AsOf: nanoseconds(r.now), Kueue: own}
+	snapshot := &apportionv1.Snapshot{AsOf: nanoseconds(r.now), Kueue: own, Cluster: r.label}
 	for _, f := range byName(r.flavors) {
 		own.Flavors = append(own.Flavors, f.message)
 	}
@@ -46,12 +46,19 @@ func (r *reader) cluster() *Cluster {
 		}
 		snapshot.Jobs = append(snapshot.Jobs, w.message)
 	}
-	return &Cluster{Snapshot: snapshot, Unread: r.unread}
+	return &Cluster{Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty}
 }
 
 // place gives a workload its queue. It returns why the workload has none, or "".
 func (r *reader) place(w *workload) string {
 	m := w.message
+	if withheld := &m.Kueue.Withheld; w.requeueAt != nil && w.requeueAt.After(r.now) {
+		switch *withheld {
+		case apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED, apportionv1.KueueWithheld_KUEUE_WITHHELD_CHECK:
+			*withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_BACKOFF
+		default:
+		}
+	}
 	if w.admitted != "" {
 		if m.Queue = w.admitted; r.queues[m.Queue] == nil {
 			return fmt.Sprintf("ClusterQueue %s does not exist", m.Queue)

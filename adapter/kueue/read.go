@@ -1,5 +1,6 @@
 // Package kueue reads the objects of a cluster with Kueue into a snapshot for the policy `kueue`: ClusterQueue, LocalQueue, Cohort,
-// ResourceFlavor, AdmissionCheck and Workload of kueue.x-k8s.io/v1beta1 and v1beta2 (Cohort also of v1alpha1), and Namespace.
+// ResourceFlavor, AdmissionCheck and Workload of kueue.x-k8s.io/v1beta1 and v1beta2 (Cohort also of v1alpha1), and Namespace. Topology and
+// WorkloadPriorityClass are known and not needed: a workload has the priority of its class, and placement by topology is not judged.
 //
 // Objects of other kinds are counted, not read. Errors name the source, the object and the path of the field.
 package kueue
@@ -33,7 +34,24 @@ type Cluster struct {
 	Snapshot *apportionv1.Snapshot
 	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.
 	Unread map[string]int
+	// Faulty are the objects that are left out because they are invalid, with LeaveOutFaulty.
+	Faulty []Faulty
 }
+
+// Faulty is an object that is left out.
+type Faulty struct {
+	// Kind is its kind, Fault what is wrong with it, with its name and the path of the field.
+	Kind, Fault string
+}
+
+// Option changes how objects are read.
+type Option func(*reader)
+
+// LeaveOutFaulty leaves invalid objects out and lists them, where otherwise they are an error.
+func LeaveOutFaulty() Option { return func(r *reader) { r.lenient = true } }
+
+// WithClusterLabel sets the snapshot's label, which has no effect on decisions.
+func WithClusterLabel(label string) Option { return func(r *reader) { r.label = label } }
 
 // maxFaults bounds how many faults an error lists.
 const maxFaults = 50
@@ -51,18 +69,29 @@ type header struct {
 }
 
 type metadata struct {
-	Name        string            `json:"name"`
-	Namespace   string            `json:"namespace"`
-	UID         string            `json:"uid"`
-	Created     time.Time         `json:"creationTimestamp"`
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
+	Name            string            `json:"name"`
+	Namespace       string            `json:"namespace"`
+	UID             string            `json:"uid"`
+	ResourceVersion string            `json:"resourceVersion"`
+	Created         time.Time         `json:"creationTimestamp"`
+	Labels          map[string]string `json:"labels"`
+	Annotations     map[string]string `json:"annotations"`
+	Owners          []owner           `json:"ownerReferences"`
+}
+
+// owner is an object that owns another one.
+type owner struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
 }
 
 // reader collects objects.
 type reader struct {
-	now    time.Time
-	source string
+	now     time.Time
+	label   string
+	lenient bool
+	faulty  []Faulty
+	source  string
 	// object names the object that is read.
 	object string
 	faults []string
@@ -70,13 +99,7 @@ type reader struct {
 	unread map[string]int
 	seen   map[string]bool
 
-	namespaces  map[string]map[string]string
-	flavors     map[string]*flavor
-	cohorts     map[string]*cohort
-	queues      map[string]*clusterQueue
-	localQueues map[string]*localQueue
-	checks      map[string]*check
-	workloads   map[string]*workload
+	entities
 }
 
 // kinds read one object each, by kind and the versions of Kueue's group; "" is the core group.
@@ -84,22 +107,32 @@ var kinds = map[string]struct {
 	versions []string
 	read     func(*reader, header, []byte)
 }{
-	"Namespace":      {[]string{"v1"}, (*reader).readNamespace},
-	"ResourceFlavor": {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readFlavor},
-	"Cohort":         {[]string{group + "v1alpha1", group + "v1beta1", group + "v1beta2"}, (*reader).readCohort},
-	"ClusterQueue":   {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readQueue},
-	"LocalQueue":     {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readLocalQueue},
-	"AdmissionCheck": {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readCheck},
-	"Workload":       {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readWorkload},
+	namespaceKind:  {[]string{"v1"}, (*reader).readNamespace},
+	flavorKind:     {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readFlavor},
+	cohortKind:     {[]string{group + "v1alpha1", group + "v1beta1", group + "v1beta2"}, (*reader).readCohort},
+	queueKind:      {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readQueue},
+	localQueueKind: {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readLocalQueue},
+	checkKind:      {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readCheck},
+	workloadKind:   {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readWorkload},
+	"Topology":     {[]string{group + "v1alpha1", group + "v1beta1", group + "v1beta2"}, (*reader).readNothing},
+	"WorkloadPriorityClass": {
+		[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readNothing,
+	},
+}
+
+func (r *reader) readNothing(header, []byte) {}
+
+func newReader(now time.Time, options []Option) *reader {
+	r := &reader{now: now, unread: map[string]int{}, seen: map[string]bool{}, entities: newEntities()}
+	for _, option := range options {
+		option(r)
+	}
+	return r
 }
 
 // Read reads all sources at a time, which decides what is in the future. It returns an error that lists what is wrong.
-func Read(sources []Source, now time.Time) (*Cluster, error) {
-	r := &reader{
-		now: now, unread: map[string]int{}, seen: map[string]bool{}, namespaces: map[string]map[string]string{},
-		flavors: map[string]*flavor{}, cohorts: map[string]*cohort{}, queues: map[string]*clusterQueue{},
-		localQueues: map[string]*localQueue{}, checks: map[string]*check{}, workloads: map[string]*workload{},
-	}
+func Read(sources []Source, now time.Time, options ...Option) (*Cluster, error) {
+	r := newReader(now, options)
 	for _, s := range sources {
 		r.source, r.object = s.Name, ""
 		r.documents(s.Data)
@@ -152,6 +185,11 @@ func (r *reader) read(raw []byte) {
 		}
 		return
 	}
+	r.single(h, raw)
+}
+
+// single reads an object that is no list.
+func (r *reader) single(h header, raw []byte) {
 	kind, ok := kinds[h.Kind]
 	switch {
 	case ok && slices.Contains(kind.versions, h.Version):
@@ -168,6 +206,7 @@ func (r *reader) read(raw []byte) {
 		key = h.Metadata.Namespace + "/" + key
 	}
 	r.object = h.Kind + " " + key
+	before := r.total
 	switch {
 	case h.Metadata.Name == "":
 		r.fault("metadata.name", "a name is needed")
@@ -176,7 +215,23 @@ func (r *reader) read(raw []byte) {
 	default:
 		r.seen[r.object] = true
 		kind.read(r, h, raw)
+		if r.lenient && r.total > before {
+			r.leaveOut(h.Kind, key, r.total-before)
+		}
 	}
+}
+
+// leaveOut leaves an object out of which the last faults are.
+func (r *reader) leaveOut(kind, key string, faults int) {
+	fault := "invalid"
+	if listed := len(r.faults); listed > 0 {
+		from := max(0, listed-faults)
+		fault = strings.Join(r.faults[from:], "; ")
+		r.faults = r.faults[:from]
+	}
+	r.total -= faults
+	r.faulty = append(r.faulty, Faulty{kind, fault})
+	r.put(kind, key, nil)
 }
 
 // decode decodes JSON, and reports whether it succeeded.
@@ -206,6 +261,9 @@ func (r *reader) fault(path, format string, args ...any) {
 	}
 	r.faults = append(r.faults, strings.Join(parts, ": "))
 }
+
+// compare orders faulty objects by what is wrong.
+func compare(a, b Faulty) int { return strings.Compare(a.Kind+a.Fault, b.Kind+b.Fault) }
 
 // byName returns the values of a map in the order of the keys.
 func byName[V any](m map[string]V) []V {

@@ -20,6 +20,8 @@ type workload struct {
 	localQueue string
 	// admitted is the ClusterQueue of a workload that holds quota.
 	admitted string
+	// requeueAt is the time of the next attempt, if one is set.
+	requeueAt *time.Time
 }
 
 // condition is a condition of an object.
@@ -123,10 +125,15 @@ func (r *reader) readWorkload(h header, raw []byte) {
 		return
 	}
 	own := &apportionv1.KueueWorkload{PriorityBoost: boost(h.Metadata.Annotations[boostAnnotation])}
-	w := &workload{localQueue: h.Metadata.Namespace + "/" + o.Spec.QueueName, message: &apportionv1.Job{
-		Uid: h.Metadata.UID, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Priority: o.Spec.Priority,
-		CreateTime: nanoseconds(h.Metadata.Created), Kueue: own, Owner: h.Metadata.owner(),
-	}}
+	for _, o := range h.Metadata.Owners {
+		own.Origins = append(own.Origins, &apportionv1.KueueOrigin{Kind: o.Kind, Name: o.Name})
+	}
+	w := &workload{
+		localQueue: h.Metadata.Namespace + "/" + o.Spec.QueueName, requeueAt: o.Status.RequeueState.RequeueAt, message: &apportionv1.Job{
+			Uid: h.Metadata.UID, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Priority: o.Spec.Priority,
+			CreateTime: nanoseconds(h.Metadata.Created), Kueue: own, Owner: h.Metadata.owner(),
+		},
+	}
 	if w.message.Owner == "" && o.Spec.QueueName != "" {
 		w.message.Owner = w.localQueue
 	}
@@ -178,9 +185,6 @@ func (r *reader) readConditions(o *workloadObject, own *apportionv1.KueueWorkloa
 		if c.State == "Retry" || c.State == "Rejected" {
 			own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_CHECK
 		}
-	}
-	if at := o.Status.RequeueState.RequeueAt; at != nil && at.After(r.now) {
-		own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_BACKOFF
 	}
 }
 

@@ -2124,7 +2124,9 @@ type KueueWorkload struct {
 	// Each at most once.
 	Unjudged []KueueUnjudged `protobuf:"varint,10,rep,packed,name=unjudged,proto3,enum=apportion.v1.KueueUnjudged" json:"unjudged,omitempty"`
 	// When it was evicted because its pods were not ready in time. Absent: it was not.
-	TimeoutTime   *int64 `protobuf:"varint,11,opt,name=timeout_time,json=timeoutTime,proto3,oneof" json:"timeout_time,omitempty"`
+	TimeoutTime *int64 `protobuf:"varint,11,opt,name=timeout_time,json=timeoutTime,proto3,oneof" json:"timeout_time,omitempty"`
+	// The objects that own it. People may name it by them.
+	Origins       []*KueueOrigin `protobuf:"bytes,12,rep,name=origins,proto3" json:"origins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2236,6 +2238,68 @@ func (x *KueueWorkload) GetTimeoutTime() int64 {
 	return 0
 }
 
+func (x *KueueWorkload) GetOrigins() []*KueueOrigin {
+	if x != nil {
+		return x.Origins
+	}
+	return nil
+}
+
+// KueueOrigin is an object whose pods a workload stands for.
+type KueueOrigin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its kind, such as Job, JobSet, RayJob or PyTorchJob.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Its name, in the namespace of the workload.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KueueOrigin) Reset() {
+	*x = KueueOrigin{}
+	mi := &file_apportion_v1_kueue_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KueueOrigin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KueueOrigin) ProtoMessage() {}
+
+func (x *KueueOrigin) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_kueue_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KueueOrigin.ProtoReflect.Descriptor instead.
+func (*KueueOrigin) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *KueueOrigin) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *KueueOrigin) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // KueuePodSet is a number of equal pods.
 type KueuePodSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2261,7 +2325,7 @@ type KueuePodSet struct {
 
 func (x *KueuePodSet) Reset() {
 	*x = KueuePodSet{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[21]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2337,7 @@ func (x *KueuePodSet) String() string {
 func (*KueuePodSet) ProtoMessage() {}
 
 func (x *KueuePodSet) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[21]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2350,7 @@ func (x *KueuePodSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueuePodSet.ProtoReflect.Descriptor instead.
 func (*KueuePodSet) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KueuePodSet) GetName() string {
@@ -2358,7 +2422,7 @@ type KueueAmount struct {
 
 func (x *KueueAmount) Reset() {
 	*x = KueueAmount{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[22]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2434,7 @@ func (x *KueueAmount) String() string {
 func (*KueueAmount) ProtoMessage() {}
 
 func (x *KueueAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[22]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2447,7 @@ func (x *KueueAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAmount.ProtoReflect.Descriptor instead.
 func (*KueueAmount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KueueAmount) GetName() string {
@@ -2411,7 +2475,7 @@ type KueueNodeTerm struct {
 
 func (x *KueueNodeTerm) Reset() {
 	*x = KueueNodeTerm{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[23]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2487,7 @@ func (x *KueueNodeTerm) String() string {
 func (*KueueNodeTerm) ProtoMessage() {}
 
 func (x *KueueNodeTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[23]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2500,7 @@ func (x *KueueNodeTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueNodeTerm.ProtoReflect.Descriptor instead.
 func (*KueueNodeTerm) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *KueueNodeTerm) GetExpressions() []*KueueRequirement {
@@ -2461,7 +2525,7 @@ type KueueRequirement struct {
 
 func (x *KueueRequirement) Reset() {
 	*x = KueueRequirement{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[24]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2473,7 +2537,7 @@ func (x *KueueRequirement) String() string {
 func (*KueueRequirement) ProtoMessage() {}
 
 func (x *KueueRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[24]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2486,7 +2550,7 @@ func (x *KueueRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueRequirement.ProtoReflect.Descriptor instead.
 func (*KueueRequirement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *KueueRequirement) GetKey() string {
@@ -2521,7 +2585,7 @@ type KueueAdmission struct {
 
 func (x *KueueAdmission) Reset() {
 	*x = KueueAdmission{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[25]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2533,7 +2597,7 @@ func (x *KueueAdmission) String() string {
 func (*KueueAdmission) ProtoMessage() {}
 
 func (x *KueueAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[25]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2546,7 +2610,7 @@ func (x *KueueAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAdmission.ProtoReflect.Descriptor instead.
 func (*KueueAdmission) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KueueAdmission) GetPodSets() []*KueueAdmittedPodSet {
@@ -2571,7 +2635,7 @@ type KueueAdmittedPodSet struct {
 
 func (x *KueueAdmittedPodSet) Reset() {
 	*x = KueueAdmittedPodSet{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[26]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2647,7 @@ func (x *KueueAdmittedPodSet) String() string {
 func (*KueueAdmittedPodSet) ProtoMessage() {}
 
 func (x *KueueAdmittedPodSet) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[26]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2660,7 @@ func (x *KueueAdmittedPodSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAdmittedPodSet.ProtoReflect.Descriptor instead.
 func (*KueueAdmittedPodSet) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *KueueAdmittedPodSet) GetName() string {
@@ -2635,7 +2699,7 @@ type KueueFlavoredUsage struct {
 
 func (x *KueueFlavoredUsage) Reset() {
 	*x = KueueFlavoredUsage{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[27]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2711,7 @@ func (x *KueueFlavoredUsage) String() string {
 func (*KueueFlavoredUsage) ProtoMessage() {}
 
 func (x *KueueFlavoredUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[27]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2724,7 @@ func (x *KueueFlavoredUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueFlavoredUsage.ProtoReflect.Descriptor instead.
 func (*KueueFlavoredUsage) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *KueueFlavoredUsage) GetResource() string {
@@ -2709,7 +2773,7 @@ type KueueShare struct {
 
 func (x *KueueShare) Reset() {
 	*x = KueueShare{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[28]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2785,7 @@ func (x *KueueShare) String() string {
 func (*KueueShare) ProtoMessage() {}
 
 func (x *KueueShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[28]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2798,7 @@ func (x *KueueShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueShare.ProtoReflect.Descriptor instead.
 func (*KueueShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *KueueShare) GetAccounts() []*KueueAccount {
@@ -2818,7 +2882,7 @@ type KueueAccount struct {
 
 func (x *KueueAccount) Reset() {
 	*x = KueueAccount{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[29]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2894,7 @@ func (x *KueueAccount) String() string {
 func (*KueueAccount) ProtoMessage() {}
 
 func (x *KueueAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[29]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +2907,7 @@ func (x *KueueAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAccount.ProtoReflect.Descriptor instead.
 func (*KueueAccount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *KueueAccount) GetFlavor() string {
@@ -2915,7 +2979,7 @@ type KueueCohortShare struct {
 
 func (x *KueueCohortShare) Reset() {
 	*x = KueueCohortShare{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[30]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +2991,7 @@ func (x *KueueCohortShare) String() string {
 func (*KueueCohortShare) ProtoMessage() {}
 
 func (x *KueueCohortShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[30]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3004,7 @@ func (x *KueueCohortShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueCohortShare.ProtoReflect.Descriptor instead.
 func (*KueueCohortShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *KueueCohortShare) GetName() string {
@@ -2994,7 +3058,7 @@ type KueueNomination struct {
 
 func (x *KueueNomination) Reset() {
 	*x = KueueNomination{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[31]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3006,7 +3070,7 @@ func (x *KueueNomination) String() string {
 func (*KueueNomination) ProtoMessage() {}
 
 func (x *KueueNomination) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[31]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3019,7 +3083,7 @@ func (x *KueueNomination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueNomination.ProtoReflect.Descriptor instead.
 func (*KueueNomination) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *KueueNomination) GetMode() KueueMode {
@@ -3141,7 +3205,7 @@ type KueuePodSetAssignment struct {
 
 func (x *KueuePodSetAssignment) Reset() {
 	*x = KueuePodSetAssignment{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3153,7 +3217,7 @@ func (x *KueuePodSetAssignment) String() string {
 func (*KueuePodSetAssignment) ProtoMessage() {}
 
 func (x *KueuePodSetAssignment) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3166,7 +3230,7 @@ func (x *KueuePodSetAssignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueuePodSetAssignment.ProtoReflect.Descriptor instead.
 func (*KueuePodSetAssignment) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KueuePodSetAssignment) GetName() string {
@@ -3230,7 +3294,7 @@ type KueueAssignedFlavor struct {
 
 func (x *KueueAssignedFlavor) Reset() {
 	*x = KueueAssignedFlavor{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3306,7 @@ func (x *KueueAssignedFlavor) String() string {
 func (*KueueAssignedFlavor) ProtoMessage() {}
 
 func (x *KueueAssignedFlavor) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3255,7 +3319,7 @@ func (x *KueueAssignedFlavor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAssignedFlavor.ProtoReflect.Descriptor instead.
 func (*KueueAssignedFlavor) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *KueueAssignedFlavor) GetResource() string {
@@ -3312,7 +3376,7 @@ type KueueAttempt struct {
 
 func (x *KueueAttempt) Reset() {
 	*x = KueueAttempt{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3388,7 @@ func (x *KueueAttempt) String() string {
 func (*KueueAttempt) ProtoMessage() {}
 
 func (x *KueueAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3401,7 @@ func (x *KueueAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAttempt.ProtoReflect.Descriptor instead.
 func (*KueueAttempt) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *KueueAttempt) GetFlavor() string {
@@ -3398,7 +3462,7 @@ type KueueLack struct {
 
 func (x *KueueLack) Reset() {
 	*x = KueueLack{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3474,7 @@ func (x *KueueLack) String() string {
 func (*KueueLack) ProtoMessage() {}
 
 func (x *KueueLack) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3423,7 +3487,7 @@ func (x *KueueLack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueLack.ProtoReflect.Descriptor instead.
 func (*KueueLack) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *KueueLack) GetKind() KueueLackKind {
@@ -3492,7 +3556,7 @@ type KueueVictim struct {
 
 func (x *KueueVictim) Reset() {
 	*x = KueueVictim{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3568,7 @@ func (x *KueueVictim) String() string {
 func (*KueueVictim) ProtoMessage() {}
 
 func (x *KueueVictim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3581,7 @@ func (x *KueueVictim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueVictim.ProtoReflect.Descriptor instead.
 func (*KueueVictim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{36}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *KueueVictim) GetJob() uint32 {
@@ -3673,7 +3737,7 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\vborrow_next\x18\x01 \x01(\bR\n" +
 	"borrowNext\x12!\n" +
 	"\fpreempt_stop\x18\x02 \x01(\bR\vpreemptStop\x12+\n" +
-	"\x11prefer_preemption\x18\x03 \x01(\bR\x10preferPreemption\"\xce\x04\n" +
+	"\x11prefer_preemption\x18\x03 \x01(\bR\x10preferPreemption\"\x83\x05\n" +
 	"\rKueueWorkload\x12$\n" +
 	"\vlocal_queue\x18\x01 \x01(\rH\x00R\n" +
 	"localQueue\x88\x01\x01\x12%\n" +
@@ -3687,12 +3751,16 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\bwithheld\x18\t \x01(\x0e2\x1b.apportion.v1.KueueWithheldR\bwithheld\x127\n" +
 	"\bunjudged\x18\n" +
 	" \x03(\x0e2\x1b.apportion.v1.KueueUnjudgedR\bunjudged\x12&\n" +
-	"\ftimeout_time\x18\v \x01(\x03H\x04R\vtimeoutTime\x88\x01\x01B\x0e\n" +
+	"\ftimeout_time\x18\v \x01(\x03H\x04R\vtimeoutTime\x88\x01\x01\x123\n" +
+	"\aorigins\x18\f \x03(\v2\x19.apportion.v1.KueueOriginR\aoriginsB\x0e\n" +
 	"\f_local_queueB\x0f\n" +
 	"\r_reserve_timeB\x0f\n" +
 	"\r_requeue_timeB\x0f\n" +
 	"\r_reclaim_timeB\x0f\n" +
-	"\r_timeout_time\"\x82\x03\n" +
+	"\r_timeout_time\"5\n" +
+	"\vKueueOrigin\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x82\x03\n" +
 	"\vKueuePodSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12 \n" +
@@ -3890,7 +3958,7 @@ func file_apportion_v1_kueue_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_kueue_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_apportion_v1_kueue_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_apportion_v1_kueue_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_apportion_v1_kueue_proto_goTypes = []any{
 	(KueueStrategy)(0),            // 0: apportion.v1.KueueStrategy
 	(KueueChoice)(0),              // 1: apportion.v1.KueueChoice
@@ -3924,22 +3992,23 @@ var file_apportion_v1_kueue_proto_goTypes = []any{
 	(*KueuePreemption)(nil),       // 29: apportion.v1.KueuePreemption
 	(*KueueFungibility)(nil),      // 30: apportion.v1.KueueFungibility
 	(*KueueWorkload)(nil),         // 31: apportion.v1.KueueWorkload
-	(*KueuePodSet)(nil),           // 32: apportion.v1.KueuePodSet
-	(*KueueAmount)(nil),           // 33: apportion.v1.KueueAmount
-	(*KueueNodeTerm)(nil),         // 34: apportion.v1.KueueNodeTerm
-	(*KueueRequirement)(nil),      // 35: apportion.v1.KueueRequirement
-	(*KueueAdmission)(nil),        // 36: apportion.v1.KueueAdmission
-	(*KueueAdmittedPodSet)(nil),   // 37: apportion.v1.KueueAdmittedPodSet
-	(*KueueFlavoredUsage)(nil),    // 38: apportion.v1.KueueFlavoredUsage
-	(*KueueShare)(nil),            // 39: apportion.v1.KueueShare
-	(*KueueAccount)(nil),          // 40: apportion.v1.KueueAccount
-	(*KueueCohortShare)(nil),      // 41: apportion.v1.KueueCohortShare
-	(*KueueNomination)(nil),       // 42: apportion.v1.KueueNomination
-	(*KueuePodSetAssignment)(nil), // 43: apportion.v1.KueuePodSetAssignment
-	(*KueueAssignedFlavor)(nil),   // 44: apportion.v1.KueueAssignedFlavor
-	(*KueueAttempt)(nil),          // 45: apportion.v1.KueueAttempt
-	(*KueueLack)(nil),             // 46: apportion.v1.KueueLack
-	(*KueueVictim)(nil),           // 47: apportion.v1.KueueVictim
+	(*KueueOrigin)(nil),           // 32: apportion.v1.KueueOrigin
+	(*KueuePodSet)(nil),           // 33: apportion.v1.KueuePodSet
+	(*KueueAmount)(nil),           // 34: apportion.v1.KueueAmount
+	(*KueueNodeTerm)(nil),         // 35: apportion.v1.KueueNodeTerm
+	(*KueueRequirement)(nil),      // 36: apportion.v1.KueueRequirement
+	(*KueueAdmission)(nil),        // 37: apportion.v1.KueueAdmission
+	(*KueueAdmittedPodSet)(nil),   // 38: apportion.v1.KueueAdmittedPodSet
+	(*KueueFlavoredUsage)(nil),    // 39: apportion.v1.KueueFlavoredUsage
+	(*KueueShare)(nil),            // 40: apportion.v1.KueueShare
+	(*KueueAccount)(nil),          // 41: apportion.v1.KueueAccount
+	(*KueueCohortShare)(nil),      // 42: apportion.v1.KueueCohortShare
+	(*KueueNomination)(nil),       // 43: apportion.v1.KueueNomination
+	(*KueuePodSetAssignment)(nil), // 44: apportion.v1.KueuePodSetAssignment
+	(*KueueAssignedFlavor)(nil),   // 45: apportion.v1.KueueAssignedFlavor
+	(*KueueAttempt)(nil),          // 46: apportion.v1.KueueAttempt
+	(*KueueLack)(nil),             // 47: apportion.v1.KueueLack
+	(*KueueVictim)(nil),           // 48: apportion.v1.KueueVictim
 }
 var file_apportion_v1_kueue_proto_depIdxs = []int32{
 	12, // 0: apportion.v1.Kueue.fair_sharing:type_name -> apportion.v1.KueueFairSharing
@@ -3964,43 +4033,44 @@ var file_apportion_v1_kueue_proto_depIdxs = []int32{
 	30, // 19: apportion.v1.KueueQueue.fungibility:type_name -> apportion.v1.KueueFungibility
 	1,  // 20: apportion.v1.KueuePreemption.reclaim_within_cohort:type_name -> apportion.v1.KueueChoice
 	1,  // 21: apportion.v1.KueuePreemption.within_cluster_queue:type_name -> apportion.v1.KueueChoice
-	32, // 22: apportion.v1.KueueWorkload.pod_sets:type_name -> apportion.v1.KueuePodSet
-	36, // 23: apportion.v1.KueueWorkload.admission:type_name -> apportion.v1.KueueAdmission
+	33, // 22: apportion.v1.KueueWorkload.pod_sets:type_name -> apportion.v1.KueuePodSet
+	37, // 23: apportion.v1.KueueWorkload.admission:type_name -> apportion.v1.KueueAdmission
 	2,  // 24: apportion.v1.KueueWorkload.withheld:type_name -> apportion.v1.KueueWithheld
 	3,  // 25: apportion.v1.KueueWorkload.unjudged:type_name -> apportion.v1.KueueUnjudged
-	33, // 26: apportion.v1.KueuePodSet.requests:type_name -> apportion.v1.KueueAmount
-	20, // 27: apportion.v1.KueuePodSet.tolerations:type_name -> apportion.v1.KueueToleration
-	18, // 28: apportion.v1.KueuePodSet.node_selector:type_name -> apportion.v1.KueueLabel
-	34, // 29: apportion.v1.KueuePodSet.node_affinity:type_name -> apportion.v1.KueueNodeTerm
-	35, // 30: apportion.v1.KueueNodeTerm.expressions:type_name -> apportion.v1.KueueRequirement
-	37, // 31: apportion.v1.KueueAdmission.pod_sets:type_name -> apportion.v1.KueueAdmittedPodSet
-	38, // 32: apportion.v1.KueueAdmittedPodSet.usage:type_name -> apportion.v1.KueueFlavoredUsage
-	40, // 33: apportion.v1.KueueShare.accounts:type_name -> apportion.v1.KueueAccount
-	4,  // 34: apportion.v1.KueueShare.inactive:type_name -> apportion.v1.KueueInactivity
-	39, // 35: apportion.v1.KueueCohortShare.share:type_name -> apportion.v1.KueueShare
-	5,  // 36: apportion.v1.KueueNomination.mode:type_name -> apportion.v1.KueueMode
-	43, // 37: apportion.v1.KueueNomination.pod_sets:type_name -> apportion.v1.KueuePodSetAssignment
-	6,  // 38: apportion.v1.KueueNomination.cause:type_name -> apportion.v1.KueueCause
-	47, // 39: apportion.v1.KueueNomination.victims:type_name -> apportion.v1.KueueVictim
-	4,  // 40: apportion.v1.KueueNomination.inactive:type_name -> apportion.v1.KueueInactivity
-	2,  // 41: apportion.v1.KueueNomination.withheld:type_name -> apportion.v1.KueueWithheld
-	3,  // 42: apportion.v1.KueueNomination.unjudged:type_name -> apportion.v1.KueueUnjudged
-	9,  // 43: apportion.v1.KueueNomination.decision:type_name -> apportion.v1.KueueDecision
-	5,  // 44: apportion.v1.KueuePodSetAssignment.mode:type_name -> apportion.v1.KueueMode
-	44, // 45: apportion.v1.KueuePodSetAssignment.flavors:type_name -> apportion.v1.KueueAssignedFlavor
-	45, // 46: apportion.v1.KueuePodSetAssignment.attempts:type_name -> apportion.v1.KueueAttempt
-	46, // 47: apportion.v1.KueuePodSetAssignment.lacks:type_name -> apportion.v1.KueueLack
-	5,  // 48: apportion.v1.KueueAssignedFlavor.mode:type_name -> apportion.v1.KueueMode
-	5,  // 49: apportion.v1.KueueAttempt.mode:type_name -> apportion.v1.KueueMode
-	7,  // 50: apportion.v1.KueueAttempt.possibility:type_name -> apportion.v1.KueuePossibility
-	6,  // 51: apportion.v1.KueueAttempt.cause:type_name -> apportion.v1.KueueCause
-	8,  // 52: apportion.v1.KueueLack.kind:type_name -> apportion.v1.KueueLackKind
-	10, // 53: apportion.v1.KueueVictim.reason:type_name -> apportion.v1.KueueVictimReason
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	32, // 26: apportion.v1.KueueWorkload.origins:type_name -> apportion.v1.KueueOrigin
+	34, // 27: apportion.v1.KueuePodSet.requests:type_name -> apportion.v1.KueueAmount
+	20, // 28: apportion.v1.KueuePodSet.tolerations:type_name -> apportion.v1.KueueToleration
+	18, // 29: apportion.v1.KueuePodSet.node_selector:type_name -> apportion.v1.KueueLabel
+	35, // 30: apportion.v1.KueuePodSet.node_affinity:type_name -> apportion.v1.KueueNodeTerm
+	36, // 31: apportion.v1.KueueNodeTerm.expressions:type_name -> apportion.v1.KueueRequirement
+	38, // 32: apportion.v1.KueueAdmission.pod_sets:type_name -> apportion.v1.KueueAdmittedPodSet
+	39, // 33: apportion.v1.KueueAdmittedPodSet.usage:type_name -> apportion.v1.KueueFlavoredUsage
+	41, // 34: apportion.v1.KueueShare.accounts:type_name -> apportion.v1.KueueAccount
+	4,  // 35: apportion.v1.KueueShare.inactive:type_name -> apportion.v1.KueueInactivity
+	40, // 36: apportion.v1.KueueCohortShare.share:type_name -> apportion.v1.KueueShare
+	5,  // 37: apportion.v1.KueueNomination.mode:type_name -> apportion.v1.KueueMode
+	44, // 38: apportion.v1.KueueNomination.pod_sets:type_name -> apportion.v1.KueuePodSetAssignment
+	6,  // 39: apportion.v1.KueueNomination.cause:type_name -> apportion.v1.KueueCause
+	48, // 40: apportion.v1.KueueNomination.victims:type_name -> apportion.v1.KueueVictim
+	4,  // 41: apportion.v1.KueueNomination.inactive:type_name -> apportion.v1.KueueInactivity
+	2,  // 42: apportion.v1.KueueNomination.withheld:type_name -> apportion.v1.KueueWithheld
+	3,  // 43: apportion.v1.KueueNomination.unjudged:type_name -> apportion.v1.KueueUnjudged
+	9,  // 44: apportion.v1.KueueNomination.decision:type_name -> apportion.v1.KueueDecision
+	5,  // 45: apportion.v1.KueuePodSetAssignment.mode:type_name -> apportion.v1.KueueMode
+	45, // 46: apportion.v1.KueuePodSetAssignment.flavors:type_name -> apportion.v1.KueueAssignedFlavor
+	46, // 47: apportion.v1.KueuePodSetAssignment.attempts:type_name -> apportion.v1.KueueAttempt
+	47, // 48: apportion.v1.KueuePodSetAssignment.lacks:type_name -> apportion.v1.KueueLack
+	5,  // 49: apportion.v1.KueueAssignedFlavor.mode:type_name -> apportion.v1.KueueMode
+	5,  // 50: apportion.v1.KueueAttempt.mode:type_name -> apportion.v1.KueueMode
+	7,  // 51: apportion.v1.KueueAttempt.possibility:type_name -> apportion.v1.KueuePossibility
+	6,  // 52: apportion.v1.KueueAttempt.cause:type_name -> apportion.v1.KueueCause
+	8,  // 53: apportion.v1.KueueLack.kind:type_name -> apportion.v1.KueueLackKind
+	10, // 54: apportion.v1.KueueVictim.reason:type_name -> apportion.v1.KueueVictimReason
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_kueue_proto_init() }
@@ -4015,18 +4085,18 @@ func file_apportion_v1_kueue_proto_init() {
 	file_apportion_v1_kueue_proto_msgTypes[17].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[18].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[20].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[21].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[26].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[22].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[27].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[29].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[31].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[28].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[30].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[32].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_kueue_proto_rawDesc), len(file_apportion_v1_kueue_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -89,13 +89,13 @@ func (c *kueueCase) nominations() (map[string]KueueNomination, error) {
 			} `json:"final"`
 		} `json:"workloads"`
 	}
+	out := map[string]KueueNomination{}
 	if c.Profile != "victims" {
-		return nil, nil
+		return out, nil
 	}
 	if err := json.Unmarshal(c.Expect, &expect); err != nil {
 		return nil, err
 	}
-	out := map[string]KueueNomination{}
 	for name, w := range expect.Workloads {
 		below := "/workloads/" + escape(name) + "/"
 		if w.Final == nil || slices.ContainsFunc(c.Unstable, func(p string) bool { return strings.HasPrefix(p+"/", below) }) {
