@@ -354,6 +354,9 @@ func (c *checker) ledger() {
 	if l.File != "" && !c.Follow.Enabled {
 		c.fail("ledger.file", "requires follow.enabled: the ledger is about the cluster that the server follows")
 	}
+	if l.File != "" && c.Follow.System == "kueue" {
+		c.fail("ledger.file", "cannot be used with follow.system: kueue, whose workloads have no pods in the snapshot")
+	}
 	if l.Budgets != "" && l.File == "" {
 		c.fail("ledger.budgets", "requires ledger.file")
 	}

@@ -45,7 +45,7 @@ type Config struct {
 	Shadow      setting.Shadow      `yaml:"shadow"`
 }
 
-// Follow keeps a snapshot of a Volcano cluster up to date by watches, which requests may name: Input.snapshot_name.
+// Follow keeps a snapshot of a cluster with Volcano or Kueue up to date by watches, which requests may name: Input.snapshot_name.
 type Follow struct {
 	// Follow the cluster of this pod, or of the kubeconfig. The server is ready once the cluster was read.
 	Enabled bool `yaml:"enabled" default:"false"`
@@ -57,7 +57,9 @@ type Follow struct {
 	Kubeconfig string `yaml:"kubeconfig" path:"yes"`
 	// Context of the kubeconfig. Empty: the current one.
 	Context string `yaml:"context"`
-	// Schedulers whose pods are considered.
+	// Whose objects are followed: those of Volcano, or those of Kueue for the policy `kueue`.
+	System string `yaml:"system" default:"volcano" oneof:"volcano,kueue"`
+	// Schedulers whose pods are considered. Not used with Kueue.
 	Schedulers []string `yaml:"schedulers" default:"volcano"`
 	// Shortest time between two versions of the snapshot. Changes that arrive meanwhile make one version together.
 	Interval time.Duration `yaml:"interval" default:"500ms" min:"10ms" max:"1h"`

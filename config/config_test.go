@@ -85,7 +85,7 @@ func TestEverySettingCanBeSetByFileVariableAndFlag(t *testing.T) {
 		"decision_log.drop": "oldest", "decision_log.block_time": "7ms", "shadow.policy": "p", "shadow.of": "p",
 		"extender.listen": "localhost:3", "extender.schedulers": "/a=p", "extender.shadow": "/a", "extender.users": "/u",
 		"ledger.file": "/l", "ledger.epoch": "3h", "ledger.half_life": "336h", "ledger.retain": "19200h", "ledger.budgets": "/b",
-		"history.file": "/h", "history.policy": "p", "history.retain": "2h",
+		"follow.system": "kueue", "history.file": "/h", "history.policy": "p", "history.retain": "2h",
 	}
 	complete := []string{
 		"--tls-certificate=/c", "--tls-key=/k", "--tls-client-ca=/ca",

@@ -82,8 +82,8 @@ func TestAWorkloadWaitsForItsNextAttemptUntilThatTime(t *testing.T) {
 	at := now.Add(time.Minute).Format(time.RFC3339)
 	for kind, data := range map[string]string{
 		"ClusterQueue": `{"metadata": {"name": "a"}, "spec": {"namespaceSelector": {}}}`,
-		"LocalQueue": `{"metadata": {"name": "l", "namespace": "n"}, "spec": {"clusterQueue": "a"}}`,
-		"Workload": `{"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {"requeueState": {"requeueAt": "` + at + `"}}}`,
+		"LocalQueue":   `{"metadata": {"name": "l", "namespace": "n"}, "spec": {"clusterQueue": "a"}}`,
+		"Workload":     `{"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {"requeueState": {"requeueAt": "` + at + `"}}}`,
 	} {
 		object, err := objects.Read(kind, "kueue.x-k8s.io/v1beta1", []byte(data))
 		require.NoError(t, err)

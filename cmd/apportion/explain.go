@@ -40,7 +40,9 @@ is 2 if something blocks the job, or if that is unknown. If the program itself d
 changes that would let the job run, as --remedies does in full; with -o json or yaml, or
 --no-remedies, it does not.
 
-JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.
+JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. About a cluster with Kueue, workload/NAME is a
+Workload, and job/NAME, jobset/NAME, rayjob/NAME or pytorchjob/NAME is that of such an object; so are workload/NAMESPACE/NAME and
+the like.
 
 With --all, explain every waiting job: explain --all is pending --all.
 
@@ -89,7 +91,14 @@ func (e *explaining) explain(ctx context.Context, q *question, names []string) e
 	if e.list.whole {
 		return q.pending(ctx, &e.list)
 	}
-	name := names[0]
+	q, err := q.turnToKueue(e.list.namespace, names[0])
+	if err != nil {
+		return err
+	}
+	name, err := workloadOf(q.snapshot, e.list.namespace, names[0])
+	if err != nil {
+		return err
+	}
 	if e.list.namespace != "" && !strings.Contains(name, "/") {
 		name = e.list.namespace + "/" + name
 	}

@@ -29,6 +29,8 @@ type input struct {
 	// cluster is nil for a snapshot in the contract's own form, which file names.
 	cluster *volcano.Cluster
 	file    string
+	// both are the manifests if they have objects of Kueue beside those of Volcano, which are judged.
+	both []volcano.Source
 	// filled is the time until which a ledger says what queues used.
 	filled time.Time
 }
@@ -227,6 +229,10 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 		}
 		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
 		loaded.warnings = slices.Concat(leftOut(cluster), f.unread, cluster.Warnings, missing, rules.Warnings)
+		if ofBoth(sources) {
+			loaded.both = sources
+			loaded.warnings = append(loaded.warnings, shareOfKueue(sources)...)
+		}
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, f.remember(loaded, moment, given)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apportion/apportion/adapter/kueue"
@@ -35,6 +37,117 @@ func ofKueue(sources []volcano.Source) bool {
 	return found
 }
 
+// ofBoth reports whether manifests have objects of Kueue and of Volcano.
+func ofBoth(sources []volcano.Source) bool {
+	kueues, volcanos := false, false
+	for _, s := range sources {
+		kueues = kueues || kueue.Recognizes(s.Data)
+		volcanos = volcanos || bytes.Contains(s.Data, []byte(`scheduling.volcano.sh/`))
+	}
+	return kueues && volcanos
+}
+
+// shareOfKueue says which of the workloads of Kueue wait for Kueue, in an input that is judged by another policy.
+func shareOfKueue(sources []volcano.Source) []*apportionv1.Warning {
+	read := make([]kueue.Source, len(sources))
+	for i, s := range sources {
+		read[i] = kueue.Source{Name: s.Name, Data: s.Data}
+	}
+	cluster, err := kueue.Read(read, time.Now(), kueue.LeaveOutFaulty())
+	if err != nil || len(cluster.Snapshot.GetJobs()) == 0 {
+		return nil
+	}
+	waiting := 0
+	for _, job := range cluster.Snapshot.GetJobs() {
+		if job.GetKueue().GetAdmission() == nil {
+			waiting++
+		}
+	}
+	return []*apportionv1.Warning{{Message: fmt.Sprintf(
+		"Kueue has %s in this cluster, of which %d wait: --policy kueue judges them, and this answer is about Volcano's jobs",
+		text.Count(len(cluster.Snapshot.GetJobs()), "workload"), waiting)}}
+}
+
+// kindsOfOwners are the kinds whose objects Kueue makes workloads for, as people write them.
+var kindsOfOwners = []string{
+	"job", "jobset", "rayjob", "raycluster", "rayservice", "pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob", "mpijob", "trainjob",
+	"appwrapper", "pod", "deployment", "statefulset", "leaderworkerset", "sparkapplication",
+}
+
+// kindAndName parts KIND/NAME and KIND/NAMESPACE/NAME of a workload or of an object that may own one. kind is "" for other names.
+func kindAndName(name string) (kind, rest string) {
+	first, rest, parted := strings.Cut(name, "/")
+	first = strings.ToLower(first)
+	if parted && (first == "workload" || slices.Contains(kindsOfOwners, first)) {
+		return first, rest
+	}
+	return "", name
+}
+
+// workloadOf returns the name of the workload that an object owns: of a name KIND/NAME in a namespace, or in any if that is "".
+func workloadOf(s *lookup.Snapshot, namespace, name string) (string, error) {
+	kind, rest := kindAndName(name)
+	if kind == "" || s.Has("job", name) {
+		return name, nil
+	}
+	if in, of, parted := strings.Cut(rest, "/"); parted {
+		namespace, rest = in, of
+	}
+	if kind == "workload" {
+		if namespace != "" {
+			rest = namespace + "/" + rest
+		}
+		return rest, nil
+	}
+	var found []string
+	ofKueue := false
+	for _, job := range s.GetJobs() {
+		ofKueue = ofKueue || job.GetKueue() != nil
+		if namespace != "" && job.GetNamespace() != namespace {
+			continue
+		}
+		for _, origin := range job.GetKueue().GetOrigins() {
+			if strings.EqualFold(origin.GetKind(), kind) && origin.GetName() == rest {
+				found = append(found, lookup.JobName(job))
+			}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", fmt.Errorf("%s owns %d workloads: name one of %s", name, len(found), strings.Join(found, ", "))
+	case !ofKueue && namespace != "":
+		return namespace + "/" + rest, nil
+	case !ofKueue:
+		return rest, nil
+	case namespace != "":
+		return "", fmt.Errorf("no workload is owned by %s %s in namespace %s", kind, rest, namespace)
+	}
+	return "", fmt.Errorf("no workload is owned by a %s named %s", kind, rest)
+}
+
+// turnToKueue returns the question about Kueue's workloads, if the input has objects of Kueue and Volcano and Kueue has a workload of a
+// name of the form KIND/NAME; otherwise the question itself.
+func (q *question) turnToKueue(namespace, name string) (*question, error) {
+	if kind, _ := kindAndName(name); kind == "" || q.both == nil {
+		return q, nil
+	}
+	preset, _ := client.Preset(kueuePolicy)
+	loaded, err := q.asking.input.readKueue(q.both, preset)
+	if err != nil {
+		return nil, err
+	}
+	id, err := workloadOf(loaded.snapshot, namespace, name)
+	if kind, _ := kindAndName(name); err != nil && kind != "workload" {
+		return q, nil
+	}
+	if _, err := loaded.snapshot.Job(id); err != nil && !loaded.snapshot.LeftOut(id) {
+		return q, nil
+	}
+	return &question{asking: q.asking, input: loaded, decider: q.decider}, nil
+}
+
 // readKueue returns the input from manifests of Kueue.
 func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Policy) (*input, error) {
 	moment, given, err := f.moment(policy)
@@ -48,11 +161,21 @@ func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Pol
 	for i, s := range sources {
 		read[i] = kueue.Source{Name: s.Name, Data: s.Data}
 	}
-	cluster, err := kueue.Read(read, moment)
+	var options []kueue.Option
+	if !f.strict {
+		options = append(options, kueue.LeaveOutFaulty())
+	}
+	cluster, err := kueue.Read(read, moment, options...)
 	if err != nil {
 		return nil, err
 	}
 	loaded := &input{Input: client.Input{Policy: policy, Snapshot: cluster.Snapshot}, snapshot: lookup.Of(cluster.Snapshot)}
+	loaded.warnings = slices.Clone(f.unread)
+	for _, faulty := range cluster.Faulty {
+		loaded.warnings = append(loaded.warnings, &apportionv1.Warning{
+			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: "left out: " + faulty.Fault,
+		})
+	}
 	for _, l := range cluster.Snapshot.GetLeftOut() {
 		loaded.warnings = append(loaded.warnings, &apportionv1.Warning{
 			Code:    apportionv1.WarningCode_WARNING_CODE_DROPPED,

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/volcano"
 )
 
@@ -63,13 +64,27 @@ type resource struct {
 	namespaced bool
 	// needed lists are required for any answer.
 	needed bool
-	// kind is the kind of the objects.
-	kind volcano.Kind
+	// kind is the kind of the objects. Of Kueue's kinds it has no version: versions are those that may be served, the newest first.
+	kind     volcano.Kind
+	versions []string
+}
+
+// paths are the lists of a resource, of which the first that is served is read.
+func (r *resource) paths(name string) []string {
+	if len(r.versions) == 0 {
+		return []string{r.path + "/" + name}
+	}
+	paths := make([]string, len(r.versions))
+	for i, version := range r.versions {
+		paths[i] = r.path + "/" + version + "/" + name
+	}
+	return paths
 }
 
 const (
 	core         = "/api/v1"
-	groupVersion = "scheduling.volcano.sh/v1beta1"
+	volcanoGroup = "scheduling.volcano.sh"
+	groupVersion = volcanoGroup + "/v1beta1"
 	group        = "/apis/" + groupVersion
 )
 
@@ -87,6 +102,8 @@ type Cluster struct {
 	Sources []volcano.Source
 	// Unread contains a sentence for each list that could not be read. The answers lack its objects.
 	Unread []string
+	// Volcano and Kueue say whose kinds the cluster has.
+	Volcano, Kueue bool
 }
 
 // Read lists the objects that decisions depend on, page by page and all kinds concurrently. Kinds that the user may not list are left out
@@ -101,17 +118,26 @@ func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	r := &reader{client: client, namespace: namespace, chunk: f.chunk}
+	found := r.discover(ctx)
 	work, ctx := errgroup.WithContext(ctx)
 	for name, list := range resources {
+		if found.volcano || name == "nodes" {
+			work.Go(func() error { return r.kind(ctx, name, list) })
+		}
+	}
+	for name, list := range found.kueue {
+		list.needed = list.needed && !found.volcano
 		work.Go(func() error { return r.kind(ctx, name, list) })
 	}
-	if f.Configuration {
+	if f.Configuration && found.volcano {
 		work.Go(func() error { return r.configMap(ctx) })
 	}
 	if err := work.Wait(); err != nil {
 		return nil, err
 	}
-	return r.cluster(), nil
+	c := r.cluster()
+	c.Volcano, c.Kueue = found.volcano, len(found.kueue) > 0
+	return c, nil
 }
 
 // client returns a client of the API server that the flags name.
@@ -162,7 +188,7 @@ type reader struct {
 // cluster returns the pages in the order of the kinds, and the ConfigMap.
 func (r *reader) cluster() *Cluster {
 	c := &Cluster{Unread: r.unread}
-	for _, name := range []string{"queues", "podgroups", "pods", "nodes", "priorityclasses"} {
+	for _, name := range append([]string{"queues", "podgroups", "pods", "nodes", "priorityclasses"}, kueueOrder...) {
 		c.Sources = append(c.Sources, r.pages[name]...)
 	}
 	c.Sources = append(c.Sources, r.configuration...)
@@ -192,9 +218,13 @@ func (r *reader) configMap(ctx context.Context) error {
 
 // kind reads one list. A list that the user may not read is tried in the namespace of the kubeconfig, if it has any.
 func (r *reader) kind(ctx context.Context, name string, list resource) error {
-	err := r.list(ctx, name, list.path+"/"+name)
+	path := list.path
+	if len(list.versions) > 0 {
+		path += "/" + list.versions[0]
+	}
+	err := r.list(ctx, name, path+"/"+name)
 	if apierrors.IsForbidden(err) && list.namespaced {
-		if err = r.list(ctx, name, list.path+"/namespaces/"+r.namespace+"/"+name); err == nil {
+		if err = r.list(ctx, name, path+"/namespaces/"+r.namespace+"/"+name); err == nil {
 			r.note(fmt.Sprintf("only the %s of namespace %s may be read: others are left out of all sums", name, r.namespace))
 			return nil
 		}
@@ -286,14 +316,14 @@ func (r *reader) list(ctx context.Context, name, path string) error {
 		if err != nil {
 			return err
 		}
-		page, err := volcano.ReadPage(fmt.Sprintf("%s, page %d", name, len(pages)+1), data)
+		page, count, more, err := readPage(name, fmt.Sprintf("%s, page %d", name, len(pages)+1), data)
 		if err != nil {
 			return err
 		}
-		if page.Count > 0 {
-			pages = append(pages, page.Source)
+		if count > 0 {
+			pages = append(pages, page)
 		}
-		if next = page.Continue; next == "" {
+		if next = more; next == "" {
 			break
 		}
 	}
@@ -304,6 +334,22 @@ func (r *reader) list(ctx context.Context, name, path string) error {
 	}
 	r.pages[name] = pages
 	return nil
+}
+
+// readPage reads a page of a list: its objects, their number, and what asks for the next page.
+func readPage(name, title string, data []byte) (source volcano.Source, count int, more string, err error) {
+	if _, ofKueue := kueueResources[name]; ofKueue {
+		page, err := kueue.ReadPage(title, data)
+		if err != nil {
+			return volcano.Source{}, 0, "", err
+		}
+		return volcano.Source{Name: title, Data: page.Source.Data}, page.Count, page.Continue, nil
+	}
+	page, err := volcano.ReadPage(title, data)
+	if err != nil {
+		return volcano.Source{}, 0, "", err
+	}
+	return page.Source, page.Count, page.Continue, nil
 }
 
 // expired reports whether the API server no longer has the rest of a list.

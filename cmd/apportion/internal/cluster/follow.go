@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -30,6 +30,8 @@ type FollowOptions struct {
 	Label string
 	// Kubeconfig and Context select the cluster. Empty: the cluster of this pod, or else the cluster of the user's kubeconfig.
 	Kubeconfig, Context string
+	// Kueue follows Kueue's objects in place of Volcano's.
+	Kueue bool
 	// Schedulers lists the schedulers whose pods are considered. Empty: Volcano.
 	Schedulers []string
 	// Interval is the shortest time from one version of the snapshot to the next.
@@ -47,12 +49,14 @@ type FollowOptions struct {
 type Follower struct {
 	options FollowOptions
 	client  *rest.RESTClient
-	objects *volcano.Objects
+	objects store
 	pace    *pace
 	metrics *metrics
 	kept    *service.Kept
 	states  []*kindState
-	clock   clock
+	// resources are the lists that are followed.
+	resources map[string]resource
+	clock     clock
 
 	mutex sync.Mutex
 	// away contains the kinds whose last request did not reach the API server.
@@ -80,15 +84,16 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	if f.client, err = clientOf(config); err != nil {
 		return nil, err
 	}
-	options := []volcano.Option{volcano.WithLimits(o.Limits), volcano.WithClusterLabel(o.Label)}
-	if o.Memory != nil {
-		options = append(options, volcano.WithStarts())
+	missing := groupVersion + "): is Volcano"
+	f.resources, f.objects = resources, storeOf(&o)
+	if o.Kueue {
+		f.resources, missing = kueueResources, kueueGroup+"): is Kueue"
 	}
-	f.objects = volcano.NewObjects(options...)
 	f.metrics = newMetrics(f)
-	for name, r := range resources {
+	for name, r := range f.resources {
 		f.states = append(f.states, &kindState{
 			resource: name, kind: r.kind, needed: r.needed, objects: f.objects, pace: f.pace, metrics: f.metrics, reportFault: f.tell,
+			missing: missing,
 		})
 	}
 	slices.SortFunc(f.states, func(a, b *kindState) int { return slices.Compare([]byte(a.resource), []byte(b.resource)) })
@@ -100,9 +105,10 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 func (f *Follower) Run(ctx context.Context) {
 	var following sync.WaitGroup
 	for _, state := range f.states {
+		list := f.resources[state.resource]
 		from := &source{
-			client: f.client, path: resources[state.resource].path + "/" + state.resource, kind: state.kind, objects: f.objects,
-			state: state, pageTime: pageTime, most: maxObjects,
+			client: f.client, paths: list.paths(state.resource), kind: state.kind, objects: f.objects, state: state, pageTime: pageTime,
+			most: maxObjects,
 		}
 		reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: from.List, WatchFuncWithContext: from.Watch},
 			&item{}, state, cache.ReflectorOptions{Name: state.resource})
@@ -150,7 +156,7 @@ func (f *Follower) put(ctx context.Context) bool {
 	for _, state := range f.states {
 		// Read before the objects, so that the objects contain at least these changes.
 		kind := state.view()
-		kind.Count = uint32(f.objects.Count(state.kind))
+		kind.Count = uint32(f.objects.count(state.kind))
 		f.metrics.objects.WithLabelValues(state.resource).Set(float64(kind.GetCount()))
 		f.metrics.read.WithLabelValues(state.resource).Set(oneIf(kind.GetRead()))
 		view.Kinds = append(view.Kinds, kind)
@@ -175,66 +181,45 @@ func oneIf(is bool) float64 {
 // make builds the snapshot of the objects, and gives it to the server.
 func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) error {
 	now := time.Now()
-	options := []volcano.Option{volcano.WithAsOf(now)}
-	if len(f.options.Schedulers) > 0 {
-		options = append(options, volcano.WithSchedulers(f.options.Schedulers...))
-	}
-	cluster, data, err := f.within(options)
+	m, err := f.objects.version(now, f.kept.Most())
 	if err != nil {
 		return err
 	}
-	if data, err = f.remembered(ctx, cluster.Snapshot, data, now); err != nil {
+	if m.data, err = f.remembered(ctx, m.snapshot, m.data, now); err != nil {
 		return err
 	}
-	f.leftOut(cluster, view)
-	if err := f.kept.Put(ctx, data, view); err != nil {
+	f.leftOut(m, view)
+	if err := f.kept.Put(ctx, m.data, view); err != nil {
 		return err
 	}
 	fault := ""
-	if n := len(cluster.Faulty); n > 0 {
-		fault = fmt.Sprintf("%s left out, such as the %s", text.Are(n, "object"), cluster.Faulty[0])
+	if n := m.total(); n > 0 {
+		fault = fmt.Sprintf("%s left out, such as %s", text.Are(n, "object"), m.first)
 	}
 	f.tellFaults(ctx, "object", fault)
 	return nil
 }
 
-// within returns a cluster and its snapshot. Jobs for which the server has no memory are left out.
-func (f *Follower) within(options []volcano.Option) (c *volcano.Cluster, data []byte, err error) {
-	const tries = 8
-	most := f.kept.Most()
-	for room, tried := int64(0), 1; ; tried++ {
-		if c, err = f.objects.Cluster(append(options, volcano.WithMemory(room))...); err != nil {
-			return nil, nil, err
-		}
-		if data, err = proto.Marshal(c.Snapshot); err != nil {
-			return nil, nil, err
-		}
-		size := wire.Measure(data)
-		takes := size.Memory()
-		if takes <= most || tried == tries {
-			return c, data, nil
-		}
-		// The bound of the jobs is about what they take: the next one is smaller by as much as this one is too large.
-		if room == 0 {
-			room = most
-		} else {
-			room = int64(0.95 * float64(room) * float64(most) / float64(takes))
-		}
+// storeOf returns the empty store of what is followed.
+func storeOf(o *FollowOptions) store {
+	if o.Kueue {
+		return &kueueStore{kueue.NewObjects(kueue.WithClusterLabel(o.Label))}
 	}
+	options := []volcano.Option{volcano.WithLimits(o.Limits), volcano.WithClusterLabel(o.Label)}
+	if o.Memory != nil {
+		options = append(options, volcano.WithStarts())
+	}
+	return &volcanoStore{volcano.NewObjects(options...), o.Schedulers}
 }
 
 // leftOut counts the objects that a version lacks, and names the first of them.
-func (f *Follower) leftOut(c *volcano.Cluster, view *apportionv1.SnapshotView) {
+func (f *Follower) leftOut(m *made, view *apportionv1.SnapshotView) {
 	const named = 10
-	counts := map[string]uint32{}
-	for _, faulty := range c.Faulty {
-		counts[faulty.Kind]++
-	}
 	for _, kind := range view.GetKinds() {
-		kind.LeftOut = counts[resources[kind.GetResource()].kind.Name]
+		kind.LeftOut = m.leftOut[f.resources[kind.GetResource()].kind.Name]
 		f.metrics.leftOut.WithLabelValues(kind.GetResource()).Set(float64(kind.GetLeftOut()))
 	}
-	for _, l := range c.Snapshot.GetLeftOut() {
+	for _, l := range m.snapshot.GetLeftOut() {
 		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID && len(view.GetLeftOut()) < named {
 			view.LeftOut = append(view.LeftOut, l)
 		}

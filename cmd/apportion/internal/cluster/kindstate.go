@@ -19,9 +19,11 @@ type kindState struct {
 	resource string
 	kind     volcano.Kind
 	needed   bool
-	objects  *volcano.Objects
-	pace     *pace
-	metrics  *metrics
+	// missing ends the sentence about a kind that the cluster does not have.
+	missing string
+	objects store
+	pace    *pace
+	metrics *metrics
 	// reportFault is called when the kind can be read, or no longer.
 	reportFault func(resource, fault string, away bool)
 
@@ -49,7 +51,7 @@ func (k *kindState) failed(err error) {
 	k.metrics.errors.WithLabelValues(k.resource).Inc()
 	fault := reason(err)
 	if apierrors.IsNotFound(err) && k.needed {
-		fault = "the cluster has no such kind (" + groupVersion + "): is Volcano installed?"
+		fault = "the cluster has no such kind (" + k.missing + " installed?"
 	}
 	k.mutex.Lock()
 	before := k.fault
@@ -107,7 +109,7 @@ func (k *kindState) countEvent(event watch.EventType) {
 
 // Add sets an object.
 func (k *kindState) Add(object any) error {
-	if i, ok := object.(*item); ok && k.objects.Put(i.Object) {
+	if i, ok := object.(*item); ok && k.objects.put(i) {
 		k.changed()
 	}
 	return nil
@@ -118,7 +120,7 @@ func (k *kindState) Update(object any) error { return k.Add(object) }
 
 // Delete removes an object.
 func (k *kindState) Delete(object any) error {
-	if i, ok := object.(*item); ok && k.objects.Remove(i.Object) {
+	if i, ok := object.(*item); ok && k.objects.remove(i) {
 		k.changed()
 	}
 	return nil
@@ -126,13 +128,13 @@ func (k *kindState) Delete(object any) error {
 
 // Replace replaces all objects of the kind.
 func (k *kindState) Replace(list []any, version string) error {
-	objects := make([]*volcano.Object, 0, len(list))
+	items := make([]*item, 0, len(list))
 	for _, object := range list {
 		if i, ok := object.(*item); ok {
-			objects = append(objects, i.Object)
+			items = append(items, i)
 		}
 	}
-	changed := k.objects.Replace(k.kind, objects)
+	changed := k.objects.replace(k.kind, items)
 	k.mutex.Lock()
 	first := !k.read
 	k.read, k.tried, k.last, k.version, k.fault = true, true, time.Now(), version, ""

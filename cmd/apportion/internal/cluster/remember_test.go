@@ -86,14 +86,14 @@ func remembering(t *testing.T, jobs int, memory setting.Bytes) *apportionv1.Snap
 	r := servicetest.Start(t, service.Options{Overload: admission.Options{Memory: memory}})
 	m := openMemory(t, filepath.Join(t.TempDir(), "ledger"))
 	f := &Follower{
-		options: FollowOptions{Memory: m, Logger: slog.New(slog.DiscardHandler)}, objects: volcano.NewObjects(volcano.WithStarts()),
+		options: FollowOptions{Memory: m, Logger: slog.New(slog.DiscardHandler)}, objects: &volcanoStore{Objects: volcano.NewObjects(volcano.WithStarts())},
 		kept: r.Server.Keep("c", func(*apportionv1.SnapshotView) {}),
 	}
 	f.metrics = newMetrics(f)
 	put := func(kind, format string, args ...any) {
-		object, err := f.objects.Read(resources[kind].kind, fmt.Appendf(nil, format, args...))
+		object, err := f.objects.read(resources[kind].kind, fmt.Appendf(nil, format, args...))
 		require.NoError(t, err)
-		f.objects.Put(object)
+		f.objects.put(object)
 	}
 	put("queues", `{"metadata": {"name": "q", "creationTimestamp": "2026-01-01T00:00:00Z"}}`)
 	put("nodes", `{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8k"}}}`)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,14 @@ import (
 )
 
 // item is an object in the form of client-go's reflector. It contains only the fields on which decisions depend.
-type item struct{ *volcano.Object }
+type item struct {
+	// namespace is "" for kinds without namespaces.
+	namespace, name, version string
+	// synced is true for the bookmark that ends the objects that existed when the watch began.
+	synced bool
+	// object is that of the adapter that read it. It is immutable.
+	object any
+}
 
 // GetObjectKind returns no kind, because each reflector has one kind.
 func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
@@ -31,8 +39,8 @@ func (i *item) DeepCopyObject() runtime.Object { return i }
 
 // GetObjectMeta returns the metadata that the reflector reads.
 func (i *item) GetObjectMeta() metav1.Object {
-	m := &metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, ResourceVersion: i.ResourceVersion}
-	if i.Synced {
+	m := &metav1.ObjectMeta{Namespace: i.namespace, Name: i.name, ResourceVersion: i.version}
+	if i.synced {
 		m.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
 	return m
@@ -55,10 +63,12 @@ func (l *itemList) DeepCopyObject() runtime.Object {
 
 // source lists and watches the objects of one kind, and reports the results to its kindState.
 type source struct {
-	client  *rest.RESTClient
-	path    string
+	client *rest.RESTClient
+	// paths are the lists of the versions that may be served, the newest first; the one at serving is read.
+	paths   []string
+	serving atomic.Int32
 	kind    volcano.Kind
-	objects *volcano.Objects
+	objects store
 	state   *kindState
 	// pageTime is how long a page of a list may take.
 	pageTime time.Duration
@@ -66,9 +76,23 @@ type source struct {
 	listed, most int
 }
 
+// path is the list that is read now.
+func (s *source) path() string { return s.paths[s.serving.Load()] }
+
+// next turns to the next version if the one that is read is not served. It reports whether there is one that was not tried; otherwise the
+// newest is tried again.
+func (s *source) next(err error) bool {
+	if !apierrors.IsNotFound(err) {
+		return false
+	}
+	at := (int(s.serving.Load()) + 1) % len(s.paths)
+	s.serving.Store(int32(at))
+	return at > 0
+}
+
 // request is a GET of the kind's objects.
 func (s *source) request(options *metav1.ListOptions) *rest.Request {
-	r := s.client.Get().AbsPath(s.path).SetHeader("Accept", "application/json")
+	r := s.client.Get().AbsPath(s.path()).SetHeader("Accept", "application/json")
 	for name, value := range map[string]string{
 		"resourceVersion": options.ResourceVersion, "resourceVersionMatch": string(options.ResourceVersionMatch),
 		"continue": options.Continue,
@@ -125,12 +149,16 @@ func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.
 			options.Limit = less
 			return s.List(ctx, options)
 		}
+		if s.next(err) {
+			options.Continue = ""
+			return s.List(ctx, options)
+		}
 		if late := context.Cause(ctx); errors.Is(late, errLatePage) {
 			err = late
 		}
 		return nil, s.fail(ctx, err)
 	}
-	objects, next, version, err := s.objects.ReadList(s.kind, data)
+	objects, next, version, err := s.objects.readList(s.kind, data)
 	if options.Continue == "" {
 		s.listed = 0
 	}
@@ -142,22 +170,24 @@ func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.
 	}
 	list := &itemList{ListMeta: metav1.ListMeta{Continue: next, ResourceVersion: version}}
 	for _, o := range objects {
-		list.Items = append(list.Items, &item{o})
+		list.Items = append(list.Items, o)
 	}
 	return list, nil
 }
 
 // Watch begins a watch.
 func (s *source) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	stream, err := s.request(&options).Param("watch", "true").Stream(ctx)
+	watching, cancel := context.WithCancel(ctx)
+	stream, err := s.request(&options).Param("watch", "true").Stream(watching)
 	if err != nil {
-		err = s.fail(ctx, err)
 		cancel()
-		return nil, err
+		if s.next(err) {
+			return s.Watch(ctx, options)
+		}
+		return nil, s.fail(ctx, err)
 	}
 	s.state.opened()
-	body := &bounded{stream, maxEvent, &sizeError{"one event of " + s.path, maxEvent}}
+	body := &bounded{stream, maxEvent, &sizeError{"one event of " + s.path(), maxEvent}}
 	decoder := &decoder{json: json.NewDecoder(body), stream: body, source: s}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
 	w := &watched{Interface: watch.NewStreamWatcher(decoder, reporter)}
@@ -209,11 +239,12 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 		d.source.state.failed(apierrors.FromObject(status))
 		return watch.Error, status, err
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
-		object, err := d.source.objects.Read(d.source.kind, event.Object)
+		object, err := d.source.objects.read(d.source.kind, event.Object)
 		if err != nil {
 			d.source.state.failed(err)
+			return event.Type, nil, err
 		}
-		return event.Type, &item{object}, err
+		return event.Type, object, nil
 	}
 	err := fmt.Errorf("not an event of a watch: %q", event.Type)
 	d.source.state.failed(err)

@@ -23,13 +23,13 @@ func listing(t *testing.T, server http.HandlerFunc) (*source, *[]string) {
 	client, err := clientOf(&rest.Config{Host: s.URL})
 	require.NoError(t, err)
 	var faults []string
-	f := &Follower{objects: volcano.NewObjects()}
+	f := &Follower{objects: &volcanoStore{Objects: volcano.NewObjects()}}
 	state := &kindState{
 		resource: "pods", kind: resources["pods"].kind, objects: f.objects, metrics: newMetrics(f),
 		reportFault: func(_, fault string, _ bool) { faults = append(faults, fault) },
 	}
 	return &source{
-		client: client, path: "/api/v1/pods", kind: state.kind, objects: f.objects, state: state, pageTime: time.Minute, most: 100,
+		client: client, paths: []string{"/api/v1/pods"}, kind: state.kind, objects: f.objects, state: state, pageTime: time.Minute, most: 100,
 	}, &faults
 }
 

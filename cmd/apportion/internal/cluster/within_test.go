@@ -20,11 +20,11 @@ import (
 func TestLargePodsOfATenantDoNotEndTheVersions(t *testing.T) {
 	server, err := service.New(service.Options{Overload: admission.Options{Memory: setting.Bytes(8 << 20)}})
 	require.NoError(t, err)
-	f := &Follower{objects: volcano.NewObjects(), kept: server.Keep("c", func(*apportionv1.SnapshotView) {})}
+	objects, kept := &volcanoStore{Objects: volcano.NewObjects()}, server.Keep("c", func(*apportionv1.SnapshotView) {})
 	put := func(kind, format string, args ...any) {
-		object, err := f.objects.Read(resources[kind].kind, fmt.Appendf(nil, format, args...))
+		object, err := objects.read(resources[kind].kind, fmt.Appendf(nil, format, args...))
 		require.NoError(t, err)
-		f.objects.Put(object)
+		objects.put(object)
 	}
 	put("queues", `{"metadata": {"name": "q"}}`)
 	for i := range 4000 {
@@ -36,9 +36,9 @@ func TestLargePodsOfATenantDoNotEndTheVersions(t *testing.T) {
 		put("pods", `{"metadata": {"name": "p%d", "namespace": %q, "uid": "%d", "annotations": {"scheduling.k8s.io/group-name": "j%d",
 			"volcano.sh/task-spec": %q}}, "spec": {"schedulerName": "volcano"}}`, i, namespace, i, i, role)
 	}
-	c, data, err := f.within([]volcano.Option{volcano.WithAsOf(time.Unix(1, 0))})
+	c, data, err := objects.within([]volcano.Option{volcano.WithAsOf(time.Unix(1, 0))}, kept.Most())
 	require.NoError(t, err)
-	require.NoError(t, f.kept.Put(context.Background(), data, &apportionv1.SnapshotView{}))
+	require.NoError(t, kept.Put(context.Background(), data, &apportionv1.SnapshotView{}))
 	jobs := map[string]int{}
 	for _, j := range c.Snapshot.GetJobs() {
 		jobs[j.GetNamespace()]++

@@ -1,0 +1,251 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/volcano"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+)
+
+// store holds the objects of a cluster as one adapter reads them.
+type store interface {
+	// read reads one object in JSON, readList one page of a list.
+	read(kind volcano.Kind, data []byte) (*item, error)
+	readList(kind volcano.Kind, data []byte) (items []*item, next, version string, err error)
+	// put, remove and replace report whether anything changes by them.
+	put(i *item) bool
+	remove(i *item) bool
+	replace(kind volcano.Kind, items []*item) bool
+	count(kind volcano.Kind) int
+	// version makes a snapshot of all objects for a server on which one may take most bytes of memory.
+	version(now time.Time, most int64) (*made, error)
+}
+
+// made is a snapshot, and what it lacks.
+type made struct {
+	snapshot *apportionv1.Snapshot
+	data     []byte
+	// leftOut counts the objects that are left out by kind, and first names the first of them.
+	leftOut map[string]uint32
+	first   string
+}
+
+func (m *made) leaveOut(kind, fault string) {
+	if m.leftOut == nil {
+		m.leftOut, m.first = map[string]uint32{}, fault
+	}
+	m.leftOut[kind]++
+}
+
+func (m *made) total() int {
+	total := 0
+	for _, n := range m.leftOut {
+		total += int(n)
+	}
+	return total
+}
+
+// volcanoStore holds Volcano's objects.
+type volcanoStore struct {
+	*volcano.Objects
+
+	schedulers []string
+}
+
+func (s *volcanoStore) read(kind volcano.Kind, data []byte) (*item, error) {
+	o, err := s.Read(kind, data)
+	if err != nil {
+		return nil, err
+	}
+	return itemOf(o), nil
+}
+
+func itemOf(o *volcano.Object) *item {
+	return &item{namespace: o.Namespace, name: o.Name, version: o.ResourceVersion, synced: o.Synced, object: o}
+}
+
+func (s *volcanoStore) readList(kind volcano.Kind, data []byte) (items []*item, next, version string, err error) {
+	objects, next, version, err := s.ReadList(kind, data)
+	for _, o := range objects {
+		items = append(items, itemOf(o))
+	}
+	return items, next, version, err
+}
+
+func (s *volcanoStore) put(i *item) bool {
+	o, ok := i.object.(*volcano.Object)
+	return ok && s.Put(o)
+}
+
+func (s *volcanoStore) remove(i *item) bool {
+	o, ok := i.object.(*volcano.Object)
+	return ok && s.Remove(o)
+}
+
+func (s *volcanoStore) replace(kind volcano.Kind, items []*item) bool {
+	return s.Replace(kind, objectsOf[*volcano.Object](items))
+}
+
+func objectsOf[O any](items []*item) []O {
+	objects := make([]O, 0, len(items))
+	for _, i := range items {
+		if o, ok := i.object.(O); ok {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
+func (s *volcanoStore) count(kind volcano.Kind) int { return s.Count(kind) }
+
+// version leaves out jobs for which the server has no memory.
+func (s *volcanoStore) version(now time.Time, most int64) (*made, error) {
+	options := []volcano.Option{volcano.WithAsOf(now)}
+	if len(s.schedulers) > 0 {
+		options = append(options, volcano.WithSchedulers(s.schedulers...))
+	}
+	cluster, data, err := s.within(options, most)
+	if err != nil {
+		return nil, err
+	}
+	m := &made{snapshot: cluster.Snapshot, data: data}
+	for _, faulty := range cluster.Faulty {
+		m.leaveOut(faulty.Kind, fmt.Sprintf("the %s", faulty))
+	}
+	return m, nil
+}
+
+// within returns a cluster and its snapshot, which takes at most so much memory.
+func (s *volcanoStore) within(options []volcano.Option, most int64) (c *volcano.Cluster, data []byte, err error) {
+	const tries = 8
+	for room, tried := int64(0), 1; ; tried++ {
+		if c, err = s.Cluster(append(options, volcano.WithMemory(room))...); err != nil {
+			return nil, nil, err
+		}
+		if data, err = proto.Marshal(c.Snapshot); err != nil {
+			return nil, nil, err
+		}
+		size := wire.Measure(data)
+		takes := size.Memory()
+		if takes <= most || tried == tries {
+			return c, data, nil
+		}
+		// The bound of the jobs is about what they take: the next one is smaller by as much as this one is too large.
+		if room == 0 {
+			room = most
+		} else {
+			room = int64(0.95 * float64(room) * float64(most) / float64(takes))
+		}
+	}
+}
+
+// kueueStore holds Kueue's objects.
+type kueueStore struct{ *kueue.Objects }
+
+func (s *kueueStore) read(kind volcano.Kind, data []byte) (*item, error) {
+	o, err := s.Read(kind.Name, kueueVersion(kind), data)
+	if err != nil {
+		return nil, err
+	}
+	return kueueItem(o), nil
+}
+
+// kueueVersion is the version of an object of a list that does not say its own.
+func kueueVersion(kind volcano.Kind) string {
+	if kind.Version != "" {
+		return kind.Version
+	}
+	return kueueGroup + "/" + twoVersions[0]
+}
+
+func kueueItem(o *kueue.Object) *item {
+	return &item{namespace: o.Namespace, name: o.Name, version: o.ResourceVersion, synced: o.Synced, object: o}
+}
+
+func (s *kueueStore) readList(kind volcano.Kind, data []byte) (items []*item, next, version string, err error) {
+	objects, next, version, err := s.ReadList(kind.Name, kueueVersion(kind), data)
+	for _, o := range objects {
+		items = append(items, kueueItem(o))
+	}
+	return items, next, version, err
+}
+
+func (s *kueueStore) put(i *item) bool {
+	o, ok := i.object.(*kueue.Object)
+	return ok && s.Put(o)
+}
+
+func (s *kueueStore) remove(i *item) bool {
+	o, ok := i.object.(*kueue.Object)
+	return ok && s.Remove(o)
+}
+
+func (s *kueueStore) replace(kind volcano.Kind, items []*item) bool {
+	return s.Replace(kind.Name, objectsOf[*kueue.Object](items))
+}
+
+func (s *kueueStore) count(kind volcano.Kind) int { return s.Count(kind.Name) }
+
+// version leaves out waiting workloads for which the server has no memory: those of the namespace whose workloads take most, before those
+// of others.
+func (s *kueueStore) version(now time.Time, most int64) (*made, error) {
+	cluster := s.Cluster(now)
+	m := &made{snapshot: cluster.Snapshot}
+	for _, faulty := range cluster.Faulty {
+		m.leaveOut(faulty.Kind, fmt.Sprintf("the %s", faulty.Fault))
+	}
+	for {
+		var err error
+		if m.data, err = proto.Marshal(m.snapshot); err != nil {
+			return nil, err
+		}
+		size := wire.Measure(m.data)
+		takes := size.Memory()
+		if takes <= most || !s.shorten(m, float64(most)/float64(takes)) {
+			return m, nil
+		}
+	}
+}
+
+// shorten leaves out waiting workloads of the namespace with the largest ones in sum, so that about a part of all stays. It reports whether
+// there were any.
+func (s *kueueStore) shorten(m *made, part float64) bool {
+	sizes, total := map[string]int{}, 0
+	for _, job := range m.snapshot.GetJobs() {
+		if size := proto.Size(job); job.GetKueue().GetAdmission() == nil {
+			sizes[job.GetNamespace()] += size
+			total += size
+		}
+	}
+	largest := ""
+	for namespace, size := range sizes {
+		if size > sizes[largest] || size == sizes[largest] && namespace < largest {
+			largest = namespace
+		}
+	}
+	if sizes[largest] == 0 {
+		return false
+	}
+	// The last of the list go first: at least one.
+	excess := max(1, min(sizes[largest], int((1-part)*float64(total))))
+	jobs := m.snapshot.GetJobs()
+	kept := make([]*apportionv1.Job, 0, len(jobs))
+	for i := len(jobs) - 1; i >= 0; i-- {
+		job := jobs[i]
+		if excess > 0 && job.GetNamespace() == largest && job.GetKueue().GetAdmission() == nil {
+			excess -= proto.Size(job)
+			m.leaveOut("Workload", fmt.Sprintf("the Workload %s/%s: no memory is left for it", job.GetNamespace(), job.GetName()))
+			continue
+		}
+		kept = append(kept, job)
+	}
+	slices.Reverse(kept)
+	m.snapshot.Jobs = kept
+	return true
+}
