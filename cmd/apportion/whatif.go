@@ -69,6 +69,10 @@ Fields for --set:
   selectors and affinities leave them
   node/NAME.allocatable.RESOURCE
 
+About a cluster with Kueue: clusterqueue/NAME.nominal.RESOURCE, .borrowingLimit.RESOURCE and .lendingLimit.RESOURCE (none
+removes the limit; RESOURCE@FLAVOR if several flavors have it), .weight, .cohort (none: no cohort) and
+.stopPolicy (None, Hold, HoldAndDrain).
+
 A name may be in quotation marks, such as queue/"a.weight=b".weight=5. Without them, the longest name
 that exists is meant.
 

@@ -145,7 +145,7 @@ func (s *Snapshot) Node(name string) (uint32, error) { return find("node", s.nod
 
 // Has reports whether a thing of a kind, queue, job or node, is found by a name.
 func (s *Snapshot) Has(kind, name string) bool {
-	number, known := map[string]map[string]int{"queue": s.queues, "job": s.jobs, "node": s.nodes}[kind][name]
+	number, known := map[string]map[string]int{"queue": s.queues, "clusterqueue": s.queues, "job": s.jobs, "node": s.nodes}[kind][name]
 	return known && number >= 0
 }
 

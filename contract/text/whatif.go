@@ -62,8 +62,9 @@ func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
 
 // settings are the words of `apportion whatif --set` behind a name.
 var settings = []string{
-	"allocatable", "budget", "budgetKind", "capability", "deserved", "guarantee", "minAvailable", "minResources", "otherNode", "priority",
-	"queue", "reclaimable", "request", "role", "spent", "state", "usage", "weight",
+	"allocatable", "borrowingLimit", "budget", "budgetKind", "capability", "cohort", "deserved", "guarantee", "lendingLimit",
+	"minAvailable", "minResources", "nominal", "otherNode", "priority", "queue", "reclaimable", "request", "role", "spent", "state",
+	"stopPolicy", "usage", "weight",
 }
 
 // quoted returns a name as `--set` reads it: in quotation marks if it could be taken for another name with a setting behind it.

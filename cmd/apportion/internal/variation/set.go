@@ -45,6 +45,7 @@ var kinds = map[string]fields{
 		"role.":         jobField((*setting).role),
 		"otherNode":     jobField((*setting).otherNode),
 	},
+	"clusterqueue": clusterQueue,
 	"node": {
 		"allocatable.": nodeField(func(s *setting, n *apportionv1.Node) error { return s.amount(&n.Allocatable) }),
 	},

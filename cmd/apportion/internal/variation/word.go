@@ -70,6 +70,14 @@ func Completions(cluster *lookup.Snapshot) []string {
 	}
 	for _, queue := range cluster.GetQueues() {
 		add("queue", queue.GetName())
+		if queue.GetKueue() == nil {
+			continue
+		}
+		for field := range clusterQueue {
+			for _, one := range written(field, nil, quotas(queue.GetKueue())) {
+				out = append(out, "clusterqueue/"+queue.GetName()+"."+one+"=")
+			}
+		}
 	}
 	for _, job := range cluster.GetJobs() {
 		add("job", lookup.JobName(job), names(job.GetGroups(), (*apportionv1.TaskGroup).GetRole)...)
@@ -78,6 +86,26 @@ func Completions(cluster *lookup.Snapshot) []string {
 		add("node", node.GetName())
 	}
 	slices.Sort(out)
+	return out
+}
+
+// quotas returns what a ClusterQueue has quota of: RESOURCE, and RESOURCE@FLAVOR where several flavors have it.
+func quotas(q *apportionv1.KueueQueue) []string {
+	flavors := map[string][]string{}
+	for _, g := range q.GetGroups() {
+		for _, f := range g.GetFlavors() {
+			for _, quota := range f.GetResources() {
+				flavors[quota.GetName()] = append(flavors[quota.GetName()], quota.GetName()+"@"+f.GetName())
+			}
+		}
+	}
+	var out []string
+	for resource, of := range flavors {
+		if len(of) == 1 {
+			of = []string{resource}
+		}
+		out = append(out, of...)
+	}
 	return out
 }
 
