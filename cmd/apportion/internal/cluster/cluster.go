@@ -149,8 +149,8 @@ func (f *Flags) client() (*rest.RESTClient, error) {
 	return clientOf(config)
 }
 
-// silence ends the logging of the client library, once and before its first client: its goroutines read the logger without a lock, and some of them
-// outlive the client. What it would log is returned as an error or reported by the states of the kinds.
+// silence ends the logging of the client library, once and before its first client: its goroutines read the logger without a lock, and some
+// of them outlive the client. What it would log is returned as an error or reported by the states of the kinds.
 var silence = sync.OnceFunc(func() { klog.SetLogger(klog.Logger{}) })
 
 // clientOf returns a client of an API server that sends and receives bytes as they are.
@@ -197,17 +197,12 @@ func (r *reader) cluster() *Cluster {
 
 // configMap reads the ConfigMap of Volcano's scheduler. That it is absent is no fault, and that the user may not read it is noted.
 func (r *reader) configMap(ctx context.Context) error {
-	path := core + "/namespaces/" + volcano.SystemNamespace + "/configmaps/" + volcano.ConfigMapName
-	result := r.client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx)
-	data, err := result.Raw()
-	if err != nil {
-		err = result.Error() // What the API server says, decoded.
-	}
+	data, err := configurationOf(ctx, r.client)
 	switch {
-	case err == nil:
+	case err == nil && data != nil:
 		r.configuration = []volcano.Source{{Name: "the cluster", Data: data}}
 		return nil
-	case apierrors.IsNotFound(err):
+	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
 		r.note("the configuration of Volcano's scheduler may not be read, and its default is used (--policy names another): " + reason(err))

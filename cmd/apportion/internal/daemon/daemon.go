@@ -19,6 +19,7 @@ import (
 
 	"google.golang.org/grpc/tap"
 
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/connection"
 	"github.com/apportion/apportion/config"
@@ -72,6 +73,8 @@ type Daemon struct {
 	// seen contains the contents of the files before they were read; watchFiles is watch.Files, which tests replace.
 	seen       watch.Contents
 	watchFiles func(context.Context, watch.Options, func() []string, func())
+	// followed is the policy of the followed cluster.
+	followed followed
 	// reloading guards settings, the current ones.
 	reloading sync.Mutex
 	settings  *config.Effective
@@ -85,6 +88,10 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	authority, faultTLS := loadTLS(&settings.TLS)
 	if err := errors.Join(err, faultTLS); err != nil {
 		return nil, err
+	}
+	if settings.Follow.Enabled {
+		d.followed.policy = client.VolcanoDefault()
+		d.addFollowed(loaded.policies)
 	}
 	d.authority = authority
 	d.gate = identity.NewGate(d.authority)
@@ -113,7 +120,7 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 	if d.extender, err = d.newExtender(loaded.users); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
-	if d.follower, err = d.newFollower(loaded.policies); err != nil {
+	if d.follower, err = d.newFollower(); err != nil {
 		return nil, errors.Join(err, d.abandon(ctx))
 	}
 	if d.page, err = newPage(settings.HTTP.UI); err != nil {
@@ -200,6 +207,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	following.Go(func() { d.follow(ctx, hangups) })
 	if d.follower != nil {
 		following.Go(func() { d.follower.Run(ctx) })
+		following.Go(func() { d.followPolicy(ctx) })
 	}
 	endAdmin := d.serveAdmin()
 	endExtender := d.extender.serve(ctx, d.log, stop)
@@ -239,13 +247,13 @@ func (d *Daemon) follow(ctx context.Context, hangups <-chan os.Signal) {
 	}
 }
 
-// ready reports whether the server accepts calls and new connections, and has read the cluster that it follows.
+// ready reports whether the server accepts calls and new connections, and has read the cluster that it follows, and its policy.
 func (d *Daemon) ready() bool {
-	return d.server.Ready() && !d.connections.Full() && (d.follower == nil || d.follower.Ready())
+	return d.server.Ready() && !d.connections.Full() && (d.follower == nil || d.follower.Ready() && d.followed.tried.Load())
 }
 
 // newFollower returns a follower of the cluster in the settings, nil if none is followed.
-func (d *Daemon) newFollower(policies map[string]*apportionv1.Policy) (*cluster.Follower, error) {
+func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	c := &d.settings.Follow
 	if !c.Enabled {
 		return nil, nil //nolint:nilnil // No follower is no fault.
@@ -254,7 +262,7 @@ func (d *Daemon) newFollower(policies map[string]*apportionv1.Policy) (*cluster.
 	if d.memory, err = openMemory(&d.settings.Ledger); err != nil {
 		return nil, err
 	}
-	if d.history, err = openHistory(&d.settings.History, policies); err != nil {
+	if d.history, err = openHistory(&d.settings.History, d.settings.Policies); err != nil {
 		return nil, err
 	}
 	f, err := cluster.NewFollower(d.server, cluster.FollowOptions{

@@ -47,14 +47,16 @@ func readBudgets(name string, o ledger.Options) ([]ledger.Budget, error) {
 	return budgets, nil
 }
 
-// openHistory opens the history in the settings; nil if none is kept.
-func openHistory(c *setting.History, policies map[string]*apportionv1.Policy) (*cluster.History, error) {
+// openHistory opens the history in the settings; nil if none is kept. policies are those of the settings.
+func openHistory(c *setting.History, policies map[string]string) (*cluster.History, error) {
 	if !c.Enabled {
 		return nil, nil //nolint:nilnil // No history is no fault.
 	}
 	name, policy := c.Policy, (*apportionv1.Policy)(nil)
 	switch {
 	case name != "":
+	case len(policies) == 0:
+		name = followedName
 	case len(policies) == 1:
 		for name = range policies {
 			break

@@ -76,6 +76,7 @@ func (d *Daemon) reloadConfig(ctx context.Context) error {
 	if len(d.settings.Identities) > 0 && len(next.Identities) == 0 {
 		return errOpened
 	}
+	d.addFollowed(loaded.policies)
 	// Both were checked before, so neither fails after the other was applied.
 	if err := d.server.SetPolicies(loaded.policies); err != nil {
 		return err
