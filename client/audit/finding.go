@@ -57,6 +57,12 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 		return nil, nil, err
 	}
 	c := &checker{auditor: a, accounts: map[string]*apportionv1.QueueShare{}, noNode: map[string]bool{}}
+	if c.byKueue() {
+		if err := c.kueue(ctx, decider, in); err != nil {
+			return nil, nil, err
+		}
+		return c.sorted(), a.report, nil
+	}
 	for _, plugin := range a.answer.GetPlugins() {
 		c.tree(plugin)
 		for _, q := range plugin.GetQueues() {
@@ -80,6 +86,11 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 			Rule: rule.ID, Severity: rule.Severity, Queue: b.Queue, Job: b.Job, Resource: b.Dimension, Witness: b.Witness, Help: rule.Help,
 		})
 	}
+	return c.sorted(), a.report, nil
+}
+
+// sorted returns the findings, the worst first.
+func (c *checker) sorted() []Finding {
 	// Under a refused tree nothing is admitted, so that it comes first.
 	last := func(f Finding) int {
 		if f.Rule == treeRefused.ID {
@@ -91,7 +102,7 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 		return cmp.Or(cmp.Compare(last(a), last(b)),
 			cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity)), cmp.Compare(a.Rule, b.Rule))
 	})
-	return c.found, a.report, nil
+	return c.found
 }
 
 // breachRules are the rules of the properties of fairness.
@@ -120,7 +131,7 @@ var breachRules = map[Property]Rule{
 
 // Rules returns all rules, sorted by ID.
 func Rules() []Rule {
-	rules := slices.Concat(settingRules, memoryRules)
+	rules := slices.Concat(settingRules, memoryRules, kueueRules)
 	for _, rule := range breachRules {
 		rules = append(rules, rule)
 	}
