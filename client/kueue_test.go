@@ -69,6 +69,39 @@ func nominationOf(n *apportionv1.KueueNomination) reference.KueueNomination {
 	return out
 }
 
+// A change of the cluster after a cycle opens the policy anew: what was admitted still holds its quota.
+func TestAdmissionsOfACycleOutliveAChangeOfTheCluster(t *testing.T) {
+	n, admitted := 0, 0
+	for line, err := range reference.Lines("../testdata/kueue") {
+		require.NoError(t, err)
+		if n++; n%(sample/4) != 0 {
+			continue
+		}
+		q, err := reference.ReadKueueQuestion(line)
+		require.NoError(t, err)
+		shares := q.Steps[0]
+		answer, err := client.InProcess().Simulate(t.Context(), client.Input{Snapshot: q.Input.GetSnapshot(), Policy: q.Input.GetPolicy()},
+			&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}},
+			shares, &apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
+			&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: &apportionv1.Change{}}}},
+			shares, &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}}, shares)
+		require.NoError(t, err)
+		for i := range answer.Answers {
+			require.NoError(t, answer.Err(i))
+		}
+		for _, job := range answer.Answers[0].GetEnqueue().GetJobs() {
+			if job.GetKueue().GetDecision() == apportionv1.KueueDecision_KUEUE_DECISION_ADMITTED {
+				admitted++
+			}
+		}
+		for _, later := range []int{4, 6} {
+			require.True(t, proto.Equal(answer.Answers[1].GetShares(), answer.Answers[later].GetShares()), "%s\n%v\n%v", q.Label,
+				answer.Answers[1].GetShares(), answer.Answers[later].GetShares())
+		}
+	}
+	require.Greater(t, admitted, 50)
+}
+
 // Clusters that change from one recorded case to the next: a mirror sends what changed, and is answered as the whole snapshot.
 func TestAMirrorFollowsClustersOfKueue(t *testing.T) {
 	r := startReplica(t, service.Options{})

@@ -112,7 +112,7 @@ func (o *Objects) hash(object *Object) uint64 {
 			data, _ := proto.MarshalOptions{Deterministic: true}.Marshal(message)
 			_, _ = h.Write(data)
 		}
-		fmt.Fprintf(&h, "%q", more)
+		_, _ = fmt.Fprintf(&h, "%q", more)
 	}
 	switch e := object.entity.(type) {
 	case map[string]string:
@@ -204,6 +204,6 @@ func (o *Objects) Cluster(now time.Time) *Cluster {
 			}
 		}
 	}
-	slices.SortFunc(r.faulty, func(a, b Faulty) int { return compare(a, b) })
+	slices.SortFunc(r.faulty, compare)
 	return r.cluster()
 }

@@ -115,8 +115,9 @@ func (c *checker) kueue(ctx context.Context, decider Decider, in client.Input) e
 
 // hopeless reports whether a workload could not be admitted even into an empty cluster.
 func hopeless(n *apportionv1.KueueNomination) bool {
-	return n.GetMode() == apportionv1.KueueMode_KUEUE_MODE_NO_FIT && (n.GetCause() == apportionv1.KueueCause_KUEUE_CAUSE_EXCEEDS_MAX_QUOTA ||
-		n.GetCause() == apportionv1.KueueCause_KUEUE_CAUSE_NO_MATCHING_FLAVOR)
+	never := n.GetCause() == apportionv1.KueueCause_KUEUE_CAUSE_EXCEEDS_MAX_QUOTA ||
+		n.GetCause() == apportionv1.KueueCause_KUEUE_CAUSE_NO_MATCHING_FLAVOR
+	return never && n.GetMode() == apportionv1.KueueMode_KUEUE_MODE_NO_FIT
 }
 
 // kueueWorkload finds why a workload can never be admitted.
@@ -167,7 +168,8 @@ func (c *checker) kueueQueues() {
 				for _, quota := range f.GetResources() {
 					if quota.BorrowingLimit != nil && quota.GetBorrowingLimit() == 0 {
 						c.say(kueueNoBorrowing, Finding{Queue: q.GetName(), Resource: quota.GetName()},
-							"ClusterQueue %s may borrow no %s of flavor %s in cohort %s", q.GetName(), quota.GetName(), f.GetName(), own.GetCohort())
+							"ClusterQueue %s may borrow no %s of flavor %s in cohort %s", q.GetName(), quota.GetName(), f.GetName(),
+							own.GetCohort())
 					}
 					if lends == "" && quota.GetNominal() > 0 && (quota.LendingLimit == nil || quota.GetLendingLimit() > 0) {
 						lends = quota.GetName() + " of flavor " + f.GetName()

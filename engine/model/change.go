@@ -39,6 +39,7 @@ type change struct {
 	jobsGone                         []JobID
 	updates                          []update
 	phases                           []reached
+	extras                           map[JobID]*Extra
 	// parts are those with the jobs, in order.
 	parts []*Builder
 	// onlyNew says that the base has none of the jobs set.
@@ -229,6 +230,14 @@ func (b *ChangeBuilder) UpdateTask(i int, t TaskID, u TaskUpdate) {
 // UpdatePhase changes the phase of a job, which must not be set or removed.
 func (b *ChangeBuilder) UpdatePhase(j JobID, p Phase) {
 	b.change.phases = append(b.change.phases, reached{j, p})
+}
+
+// UpdateExtra changes what a single policy reads of a job, which must not be set or removed.
+func (b *ChangeBuilder) UpdateExtra(j JobID, e *Extra) {
+	if b.change.extras == nil {
+		b.change.extras = map[JobID]*Extra{}
+	}
+	b.change.extras[j] = e
 }
 
 // placed reports whether there is a node at a position. Only a Change leaves gaps; without gaps it avoids reading the node, which would

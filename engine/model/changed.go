@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -170,6 +171,10 @@ func (b *Builder) updateTasks(r *result) {
 	for _, p := range b.change.phases {
 		r.jobs.change(p.job).Phase = p.phase
 		r.touched = append(r.touched, p.job)
+	}
+	for _, j := range slices.Sorted(maps.Keys(b.change.extras)) {
+		r.jobs.change(j).Extra = b.change.extras[j]
+		r.touched = append(r.touched, j)
 	}
 	booked := map[JobID]bool{}
 	for _, u := range b.change.updates {

@@ -26,6 +26,8 @@ type View struct {
 	phase    []model.Phase
 	node     []model.NodeID
 	accounts []*model.Account
+	// extras are what a policy reads of jobs that it decided about.
+	extras map[model.JobID]*model.Extra
 	// moved are the jobs of which a task changed, rolled back or not.
 	moved []model.JobID
 	// used is nil until a node's usage is asked for.
@@ -159,6 +161,20 @@ func (v *View) SetPhase(j model.JobID, p model.Phase) {
 	v.phase[j] = p
 }
 
+// SetExtra changes what a policy reads of a job in models that are made of the view's state. The policy itself does not see it before.
+func (v *View) SetExtra(j model.JobID, e *model.Extra) {
+	if v.extras == nil {
+		v.extras = map[model.JobID]*model.Extra{}
+	}
+	before, known := v.extras[j]
+	v.extras[j] = e
+	v.Journal.Undo(func() {
+		if v.extras[j] = before; !known {
+			delete(v.extras, j)
+		}
+	})
+}
+
 // SetStatus changes the status of a task, and its node unless node is model.None: a task that becomes pending leaves its node.
 func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 	v.detach()
@@ -277,6 +293,12 @@ func (v *View) reached() (*model.Model, error) {
 	for j, phase := range v.phase {
 		if j := model.JobID(j); v.HasJob(j) && v.Jobs.At(j).Phase != phase {
 			b.UpdatePhase(j, phase)
+			changes++
+		}
+	}
+	for j, e := range v.extras {
+		if v.HasJob(j) {
+			b.UpdateExtra(j, e)
 			changes++
 		}
 	}

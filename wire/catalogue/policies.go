@@ -310,7 +310,7 @@ func writeFairMemory(p fair.Memory) *apportionv1.FairMemory {
 }
 
 func readKueue(m *apportionv1.Kueue, fault Fault) kueue.Plugin {
-	return kueue.Plugin{Settings: wirekueue.Settings(m, wirekueue.Fault(fault)), Cluster: wirekueue.ClusterOf}
+	return kueue.Plugin{Settings: wirekueue.Settings(m, wirekueue.Fault(fault)), Cluster: wirekueue.ClusterOf, Admitted: wirekueue.Admitted}
 }
 
 func writeKueue(p kueue.Plugin) *apportionv1.Kueue { return wirekueue.Message(&p.Settings) }

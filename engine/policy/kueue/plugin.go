@@ -17,6 +17,8 @@ type Plugin struct {
 
 	// Cluster returns the cluster of a model, or a *model.Error for what is wrong with it.
 	Cluster func(*model.Model) (*Cluster, error)
+	// Admitted returns what is read of a job once its workload is admitted. Nil: later models do not have the admission.
+	Admitted func(m *model.Model, j model.JobID, a *Admission) *model.Extra
 }
 
 // Name returns the name of the plugin.
@@ -42,16 +44,17 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 		faults.Add("kueue", "%s", err)
 		return nil, faults
 	}
-	return &State{Session: compiled.NewSession(), view: v, judged: none}, nil
+	return &State{Session: compiled.NewSession(), view: v, judged: none, admitted: p.Admitted}, nil
 }
 
 // State is the opened plugin. A workload that it permits is booked, and judged as one that holds quota from then on.
 type State struct {
 	*Session
 
-	view   *policy.View
-	last   Nomination
-	judged int32
+	view     *policy.View
+	last     Nomination
+	judged   int32
+	admitted func(*model.Model, model.JobID, *Admission) *model.Extra
 }
 
 // Judge returns what would be done with a job, and whether it was judged: it waits in an active queue and is not booked.
@@ -111,12 +114,38 @@ func (s *State) Book(j model.JobID, a *Assignment) {
 	}
 	s.addAll(queue, a.Usage)
 	s.booked[id] = true
+	if s.admitted != nil {
+		s.view.SetExtra(j, s.admitted(s.view.Model, j, s.admission(id, a)))
+	}
 	s.view.Journal.Undo(func() {
 		for _, c := range before {
 			s.usage[c.at], s.known[c.node] = c.usage, false
 		}
 		delete(s.booked, id)
 	})
+}
+
+// admission returns an assignment as the admission of its workload.
+func (s *State) admission(id int32, a *Assignment) *Admission {
+	w := &s.workloads[id]
+	name, _, _ := s.Node(w.queue)
+	out := &Admission{Queue: name}
+	for i := range a.PodSets {
+		p := &a.PodSets[i]
+		// Usage is that of the pods that still need quota.
+		count := min(p.Count, max(0, w.PodSets[i].Count-w.PodSets[i].Reclaimable))
+		if !s.settings.ReclaimablePods {
+			count = p.Count
+		}
+		set := AdmittedPodSet{Name: p.Name, Count: &count}
+		for _, f := range p.Flavors {
+			set.Usage = append(set.Usage, FlavoredUsage{
+				Resource: s.ResourceName(f.Resource), Flavor: s.FlavorName(f.Flavor), Used: true, Amount: f.Amount,
+			})
+		}
+		out.PodSets = append(out.PodSets, set)
+	}
+	return out
 }
 
 // Decide returns the decisions of one cycle, in which jobs that are booked do not take part, and books the admitted.

@@ -50,7 +50,11 @@ func kueueServer(t *testing.T, versions []string, volcano bool, watches map[stri
 	t.Helper()
 	answer := func(w http.ResponseWriter, v any) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(v)
+		data, err := json.Marshal(v)
+		if err != nil {
+			data = []byte("{}")
+		}
+		_, _ = w.Write(data)
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var groups, resources []any

@@ -236,8 +236,7 @@ func (s *kueueStore) shorten(m *made, part float64) bool {
 	excess := max(1, min(sizes[largest], int((1-part)*float64(total))))
 	jobs := m.snapshot.GetJobs()
 	kept := make([]*apportionv1.Job, 0, len(jobs))
-	for i := len(jobs) - 1; i >= 0; i-- {
-		job := jobs[i]
+	for _, job := range slices.Backward(jobs) {
 		if excess > 0 && job.GetNamespace() == largest && job.GetKueue().GetAdmission() == nil {
 			excess -= proto.Size(job)
 			m.leaveOut("Workload", fmt.Sprintf("the Workload %s/%s: no memory is left for it", job.GetNamespace(), job.GetName()))

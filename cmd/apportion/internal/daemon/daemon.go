@@ -267,7 +267,7 @@ func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	}
 	f, err := cluster.NewFollower(d.server, cluster.FollowOptions{
 		Name: c.Name, Label: c.Cluster, Kubeconfig: c.Kubeconfig, Context: c.Context, Schedulers: c.Schedulers, Interval: c.Interval,
-		Kueue: c.System == "kueue",
+		Kueue:  c.System == "kueue",
 		Limits: wire.LimitsOf(&d.settings.Limit), Memory: d.memory, History: d.history, Logger: d.log,
 	})
 	if err != nil {

@@ -42,7 +42,8 @@ func quotaField(apply func(*setting, *apportionv1.KueueQuota) error) func(*setti
 			for _, f := range g.GetFlavors() {
 				for _, quota := range f.GetResources() {
 					there = append(there, quota.GetName()+"@"+f.GetName())
-					if meant := quota.GetName() == resource || strings.HasSuffix(quota.GetName(), "/"+resource); meant && (!flavored || f.GetName() == flavor) {
+					meant := quota.GetName() == resource || strings.HasSuffix(quota.GetName(), "/"+resource)
+					if meant && (!flavored || f.GetName() == flavor) {
 						found = append(found, quota)
 					}
 				}
@@ -151,7 +152,7 @@ func (s *setting) stopPolicy(q *apportionv1.Queue) error {
 	}
 	policies := []string{"None", "Hold", "HoldAndDrain"}
 	if !slices.Contains(policies, s.value) {
-		return fmt.Errorf("None, Hold or HoldAndDrain is expected, not %q", s.value)
+		return fmt.Errorf("one of None, Hold and HoldAndDrain is expected, not %q", s.value)
 	}
 	s.before, s.after = "None", s.value
 	if own.GetStopped() {
