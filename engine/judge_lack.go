@@ -26,6 +26,13 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 			continue
 		}
 		held.add(why.List, 1)
+		if afterRoom(why.List) {
+			// Kubernetes' scheduler would find the lack of room first.
+			if g.view.Idle(n, &idle); !resource.Covers(idle, request) {
+				counts.lacking(idle, g.view.Nodes[n].Allocatable, request)
+				continue
+			}
+		}
 		counts.refused(g.view, n, why.List)
 	}
 	if len(admitted) > 0 {
@@ -33,6 +40,11 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 	}
 	room.reasons, room.counts = held.closest()
 	room.byNode = counts.list()
+}
+
+// afterRoom reports whether a node is refused by a rule on other pods that Kubernetes' scheduler asks after the room of the node.
+func afterRoom(why []policy.Reason) bool {
+	return len(why) > 0 && why[0].Code >= policy.PodAffinity && why[0].Code <= policy.TopologyLabelMissing
 }
 
 // frequency counts of how many things reasons hold.

@@ -63,6 +63,11 @@ func (g *judge) quickly(d *Judgement, w *waiting, o *options) (done bool, _ erro
 	if g.once || g.booked != nil || o != nil {
 		return false, nil
 	}
+	related := slices.ContainsFunc(w.kinds, func(t model.TaskID) bool { return g.view.PodKind(t) != 0 })
+	if related && len(w.kinds) > 1 {
+		// One may fit because of the other.
+		return false, nil
+	}
 	for _, t := range w.kinds {
 		room, err := g.roomFor(t, len(w.needed))
 		switch {
@@ -71,7 +76,7 @@ func (g *judge) quickly(d *Judgement, w *waiting, o *options) (done bool, _ erro
 		case room.tasks == 0 && !g.gains(t):
 			g.noRoom(d, t, room)
 			return true, nil
-		case len(w.kinds) == 1 && room.tasks >= len(w.needed) && (!g.borrows || len(w.needed) == 1):
+		case len(w.kinds) == 1 && !related && room.tasks >= len(w.needed) && (!g.borrows || len(w.needed) == 1):
 			d.find(CheckNodes, Passed).Amount = g.sum(w.needed)
 			return true, nil
 		}
@@ -88,7 +93,13 @@ func (g *judge) noRoom(d *Judgement, t model.TaskID, room *kindRoom) {
 // gains reports whether a node on which tasks are being released has room for a task like t once they are gone, or had before tasks were
 // booked.
 func (g *judge) gains(t model.TaskID) bool {
-	if len(g.beingReleased()) == 0 {
+	releases := len(g.beingReleased()) > 0
+	nodes := g.releasing
+	if g.view.PodKind(t) != 0 {
+		// A pod that leaves one node may let the task on others.
+		nodes, releases = g.nodes, true
+	}
+	if !releases {
 		return false
 	}
 	key := g.kindOf(t)
@@ -97,8 +108,8 @@ func (g *judge) gains(t model.TaskID) bool {
 	}
 	gains := false
 	row, request := resource.NewAccount(g.view.Dims.Len()), g.view.Request(t)
-	for _, n := range g.releasing {
-		if g.future(n, &row); resource.Covers(row, request) && g.Nodes().Fits(t, n, nil) {
+	for _, n := range nodes {
+		if g.future(n, &row); resource.Covers(row, request) && g.fits(t, n, true, nil) {
 			gains = true
 			break
 		}
@@ -263,7 +274,7 @@ func (g *judge) seatRest(tasks []model.TaskID, nodes []model.NodeID, later bool,
 		if *left == 0 {
 			return nil
 		}
-		if room(n, &row); !resource.Covers(row, request) || !g.Nodes().Fits(t, n, nil) {
+		if room(n, &row); !resource.Covers(row, request) || !g.fits(t, n, later, nil) {
 			continue
 		}
 		*left--

@@ -79,7 +79,7 @@ func (g *judge) place(tasks []model.TaskID, later bool) (Placement, error) {
 			}
 		}
 	}
-	p := placer{session: g.Session, tasks: tasks, nodes: g.nodes, room: g.left(later), trials: placementTrials}
+	p := placer{session: g.Session, tasks: tasks, nodes: g.nodes, room: g.left(later), trials: placementTrials, later: later}
 	return p.place()
 }
 
@@ -214,6 +214,9 @@ func (g *judge) releases(s seating) []policy.Reason {
 func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placement, known bool, _ error) {
 	p := placer{session: f.session, tasks: tasks, nodes: f.nodes, at: make([]int32, len(tasks))}
 	p.sort(f.offered)
+	if p.related() {
+		return Placement{}, false, nil
+	}
 	if len(p.kinds)*len(f.nodes) > placementCells {
 		return Placement{}, false, nil
 	}
@@ -287,7 +290,7 @@ func (f *freeNodes) fill(p *placer, k *taskKind) (placed int, done bool, _ error
 				continue
 			}
 		}
-		if f.session.Nodes().Fits(first, f.nodes[at], nil) {
+		if f.session.admits(first, f.nodes[at], nil) {
 			placed = f.take(p, k, at, placed)
 		}
 	}

@@ -17,14 +17,28 @@ func (s *Session) Nodes() Nodes { return Nodes{s} }
 
 // Fits reports whether every plugin permits a task on a node, the node takes new tasks, and is among those that the task may use. The first
 // failed condition gives the reason, a plugin's before the node's, so that plugins answer as they do for nodes that take all tasks. It does
-// not test the node's free resources: see HasRoom.
+// not test the node's free resources: see HasRoom. The rules on other pods count the pods that are on nodes in the present state.
 func (m Nodes) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	for _, p := range m.s.by.predicate {
+	return m.s.fits(t, n, false, why)
+}
+
+// fits is Fits now, or later: once what is being released is gone.
+func (s *Session) fits(t model.TaskID, n model.NodeID, later bool, why *policy.Reasons) bool {
+	if !s.admits(t, n, why) {
+		return false
+	}
+	pods := s.view.Rules()
+	return pods == nil || pods.Fits(t, n, later, why)
+}
+
+// admits is Fits without the rules on other pods.
+func (s *Session) admits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	for _, p := range s.by.predicate {
 		if !p.Fits(t, n, why) {
 			return false
 		}
 	}
-	return m.s.takes(t, n, why)
+	return s.takes(t, n, why)
 }
 
 // takes reports whether a node takes new tasks and is among those that a task may use.

@@ -44,7 +44,9 @@ type Placement struct {
 
 // Place reports whether tasks have room on the given nodes together, by Fits and HasRoom for each task. Nothing is booked.
 //
-// It is exact for equal tasks, and if one kind of task alone, or one dimension alone, has no room. Otherwise it tries best fit, then every
+// Tasks that rules on other pods concern are placed one after the other, each with the earlier ones on their nodes.
+//
+// It is exact for equal tasks that no such rule concerns, and if one kind of task alone, or one dimension alone, has no room. Otherwise it tries best fit, then every
 // placement up to placementTrials comparisons: it is exact for six tasks on seven nodes with any requests. The outcome is PlacementUnknown
 // beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
 func (m Nodes) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
@@ -59,6 +61,9 @@ func (p *placer) place() (Placement, error) {
 	}
 	if p.kinds == nil && len(tasks) > 0 {
 		return Placement{Outcome: PlacementUnknown}, nil
+	}
+	if p.related() {
+		return p.placeRelated()
 	}
 	most, alone, err := p.bestFit()
 	switch {
@@ -101,6 +106,8 @@ type placer struct {
 	trials  int
 	stopped bool
 	saved   []resource.Row
+	// later: room is what nodes have once what is being released is gone. bare: the rules on other pods are left aside.
+	later, bare bool
 }
 
 // taskKind is a number of tasks with one request that may use the same nodes.
@@ -118,10 +125,11 @@ type kindKey struct {
 	queue   model.QueueID
 	nodeSet model.NodeSetID
 	request int32
+	pods    int32
 }
 
 func (s *Session) kindOf(t model.TaskID) kindKey {
-	return kindKey{s.view.QueueOf(t), s.view.NodeSetOf(t), s.view.Tasks.At(t).Request}
+	return kindKey{s.view.QueueOf(t), s.view.NodeSetOf(t), s.view.Tasks.At(t).Request, s.view.PodKind(t)}
 }
 
 // prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if there are too many.
@@ -157,7 +165,7 @@ func (p *placer) prepare() error {
 		kind.fits = make([]bool, len(p.nodes))
 		for i, n := range p.nodes {
 			v.Yield(i)
-			kind.fits[i] = p.session.Nodes().Fits(p.tasks[kind.tasks[0]], n, nil)
+			kind.fits[i] = p.session.admits(p.tasks[kind.tasks[0]], n, nil)
 		}
 	}
 	return nil

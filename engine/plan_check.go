@@ -63,7 +63,7 @@ func (p *planner) fillBack(d *draft) error {
 		for i, t := range slices.Backward(d.victims) {
 			n := at[i]
 			p.book(t, model.Running, n)
-			if p.roomy(n, on[n]) && p.Allocatable(p.tasks, policy.InSession, nil, nil) {
+			if p.roomy(n, on[n]) && p.fitTogether(d) && p.Allocatable(p.tasks, policy.InSession, nil, nil) {
 				d.victims = slices.Delete(d.victims, i, i+1)
 				continue
 			}
@@ -170,12 +170,20 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 		default:
 			allowed = true
 		}
+		var later []int
 		for i, at := range evictingFirst(groups) {
-			allowed = allowed && (p.Reclaim().Plans() || p.evictVictims(p.tasks[at], groups[at], c)) && p.put(p.tasks[at], d.nodes[at])
+			allowed = allowed && (p.Reclaim().Plans() || p.evictVictims(p.tasks[at], groups[at], c))
+			if allowed && p.view.PodKind(p.tasks[at]) != 0 && !p.fits(p.tasks[at], d.nodes[at], true, nil) {
+				// It may fit once others are placed, or gone.
+				later = append(later, at)
+				continue
+			}
+			allowed = allowed && p.put(p.tasks[at], d.nodes[at])
 			if i&63 == 63 && p.view.Stop != nil && p.view.Stop() {
 				return policy.ErrStopped
 			}
 		}
+		allowed = allowed && p.putLater(later, d.nodes)
 		c.ready = allowed && p.settled(p.question.Job, nil)
 		allowed = allowed && (c.ready || p.question.Tasks != nil) && p.calm(d, before)
 		if allowed && then != nil {
@@ -208,7 +216,7 @@ func evictingFirst(groups [][]model.TaskID) []int {
 
 // put places a task if the policy and the node allow it.
 func (p *planner) put(t model.TaskID, n model.NodeID) bool {
-	if !p.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !p.Nodes().Fits(t, n, nil) || !p.roomy(n, []model.TaskID{t}) {
+	if !p.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !p.fits(t, n, true, nil) || !p.roomy(n, []model.TaskID{t}) {
 		return false
 	}
 	p.book(t, model.Allocated, n)

@@ -89,7 +89,7 @@ func (s *sets) begin() error {
 	row := resource.NewAccount(width)
 	for _, n := range v.NodeOrder {
 		for _, kind := range s.kinds() {
-			takes[n] = takes[n] || s.Nodes().Fits(s.tasks[kind[0]], n, nil)
+			takes[n] = takes[n] || s.admits(s.tasks[kind[0]], n, nil)
 		}
 		if !takes[n] {
 			continue
@@ -212,7 +212,7 @@ func (s *sets) placeWithout(d *draft) error {
 	if !s.Allocatable(s.tasks, policy.InSession, nil, nil) {
 		return nil
 	}
-	placer := placer{session: s.Session, tasks: s.tasks, nodes: s.view.NodeOrder, room: s.future, trials: max(s.trials, 0)}
+	placer := placer{session: s.Session, tasks: s.tasks, nodes: s.view.NodeOrder, room: s.future, trials: max(s.trials, 0), later: true}
 	placement, err := placer.place()
 	s.trials = placer.trials
 	s.unknown = s.unknown || placement.Outcome == PlacementUnknown

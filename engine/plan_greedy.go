@@ -82,7 +82,7 @@ func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
 		if v.Stopped(i) {
 			return 0, policy.ErrStopped
 		}
-		if !p.Nodes().Fits(first, n, nil) {
+		if !p.admits(first, n, nil) {
 			continue
 		}
 		if offered, some := s.bound(n, int32(i)); some {
@@ -111,6 +111,7 @@ func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
 		d.nodes[at] = chosen.node
 		s.wanted--
 		state++
+		s.reopen(o)
 		if offered, some := s.bound(chosen.node, chosen.rank); some {
 			heap.Push(o, offered)
 		}
@@ -132,8 +133,13 @@ func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error
 	var rest []model.TaskID
 	for o.Len() > 0 {
 		best := heap.Pop(o).(offer) //nolint:forcetypeassert,errcheck // A heap of offers.
-		if best.count == 0 || best.state == state {
+		switch {
+		case best.count > 0 && best.state != state:
+		case s.fitsBeside(t, &best):
 			return best, true, nil
+		case best.state == state:
+			s.aside = append(s.aside, best)
+			continue
 		}
 		if s.asked&15 == 15 && s.view.Stop != nil && s.view.Stop() {
 			return offer{}, false, policy.ErrStopped
@@ -148,6 +154,8 @@ func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error
 		if exact, some := s.exact(t, rest, best.node, best.rank); some {
 			exact.state = state
 			heap.Push(o, exact)
+		} else if s.view.Ordered(t) {
+			s.aside = append(s.aside, best)
 		}
 	}
 	return offer{}, false, nil

@@ -29,7 +29,7 @@ func (p *planner) leastByRoom() (int, error) {
 		if v.Stopped(i) {
 			return 0, policy.ErrStopped
 		}
-		if p.Nodes().Fits(p.tasks[0], n, nil) {
+		if p.admits(p.tasks[0], n, nil) {
 			costs = s.hostings(n, costs)
 		}
 	}

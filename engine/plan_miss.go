@@ -55,7 +55,7 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 			return policy.ErrStopped
 		}
 		why.List = why.List[:0]
-		if !s.Nodes().Fits(t, n, &why) {
+		if !s.fits(t, n, true, &why) {
 			counts.refused(s.view, n, why.List)
 			continue
 		}

@@ -72,6 +72,8 @@ type stall struct {
 	row   resource.Row
 	list  []model.TaskID
 	stays []stay
+	// aside are offers of nodes off which other pods keep the task at present.
+	aside []offer
 }
 
 // bound returns an offer that is at most as good as the best one of a node, and not known to be possible; false if the node offers nothing.
@@ -165,6 +167,9 @@ func (s *stall) slack() float64 {
 func (s *stall) exact(t model.TaskID, rest []model.TaskID, n model.NodeID, rank int32) (offer, bool) {
 	s.future(n, &s.row)
 	o := offer{node: n, rank: rank, hosts: 1}
+	if !s.fits(t, n, true, nil) {
+		return s.clearing(t, rest, o)
+	}
 	if resource.Covers(s.row, s.request) {
 		o.slack = s.slack()
 		return o, true

@@ -55,6 +55,6 @@ func (p *planner) onlyPlaceable(o *options) bool {
 
 // placeIn places tasks where nodes have so much room.
 func (p *planner) placeIn(tasks []model.TaskID, room func(model.NodeID, *resource.Row)) (Placement, error) {
-	place := placer{session: p.Session, tasks: tasks, nodes: p.view.NodeOrder, room: room, trials: placementTrials}
+	place := placer{session: p.Session, tasks: tasks, nodes: p.view.NodeOrder, room: room, trials: placementTrials, bare: true}
 	return place.place()
 }

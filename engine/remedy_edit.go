@@ -66,6 +66,9 @@ func (e *editor) feedNodes() map[model.NodeSetID][]uint32 {
 		case NodesLike:
 			spec := e.NodeSpecOf(edit.Node)
 			spec.Unschedulable, spec.UsedByOthers = nil, nil
+			if spec.Pods != nil {
+				spec.Pods = &model.NodePods{Domains: spec.Pods.Domains}
+			}
 			for _, name := range e.newNames(spec.Name, int(edit.After)) {
 				spec.Name = name
 				e.Builder.Node(spec)

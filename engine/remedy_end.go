@@ -202,7 +202,7 @@ func (e *ender) forRoom() {
 		kind := &place.kinds[k]
 		kind.fits = make([]bool, len(v.Nodes))
 		for _, n := range v.NodeOrder {
-			kind.fits[n] = e.Nodes().Fits(e.gang[kind.tasks[0]], n, nil)
+			kind.fits[n] = e.admits(e.gang[kind.tasks[0]], n, nil)
 		}
 		if !e.roomFor(kind) {
 			return

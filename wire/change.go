@@ -122,6 +122,7 @@ func (d *Decoder) feed(b *model.ChangeBuilder, head *head, n int) error {
 	}
 	d.c.memory(head.memory)
 	d.c.kueue(head.kueue)
+	d.c.podRules(head.pods)
 	rest := head.rest
 	ok := d.names(rest, tagChangeRemoveNode, b.RemoveNode) && d.names(rest, tagChangeRemoveQueue, b.RemoveQueue) &&
 		d.names(rest, tagChangeRemoveSet, b.RemoveNodeSet) && d.nodes(rest) && d.places(rest) &&

@@ -147,6 +147,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	d.c.b.Dimensions(head.dimensions)
 	d.c.b.Total(d.c.total.of(head.total))
 	d.c.kueue(head.kueue)
+	d.c.podRules(head.pods)
 	d.c.memory(head.memory)
 	// Tasks that are only counted need no more of the nodes than their number.
 	beside := d.tally && parts > 1 && size.NodeSets == 0
@@ -174,6 +175,7 @@ type head struct {
 	// memory stays in the decoder, as total does.
 	memory      *apportionv1.Memory
 	kueue       *apportionv1.KueueSnapshot
+	pods        *apportionv1.PodRules
 	clearMemory bool
 }
 
@@ -212,6 +214,11 @@ func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
 					h.kueue = &apportionv1.KueueSnapshot{}
 				}
 				ok = proto.UnmarshalOptions{Merge: true}.Unmarshal(text, h.kueue) == nil
+			case tagSnapshotPods:
+				if h.pods == nil {
+					h.pods = &apportionv1.PodRules{}
+				}
+				ok = proto.UnmarshalOptions{Merge: true}.Unmarshal(text, h.pods) == nil
 			case tagChangeClearMemory:
 				h.clearMemory = value != 0
 			}

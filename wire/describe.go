@@ -14,6 +14,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	d := description{Model: m, nodes: make([]uint32, len(m.Nodes))}
 	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.OrderedNames(), Total: resourceOf(m, m.Total), Memory: memoryOf(m)}
 	out.Kueue = kueue.Extra[*apportionv1.KueueSnapshot](&model.Extra{Value: m.Extra})
+	out.Pods = wirePods(m.Pods)
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		if !m.HasNode(model.NodeID(i)) {
@@ -26,6 +27,9 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 		}
 		if u := n.Unschedulable; u != nil {
 			node.Unschedulable = &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause(u.Cause), Detail: u.Detail}
+		}
+		if p := n.Pods; p != nil {
+			node.Domains, node.OtherPods, node.LeavingPods = p.Domains, p.Others, p.Leaving
 		}
 		out.Nodes = append(out.Nodes, node)
 	}
@@ -138,6 +142,7 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 func (m *description) group(id model.GroupID) *apportionv1.TaskGroup {
 	g := m.Groups.At(id)
 	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Model, m.Requests[g.Request]), Unjudged: wireConstraints(g.Unjudged)}
+	out.PodClass = uint32(g.PodClass)
 	if g.NodeSet != model.AllNodes {
 		out.NodeSet = m.NodeSets[g.NodeSet].Name
 	}
@@ -188,7 +193,7 @@ func (m *description) task(id model.TaskID) *apportionv1.Task {
 		if d.NodeSet != model.AllNodes {
 			out.Detail.NodeSet = m.NodeSets[d.NodeSet].Name
 		}
-		out.Detail.Unjudged, out.Detail.Condition = wireConstraints(d.Unjudged), d.Condition
+		out.Detail.Unjudged, out.Detail.Condition, out.Detail.PodClass = wireConstraints(d.Unjudged), d.Condition, uint32(d.PodClass)
 	}
 	return out
 }

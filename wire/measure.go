@@ -10,7 +10,7 @@ import (
 // Size counts the contents of an encoded Snapshot.
 type Size struct {
 	Bytes, Dimensions, Nodes, NodeSets, Queues, Jobs, Groups, Tasks int64
-	// NodeSetBytes is the size of the node sets.
+	// NodeSetBytes is the size of the node sets, and of what nodes say of other pods.
 	NodeSetBytes int64
 	// Updates counts the entities that a Change removes, and the tasks that it updates.
 	Updates int64
@@ -18,7 +18,8 @@ type Size struct {
 	Counts, Terms, LeftOut int64
 	// Usages counts what queues say of usage: their own, two for a budget, and one for each owner.
 	Usages int64
-	// ExtraBytes is the size of what only the policy kueue reads, and ExtraParts counts the fields in it and the exclusions of node sets.
+	// ExtraBytes is the size of what only the policy kueue reads and of the rules on other pods, and ExtraParts counts the fields in these
+	// and the exclusions of node sets.
 	ExtraBytes, ExtraParts int64
 	// TaskBytes is the size of the tasks that are listed one by one.
 	TaskBytes int64
@@ -30,6 +31,8 @@ type Size struct {
 type layout struct {
 	// All jobs lie between from and to; if they take as much as that, the rest of the snapshot takes no more.
 	from, to, taken int
+	// pods: there are rules on other pods.
+	pods bool
 	// cuts are those of cutsOf.
 	cuts []partStart
 }
@@ -51,10 +54,16 @@ func Measure(data []byte) Size {
 
 // measureIn counts what data holds, and where n parts of about the same length begin.
 func measureIn(data []byte, n int) Size {
+	var z Size
 	if n < 2 || len(data) < besideBytes {
-		return measureAlone(data, n)
+		z = measureAlone(data, n)
+	} else {
+		z = measureBeside(data, n)
 	}
-	return measureBeside(data, n)
+	if z.layout.pods {
+		field.Each(data, tagSnapshotNode, z.podsOfNode)
+	}
+	return z
 }
 
 // measureBeside is measureIn, and counts the parts at the same time.
@@ -84,6 +93,7 @@ func (z *Size) add(s *Size, at int) {
 		}
 		l.to, l.taken = at+s.layout.to, l.taken+s.layout.taken
 	}
+	z.layout.pods = z.layout.pods || s.layout.pods
 	z.Bytes += s.Bytes
 	z.Dimensions += s.Dimensions
 	z.Nodes += s.Nodes
@@ -127,6 +137,9 @@ func measureAlone(data []byte, n int) Size {
 			size.Dimensions++
 		case tagSnapshotKueue:
 			size.extra(data[from:to])
+		case tagSnapshotPods:
+			size.pods(data[from:to])
+			l.pods = true
 		case tagSnapshotNode:
 			size.Nodes++
 		case tagSnapshotQueue:
@@ -272,6 +285,10 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 		}
 	}
 	z.decoded(s.GetKueue())
+	z.decoded(s.GetPods())
+	for _, n := range s.GetNodes() {
+		z.NodeSetBytes += 5 * int64(len(n.GetDomains())+len(n.GetOtherPods())+len(n.GetLeavingPods()))
+	}
 	for _, queue := range s.GetQueues() {
 		z.decoded(queue.GetKueue())
 		z.Usages += int64(len(queue.GetOwners()))

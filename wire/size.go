@@ -20,7 +20,7 @@ func ModelBytes(m *model.Model) int64 {
 	const indexEntry, pointers = 24, 16
 	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
 	return modelBytes + rows*rowBytes(m.Dims.Len()) + sumBytes(m, len(m.Queues)) +
-		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) + termsOf(m) + usagesOf(m) +
+		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) + podBytes(m) + termsOf(m) + usagesOf(m) +
 		sizeOf[model.LeftOut](cap(m.LeftOut)) +
 		sizeOf[model.Queue](len(m.Queues)) + (sizeOf[model.Job](1)+pointers)*int64(m.Jobs.Len()) +
 		sizeOf[model.Account](m.Jobs.Len()) + sizeOf[model.Group](m.Groups.Len()) + 48*int64(m.Groups.Len()) +
@@ -43,7 +43,11 @@ func OwnBytes(m *model.Model) int64 {
 	// A queue costs the table of its jobs and of its sum, whether or not they are shared.
 	const page, indexEntry = 32, 32
 	rows := int64(3*o.Queues + 2*o.Nodes + 5*o.Jobs + o.Requests)
-	return changedBytes + rows*rowBytes(m.Dims.Len()) + sumBytes(m, o.Sums) +
+	pods := int64(0)
+	if o.Nodes > 0 {
+		pods = podBytes(m)
+	}
+	return changedBytes + pods + rows*rowBytes(m.Dims.Len()) + sumBytes(m, o.Sums) +
 		sizeOf[model.Node](o.Nodes) + sizeOf[model.NodeSet](o.NodeSets) + sizeOf[model.Queue](o.Queues) +
 		(sizeOf[model.Job](1)+sizeOf[model.Account](1))*int64(o.Jobs) + (sizeOf[model.Group](1)+48)*int64(o.Groups) +
 		sizeOf[model.Count](o.Counts) + sizeOf[model.Task](o.Tasks) + sizeOf[model.Detail](o.Details) +

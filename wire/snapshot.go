@@ -22,6 +22,7 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	c.b.Total(c.total.of(snapshot.GetTotal()))
 	c.memory(snapshot.GetMemory())
 	c.kueue(snapshot.GetKueue())
+	c.podRules(snapshot.GetPods())
 	for i, n := range snapshot.GetNodes() {
 		c.node(i, n)
 	}
@@ -70,6 +71,7 @@ type compiler struct {
 	total, one, two, more amounts
 	detail                model.Detail
 	closed                model.Unschedulable
+	pods                  model.NodePods
 	hierarchy             model.Hierarchy
 	limits                Limits
 	// borrowed: messages are the caller's, and what is kept of them must be copied.
@@ -107,6 +109,7 @@ func (c *compiler) node(i int, n *apportionv1.Node) {
 	c.b.Node(model.NodeSpec{
 		Name: n.GetName(), Allocatable: c.one.of(n.GetAllocatable()), UsedByOthers: c.two.of(n.GetUsedByOthers()),
 		Group: n.GetGroup(), Labelled: n != nil && n.Group != nil, Unschedulable: c.unschedulable(i, n.GetUnschedulable()),
+		Pods: c.nodePods(n),
 	})
 }
 
@@ -186,7 +189,7 @@ func (c *compiler) groupSpec(job, i int, g *apportionv1.TaskGroup) model.GroupSp
 	c.text(g.GetNodeSet())
 	return model.GroupSpec{
 		Role: g.GetRole(), Request: c.one.of(g.GetRequest()), MinAvailable: g.GetMinAvailable(), HasMin: g != nil && g.MinAvailable != nil,
-		NodeSet: g.GetNodeSet(),
+		NodeSet: g.GetNodeSet(), PodClass: g.GetPodClass(),
 		Unjudged: constraints(g.GetUnjudged(), func(k int, format string, args ...any) {
 			c.b.Fault(fmt.Sprintf("jobs[%d].groups[%d].unjudged[%d]", job, i, k), format, args...)
 		}),
@@ -262,7 +265,8 @@ func (c *compiler) details(at place, spec *model.TaskSpec, d *apportionv1.TaskDe
 	c.text(d.GetCondition())
 	c.text(d.GetNodeSet())
 	spec.NodeSet = d.GetNodeSet()
-	if spec.NodeSet != "" || c.detail != (model.Detail{}) {
+	spec.PodClass = d.GetPodClass()
+	if spec.NodeSet != "" || spec.PodClass != 0 || c.detail != (model.Detail{}) {
 		spec.Detail = &c.detail
 	}
 }

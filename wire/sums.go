@@ -119,6 +119,8 @@ func (d *Decoder) sumGroup(data []byte) bool {
 			set, ok = data[from:to], set == nil
 		case tagGroupUnjudged | field.Varint, tagGroupUnjudged | field.Delimited:
 			unjudged, ok = numbers(unjudged, tag, value, data[from:to])
+		case tagGroupPodClass:
+			spec.PodClass = uint32(value)
 		}
 		if !ok {
 			return false
@@ -200,6 +202,8 @@ func (d *Decoder) sumDetail(data []byte, request int32) (model.Gate, int32) {
 			ok = d.c.isText(data[from:to]) && (from == to || d.c.b.HasNodeSet(lent(data[from:to])))
 		case tagDetailUnjudged | field.Varint, tagDetailUnjudged | field.Delimited:
 			unjudged, ok = numbers(unjudged, tag, value, data[from:to])
+		case tagDetailPodClass:
+			ok = d.c.b.HasPodClass(uint32(value))
 		}
 		if !ok {
 			return 0, faulty

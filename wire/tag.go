@@ -15,6 +15,11 @@ const (
 	tagSnapshotLeftOut   = 20<<3 | field.Delimited
 	tagSnapshotMemory    = 21<<3 | field.Delimited
 	tagSnapshotKueue     = 22<<3 | field.Delimited
+	tagSnapshotPods      = 23<<3 | field.Delimited
+
+	tagNodeDomains = 6 << 3
+	tagNodeOthers  = 7 << 3
+	tagNodeLeaving = 8 << 3
 
 	tagQueueAffinity = 10<<3 | field.Delimited
 	tagQueueUsage    = 13<<3 | field.Delimited
@@ -46,6 +51,7 @@ const (
 	tagSetExclusion      = 4<<3 | field.Delimited
 	tagGroupNodeSet      = 6<<3 | field.Delimited
 	tagGroupUnjudged     = 7 << 3
+	tagGroupPodClass     = 8<<3 | field.Varint
 
 	tagDetailGate          = 2<<3 | field.Varint
 	tagDetailPriorityClass = 3<<3 | field.Delimited
@@ -53,6 +59,7 @@ const (
 	tagDetailNodeSet       = 7<<3 | field.Delimited
 	tagDetailUnjudged      = 8 << 3
 	tagDetailCondition     = 9<<3 | field.Delimited
+	tagDetailPodClass      = 10<<3 | field.Varint
 )
 
 // The fields of a Change beside those that it shares with Snapshot, and those of a TaskUpdate.

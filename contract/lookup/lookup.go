@@ -81,7 +81,7 @@ func (s *Snapshot) With(job *apportionv1.Job) (*Snapshot, uint32) {
 	larger := &Snapshot{
 		Snapshot: &apportionv1.Snapshot{
 			AsOf: s.GetAsOf(), Cluster: s.GetCluster(), Dimensions: s.GetDimensions(), Nodes: s.GetNodes(), Queues: s.GetQueues(),
-			NodeSets: s.GetNodeSets(), LeftOut: s.GetLeftOut(),
+			NodeSets: s.GetNodeSets(), Pods: s.GetPods(), LeftOut: s.GetLeftOut(),
 			Jobs: append(slices.Clone(s.GetJobs()), job), Total: s.GetTotal(),
 		},
 		Tasks:  slices.Clone(s.Tasks),

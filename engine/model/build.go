@@ -137,6 +137,7 @@ func (b *Builder) build(stop func() bool, each func(n int, f func(int))) (*Model
 	if b.change != nil {
 		return b.changed(each)
 	}
+	b.checkPodSets()
 	b.cut()
 	work := b.rest()
 	done := make([]bool, len(work))

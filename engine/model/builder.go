@@ -23,10 +23,12 @@ type Builder struct {
 	known   int
 	// undimensioned: the dimensions are faulty, so that amounts cannot be read.
 	undimensioned bool
-	requestIDs    map[string]int32
-	key           []byte
-	counted       int64
-	roles         map[string]struct{}
+	// podsGiven: the rules on other pods were set.
+	podsGiven  bool
+	requestIDs map[string]int32
+	key        []byte
+	counted    int64
+	roles      map[string]struct{}
 	// Position of the newest job, group and task among those given, for paths.
 	job, group, task int
 	// change is set in the builder of a Change.
@@ -161,6 +163,7 @@ func (b *Builder) Node(s NodeSpec) {
 	if u := s.Unschedulable; u != nil {
 		node.Unschedulable = &Unschedulable{Cause: u.Cause, Detail: b.text.keep(u.Detail)}
 	}
+	node.Pods = b.nodePods(s.Pods, path)
 	node.Allocatable = b.account(s.Allocatable, path, "allocatable")
 	node.UsedByOthers = b.account(s.UsedByOthers, path, "used_by_others")
 	b.m.Nodes = put(b.m.Nodes, at, node)
@@ -268,7 +271,7 @@ func (b *Builder) Group(s GroupSpec) {
 	}
 	group := Group{
 		Job: JobID(len(b.jobs) - 1), Role: role, MinAvailable: -1, FirstCount: int32(len(b.counts)), Unjudged: s.Unjudged,
-		NodeSet: b.nodeSet(s.NodeSet, b.groupPath),
+		NodeSet: b.nodeSet(s.NodeSet, b.groupPath), PodClass: b.podClass(s.PodClass, b.groupPath),
 	}
 	if s.HasMin {
 		if s.MinAvailable > math.MaxInt32 {
@@ -341,6 +344,7 @@ func (b *Builder) Task(s *TaskSpec) {
 		detail.PriorityClass = b.text.again(&b.class, detail.PriorityClass)
 		detail.Condition = b.text.again(&b.condition, detail.Condition)
 		detail.NodeSet = b.nodeSet(s.NodeSet, b.detailPath)
+		detail.PodClass = b.podClass(s.PodClass, b.detailPath)
 		b.details = append(b.details, detail)
 	}
 	if s.Request != nil {

@@ -54,6 +54,8 @@ func (b *Builder) changed(each func(n int, f func(int))) (*Model, error) {
 	r.order()
 	b.checkQueues(r)
 	b.checkNodeSets(r)
+	b.checkPodSets()
+	b.checkPodRefs(r)
 	if err := b.faults.OrNil(); err != nil {
 		return nil, err
 	}

@@ -188,6 +188,8 @@ type Group struct {
 	NodeSet NodeSetID
 	// Unjudged are placement constraints of its tasks that the snapshot does not express.
 	Unjudged Constraints
+	// PodClass is the class in Model.Pods of its tasks without their own class.
+	PodClass PodClassID
 }
 
 // Task is one task of a snapshot, without pointers, so that the garbage collector does not scan a hundred thousand tasks. Its uid and name
@@ -220,6 +222,8 @@ type Detail struct {
 	NodeSet NodeSetID
 	// Unjudged are placement constraints in addition to those of the group.
 	Unjudged Constraints
+	// PodClass replaces the group's class unless it is 0.
+	PodClass PodClassID
 	// Condition is the last report of the task's scheduler.
 	Condition string
 }
@@ -235,6 +239,8 @@ type Node struct {
 	Labelled bool
 	// Unschedulable is the reason why the node takes no new tasks; nil if it takes them.
 	Unschedulable *Unschedulable
+	// Pods is nil if the node has neither domains nor other pods that matter.
+	Pods *NodePods
 }
 
 // LeftOutCause is the reason why a job or a pod is not considered. The values are those of the contract's LeftOutCause.

@@ -55,6 +55,9 @@ func (l Loader) HasNodeSet(name string) bool {
 	return ok
 }
 
+// HasPodClass reports whether there is a class of pods of a number, or the number is 0.
+func (l Loader) HasPodClass(n uint32) bool { return l.m.hasPodClass(n) }
+
 // BuildUnless is Build, but calls stop periodically and returns ErrStopped if it returns true. each, if not nil, may do work at the same
 // time: it calls f with 0 … n-1, in any order or at once, and returns when all have returned; stop must then be safe for concurrent use.
 // Afterwards only Reset may be called.

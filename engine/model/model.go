@@ -32,6 +32,8 @@ type Model struct {
 	Requests []resource.Row
 	// Memory is nil if the snapshot has none; usage, budgets and owners are then ignored.
 	Memory *Memory
+	// Pods are the placement constraints that depend on other pods; nil: there are none.
+	Pods *PodRules
 	// Extra is what a single policy reads of the whole snapshot; nil for most policies.
 	Extra any
 	// Total is the explicit total, or the sum of all nodes' allocatable; cpu and memory are present.

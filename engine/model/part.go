@@ -19,7 +19,7 @@ func (l Loader) Part(p Loader) {
 	p.m.Queues, p.m.Nodes, p.m.NodeSets, p.m.queueIndex, p.m.nodeIndex, p.m.nodeSetIndex = nil, nil, nil, index{}, index{}, index{}
 	p.reset(b.m.AsOf)
 	p.m.Queues, p.m.Nodes, p.m.queueIndex, p.m.nodeIndex = b.m.Queues, b.m.Nodes, b.m.queueIndex, b.m.nodeIndex
-	p.m.NodeSets, p.m.nodeSetIndex = b.m.NodeSets, b.m.nodeSetIndex
+	p.m.NodeSets, p.m.nodeSetIndex, p.m.Pods = b.m.NodeSets, b.m.nodeSetIndex, b.m.Pods
 	p.m.Dims, p.index, p.width, p.known = b.m.Dims, b.index, b.width, b.known
 	p.scratch = p.slab.row(b.width, 0)
 	p.tally.on = b.tally.on

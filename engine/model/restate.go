@@ -12,7 +12,7 @@ func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
 	node := &m.Nodes[n]
 	return NodeSpec{
 		Name: node.Name, Allocatable: amountsOf(node.Allocatable), UsedByOthers: amountsOf(node.UsedByOthers),
-		Group: node.Group, Labelled: node.Labelled, Unschedulable: node.Unschedulable,
+		Group: node.Group, Labelled: node.Labelled, Unschedulable: node.Unschedulable, Pods: node.Pods,
 	}
 }
 
@@ -67,6 +67,7 @@ func (m *Model) GroupSpecOf(g GroupID) GroupSpec {
 	return GroupSpec{
 		Role: group.Role, Request: m.requestSpec(group.Request), MinAvailable: uint32(max(group.MinAvailable, 0)),
 		HasMin: group.MinAvailable >= 0, NodeSet: m.setName(group.NodeSet), Unjudged: group.Unjudged,
+		PodClass: uint32(group.PodClass),
 	}
 }
 
@@ -79,7 +80,7 @@ func (m *Model) TaskSpecOf(t TaskID) TaskSpec {
 	}
 	if task.Detail != None {
 		detail := *m.Details.At(task.Detail)
-		spec.Detail, spec.NodeSet = &detail, m.setName(detail.NodeSet)
+		spec.Detail, spec.NodeSet, spec.PodClass = &detail, m.setName(detail.NodeSet), uint32(detail.PodClass)
 	}
 	if task.Request != m.Groups.At(task.Group).Request {
 		if spec.Request = m.requestSpec(task.Request); spec.Request == nil {

@@ -47,6 +47,8 @@ type GroupSpec struct {
 	// NodeSet is the name of a node set, empty for all nodes.
 	NodeSet  string
 	Unjudged Constraints
+	// PodClass is the number of a class of Pods, 0 for none.
+	PodClass uint32
 }
 
 // TaskSpec is the description of a task of the newest group.
@@ -65,6 +67,8 @@ type TaskSpec struct {
 	Request *Amounts
 	// NodeSet is the name of a node set that replaces the group's, empty for none.
 	NodeSet string
+	// PodClass is the number of a class of Pods that replaces the group's, 0 for none.
+	PodClass uint32
 }
 
 // NodeSpec describes a node in a snapshot.
@@ -75,4 +79,6 @@ type NodeSpec struct {
 	Labelled                  bool
 	// Unschedulable is nil for a node that accepts new tasks.
 	Unschedulable *Unschedulable
+	// Pods is nil for a node without domains and other pods. The builder copies it.
+	Pods *NodePods
 }

@@ -69,6 +69,12 @@ const (
 	BeingReleased             Code = 81
 	NothingOffered            Code = 82
 	NodeTooSmall              Code = 83
+	HostPortTaken             Code = 84
+	PodAffinity               Code = 85
+	PodAntiAffinity           Code = 86
+	PodAntiAffinityOfOthers   Code = 87
+	TopologySpread            Code = 88
+	TopologyLabelMissing      Code = 89
 	Entitled                  Code = 100
 	Borrowed                  Code = 101
 	AboveLimit                Code = 102

@@ -30,6 +30,8 @@ type View struct {
 	extras map[model.JobID]*model.Extra
 	// moved are the jobs of which a task changed, rolled back or not.
 	moved []model.JobID
+	// pods is nil if the model has no rules on other pods.
+	pods *Pods
 	// used is nil until a node's usage is asked for.
 	used []resource.Row
 }
@@ -182,6 +184,9 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 		// Usage that is first summed after a change could not be put back when the change is undone.
 		v.fillUsed()
 	}
+	if v.pods != nil {
+		v.pods.fill()
+	}
 	task := v.Tasks.At(t)
 	from, was := v.status[t], v.node[t]
 	switch {
@@ -191,6 +196,9 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 		node = was
 	}
 	v.occupy(t, was, from.Occupies(), node, to.Occupies())
+	if v.pods != nil {
+		v.pods.moved(t, from, was, to, node)
+	}
 	v.Journal.byte((*uint8)(&v.status[t]))
 	v.status[t] = to
 	v.Journal.Int((*int32)(&v.node[t]))

@@ -46,6 +46,18 @@ func (m *Snapshot) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Pods != nil {
+		size, err := m.Pods.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xba
+	}
 	if m.Kueue != nil {
 		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -553,6 +565,66 @@ func (m *Node) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.LeavingPods) > 0 {
+		var pksize2 int
+		for _, num := range m.LeavingPods {
+			pksize2 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize2
+		j1 := i
+		for _, num := range m.LeavingPods {
+			for num >= 1<<7 {
+				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j1++
+			}
+			dAtA[j1] = uint8(num)
+			j1++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
+		i--
+		dAtA[i] = 0x42
+	}
+	if len(m.OtherPods) > 0 {
+		var pksize4 int
+		for _, num := range m.OtherPods {
+			pksize4 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize4
+		j3 := i
+		for _, num := range m.OtherPods {
+			for num >= 1<<7 {
+				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j3++
+			}
+			dAtA[j3] = uint8(num)
+			j3++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize4))
+		i--
+		dAtA[i] = 0x3a
+	}
+	if len(m.Domains) > 0 {
+		var pksize6 int
+		for _, num := range m.Domains {
+			pksize6 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize6
+		j5 := i
+		for _, num := range m.Domains {
+			for num >= 1<<7 {
+				dAtA[j5] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j5++
+			}
+			dAtA[j5] = uint8(num)
+			j5++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize6))
+		i--
+		dAtA[i] = 0x32
 	}
 	if m.Unschedulable != nil {
 		size, err := m.Unschedulable.MarshalToSizedBufferVT(dAtA[:i])
@@ -1253,6 +1325,11 @@ func (m *TaskGroup) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.PodClass != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PodClass))
+		i--
+		dAtA[i] = 0x40
+	}
 	if len(m.Unjudged) > 0 {
 		var pksize2 int
 		for _, num := range m.Unjudged {
@@ -1490,6 +1567,11 @@ func (m *TaskDetail) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.PodClass != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PodClass))
+		i--
+		dAtA[i] = 0x50
+	}
 	if len(m.Condition) > 0 {
 		i -= len(m.Condition)
 		copy(dAtA[i:], m.Condition)
@@ -1629,6 +1711,10 @@ func (m *Snapshot) SizeVT() (n int) {
 	}
 	if m.Kueue != nil {
 		l = m.Kueue.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Pods != nil {
+		l = m.Pods.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
@@ -1800,6 +1886,27 @@ func (m *Node) SizeVT() (n int) {
 	if m.Unschedulable != nil {
 		l = m.Unschedulable.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if len(m.Domains) > 0 {
+		l = 0
+		for _, e := range m.Domains {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if len(m.OtherPods) > 0 {
+		l = 0
+		for _, e := range m.OtherPods {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if len(m.LeavingPods) > 0 {
+		l = 0
+		for _, e := range m.LeavingPods {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2099,6 +2206,9 @@ func (m *TaskGroup) SizeVT() (n int) {
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
+	if m.PodClass != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.PodClass))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2199,6 +2309,9 @@ func (m *TaskDetail) SizeVT() (n int) {
 	l = len(m.Condition)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.PodClass != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.PodClass))
 	}
 	n += len(m.unknownFields)
 	return n

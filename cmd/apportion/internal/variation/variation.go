@@ -182,7 +182,7 @@ func (e *edit) made() *Made {
 		base = lookup.Of(&apportionv1.Snapshot{
 			AsOf: base.GetAsOf(), Cluster: base.GetCluster(), Dimensions: e.names, Nodes: base.GetNodes(), Queues: base.GetQueues(),
 			Jobs: base.GetJobs(), Total: base.GetTotal(), NodeSets: base.GetNodeSets(), LeftOut: base.GetLeftOut(),
-			Memory: base.GetMemory(), Kueue: base.GetKueue(),
+			Memory: base.GetMemory(), Kueue: base.GetKueue(), Pods: base.GetPods(),
 		})
 	}
 	return &Made{Base: base, Change: &e.change, Lines: e.lines}
