@@ -50,6 +50,9 @@ type Node struct {
 	Group string
 	// Unschedulable is the reason why the node takes no new tasks. Nil: it takes them.
 	Unschedulable *apportionv1.NodeUnschedulable
+	// Domains has the node's domain in each topology of Snapshot.Pods, 0 for none; OtherPods and LeavingPods are the classes of pods on it
+	// that are no tasks of the snapshot, those of LeavingPods being deleted.
+	Domains, OtherPods, LeavingPods []uint32
 }
 
 // NodeSet is a named set of nodes to which groups and tasks can be restricted.
@@ -97,6 +100,8 @@ type Group struct {
 	NodeSet string
 	// Unjudged are placement constraints of its tasks that the snapshot does not express.
 	Unjudged []apportionv1.PlacementConstraint
+	// PodClass is the number of the class in Snapshot.Pods of its tasks, 0 for none.
+	PodClass uint32
 	Tasks    []Task
 	// Pending and Running count tasks that are not referred to one by one, in addition to Tasks.
 	Pending, Running uint32
@@ -120,6 +125,8 @@ type Task struct {
 	NodeSet string
 	// Unjudged are placement constraints in addition to those of the group.
 	Unjudged []apportionv1.PlacementConstraint
+	// PodClass replaces the group's class unless it is 0.
+	PodClass uint32
 	// Condition is the last report of the task's scheduler.
 	Condition string
 	// Index is the position within the role. Nil: unknown.

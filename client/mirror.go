@@ -64,6 +64,8 @@ type contents struct {
 	memory []byte
 	// kueue is the encoded part for the policy kueue, empty for none.
 	kueue []byte
+	// pods are the encoded rules on other pods, nil for none.
+	pods  []byte
 	names []string
 	// live counts the existing entities; bytes is the approximate size of their encoding.
 	live  holdings

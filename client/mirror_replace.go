@@ -34,6 +34,9 @@ func (m *Mirror) Replace(snapshot *apportionv1.Snapshot) error {
 	if err := m.setKueue(snapshot.GetKueue()); err != nil {
 		return err
 	}
+	if err := m.setPods(snapshot.GetPods()); err != nil {
+		return err
+	}
 	if err := r.set(); err != nil {
 		return err
 	}

@@ -128,6 +128,7 @@ func (s *Snapshot) Node(nodes ...Node) *Snapshot {
 			message.Group = new(n.Group)
 		}
 		message.Unschedulable = n.Unschedulable
+		message.Domains, message.OtherPods, message.LeavingPods = n.Domains, n.OtherPods, n.LeavingPods
 		if _, taken := s.nodes[n.Name]; !taken {
 			s.nodes[n.Name] = uint32(position)
 		}
@@ -172,7 +173,7 @@ func (s *Snapshot) job(j *Job) {
 func (s *Snapshot) group(path string, job int, g *Group) *apportionv1.TaskGroup {
 	group := &apportionv1.TaskGroup{
 		Role: g.Role, Request: s.resource(path+".request", g.Request), MinAvailable: g.MinAvailable,
-		NodeSet: g.NodeSet, Unjudged: g.Unjudged, Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
+		NodeSet: g.NodeSet, Unjudged: g.Unjudged, PodClass: g.PodClass, Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
 	}
 	for i := range g.Tasks {
 		group.Tasks = append(group.Tasks, s.task(path, i, job, &g.Tasks[i]))
@@ -199,6 +200,7 @@ func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.T
 	if t.detailed() {
 		detail := &apportionv1.TaskDetail{
 			Gate: t.Gate, PriorityClass: t.PriorityClass, NodeSet: t.NodeSet, Unjudged: t.Unjudged, Condition: t.Condition,
+			PodClass: t.PodClass,
 		}
 		if t.Request != nil {
 			detail.Request = s.resource(fmt.Sprintf("%s.tasks[%d].detail.request", group, position), t.Request)
@@ -220,7 +222,7 @@ func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.T
 // detailed reports whether a task has one of the rarely used properties.
 func (t *Task) detailed() bool {
 	return t.NotPreemptable || t.Gate != 0 || t.PriorityClass != "" || !t.Scheduled.IsZero() || t.Cooldown != nil || t.Request != nil ||
-		t.NodeSet != "" || len(t.Unjudged) > 0 || t.Condition != ""
+		t.NodeSet != "" || len(t.Unjudged) > 0 || t.PodClass != 0 || t.Condition != ""
 }
 
 // Build returns the snapshot, or a *SnapshotError. The service makes further checks: duplicate names, jobs on unknown queues.

@@ -40,6 +40,7 @@ const (
 	fieldClearMemory    = protowire.Number(15)
 	fieldMemory         = protowire.Number(21)
 	fieldKueue          = protowire.Number(22)
+	fieldPods           = protowire.Number(23)
 
 	setNodes = protowire.Number(2)
 
@@ -125,6 +126,9 @@ func (s *State) encode() ([]byte, *layout) {
 	if len(s.kueue) > 0 {
 		out = appendField(out, fieldKueue, s.kueue)
 	}
+	if s.pods != nil {
+		out = appendField(out, fieldPods, s.pods)
+	}
 	s.sets.all(func(_ int, set *setEntry) { out = set.append(out, &p) })
 	return out, l
 }
@@ -148,6 +152,10 @@ func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 	out = changeField(out, base.memory, s.memory, fieldMemory, fieldClearMemory)
 	if !bytes.Equal(base.kueue, s.kueue) {
 		out = appendField(out, fieldKueue, s.kueue)
+	}
+	if !bytes.Equal(base.pods, s.pods) {
+		// Empty ones are none.
+		out = appendField(out, fieldPods, s.pods)
 	}
 	out = s.changeNodes(out, base, &l)
 	out = s.changeQueues(out, base, &l)

@@ -33,6 +33,7 @@ func (r *reader) cluster() (*Cluster, error) {
 	}
 	r.tell(jobs)
 	r.restrict(snapshot, usedPlacements(present))
+	r.relate(snapshot, present)
 	origins, started := make([]origin, 0, len(present)), make([]int64, 0, len(present))
 	placed := make([][][]placed, 0, len(present))
 	for _, j := range present {
@@ -135,6 +136,7 @@ func (r *reader) placePods(jobs map[identity]*job) {
 		}
 		if placed && !p.terminated {
 			r.nodes[node].use(p.request)
+			r.nodes[node].host(p.placed, p.task)
 		}
 	}
 	r.warnOrphans(orphans)

@@ -58,6 +58,8 @@ type entities struct {
 	jobs    []job
 	pods    []pod
 	classes []priorityClass
+	// namespaces are those that were read.
+	namespaces []namespace
 }
 
 // object reads one object. It adds nothing for an object that is faulty.

@@ -40,11 +40,12 @@ const (
 
 // Kinds of objects.
 const (
-	nodeKind     = "Node"
-	queueKind    = "Queue"
-	podGroupKind = "PodGroup"
-	podKind      = "Pod"
-	classKind    = "PriorityClass"
+	nodeKind      = "Node"
+	queueKind     = "Queue"
+	podGroupKind  = "PodGroup"
+	podKind       = "Pod"
+	classKind     = "PriorityClass"
+	namespaceKind = "Namespace"
 )
 
 // specField is the part of an object that says what is wanted.

@@ -14,7 +14,9 @@ type node struct {
 	message     *apportionv1.Node
 	allocatable *amounts
 	// others is the usage of tasks that are not in the snapshot; nil: none.
-	others    *amounts
+	others *amounts
+	// otherPods are these pods.
+	otherPods []otherPod
 	candidate nodeCandidate
 	written   origin
 }

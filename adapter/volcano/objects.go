@@ -41,6 +41,7 @@ type content struct {
 	job      *job
 	pod      *pod
 	class    *priorityClass
+	space    *namespace
 	warnings []*apportionv1.Warning
 	// fault says that the object is left out; nil if it is not.
 	fault *Faulty
@@ -178,6 +179,8 @@ func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *conte
 		c.pod = r.pods[0].compact(key)
 	case len(r.classes) > 0:
 		c.class = &r.classes[0]
+	case len(r.namespaces) > 0:
+		c.space = &r.namespaces[0]
 	}
 	r.forget()
 	return c
@@ -297,7 +300,7 @@ func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
 	defer o.mutex.Unlock()
 	r := newReader(slices.Concat(o.options, opts))
 	r.generation = o.generation
-	for _, kind := range []string{classKind, queueKind, nodeKind, podGroupKind, podKind} {
+	for _, kind := range []string{classKind, namespaceKind, queueKind, nodeKind, podGroupKind, podKind} {
 		list := o.kinds[kind]
 		if list == nil {
 			continue
@@ -322,6 +325,8 @@ func (r *reader) take(c *content) {
 	switch {
 	case c.fault != nil:
 		r.faulty = append(r.faulty, c.fault)
+	case c.space != nil:
+		r.namespaces = append(r.namespaces, *c.space)
 	case c.class != nil:
 		r.classes = append(r.classes, *c.class)
 	case c.queue != nil:

@@ -124,14 +124,17 @@ func TestOfEachExcludedNodeTheFirstReasonIsNamedThatKubernetesFinds(t *testing.T
 
 func TestConstraintsThatAreNotJudgedAreNamed(t *testing.T) {
 	for spec, want := range map[string][]apportionConstraint{
-		`volumes: [{name: v, persistentVolumeClaim: {claimName: x}}]`:                                          {constraintVolumes},
-		`volumes: [{name: v, emptyDir: {}}]`:                                                                   nil,
-		`containers: [{ports: [{hostPort: 80}]}]`:                                                              {constraintHostPorts},
-		`containers: [{ports: [{containerPort: 80}]}]`:                                                         nil,
-		`affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}`: {constraintPodAffinity},
-		`topologySpreadConstraints: [{whenUnsatisfiable: DoNotSchedule}, {whenUnsatisfiable: ScheduleAnyway}]`: {constraintTopologySpread},
-		`topologySpreadConstraints: [{whenUnsatisfiable: ScheduleAnyway}]`:                                     nil,
-		`resourceClaims: [{name: gpu}]`:                                                                        {constraintResourceClaims},
+		`volumes: [{name: v, persistentVolumeClaim: {claimName: x}}]`:                                                                                    {constraintVolumes},
+		`volumes: [{name: v, emptyDir: {}}]`:                                                                                                             nil,
+		`containers: [{ports: [{hostPort: 80}]}]`:                                                                                                        nil,
+		`containers: [{ports: [{containerPort: 80}]}]`:                                                                                                   nil,
+		`affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}`:                                           nil,
+		`affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {}}]}}`:                                               {constraintPodAffinity},
+		`affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, namespaceSelector: {matchLabels: {a: b}}}]}}`: {constraintPodAffinity},
+		`topologySpreadConstraints: [{whenUnsatisfiable: DoNotSchedule, topologyKey: zone, maxSkew: 1}]`:                                                 nil,
+		`topologySpreadConstraints: [{whenUnsatisfiable: DoNotSchedule}, {whenUnsatisfiable: ScheduleAnyway}]`:                                           {constraintTopologySpread},
+		`topologySpreadConstraints: [{whenUnsatisfiable: ScheduleAnyway}]`:                                                                               nil,
+		`resourceClaims: [{name: gpu}]`:                                                                                                                  {constraintResourceClaims},
 	} {
 		t.Run(spec, func(t *testing.T) {
 			require.Equal(t, want, onRacks(t, spec).Jobs[0].Groups[0].Unjudged)

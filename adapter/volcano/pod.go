@@ -39,7 +39,7 @@ func (r *reader) pod(m metadata, root *value) {
 		scheduler: r.textAt(spec.field("schedulerName")),
 		owner:     r.owner(m),
 		request:   r.requests.share(r.podRequest(spec, status)),
-		placed:    placed{placement: r.placement(spec), unjudged: r.unjudged(spec)},
+		placed:    placed{placement: r.placement(spec), unjudged: r.unjudged(spec), traits: r.traits(m, spec)},
 		written:   origin{doc: r.doc, at: root.at},
 	}
 	phase := r.podPhase(status.field("phase"))

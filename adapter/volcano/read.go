@@ -314,6 +314,8 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 		return r.node
 	case classKind:
 		return r.priorityClass
+	case namespaceKind:
+		return r.namespace
 	}
 	return nil
 }

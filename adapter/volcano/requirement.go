@@ -43,7 +43,8 @@ func termText(term *corev1.NodeSelectorTerm) string {
 	return strings.Join(parts, " and ")
 }
 
-// unjudged lists the constraints on a pod's placement that node sets do not express, in order of their numbers.
+// unjudged lists the constraints on a pod's placement that a snapshot does not express, in order of their numbers. The rules on other pods
+// are resolved later.
 func (r *reader) unjudged(spec *value) []apportionConstraint {
 	var list []apportionConstraint
 	add := func(stands bool, c apportionConstraint) {
@@ -54,26 +55,11 @@ func (r *reader) unjudged(spec *value) []apportionConstraint {
 	add(anyOf(spec.field("volumes"), func(v *value) bool {
 		return v.field("persistentVolumeClaim") != nil || v.field("ephemeral") != nil
 	}), constraintVolumes)
-	add(anyOf(spec.field("containers"), hasHostPort) || anyOf(spec.field("initContainers"), hasHostPort), constraintHostPorts)
-	affinity := spec.field("affinity")
-	add(anyOf(affinity.field("podAffinity").field(requiredField), always) ||
-		anyOf(affinity.field("podAntiAffinity").field(requiredField), always), constraintPodAffinity)
-	add(anyOf(spec.field("topologySpreadConstraints"), func(v *value) bool {
-		return v.textOf("whenUnsatisfiable") != string(corev1.ScheduleAnyway)
-	}), constraintTopologySpread)
 	add(anyOf(spec.field("resourceClaims"), always), constraintResourceClaims)
 	return list
 }
 
 func always(*value) bool { return true }
-
-// hasHostPort reports whether a container asks for a port of its node.
-func hasHostPort(container *value) bool {
-	return anyOf(container.field("ports"), func(p *value) bool {
-		port := p.field("hostPort")
-		return port != nil && port.text != "0"
-	})
-}
 
 // anyOf reports whether any element of a list satisfies is.
 func anyOf(list *value, is func(*value) bool) bool {

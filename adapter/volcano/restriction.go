@@ -23,6 +23,9 @@ const (
 type placed struct {
 	placement *placement
 	unjudged  []apportionConstraint
+	traits    *traits
+	// class is the number of its class in the snapshot's rules on other pods.
+	class uint32
 }
 
 // usedPlacements lists the placements of the tasks of these jobs in the order of first use.
@@ -48,6 +51,7 @@ func (j *job) restrictTasks() {
 		tasks := j.placed[i]
 		group.NodeSet = sharedSet(tasks)
 		group.Unjudged = sharedConstraints(tasks)
+		group.PodClass = sharedClass(tasks)
 		if group.Role == leftOutRole {
 			group.Unjudged = append(group.Unjudged, constraintLeftOut)
 		}
@@ -58,7 +62,7 @@ func (j *job) restrictTasks() {
 			own := slices.DeleteFunc(slices.Clone(p.unjudged), func(c apportionConstraint) bool {
 				return slices.Contains(group.Unjudged, c)
 			})
-			if p.placement.set == group.NodeSet && len(own) == 0 {
+			if p.placement.set == group.NodeSet && len(own) == 0 && p.class == group.PodClass {
 				continue
 			}
 			task := group.Tasks[k]
@@ -66,6 +70,9 @@ func (j *job) restrictTasks() {
 				task.Detail = &apportionv1.TaskDetail{}
 			}
 			task.Detail.Unjudged = own
+			if p.class != group.PodClass {
+				task.Detail.PodClass = p.class
+			}
 			if p.placement.set != group.NodeSet {
 				task.Detail.NodeSet = p.placement.set
 			}
@@ -87,6 +94,23 @@ func sharedSet(tasks []placed) string {
 	for _, p := range tasks {
 		if counts[p.placement.set] > counts[best] {
 			best = p.placement.set
+		}
+	}
+	return best
+}
+
+// sharedClass is sharedSet for classes of pods.
+func sharedClass(tasks []placed) uint32 {
+	counts, best := map[uint32]int{}, uint32(0)
+	for _, p := range tasks {
+		counts[p.class]++
+	}
+	if counts[0] > 0 {
+		return 0
+	}
+	for _, p := range tasks {
+		if counts[p.class] > counts[best] {
+			best = p.class
 		}
 	}
 	return best

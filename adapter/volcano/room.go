@@ -334,6 +334,7 @@ func (r *reader) leaveJob(j *job, l *limit) {
 				task.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_FAILED
 			if task.Node != nil && !ended {
 				r.nodes[task.GetNode()].use(j.requests[i][k])
+				r.nodes[task.GetNode()].host(j.placed[i][k], task)
 			}
 		}
 	}
@@ -345,6 +346,11 @@ func (n *node) use(request *amounts) {
 		n.others = &amounts{}
 	}
 	n.others.plus(request)
+}
+
+// host adds a pod that is not in the snapshot.
+func (n *node) host(p placed, task *apportionv1.Task) {
+	n.otherPods = append(n.otherPods, otherPod{p, task.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_RELEASING})
 }
 
 // useByOthers sets what tasks outside of the snapshot use on the nodes. Names that only they use are left out if there are too many names,

@@ -33,7 +33,7 @@ var (
 
 	containerShape = &shape{fields: fields{
 		nameField: leaf, "restartPolicy": leaf, "resources": {fields: fields{"requests": leaf}},
-		"ports": {fields: fields{"hostPort": leaf}},
+		"ports": {fields: fields{"hostPort": leaf, "protocol": leaf, "hostIP": leaf}},
 	}}
 	containerStatusShape = &shape{fields: fields{
 		nameField: leaf, "allocatedResources": leaf, "resources": {fields: fields{"requests": leaf}},
@@ -74,7 +74,7 @@ var (
 		"containers": containerShape, "initContainers": containerShape, "overhead": leaf, "nodeName": leaf, "schedulerName": leaf,
 		"activeDeadlineSeconds": leaf,
 		"schedulingGates":       {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
-		"nodeSelector": leaf, "tolerations": deepShape, "topologySpreadConstraints": {fields: fields{"whenUnsatisfiable": leaf}},
+		"nodeSelector": leaf, "tolerations": deepShape, "topologySpreadConstraints": deepShape,
 		"volumes": {fields: fields{"persistentVolumeClaim": leaf, "ephemeral": {}}}, "resourceClaims": {fields: fields{nameField: leaf}},
 		// Node
 		"unschedulable": leaf, "taints": deepShape,

@@ -144,6 +144,16 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
 		return joined("the task may not use the node", f.reason.GetDetail())
 	},
+	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             plain("another pod on the node has a port that the task asks for"),
+	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                plain("no pod that the task must be near is where the node is"),
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           plain("a pod that the task must keep away from is where the node is"),
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: plain("a pod where the node is must keep away from the task"),
+	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD: func(f facts) string {
+		return joined("the task must be spread more evenly", f.reason.GetDetail())
+	},
+	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING: func(f facts) string {
+		return joined("the node lacks a label by which the task must be spread", f.reason.GetDetail())
+	},
 }
 
 // fairClauses says the reasons of plugin fair.

@@ -58,10 +58,24 @@ func lack(names Names, counts []*apportionv1.NodeCount) string {
 		return "not in the queue's node groups"
 	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:
 		return "in a node group that the queue avoids"
+	case apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN, apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY,
+		apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY, apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS,
+		apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD, apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:
+		return podRules[c.GetCode()]
 	case apportionv1.ReasonCode_REASON_CODE_UNSPECIFIED:
 		return "for other reasons"
 	}
 	return Enum(c.GetCode(), "REASON_CODE_")
+}
+
+// podRules says which rule on other pods excludes a node, in the words of Kubernetes' scheduler.
+var podRules = map[apportionv1.ReasonCode]string{
+	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             "didn't have free ports for the requested pod ports",
+	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                "didn't match pod affinity rules",
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           "didn't match pod anti-affinity rules",
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: "didn't satisfy existing pods anti-affinity rules",
+	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD:             "didn't match pod topology spread constraints",
+	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:      "didn't match pod topology spread constraints (missing required label)",
 }
 
 // insufficient lists the resources that nodes lack, those of most nodes first: `cpu and memory` if all nodes lack all of them.

@@ -229,6 +229,16 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
 		return joined("nodes are excluded", f.reason.GetDetail())
 	},
+	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             plain("other pods on the nodes have the requested ports"),
+	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                plain("nodes are not where the pods are that the task must be near"),
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           plain("nodes are where pods are that the task must keep away from"),
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: plain("nodes are where pods are that must keep away from the task"),
+	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD: func(f facts) string {
+		return joined("tasks must be spread more evenly", f.reason.GetDetail())
+	},
+	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING: func(f facts) string {
+		return joined("nodes lack a label by which tasks must be spread", f.reason.GetDetail())
+	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         plain("nodes belong to no node group"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of the queue"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of the queue excludes the nodes"),

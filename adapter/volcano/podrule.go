@@ -1,0 +1,256 @@
+package volcano
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// traits are what rules on other pods look at in a pod: its namespace, its labels, and the rules that it has itself.
+type traits struct {
+	namespace string
+	labels    labelList
+	rules     *podRules
+}
+
+// podRules are the rules on other pods that one pod has. Pods with equal ones share them.
+type podRules struct {
+	affinity, anti []podTerm
+	spreads        []podSpread
+	ports          []*apportionv1.HostPort
+	// unread are constraints that lack what Kubernetes demands.
+	unread []apportionConstraint
+}
+
+// podTerm is a term of an affinity or anti-affinity to other pods.
+type podTerm struct {
+	topology string
+	selector labels.Selector
+	// namespaces are sorted. Those that inNamespaces selects count too; nil: it selects none.
+	namespaces   []string
+	inNamespaces labels.Selector
+}
+
+// podSpread is a topology spread that must hold.
+type podSpread struct {
+	topology            string
+	selector            labels.Selector
+	maxSkew, minDomains uint32
+	// byAffinity and byTaints: only nodes count that the pod's node affinity selects, or whose taints it tolerates.
+	byAffinity, byTaints bool
+}
+
+// labelList holds names and values of labels by turns. It takes less memory than a map.
+type labelList []string
+
+// Lookup returns the value of a label.
+func (l labelList) Lookup(label string) (value string, exists bool) {
+	for i := 0; i < len(l); i += 2 {
+		if l[i] == label {
+			return l[i+1], true
+		}
+	}
+	return "", false
+}
+
+// Has reports whether there is a label.
+func (l labelList) Has(label string) bool {
+	_, exists := l.Lookup(label)
+	return exists
+}
+
+// Get returns the value of a label, or "".
+func (l labelList) Get(label string) string {
+	value, _ := l.Lookup(label)
+	return value
+}
+
+// traits reads what rules on other pods look at in a pod.
+func (r *reader) traits(m metadata, spec *value) *traits {
+	t := &traits{namespace: m.namespace}
+	if r.is(m.labels, object) {
+		t.labels = make(labelList, 0, 2*len(m.labels.items))
+		for _, item := range m.labels.items {
+			t.labels = append(t.labels, once(item.key), once(r.textAt(item)))
+		}
+	}
+	t.rules = r.podRules(t, spec)
+	return t
+}
+
+// podRules reads the rules on other pods of a pod; nil: it has none.
+func (r *reader) podRules(t *traits, spec *value) *podRules {
+	affinity := spec.field("affinity")
+	near, apart := affinity.field("podAffinity").field(requiredField), affinity.field("podAntiAffinity").field(requiredField)
+	spreads := spec.field("topologySpreadConstraints")
+	ports := r.hostPorts(spec)
+	if near == nil && apart == nil && spreads == nil && len(ports) == 0 {
+		return nil
+	}
+	out := &podRules{ports: ports}
+	out.affinity, out.anti = r.podTerms(t, near, out), r.podTerms(t, apart, out)
+	out.spreads = r.spreads(t, spreads, out)
+	if len(out.affinity)+len(out.anti)+len(out.spreads)+len(out.ports)+len(out.unread) == 0 {
+		return nil
+	}
+	return out
+}
+
+// podTerms reads the terms of an affinity to other pods.
+func (r *reader) podTerms(t *traits, v *value, of *podRules) []podTerm {
+	var terms []corev1.PodAffinityTerm
+	decode(r, v, &terms)
+	var out []podTerm
+	for i := range terms {
+		term := &terms[i]
+		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+		var spaces labels.Selector
+		if err == nil && term.NamespaceSelector != nil {
+			spaces, err = metav1.LabelSelectorAsSelector(term.NamespaceSelector)
+		}
+		switch {
+		case err != nil:
+			r.found.add(r.doc, v, "not an affinity to pods: %v", err)
+			continue
+		case term.TopologyKey == "":
+			of.unread = append(of.unread, constraintPodAffinity)
+			continue
+		}
+		if term.LabelSelector != nil {
+			selector = withKeys(t, selector, term.MatchLabelKeys, selection.In)
+			selector = withKeys(t, selector, term.MismatchLabelKeys, selection.NotIn)
+		}
+		names := slices.Clone(term.Namespaces)
+		if len(names) == 0 && spaces == nil {
+			names = []string{t.namespace}
+		}
+		slices.Sort(names)
+		out = append(out, podTerm{
+			topology: term.TopologyKey, selector: selector, namespaces: slices.Compact(names), inNamespaces: spaces,
+		})
+	}
+	return out
+}
+
+// withKeys adds to a selector that labels have, or do not have, the values that a pod has itself. API servers do the same when the pod is
+// created, after which it makes no difference.
+func withKeys(t *traits, s labels.Selector, keys []string, is selection.Operator) labels.Selector {
+	for _, key := range keys {
+		value, some := t.labels.Lookup(key)
+		if !some {
+			continue
+		}
+		if requirement, err := labels.NewRequirement(key, is, []string{value}); err == nil {
+			s = s.Add(*requirement)
+		}
+	}
+	return s
+}
+
+// spreads reads the topology spreads that must hold.
+func (r *reader) spreads(t *traits, v *value, of *podRules) []podSpread {
+	var all []corev1.TopologySpreadConstraint
+	decode(r, v, &all)
+	var out []podSpread
+	for i := range all {
+		c := &all[i]
+		if c.WhenUnsatisfiable == corev1.ScheduleAnyway {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+		switch {
+		case err != nil:
+			r.found.add(r.doc, v, "not a topology spread: %v", err)
+			continue
+		case c.TopologyKey == "" || c.MaxSkew < 1:
+			of.unread = append(of.unread, constraintTopologySpread)
+			continue
+		}
+		if c.LabelSelector != nil {
+			selector = withKeys(t, selector, c.MatchLabelKeys, selection.In)
+		}
+		s := podSpread{topology: c.TopologyKey, selector: selector, maxSkew: uint32(c.MaxSkew), byAffinity: true}
+		if c.MinDomains != nil {
+			s.minDomains = uint32(max(*c.MinDomains, 0))
+		}
+		if c.NodeAffinityPolicy != nil {
+			s.byAffinity = *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor
+		}
+		if c.NodeTaintsPolicy != nil {
+			s.byTaints = *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// hostPorts lists the ports of the node that a pod asks for, each once: those of its containers and of the init containers that keep
+// running.
+func (r *reader) hostPorts(spec *value) []*apportionv1.HostPort {
+	var out []*apportionv1.HostPort
+	add := func(container *value) {
+		for _, v := range itemsOf(container.field("ports")) {
+			if v.field("hostPort") == nil {
+				continue
+			}
+			number := r.wholeAt(v.field("hostPort"))
+			if number <= 0 || number > maxPort {
+				continue
+			}
+			p := &apportionv1.HostPort{
+				Port: uint32(number), Protocol: once(cmp.Or(r.textAt(v.field("protocol")), string(corev1.ProtocolTCP))),
+				Address: once(cmp.Or(r.textAt(v.field("hostIP")), everyAddress)),
+			}
+			if !slices.ContainsFunc(out, func(o *apportionv1.HostPort) bool {
+				return o.GetPort() == p.GetPort() && o.GetProtocol() == p.GetProtocol() && o.GetAddress() == p.GetAddress()
+			}) {
+				out = append(out, p)
+			}
+		}
+	}
+	for _, c := range itemsOf(spec.field("containers")) {
+		add(c)
+	}
+	for _, c := range itemsOf(spec.field("initContainers")) {
+		if c.textOf("restartPolicy") == string(corev1.ContainerRestartPolicyAlways) {
+			add(c)
+		}
+	}
+	return out
+}
+
+const (
+	maxPort      = 65535
+	everyAddress = "0.0.0.0"
+)
+
+// itemsOf returns the elements of a list; none for anything else.
+func itemsOf(v *value) []*value {
+	if v == nil || v.kind != array {
+		return nil
+	}
+	return v.items
+}
+
+// namespace reads a Namespace, whose labels affinities to pods may select.
+func (r *reader) namespace(m metadata, _ *value) {
+	n := namespace{name: m.name}
+	if r.is(m.labels, object) {
+		for _, item := range m.labels.items {
+			n.labels = append(n.labels, once(item.key), once(r.textAt(item)))
+		}
+	}
+	r.namespaces = append(r.namespaces, n)
+}
+
+// namespace is a Namespace with its labels.
+type namespace struct {
+	name   string
+	labels labelList
+}

@@ -1,0 +1,107 @@
+package volcano
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selections numbers the selections of pods that rules name, and finds those in which a pod is.
+type selections struct {
+	byKey map[string]uint32
+	all   []podSelection
+	// byLabel are positions in all by a label that the pods of a selection must have; anyLabel those that ask for none.
+	byLabel  map[labelOf][]uint32
+	anyLabel []uint32
+	// spaces are the labels of namespaces, nil if no Namespace was read.
+	spaces map[string]labelList
+	// left is how often a pod may still be held against a selection.
+	left int
+}
+
+// labelOf is a label with its value.
+type labelOf struct{ name, value string }
+
+// podSelection selects the pods that match all its terms.
+type podSelection []*podTerm
+
+func newSelections(spaces []namespace) *selections {
+	s := &selections{byKey: map[string]uint32{}, byLabel: map[labelOf][]uint32{}, left: matches}
+	for _, n := range spaces {
+		if s.spaces == nil {
+			s.spaces = map[string]labelList{}
+		}
+		s.spaces[n.name] = n.labels
+	}
+	return s
+}
+
+// known reports whether the namespaces of a term are known.
+func (s *selections) known(t *podTerm) bool {
+	return t.inNamespaces == nil || t.inNamespaces.Empty() || s.spaces != nil
+}
+
+// number returns the number of a selection.
+func (s *selections) number(terms podSelection) uint32 {
+	var key []string
+	for _, t := range terms {
+		spaces := "-"
+		if t.inNamespaces != nil {
+			spaces = strconv.Quote(t.inNamespaces.String())
+		}
+		// The selector that selects nothing has the same text as the one that selects everything.
+		_, selectable := t.selector.Requirements()
+		key = append(key, strings.Join(t.namespaces, ",")+"|"+spaces+"|"+strconv.FormatBool(selectable)+"|"+t.selector.String())
+	}
+	slices.Sort(key)
+	text := strings.Join(slices.Compact(key), "&")
+	n, found := s.byKey[text]
+	if found {
+		return n
+	}
+	n = uint32(len(s.all))
+	s.byKey[text], s.all = n, append(s.all, terms)
+	for _, t := range terms {
+		requirements, _ := t.selector.Requirements()
+		for i := range requirements {
+			if value, some := t.selector.RequiresExactMatch(requirements[i].Key()); some {
+				at := labelOf{requirements[i].Key(), value}
+				s.byLabel[at] = append(s.byLabel[at], n)
+				return n
+			}
+		}
+	}
+	s.anyLabel = append(s.anyLabel, n)
+	return n
+}
+
+// of returns the selections in which a pod is, ascending; false if that takes too long.
+func (s *selections) of(t *traits) (list []uint32, _ bool) {
+	try := func(candidates []uint32) {
+		s.left -= 1 + len(candidates)
+		for _, n := range candidates {
+			if s.left >= 0 && !slices.ContainsFunc(s.all[n], func(term *podTerm) bool { return !s.matches(term, t) }) {
+				list = append(list, n)
+			}
+		}
+	}
+	for i := 0; i < len(t.labels); i += 2 {
+		try(s.byLabel[labelOf{t.labels[i], t.labels[i+1]}])
+	}
+	try(s.anyLabel)
+	slices.Sort(list)
+	return slices.Compact(list), s.left >= 0
+}
+
+// matches reports whether a term selects a pod.
+func (s *selections) matches(term *podTerm, t *traits) bool {
+	_, inList := slices.BinarySearch(term.namespaces, t.namespace)
+	if !inList && (term.inNamespaces == nil || !term.inNamespaces.Matches(s.spaces[t.namespace])) {
+		return false
+	}
+	return term.selector.Matches(t.labels)
+}
+
+var _ labels.Labels = labelList{}
