@@ -1,0 +1,120 @@
+package volcano_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/kubescheduler"
+	"github.com/apportion/apportion/wire"
+)
+
+// reasonOf are the reasons of Kubernetes' scheduler that are judged here.
+var reasonOf = map[policy.Code]string{
+	policy.HostPortTaken:           "node(s) didn't have free ports for the requested pod ports",
+	policy.PodAffinity:             "node(s) didn't match pod affinity rules",
+	policy.PodAntiAffinity:         "node(s) didn't match pod anti-affinity rules",
+	policy.PodAntiAffinityOfOthers: "node(s) didn't satisfy existing pods anti-affinity rules",
+	policy.TopologySpread:          "node(s) didn't match pod topology spread constraints",
+	policy.TopologyLabelMissing:    "node(s) didn't match pod topology spread constraints (missing required label)",
+}
+
+// TestNodesAreThoseThatKubernetesSchedulerFindsFeasible compares, for each waiting pod of clusters that Kubernetes' own scheduler judged, the
+// nodes that take it. Where the snapshot names a constraint that it does not express, there may be more.
+func TestNodesAreThoseThatKubernetesSchedulerFindsFeasible(t *testing.T) {
+	clusters, err := kubescheduler.Read("testdata/kubescheduler.jsonl.gz")
+	require.NoError(t, err)
+	pods, judged, refused := 0, 0, map[policy.Code]int{}
+	for _, c := range clusters {
+		cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "cluster.json", Data: c.Objects}})
+		require.NoError(t, err, c.Seed)
+		m, err := wire.Compile(cluster.Snapshot)
+		require.NoError(t, err, c.Seed)
+		s, err := engine.Open(m, engine.Policy{}, nil)
+		require.NoError(t, err)
+		byName := waitingTasks(cluster.Snapshot)
+		closed := map[string]bool{}
+		for _, n := range cluster.Snapshot.GetNodes() {
+			if n.GetUnschedulable() != nil {
+				closed[n.GetName()] = true
+			}
+		}
+		for _, pod := range c.Pods {
+			pods++
+			w, found := byName[pod.Namespace+"/"+pod.Name]
+			require.True(t, found, "%d %s", c.Seed, pod.Name)
+			feasible, reasons := feasibleFor(s, w.task, refused)
+			if len(w.unjudged) > 0 {
+				for _, n := range pod.Feasible {
+					if closed[n] {
+						continue
+					}
+					require.Contains(t, feasible, n, "%d %s/%s", c.Seed, pod.Namespace, pod.Name)
+				}
+				continue
+			}
+			judged++
+			// A node that is cordoned takes no task here, not even one that tolerates that.
+			open := slices.DeleteFunc(slices.Clone(pod.Feasible), func(name string) bool { return closed[name] })
+			require.Equal(t, open, feasible, "%d %s/%s %v", c.Seed, pod.Namespace, pod.Name, pod.Reasons)
+			for code, words := range reasonOf {
+				more := pod.Reasons[words] - reasons[code]
+				require.True(t, 0 <= more && more <= len(closed), "%d %s/%s %s %v", c.Seed, pod.Namespace, pod.Name, words, pod.Reasons)
+			}
+		}
+	}
+	t.Logf("%d clusters, %d waiting pods, %d of them without an unjudged constraint; refusals %v", len(clusters), pods, judged, refused)
+	require.Greater(t, judged, pods/2)
+	for code, words := range reasonOf {
+		require.Positive(t, refused[code], words)
+	}
+}
+
+type waitingTask struct {
+	task     model.TaskID
+	unjudged []apportionv1.PlacementConstraint
+}
+
+// waitingTasks finds the waiting tasks of a snapshot by namespace and name.
+func waitingTasks(s *apportionv1.Snapshot) map[string]waitingTask {
+	out, n := map[string]waitingTask{}, model.TaskID(0)
+	for _, j := range s.GetJobs() {
+		for _, g := range j.GetGroups() {
+			for _, task := range g.GetTasks() {
+				if task.Node == nil {
+					out[j.GetNamespace()+"/"+task.GetName()] = waitingTask{n, slices.Concat(g.GetUnjudged(), task.GetDetail().GetUnjudged())}
+				}
+				n++
+			}
+		}
+	}
+	return out
+}
+
+// feasibleFor lists the nodes that take a task, and counts why others do not.
+func feasibleFor(s *engine.Session, t model.TaskID, all map[policy.Code]int) (list []string, reasons map[policy.Code]int) {
+	reasons, list = map[policy.Code]int{}, []string{}
+	for _, n := range s.View().NodeOrder {
+		var why policy.Reasons
+		fits := s.Nodes().Fits(t, n, &why)
+		room := s.Nodes().HasRoom(t, n, nil)
+		switch {
+		case fits && room:
+			list = append(list, s.View().Nodes[n].Name)
+		case !fits && (room || why.List[0].Code == policy.HostPortTaken):
+			// Kubernetes' scheduler looks at ports before it looks at room, and at the other rules after.
+			reasons[why.List[0].Code]++
+			all[why.List[0].Code]++
+		}
+	}
+	slices.SortFunc(list, strings.Compare)
+	return list, maps.Clone(reasons)
+}
