@@ -42,13 +42,12 @@ type Placement struct {
 	Most int
 }
 
-// Place reports whether tasks have room on the given nodes together, by Fits and HasRoom for each task. Nothing is booked.
+// Place reports whether tasks have room on the given nodes together, by Fits and HasRoom for each task. Nothing is booked. Tasks that rules
+// on other pods concern are placed one after the other, each with the earlier ones on their nodes.
 //
-// Tasks that rules on other pods concern are placed one after the other, each with the earlier ones on their nodes.
-//
-// It is exact for equal tasks that no such rule concerns, and if one kind of task alone, or one dimension alone, has no room. Otherwise it tries best fit, then every
-// placement up to placementTrials comparisons: it is exact for six tasks on seven nodes with any requests. The outcome is PlacementUnknown
-// beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
+// It is exact for equal tasks that no such rule concerns, and if one kind of task alone, or one dimension alone, has no room. Otherwise it
+// tries best fit, then every placement up to placementTrials comparisons: it is exact for six tasks on seven nodes with any requests. The
+// outcome is PlacementUnknown beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
 func (m Nodes) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
 	p := placer{session: m.s, tasks: tasks, nodes: nodes, room: m.s.view.Idle, trials: placementTrials}
 	return p.place()

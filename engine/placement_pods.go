@@ -34,8 +34,8 @@ type relation struct {
 // maxStarts bounds in how many buckets the first of the tasks is tried that must be near each other.
 const maxStarts = 64
 
-// placeRelated places tasks that rules on other pods concern. It tries best fit, then every order and place up to the bound. No placement is
-// proven by the room of the nodes alone, by tasks that keep each other away, or if all was tried.
+// placeRelated places tasks that rules on other pods concern. It tries best fit, then every order and place up to the bound. That there is
+// no placement is proven by the room of the nodes alone, by tasks that keep each other away, or if all was tried.
 func (p *placer) placeRelated() (Placement, error) {
 	r := &relation{placer: p, pods: p.session.view.Rules(), ofKind: make([]bool, len(p.kinds))}
 	for k := range p.kinds {

@@ -116,6 +116,17 @@ func (p *planner) shared(d *draft, lump bool) (groups [][]model.TaskID, limits i
 			row, rows[n] = &made, &made
 		}
 		request := v.Request(p.tasks[i])
+		if v.PodKind(p.tasks[i]) != 0 {
+			// Other pods may keep the task off the node.
+			waiting[n] = slices.DeleteFunc(waiting[n], func(t model.TaskID) bool {
+				if v.PodKind(t) == 0 {
+					return false
+				}
+				row.Add(v.Request(t))
+				groups[i] = append(groups[i], t)
+				return true
+			})
+		}
 		for list := waiting[n]; len(list) > 0 && !resource.Covers(*row, request); list = waiting[n] {
 			row.Add(v.Request(list[0]))
 			groups[i] = append(groups[i], list[0])
@@ -170,22 +181,12 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 		default:
 			allowed = true
 		}
-		var later []int
-		for i, at := range evictingFirst(groups) {
-			allowed = allowed && (p.Reclaim().Plans() || p.evictVictims(p.tasks[at], groups[at], c))
-			if allowed && p.view.PodKind(p.tasks[at]) != 0 && !p.fits(p.tasks[at], d.nodes[at], true, nil) {
-				// It may fit once others are placed, or gone.
-				later = append(later, at)
-				continue
-			}
-			allowed = allowed && p.put(p.tasks[at], d.nodes[at])
-			if i&63 == 63 && p.view.Stop != nil && p.view.Stop() {
-				return policy.ErrStopped
-			}
+		var err error
+		if allowed, err = p.putAll(d, groups, c, allowed); err != nil || !allowed {
+			return err
 		}
-		allowed = allowed && p.putLater(later, d.nodes)
-		c.ready = allowed && p.settled(p.question.Job, nil)
-		allowed = allowed && (c.ready || p.question.Tasks != nil) && p.calm(d, before)
+		c.ready = p.settled(p.question.Job, nil)
+		allowed = (c.ready || p.question.Tasks != nil) && p.calm(d, before)
 		if allowed && then != nil {
 			then(c)
 		}
@@ -198,6 +199,24 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 		c.victims[i].Limit = true
 	}
 	return c, nil
+}
+
+// putAll evicts the victims of each task, unless a planner did so, and places it. Tasks that other pods keep off their nodes until others are
+// placed, or gone, come last.
+func (p *planner) putAll(d *draft, groups [][]model.TaskID, c *carried, allowed bool) (bool, error) {
+	var later []int
+	for i, at := range evictingFirst(groups) {
+		allowed = allowed && (p.Reclaim().Plans() || p.evictVictims(p.tasks[at], groups[at], c))
+		if allowed && p.view.PodKind(p.tasks[at]) != 0 && !p.fits(p.tasks[at], d.nodes[at], true, nil) {
+			later = append(later, at)
+			continue
+		}
+		allowed = allowed && p.put(p.tasks[at], d.nodes[at])
+		if i&63 == 63 && p.view.Stop != nil && p.view.Stop() {
+			return false, policy.ErrStopped
+		}
+	}
+	return allowed && p.putLater(later, d.nodes), nil
 }
 
 // evictingFirst lists the positions of tasks, those first that have victims: a queue may take from others while it has less than it

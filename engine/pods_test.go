@@ -11,6 +11,9 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/priority"
 )
 
 // podWorld is a small cluster with rules on other pods, and a job that waits in it. Room never decides.
@@ -280,4 +283,55 @@ func waitingFirst(s *engine.Session) model.TaskID {
 		}
 	}
 	return model.None
+}
+
+// keptOff is a cluster of two nodes on which pods of the selection 0 run that keep pods of the selection 1 off their node; w0 is such a pod.
+func keptOff(t *testing.T, high int32) (*engine.Session, model.JobID) {
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu"})
+	b.Pods(&model.PodRules{
+		Topologies: []model.Topology{{Key: "node", Node: true}},
+		Classes: []model.PodClass{
+			{Selections: []uint32{0}, AntiAffinities: []model.PodAntiAffinity{{Selection: 1}}}, {Selections: []uint32{1}},
+		},
+	})
+	for _, name := range []string{"n0", "n1"} {
+		b.Node(model.NodeSpec{Name: name, Allocatable: &model.Amounts{Dimension: []uint32{0}, Amount: []float64{8000}}})
+	}
+	b.Queue(model.QueueSpec{Name: "q", Weight: 1, Reclaimable: true})
+	request := &model.Amounts{Dimension: []uint32{0}, Amount: []float64{1000}}
+	for i, class := range []uint32{1, 1, 2} {
+		job := model.JobSpec{Name: fmt.Sprint("j", i), Queue: "q", Phase: model.PhaseRunning, Priority: int32(i)}
+		task := model.TaskSpec{Name: fmt.Sprint("t", i), Status: model.Running, Node: model.NodeID(i), Priority: 1, Preemptable: true}
+		if class == 2 {
+			job.MinAvailable = 1
+			job.Phase, job.Priority, task.Status, task.Node = model.PhaseInqueue, high, model.Pending, model.None
+		}
+		b.Job(job)
+		b.Group(model.GroupSpec{PodClass: class, Request: request})
+		b.Task(&task)
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}}}}, nil)
+	require.NoError(t, err)
+	j, found := m.Job("j2")
+	require.True(t, found)
+	return s, j
+}
+
+func TestAPlanEvictsTheTaskThatKeepsAnotherOffItsNode(t *testing.T) {
+	s, j := keptOff(t, 10)
+	plan, err := s.Plan(&engine.PlanQuestion{Job: j, Means: engine.PlaceOnly})
+	require.NoError(t, err)
+	require.Equal(t, engine.NoPlan, plan.Outcome)
+	require.Equal(t, []engine.NodeCount{{N: 2, Code: policy.PodAntiAffinityOfOthers}}, plan.Miss.NodeCounts)
+
+	plan, err = s.Plan(&engine.PlanQuestion{Job: j, Means: engine.ByPreempt})
+	require.NoError(t, err)
+	require.Equal(t, engine.PlanMade, plan.Outcome, "%+v", plan.Miss)
+	require.True(t, plan.Least)
+	require.Len(t, plan.Victims, 1)
+	require.Equal(t, plan.Victims[0].Node, plan.Nodes[0])
+	require.Equal(t, "t0", s.View().TaskName(plan.Victims[0].Task), "the job of lower priority gives way")
 }

@@ -233,7 +233,8 @@ func (r *relation) counted(p *placement, s *podSpread) string {
 			}
 		}
 		if s.byTaints {
-			if _, not := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, p.pod.Spec.Tolerations, effects, false); not {
+			tolerated := p.pod.Spec.Tolerations
+			if _, not := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, tolerated, effects, false); not {
 				continue
 			}
 		}
@@ -255,8 +256,8 @@ func (r *relation) counted(p *placement, s *podSpread) string {
 	return name
 }
 
-// classify finds the class of a pod, and names what is not judged of a waiting one. It is false if there is too much of it. task is nil for a
-// pod that is no task.
+// classify finds the class of a pod, and names what is not judged of a waiting one. It is false if there is too much of it. task is nil for
+// a pod that is no task.
 func (r *relation) classify(p *placed, task *apportionv1.Task) bool {
 	if p.traits == nil {
 		return true
@@ -294,8 +295,9 @@ func (r *relation) classify(p *placed, task *apportionv1.Task) bool {
 		}
 		r.classes[string(key)] = class
 		r.out.Classes = append(r.out.Classes, &apportionv1.PodClass{
-			Selections: selected, AffinityTopologies: rules.class.GetAffinityTopologies(), AffinitySelection: rules.class.GetAffinitySelection(),
-			AntiAffinities: rules.class.GetAntiAffinities(), Spreads: rules.class.GetSpreads(), Ports: rules.class.GetPorts(),
+			Selections: selected, AffinityTopologies: rules.class.GetAffinityTopologies(),
+			AffinitySelection: rules.class.GetAffinitySelection(),
+			AntiAffinities:    rules.class.GetAntiAffinities(), Spreads: rules.class.GetSpreads(), Ports: rules.class.GetPorts(),
 		})
 	}
 	p.class = class

@@ -187,13 +187,14 @@ func (p *Pods) move(t model.TaskID, from model.Status, was model.NodeID, to mode
 
 // moveBack undoes moved.
 func (p *Pods) moveBack(a, b uint64) {
-	p.move(model.TaskID(int32(a)), model.Status(uint8(b>>40)), model.NodeID(int32(b)), model.Status(uint8(b>>32)), model.NodeID(int32(a>>32)))
+	t, was, n := model.TaskID(int32(a)), model.NodeID(int32(a>>32)), model.NodeID(int32(b))
+	p.move(t, model.Status(uint8(b>>40)), n, model.Status(uint8(b>>32)), was)
 }
 
 // put adds a task of a status to a node, or takes it off. Finished tasks count for nothing.
 func (p *Pods) put(t model.TaskID, status model.Status, n model.NodeID, by int32) {
 	c := &p.classes[p.view.PodClassOf(t)]
-	switch status { //nolint:exhaustive // All others are on their nodes.
+	switch status {
 	case model.Succeeded, model.Failed:
 	case model.Releasing:
 		p.leave(c, n, by)

@@ -41,8 +41,8 @@ type podFilter struct {
 type podClass struct {
 	// counts are the tallies in which its pods count.
 	counts []int32
-	// ports, keptAway and avoided are the tallies that must be 0 where a pod of the class is placed: of ports that conflict, of pods that keep
-	// it away, and of pods that it avoids. near are those that must not be 0; first: a pod may also be the first of them.
+	// ports, keptAway and avoided are the tallies that must be 0 where a pod of the class is placed: of ports that conflict, of pods that
+	// keep it away, and of pods that it avoids. near are those that must not be 0; first: a pod may also be the first of them.
 	ports, keptAway, avoided, near []int32
 	first                          bool
 	spreads                        []podSpread
@@ -173,7 +173,7 @@ func (t *podTable) addCounts(from *model.PodClass, c *podClass) int {
 	return len(c.counts) + len(c.keptAway)
 }
 
-// addPorts adds to each class with ports the tallies of the ports with which they conflict. Those with one number are few, or pairs are few.
+// addPorts adds to each class with ports the tallies of the ports with which they conflict.
 func (t *podTable) addPorts() {
 	byNumber := map[uint32][]int32{}
 	for at, key := range t.keys {
