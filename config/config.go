@@ -70,6 +70,9 @@ type Ledger struct {
 	// File that holds the ledger; it is made if there is none. One process at a time uses it. Empty: there is no ledger, and snapshots
 	// state no usage.
 	File string `yaml:"file" path:"yes"`
+	// Name of the cluster that the ledger is about. A ledger of another cluster is refused. Empty: the uid of the namespace kube-system, if
+	// the server may get it.
+	Cluster string `yaml:"cluster"`
 	// Length of an epoch, whole seconds. Usage is stated anew when an epoch begins. A file keeps the length it began with.
 	Epoch time.Duration `yaml:"epoch" default:"6h" min:"1s" max:"8760h"`
 	// Time after which usage counts half, from 1 to 512 epochs.

@@ -67,7 +67,7 @@ func (l *Ledger) each(begin, end int64, use func(epoch int64, line int32, x []Am
 	for _, n := range slices.Sorted(maps.Keys(l.cells)) {
 		if n >= begin && n < end {
 			// The ledger checked the block when it was made or read.
-			_ = l.cells[n].each(len(l.lines), func(to int32, x []Amount) { use(n, to, x) })
+			_ = l.cells[n].each(len(l.lines.list), func(to int32, x []Amount) { use(n, to, x) })
 		}
 	}
 	unsealed := l.open(begin, end)
@@ -86,6 +86,9 @@ func (l *Ledger) Seal() {
 		l.sealBefore(reach - grace + 1)
 	}
 	l.retain()
+	if l.lines.due() {
+		l.forget()
+	}
 }
 
 // reach returns the newest epoch that evidence of at least two tasks reaches; false if there is none.
@@ -183,10 +186,13 @@ func (l *Ledger) retain() {
 
 // Merge takes in what another ledger saw of the same cluster. As long as nothing is sealed, any number of ledgers merge to the same one, in
 // any order and any number of times. Sealed cells are merged by the maximum. The other ledger is not changed, except that it seals what
-// this one has sealed.
+// this one has sealed. A ledger of another cluster is refused.
 func (l *Ledger) Merge(other *Ledger) error {
 	if l.seconds != other.seconds {
 		return errEpoch(l.options.Epoch, other.options.Epoch)
+	}
+	if err := l.Identify(other.cluster); err != nil {
+		return err
 	}
 	end := max(l.sealed, other.sealed)
 	l.sealBefore(end)
@@ -195,7 +201,7 @@ func (l *Ledger) Merge(other *Ledger) error {
 	for _, k := range slices.SortedFunc(maps.Keys(other.records), compareKeys) {
 		r := other.records[k]
 		l.see(&Evidence{
-			Task: k.task, Start: k.start, Path: other.lines[r.line].path, Owner: other.lines[r.line].owner,
+			Task: k.task, Start: k.start, Path: other.lines.list[r.line].path, Owner: other.lines.list[r.line].owner,
 			Amounts: other.named(r.amounts), Seen: r.seen, End: r.end, Ended: r.ended,
 		})
 	}
@@ -223,8 +229,8 @@ func (l *Ledger) named(v []int64) map[string]int64 {
 
 func (l *Ledger) mergeCells(n int64, other *Ledger) {
 	own := cells{}
-	_ = l.cells[n].each(len(l.lines), func(to int32, x []Amount) { own[to] = slices.Clone(x) })
-	_ = other.cells[n].each(len(other.lines), func(from int32, x []Amount) {
+	_ = l.cells[n].each(len(l.lines.list), func(to int32, x []Amount) { own[to] = slices.Clone(x) })
+	_ = other.cells[n].each(len(other.lines.list), func(from int32, x []Amount) {
 		mapped := make([]Amount, 0, len(l.dimensions))
 		for d, amount := range x {
 			if amount == (Amount{}) {
@@ -236,7 +242,7 @@ func (l *Ledger) mergeCells(n int64, other *Ledger) {
 			}
 			mapped[to] = amount
 		}
-		own.raise(l.lineOf(other.lines[from].path, other.lines[from].owner), mapped)
+		own.raise(l.lines.of(other.lines.list[from].path, other.lines.list[from].owner), mapped)
 	})
 	if encoded := encodeBlock(own); string(encoded) != string(l.cells[n]) {
 		l.cells[n] = encoded

@@ -1,6 +1,9 @@
 package ledger
 
-import "math/big"
+import (
+	"math/big"
+	"slices"
+)
 
 // Period is one period of a budget. It ends where the epoch begins in which the next period begins.
 type Period struct {
@@ -62,9 +65,9 @@ func (a *Account) over(name string) *big.Int {
 
 // spent returns what a queue used in some epochs.
 func (l *Ledger) spent(queue string, begin, end int64) []sum {
-	charges := make([]bool, len(l.lines))
-	for i := range l.lines {
-		for _, name := range l.lines[i].path {
+	charges := make([]bool, len(l.lines.list))
+	for i := range l.lines.list {
+		for _, name := range l.lines.list[i].path {
 			charges[i] = charges[i] || name == queue
 		}
 	}
@@ -76,6 +79,49 @@ func (l *Ledger) spent(queue string, begin, end int64) []sum {
 			}
 		}
 	})
+	return out
+}
+
+// Users returns who used what of a queue in the epochs from begin to before end, in quantum-seconds: the queues directly below it and, if
+// owners are wanted, the owners in it and in all queues below it.
+func (l *Ledger) Users(queue string, begin, end int64, owners bool) map[Line][]int64 {
+	of := make([][]Line, len(l.lines.list))
+	for i := range of {
+		own := &l.lines.list[i]
+		at := slices.Index(own.path, queue)
+		if at > 0 {
+			of[i] = append(of[i], Line{Queue: own.path[at-1]})
+		}
+		if at >= 0 && owners {
+			of[i] = append(of[i], Line{Queue: own.path[0], Owner: own.owner, Owned: true})
+		}
+	}
+	totals := sums{}
+	l.each(begin, end, func(_ int64, to int32, x []Amount) {
+		for _, line := range of[to] {
+			s := totals[line]
+			if len(s) < len(x) {
+				s = append(s, make([]sum, len(x)-len(s))...)
+				totals[line] = s
+			}
+			for d, a := range x {
+				s[d].add(a, 1)
+			}
+		}
+	})
+	out := make(map[Line][]int64, len(totals))
+	for to, s := range totals {
+		out[to] = l.inQuanta(s, 0)
+	}
+	return out
+}
+
+// Granted returns what a period of a budget grants, at least 0.
+func Granted(a *Account) map[string]int64 {
+	out := make(map[string]int64, len(a.Granted))
+	for name, granted := range a.Granted {
+		out[name] = clip(granted)
+	}
 	return out
 }
 
@@ -111,9 +157,5 @@ func (b *Budget) begun(l *Ledger, epoch int64) int {
 func (l *Ledger) allowance(b *Budget, epoch int64) *Allowance {
 	accounts := l.Accounts(b.Queue, !b.Free, b.Periods[:b.begun(l, epoch)], epoch)
 	last := accounts[len(accounts)-1]
-	out := &Allowance{Begin: last.Begin, Amount: last.Amount, Granted: map[string]int64{}, Spent: last.Spent}
-	for name, granted := range last.Granted {
-		out.Granted[name] = clip(granted)
-	}
-	return out
+	return &Allowance{Begin: last.Begin, Amount: last.Amount, Granted: Granted(&last), Spent: last.Spent}
 }

@@ -86,10 +86,9 @@ type Ledger struct {
 	// sorted contains the dimensions in the order of their names, in which amounts are compared.
 	sorted []int
 
-	lines []line
-	line  map[string]int32
-	// owners counts the lines of a queue.
-	owners map[string]int
+	lines lines
+	// cluster is the identity of the cluster that the ledger is about; empty: it is not known.
+	cluster string
 
 	records map[key]*record
 	// sealed is the first epoch that is not sealed. Epochs before it have cells, and take no evidence.
@@ -113,12 +112,6 @@ type Counts struct {
 	Evidence, Refused, Late uint64
 	// Gaps counts epochs without any sight, and Unseen the tasks of the newest snapshot that leave no evidence.
 	Gaps, Unseen uint64
-}
-
-// line is what tasks are charged to: a path of queues and an owner.
-type line struct {
-	path  []string
-	owner string
 }
 
 type key struct {
@@ -153,7 +146,7 @@ func New(o Options) (*Ledger, error) {
 	}
 	return &Ledger{
 		options: o, seconds: int64(o.Epoch / time.Second), lambda: Lambda(o.HalfLife),
-		dimension: map[string]int{}, line: map[string]int32{}, owners: map[string]int{}, records: map[key]*record{},
+		dimension: map[string]int{}, lines: newLines(), records: map[key]*record{},
 		sealed: math.MinInt64, followed: math.MinInt64,
 		cells: map[int64]block{}, offers: map[int64]offer{}, queues: map[string]int64{}, rows: map[int64]*Row{},
 		dirty: newDirty(),
@@ -168,6 +161,9 @@ func (l *Ledger) Counts() Counts { return l.counts }
 
 // Records returns the number of tasks whose evidence may still change.
 func (l *Ledger) Records() int { return len(l.records) }
+
+// Lines returns the number of pairs of a path and an owner that the ledger tells apart.
+func (l *Ledger) Lines() int { return len(l.lines.number) }
 
 // Dimensions returns the names of the dimensions, in the order of vectors of this ledger.
 func (l *Ledger) Dimensions() []string { return slices.Clone(l.dimensions) }
@@ -236,7 +232,7 @@ func (e *Evidence) check(clock int64) error {
 // end, and the smallest triple of path, owner and amounts, kept whole.
 func (l *Ledger) see(e *Evidence) {
 	amounts := l.vector(e.Amounts)
-	l.take(key{e.Start, e.Task}, l.lineOf(e.Path, e.Owner), amounts, sighting{e.Seen, e.End, e.Ended})
+	l.take(key{e.Start, e.Task}, l.lines.of(e.Path, e.Owner), amounts, sighting{e.Seen, e.End, e.Ended})
 }
 
 // sighting is when a task was seen, and its end if it is known.
@@ -290,7 +286,8 @@ func (l *Ledger) compareLines(a, b int32) int {
 	if a == b {
 		return 0
 	}
-	return cmp.Or(slices.Compare(l.lines[a].path, l.lines[b].path), strings.Compare(l.lines[a].owner, l.lines[b].owner))
+	x, y := &l.lines.list[a], &l.lines.list[b]
+	return cmp.Or(slices.Compare(x.path, y.path), strings.Compare(x.owner, y.owner))
 }
 
 // compareAmounts compares amounts as numbers, dimension by dimension in the order of their names, which is the same in all ledgers.
@@ -337,41 +334,6 @@ func (l *Ledger) dimensionOf(name string) int {
 		slices.SortFunc(l.sorted, func(a, b int) int { return strings.Compare(l.dimensions[a], l.dimensions[b]) })
 	}
 	return d
-}
-
-// lineOf returns the number of a line, adding it if it is new.
-func (l *Ledger) lineOf(path []string, owner string) int32 {
-	text := lineText(path, owner)
-	n, known := l.line[text]
-	if !known {
-		n = int32(len(l.lines))
-		l.line[text] = n
-		l.lines = append(l.lines, line{slices.Clone(path), owner})
-		if len(path) > 0 {
-			l.owners[path[0]]++
-		}
-	}
-	return n
-}
-
-// maxOwners is the number of owners of a queue that a ledger tells apart in the snapshots that it follows.
-const maxOwners = 4096
-
-// lineFor is lineOf for an owner whose name a tenant chooses, which may differ for each job. What owners beyond maxOwners use is charged to
-// the queue alone.
-func (l *Ledger) lineFor(path []string, owner string) int32 {
-	if _, known := l.line[lineText(path, owner)]; !known && l.owners[path[0]] >= maxOwners {
-		owner = ""
-	}
-	return l.lineOf(path, owner)
-}
-
-// lineText joins a path and an owner such that no two lines are alike.
-func lineText(path []string, owner string) string {
-	var w writer
-	w.list(path)
-	w.text(owner)
-	return string(w.data)
 }
 
 func (l *Ledger) quantum(name string) uint64 { return l.options.Quantum(name) }

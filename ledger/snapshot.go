@@ -180,7 +180,7 @@ func (v *view) job(job *apportionv1.Job) {
 		k := lineKey{job.GetQueue(), job.GetOwner()}
 		line, known := v.lines[k]
 		if !known {
-			line = v.ledger.lineFor(path, job.GetOwner())
+			line = v.ledger.lines.follow(path, job.GetOwner())
 			v.lines[k] = line
 		}
 		to = line

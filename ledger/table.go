@@ -1,11 +1,15 @@
 package ledger
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -40,7 +44,6 @@ type Entry struct {
 // dirty is what changed since the ledger was last stored.
 type dirty struct {
 	head                bool
-	lines               int
 	records             map[key]struct{}
 	cells, offers, rows map[int64]struct{}
 	queues              map[string]struct{}
@@ -65,11 +68,11 @@ func (l *Ledger) Changes() []Entry {
 		out = append(out, e)
 	}
 	put(TableHead, []byte("head"), l.head())
-	for i := l.dirty.lines; i < len(l.lines); i++ {
+	for n := range l.lines.changed {
 		w := &writer{}
-		w.list(l.lines[i].path)
-		w.text(l.lines[i].owner)
-		put(TableLine, binary.BigEndian.AppendUint32(nil, uint32(i)), w)
+		w.list(l.lines.list[n].path)
+		w.text(l.lines.list[n].owner)
+		put(TableLine, binary.BigEndian.AppendUint32(nil, uint32(n)), w)
 	}
 	for k := range l.dirty.records {
 		var w *writer
@@ -106,22 +109,28 @@ func (l *Ledger) Changes() []Entry {
 		}
 		put(TableRow, numberKey(n), w)
 	}
+	// In order of the keys: a B-tree that is written in another order moves the entries of a page for each of them, so that the time grows
+	// with the square of what changed.
+	slices.SortFunc(out, func(a, b Entry) int {
+		return cmp.Or(strings.Compare(string(a.Table), string(b.Table)), bytes.Compare(a.Key, b.Key))
+	})
 	return out
 }
 
 // Stored says that the changes are stored.
 func (l *Ledger) Stored() {
-	l.dirty = newDirty()
-	l.dirty.head, l.dirty.lines = false, len(l.lines)
+	l.dirty, l.lines.changed = newDirty(), map[int32]struct{}{}
+	l.dirty.head = false
 }
 
 // Take returns the changes as if they were stored. back makes them changes again, because they could not be stored.
 func (l *Ledger) Take() (changes []Entry, back func()) {
-	changes, taken := l.Changes(), l.dirty
+	changes, taken, lines := l.Changes(), l.dirty, l.lines.changed
 	l.Stored()
 	return changes, func() {
 		d := &l.dirty
-		d.head, d.lines = true, min(d.lines, taken.lines)
+		d.head = true
+		maps.Copy(l.lines.changed, lines)
 		maps.Copy(d.records, taken.records)
 		maps.Copy(d.cells, taken.cells)
 		maps.Copy(d.offers, taken.offers)
@@ -140,7 +149,8 @@ func keyNumber(k []byte) (int64, error) {
 	return int64(binary.BigEndian.Uint64(k) ^ 1<<63), nil
 }
 
-// head is what there is once: the length of an epoch, the first unsealed epoch, the last sight of all live tasks, counts, dimensions.
+// head is what there is once: the length of an epoch, the first unsealed epoch, the last sight of all live tasks, counts, dimensions,
+// cluster.
 func (l *Ledger) head() *writer {
 	w := &writer{}
 	w.signed(l.seconds)
@@ -150,6 +160,7 @@ func (l *Ledger) head() *writer {
 		w.unsigned(*n)
 	}
 	w.list(l.dimensions)
+	w.text(l.cluster)
 	return w
 }
 
@@ -188,7 +199,7 @@ func (l *Ledger) Load(e Entry) error {
 		err = l.loadHead(r)
 	case TableLine:
 		path, owner := r.list(), r.text()
-		if len(e.Key) != 4 || binary.BigEndian.Uint32(e.Key) != uint32(l.lineOf(path, owner)) {
+		if r.err == nil && (len(e.Key) != 4 || !l.lines.load(binary.BigEndian.Uint32(e.Key), path, owner)) {
 			err = errors.New("a line is missing, or there twice")
 		}
 	case TableRecord:
@@ -229,6 +240,10 @@ func (l *Ledger) loadHead(r *reader) error {
 	for _, name := range r.list() {
 		l.dimensionOf(name)
 	}
+	// A head that was written before ledgers knew their cluster ends here.
+	if len(r.data) > 0 {
+		l.cluster = r.text()
+	}
 	return nil
 }
 
@@ -240,7 +255,7 @@ func (l *Ledger) loadRecord(k []byte, r *reader) error {
 	flags := r.unsigned()
 	record := &record{line: int32(min(r.unsigned(), math.MaxInt32)), amounts: r.vector(), seen: r.signed(), end: r.signed()}
 	record.ended, record.live = flags&flagEnded != 0, flags&flagLive != 0
-	if r.err != nil || int(record.line) >= len(l.lines) || len(record.amounts) > len(l.dimensions) {
+	if r.err != nil || int(record.line) >= len(l.lines.list) || len(record.amounts) > len(l.dimensions) {
 		return errShort
 	}
 	if record.live {
@@ -258,7 +273,7 @@ func (l *Ledger) loadNumbered(e Entry, r *reader) error {
 	switch e.Table {
 	case TableCell:
 		b, wide := block(e.Value), false
-		err := b.each(len(l.lines), func(_ int32, x []Amount) { wide = wide || len(x) > len(l.dimensions) })
+		err := b.each(len(l.lines.list), func(_ int32, x []Amount) { wide = wide || len(x) > len(l.dimensions) })
 		if err != nil || wide {
 			return errShort
 		}

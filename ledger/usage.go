@@ -31,7 +31,7 @@ func (l *Ledger) Spent(begin, end int64) map[Line][]int64 {
 
 func (l *Ledger) total(begin, end int64, factor func(epoch int64) uint64, shift uint) map[Line][]int64 {
 	// Sums by number of line first: a path has many queues, and each number occurs in many epochs.
-	byLine := make([][]sum, len(l.lines))
+	byLine := make([][]sum, len(l.lines.list))
 	l.each(begin, end, func(n int64, to int32, x []Amount) {
 		if grow := len(x) - len(byLine[to]); grow > 0 {
 			byLine[to] = append(byLine[to], make([]sum, grow)...)
@@ -42,25 +42,14 @@ func (l *Ledger) total(begin, end int64, factor func(epoch int64) uint64, shift 
 	})
 	totals := sums{}
 	for i, parts := range byLine {
-		for _, to := range l.lines[i].charged() {
-			own := totals[to]
-			if len(own) < len(parts) {
-				own = append(own, make([]sum, len(parts)-len(own))...)
-				totals[to] = own
-			}
-			for d := range parts {
-				own[d].plus(&parts[d])
-			}
+		for _, to := range l.lines.list[i].charged() {
+			totals[to] = added(totals[to], parts)
 		}
 	}
 	out := make(map[Line][]int64, len(totals))
 	for to, s := range totals {
-		v := make([]int64, len(l.dimensions))
-		for i := range s {
-			v[i] = s[i].over(l.quantum(l.dimensions[i]), shift)
-		}
 		if len(s) > 0 {
-			out[to] = v
+			out[to] = l.inQuanta(s, shift)
 		}
 	}
 	return out

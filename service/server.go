@@ -56,6 +56,8 @@ type Server struct {
 	// kept holds a map[string]*Kept by name, which is replaced while keptMutex is held.
 	kept      atomic.Value
 	keptMutex sync.Mutex
+	// ledgers holds a *remembered by name.
+	ledgers sync.Map
 
 	draining  chan struct{}
 	drainOnce sync.Once

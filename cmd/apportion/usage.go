@@ -1,41 +1,29 @@
 package main
 
 import (
-	"cmp"
-	"encoding/csv"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"slices"
-	"strconv"
-	"strings"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
+	"github.com/apportion/apportion/ledger/budget"
 	"github.com/apportion/apportion/ledger/file"
+	"github.com/apportion/apportion/ledger/report"
 )
-
-// used is one row of `apportion usage`: what a queue, or an owner in a queue, used of a resource in a period.
-type used struct {
-	Begin    string `json:"begin"`
-	End      string `json:"end"`
-	Queue    string `json:"queue"`
-	Owner    string `json:"owner,omitempty"`
-	Resource string `json:"resource"`
-	// Hours of a whole unit: a device, a core, a GiB.
-	Hours float64 `json:"hours"`
-	// QuantumSeconds is exact, in the unit of snapshots.
-	QuantumSeconds int64 `json:"quantumSeconds"`
-}
 
 // usage is `apportion usage` with its flags.
 type usage struct {
 	answering
 	kept            keptLedger
+	server          serverFlags
+	name, budgets   string
 	by, from, until string
 	queues          []string
 	owners          bool
@@ -47,12 +35,17 @@ type keptLedger struct {
 	epoch, halfLife time.Duration
 }
 
+// register adds the flags of a ledger, which must be named.
 func (k *keptLedger) register(command *cobra.Command) {
+	k.flags(command)
+	must(command, command.MarkFlagRequired("ledger"))
+}
+
+func (k *keptLedger) flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&k.name, "ledger", "", "file of the ledger")
 	flags.DurationVar(&k.epoch, "epoch", 0, "length of an epoch; default: that of the ledger, 6h for a new one")
 	flags.DurationVar(&k.halfLife, "half-life", 0, "time after which usage counts half; default: 168h")
-	must(command, command.MarkFlagRequired("ledger"))
 	must(command, command.MarkFlagFilename("ledger"))
 }
 
@@ -78,66 +71,60 @@ func (k *keptLedger) read() (*file.File, error) {
 	return file.Read(k.name, o)
 }
 
+// byBudget is the value of --by that asks for budgets.
+const byBudget = "budget"
+
 // newUsage is `apportion usage`.
 func newUsage(s streams) *cobra.Command {
 	u := &usage{answering: answering{streams: s}, by: "week"}
 	command := &cobra.Command{
-		Use:   "usage --ledger FILE",
+		Use:   "usage {--ledger FILE|--server ADDRESS}",
 		Short: "Show who used what, from a ledger",
-		Long: `Show what queues used of each resource, by day, week or month: from the ledger that a server keeps
-with --ledger, or that import makes of the history of another system. A server has its file for itself: ask a
-copy, which apportion usage copy makes of a file that no server uses. The usage of a queue contains that of the
-queues below it. It is not decayed. -o csv is for chargeback.`,
-		Example: `  apportion usage --ledger usage.ledger --by week
+		Long: `Show what queues used of each resource, by day, week or month: from the ledger that a server keeps of the
+cluster that it follows, or from a file that import makes of the history of another system. A server has its
+file for itself: ask the server, or a copy of the file. The usage of a queue contains that of the queues
+below it. It is not decayed. -o csv is for chargeback.
+
+--by budget shows what each period of a budget granted, and who spent it: the queues below and, with
+--owners, the owners of jobs. A server has its budgets; those of a file are in --budgets.`,
+		Example: `  apportion usage --server apportion:7171 --by week
   apportion usage --ledger usage.ledger --by month --owners -o csv
+  apportion usage --ledger usage.ledger --budgets budgets.yaml --by budget --owners
   sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES | apportion usage import --ledger usage.ledger --from sacct -`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return u.run() },
+		RunE: func(command *cobra.Command, _ []string) error { return u.run(command.Context()) },
 	}
 	u.register(command, formatCSV)
-	u.kept.register(command)
-	choose(command, &u.by, "by", "", "length of a period, which begins at midnight UTC, a week on Monday", "week", "day", "month", "total")
+	u.kept.flags(command)
+	choose(command, &u.by, "by", "",
+		"length of a period, which begins at midnight UTC, a week on Monday; budget: the periods of budgets", "week", "day", "month", "total", byBudget)
 	flags := command.Flags()
+	u.server.register(flags)
+	flags.Lookup("server").Usage = "ask the server at this `ADDRESS`, which follows the cluster with a ledger"
+	flags.StringVar(&u.name, "snapshot-name", "cluster", "the cluster that the server follows under this `NAME`")
+	flags.StringVar(&u.budgets, "budgets", "", "budgets `FILE`, as a server reads it, with --ledger and --by budget")
 	flags.StringVar(&u.from, "from", "", "first day, such as 2026-10-01; default: where the ledger begins")
-	flags.StringVar(&u.until, "until", "", "day before which to end; default: the last finished epoch")
+	flags.StringVar(&u.until, "until", "", "day before which to end; default: the last epoch with use")
 	flags.StringSliceVar(&u.queues, "queue", nil, "show these queues only")
 	flags.BoolVar(&u.owners, "owners", false, "show the owners of jobs in each queue as well")
 	flags.StringSliceVar(&u.resources, "resource", nil, "show these resources only, such as gpu")
-	command.AddCommand(newUsageImport(s), newUsageMerge(s), newUsageCopy(s))
+	must(command, command.MarkFlagFilename("budgets"))
+	command.MarkFlagsOneRequired("ledger", "server")
+	command.MarkFlagsMutuallyExclusive("ledger", "server")
+	command.AddCommand(newUsageImport(s), newUsageMerge(s), newUsageCopy(s), newUsageAdopt(s))
 	return command
 }
 
-func (u *usage) run() error {
-	f, err := u.kept.read()
-	if err != nil {
-		return err
+// asked is the question of the flags.
+func (u *usage) asked() (*apportionv1.GetUsageRequest, error) {
+	r := &apportionv1.GetUsageRequest{
+		Name: u.name, Queues: u.queues, Owners: u.owners, Dimensions: u.resources, Budgets: u.by == byBudget,
+		Period: map[string]apportionv1.UsagePeriod{
+			"day": apportionv1.UsagePeriod_USAGE_PERIOD_DAY, "week": apportionv1.UsagePeriod_USAGE_PERIOD_WEEK,
+			"month": apportionv1.UsagePeriod_USAGE_PERIOD_MONTH, "total": apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL,
+		}[u.by],
 	}
-	var rows []used
-	f.View(func(l *ledger.Ledger) { rows, err = u.rows(l) })
-	if failure := f.Close(); err == nil {
-		err = failure
-	}
-	if err != nil {
-		return err
-	}
-	if u.format == formatCSV {
-		return writeUsage(u.out, rows)
-	}
-	if rows == nil {
-		rows = []used{}
-	}
-	return u.write(rows, func(p *render.Printer) { printUsage(p, rows) })
-}
-
-// rows lists what was used, period by period.
-func (u *usage) rows(l *ledger.Ledger) ([]used, error) {
-	first, last, some := l.Span()
-	if !some {
-		return nil, nil
-	}
-	seconds := int64(l.Options().Epoch / time.Second)
-	begin, end := time.Unix(first*seconds, 0).UTC(), time.Unix((last+1)*seconds, 0).UTC()
-	for text, at := range map[*string]*time.Time{&u.from: &begin, &u.until: &end} {
+	for text, at := range map[*string]**int64{&u.from: &r.From, &u.until: &r.Until} {
 		if *text == "" {
 			continue
 		}
@@ -145,107 +132,73 @@ func (u *usage) rows(l *ledger.Ledger) ([]used, error) {
 		if err != nil {
 			return nil, fmt.Errorf("a day such as 2026-10-01 is expected, not %q", *text)
 		}
-		*at = day
+		*at = new(day.UnixNano())
 	}
-	var out []used
-	for at := begin; at.Before(end); {
-		next := u.next(at)
-		if next.After(end) || next.Equal(at) {
-			next = end
-		}
-		for to, v := range l.Spent(l.EpochOf(at.Unix()+seconds-1), l.EpochOf(next.Unix()+seconds-1)) {
-			out = append(out, u.row(l, at, next, to, v)...)
-		}
-		at = next
-	}
-	slices.SortFunc(out, func(a, b used) int {
-		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Queue, b.Queue), strings.Compare(a.Owner, b.Owner),
-			cmp.Compare(a.Resource, b.Resource))
-	})
-	return out, nil
+	return r, nil
 }
 
-// next returns where the period after the one that contains a time begins; the same time for a single period.
-func (u *usage) next(at time.Time) time.Time {
-	day := at.Truncate(24 * time.Hour)
-	switch u.by {
-	case "day":
-		return day.AddDate(0, 0, 1)
-	case "week":
-		return day.AddDate(0, 0, 7-(int(day.Weekday())+6)%7)
-	case "month":
-		return time.Date(day.Year(), day.Month()+1, 1, 0, 0, 0, 0, time.UTC)
-	default:
-		return at
+func (u *usage) run(ctx context.Context) error {
+	r, err := u.asked()
+	if err != nil {
+		return err
 	}
+	answer, err := u.answer(ctx, r)
+	if err != nil {
+		return err
+	}
+	if r.GetBudgets() {
+		return u.writeBudgets(answer)
+	}
+	rows := usesOf(answer)
+	if u.format == formatCSV {
+		return writeUsage(u.out, rows)
+	}
+	return u.write(rows, func(p *render.Printer) { printUsage(p, rows) })
 }
 
-func (u *usage) row(l *ledger.Ledger, begin, end time.Time, to ledger.Line, v []int64) []used {
-	if to.Owned && !u.owners || len(u.queues) > 0 && !slices.Contains(u.queues, to.Queue) {
-		return nil
+// answer asks the server or the file.
+func (u *usage) answer(ctx context.Context, r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageResponse, error) {
+	if u.server.address == "" {
+		return u.ofFile(r)
 	}
-	var out []used
-	options := l.Options()
-	for d, name := range l.Dimensions() {
-		asked := len(u.resources) == 0 || slices.ContainsFunc(u.resources, func(r string) bool {
-			return r == name || strings.HasSuffix(name, "/"+r)
-		})
-		if d >= len(v) || v[d] == 0 || !asked {
-			continue
+	if u.budgets != "" || u.kept.epoch != 0 || u.kept.halfLife != 0 {
+		return nil, errors.New("--budgets, --epoch and --half-life are about a file: a server has its own")
+	}
+	decider, ctx, done, err := u.server.decider(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	answer, err := decider.Usage(ctx, r)
+	if err == nil && answer.Begins == nil {
+		return nil, fmt.Errorf("the server keeps no ledger of snapshot %q, or nothing was used yet", u.name)
+	}
+	return answer, err
+}
+
+func (u *usage) ofFile(r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageResponse, error) {
+	if r.GetBudgets() && u.budgets == "" {
+		return nil, errors.New("--by budget: name the file of the budgets with --budgets")
+	}
+	o, err := u.kept.options()
+	if err != nil {
+		return nil, err
+	}
+	asked := &report.Asked{GetUsageRequest: r}
+	if u.budgets != "" {
+		data, err := os.ReadFile(u.budgets)
+		if err != nil {
+			return nil, err
 		}
-		unit := 1000.0
-		switch name {
-		case "memory":
-			unit = 1 << 30
-		case "pods":
-			unit = 1
+		if asked.Budgets, err = budget.Read(data, o); err != nil {
+			return nil, fmt.Errorf("%s: %w", u.budgets, err)
 		}
-		owner := to.Owner
-		if to.Owned && owner == "" {
-			owner = "(none)"
-		}
-		out = append(out, used{
-			Begin: begin.Format(time.RFC3339), End: end.Format(time.RFC3339), Queue: to.Queue, Owner: owner, Resource: name,
-			Hours: float64(v[d]) * float64(options.Quantum(name)) / unit / 3600, QuantumSeconds: v[d],
-		})
 	}
-	return out
-}
-
-func hoursOf(u *used) string { return strconv.FormatFloat(u.Hours, 'f', 2, 64) }
-
-// dayOf returns the day of a time, with the time of the day unless it is midnight.
-func dayOf(text string) string {
-	day, clock, _ := strings.Cut(text, "T")
-	if clock == "00:00:00Z" {
-		return day
+	f, err := file.Read(u.kept.name, o)
+	if err != nil {
+		return nil, err
 	}
-	return day + " " + clock[:len("15:04")]
-}
-
-func printUsage(p *render.Printer, rows []used) {
-	if len(rows) == 0 {
-		fmt.Fprintln(p.Out, "nothing was used")
-		return
-	}
-	t := p.NewTable("FROM", "UNTIL", "QUEUE", "OWNER", "RESOURCE", ">HOURS")
-	for i := range rows {
-		r := &rows[i]
-		t.Row(dayOf(r.Begin), dayOf(r.End), r.Queue, r.Owner, r.Resource, hoursOf(r))
-	}
-	t.Write(p.Out)
-}
-
-// writeUsage writes rows as CSV. quantum_seconds is exact.
-func writeUsage(out io.Writer, rows []used) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"begin", "end", "queue", "owner", "resource", "hours", "quantum_seconds"})
-	for i := range rows {
-		r := &rows[i]
-		_ = w.Write([]string{
-			r.Begin, r.End, r.Queue, r.Owner, r.Resource, strconv.FormatFloat(r.Hours, 'f', 4, 64), strconv.FormatInt(r.QuantumSeconds, 10),
-		})
-	}
-	w.Flush()
-	return w.Error()
+	var answer *apportionv1.GetUsageResponse
+	f.View(func(l *ledger.Ledger) { answer, err = report.Make(l, asked) })
+	return answer, errors.Join(err, f.Close())
 }

@@ -200,7 +200,7 @@ func newUsageMerge(s streams) *cobra.Command {
 		Use:   "merge --ledger FILE OTHER...",
 		Short: "Merge the ledgers of several replicas that followed one cluster",
 		Long: `Merge other ledgers into FILE: open epochs exactly, in any order and any number of times, closed ones by the
-greater amount.`,
+greater amount. The ledger of another cluster is refused: apportion usage adopt says that it is of this one.`,
 		Example: "  apportion usage merge --ledger usage.ledger other.ledger",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -34,6 +34,7 @@ func (h *handler) serve(options ...connect.HandlerOption) {
 	serve(h, "ListSnapshots", contract.ListSnapshots, options)
 	serve(h, "GetSnapshot", contract.GetSnapshot, options)
 	serve(h, "GetHistory", contract.GetHistory, options)
+	serve(h, "GetUsage", contract.GetUsage, options)
 }
 
 // serve sets the handler of one call, which changes nothing, so that it may also be sent by GET.

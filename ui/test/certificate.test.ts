@@ -12,15 +12,37 @@ interface Recorded {
   shares: PluginSharesJson;
 }
 
-// An answer of the engine about a small tree of queues.
-const recorded = (): Recorded => JSON.parse(readFileSync("test/fair.json", "utf8")) as Recorded;
+// Answers of the engine about a small tree of queues, without and with past usage and budgets.
+const names = ["fair", "fair-memory"];
+const recorded = (name = "fair"): Recorded => JSON.parse(readFileSync(`test/${name}.json`, "utf8")) as Recorded;
 
 const checked = (r: Recorded): ReturnType<typeof check> => check(r.snapshot, r.settings, r.dimensions, r.shares);
 
 test("a true certificate is found true", () => {
-  const { faults, compared } = checked(recorded());
-  assert.deepEqual(faults, []);
-  assert.ok(compared > 500, String(compared));
+  for (const name of names) {
+    const { faults, compared } = checked(recorded(name));
+    assert.deepEqual(faults, []);
+    assert.ok(compared > 500, String(compared));
+  }
+});
+
+test("usage, a budget, a gain or an epoch that is another one is found", () => {
+  const changes: ((r: Recorded) => void)[] = [
+    (r) => { r.settings.memory = { gain: 200_001, power: 3 }; },
+    (r) => { r.settings.memory = { gain: 200_000, power: 2 }; },
+    (r) => { r.settings.memory = { gain: 200_000, power: 3, prices: { prices: [{ dimension: "cpu", amount: 1 }] } }; },
+    (r) => { delete r.snapshot.memory; },
+    (r) => { r.snapshot.memory = { ...r.snapshot.memory, epochSeconds: "21601" }; },
+    (r) => { r.snapshot.memory = { ...r.snapshot.memory, offered: { dimension: [2], quantumSeconds: ["1"] } }; },
+    (r) => { for (const q of r.snapshot.queues ?? []) { delete q.budget; } },
+    (r) => { for (const q of r.snapshot.queues ?? []) { q.usage ??= {}; } },
+    (r) => { for (const q of r.snapshot.queues ?? []) { delete q.usage; } },
+  ];
+  changes.forEach((change, i) => {
+    const r = recorded("fair-memory");
+    change(r);
+    assert.notEqual(checked(r).wrong, 0, String(i));
+  });
 });
 
 // Every number of an object, as a function that changes it by one.
@@ -43,19 +65,17 @@ function numbersOf(at: unknown, path: string, out: [string, () => void][]): void
 const elsewhere = /^\.fair\.queues\.|\.inqueue\./;
 
 test("each number that is changed by one is found", () => {
-  const count = (): [string, () => void][] => {
+  for (const name of names) {
     const paths: [string, () => void][] = [];
-    numbersOf(recorded().shares, "", paths);
-    return paths;
-  };
-  const paths = count();
-  assert.ok(paths.length > 500, String(paths.length));
-  for (let i = 0; i < paths.length; i++) {
-    const r = recorded();
-    const own: [string, () => void][] = [];
-    numbersOf(r.shares, "", own);
-    own[i]?.[1]();
-    assert.ok(elsewhere.test(own[i]?.[0] ?? "") || checked(r).wrong > 0, own[i]?.[0]);
+    numbersOf(recorded(name).shares, "", paths);
+    assert.ok(paths.length > 500, String(paths.length));
+    for (let i = 0; i < paths.length; i++) {
+      const r = recorded(name);
+      const own: [string, () => void][] = [];
+      numbersOf(r.shares, "", own);
+      own[i]?.[1]();
+      assert.ok(elsewhere.test(own[i]?.[0] ?? "") || checked(r).wrong > 0, own[i]?.[0]);
+    }
   }
 });
 
@@ -103,9 +123,8 @@ test("the checker in Go finds the same", { skip: process.env["MUTANTS"] === unde
     input = line.request?.input ?? input;
     const shares = line.response.answers[0]?.shares?.plugins?.[0];
     const paths = line.paths ?? (line.path === undefined ? [] : [line.path]);
-    const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated|quanta|total)|queues\[\d+\]\.(?!inqueue|overused|elastic))/;
-    // The page does not check what past usage and budgets change.
-    if (input === undefined || "memory" in input.snapshot || shares === undefined || !paths.every((path) => here.test(path))) {
+    const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated|withMemory|weights|quanta|total)|queues\[\d+\]\.(?!inqueue|overused|elastic))/;
+    if (input === undefined || shares === undefined || !paths.every((path) => here.test(path))) {
       continue;
     }
     const { wrong, faults } = check(input.snapshot, input.policy.tiers[0]?.plugins[0]?.fair ?? {}, line.response.basis.dimensions, shares);

@@ -1601,7 +1601,7 @@ var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1aapportion/v1/history.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1aapportion/v1/history.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\x1a\x18apportion/v1/usage.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1693,7 +1693,8 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\fknown_digest\x18\x02 \x01(\tR\vknownDigest\"y\n" +
 	"\x13GetSnapshotResponse\x12.\n" +
 	"\x04view\x18\x01 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x122\n" +
-	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\xe0\t\n" +
+	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\xb0\n" +
+	"\n" +
 	"\x10ApportionService\x12`\n" +
 	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12f\n" +
@@ -1711,7 +1712,8 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\rListSnapshots\x12\".apportion.v1.ListSnapshotsRequest\x1a#.apportion.v1.ListSnapshotsResponse\"\x03\x90\x02\x01\x12W\n" +
 	"\vGetSnapshot\x12 .apportion.v1.GetSnapshotRequest\x1a!.apportion.v1.GetSnapshotResponse\"\x03\x90\x02\x01\x12T\n" +
 	"\n" +
-	"GetHistory\x12\x1f.apportion.v1.GetHistoryRequest\x1a .apportion.v1.GetHistoryResponse\"\x03\x90\x02\x01BQ\n" +
+	"GetHistory\x12\x1f.apportion.v1.GetHistoryRequest\x1a .apportion.v1.GetHistoryResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\bGetUsage\x12\x1d.apportion.v1.GetUsageRequest\x1a\x1e.apportion.v1.GetUsageResponse\"\x03\x90\x02\x01BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -1787,7 +1789,9 @@ var file_apportion_v1_service_proto_goTypes = []any{
 	(*SnapshotView)(nil),             // 56: apportion.v1.SnapshotView
 	(*Snapshot)(nil),                 // 57: apportion.v1.Snapshot
 	(*GetHistoryRequest)(nil),        // 58: apportion.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),       // 59: apportion.v1.GetHistoryResponse
+	(*GetUsageRequest)(nil),          // 59: apportion.v1.GetUsageRequest
+	(*GetHistoryResponse)(nil),       // 60: apportion.v1.GetHistoryResponse
+	(*GetUsageResponse)(nil),         // 61: apportion.v1.GetUsageResponse
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
 	26, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
@@ -1854,22 +1858,24 @@ var file_apportion_v1_service_proto_depIdxs = []int32{
 	22, // 61: apportion.v1.ApportionService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
 	24, // 62: apportion.v1.ApportionService.GetSnapshot:input_type -> apportion.v1.GetSnapshotRequest
 	58, // 63: apportion.v1.ApportionService.GetHistory:input_type -> apportion.v1.GetHistoryRequest
-	1,  // 64: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	3,  // 65: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	5,  // 66: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
-	7,  // 67: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
-	9,  // 68: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
-	11, // 69: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
-	13, // 70: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
-	15, // 71: apportion.v1.ApportionService.Remedies:output_type -> apportion.v1.RemediesResponse
-	17, // 72: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	19, // 73: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	21, // 74: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	23, // 75: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
-	25, // 76: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
-	59, // 77: apportion.v1.ApportionService.GetHistory:output_type -> apportion.v1.GetHistoryResponse
-	64, // [64:78] is the sub-list for method output_type
-	50, // [50:64] is the sub-list for method input_type
+	59, // 64: apportion.v1.ApportionService.GetUsage:input_type -> apportion.v1.GetUsageRequest
+	1,  // 65: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	3,  // 66: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	5,  // 67: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
+	7,  // 68: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
+	9,  // 69: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
+	11, // 70: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
+	13, // 71: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
+	15, // 72: apportion.v1.ApportionService.Remedies:output_type -> apportion.v1.RemediesResponse
+	17, // 73: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	19, // 74: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	21, // 75: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	23, // 76: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
+	25, // 77: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
+	60, // 78: apportion.v1.ApportionService.GetHistory:output_type -> apportion.v1.GetHistoryResponse
+	61, // 79: apportion.v1.ApportionService.GetUsage:output_type -> apportion.v1.GetUsageResponse
+	65, // [65:80] is the sub-list for method output_type
+	50, // [50:65] is the sub-list for method input_type
 	50, // [50:50] is the sub-list for extension type_name
 	50, // [50:50] is the sub-list for extension extendee
 	0,  // [0:50] is the sub-list for field type_name
@@ -1888,6 +1894,7 @@ func file_apportion_v1_service_proto_init() {
 	file_apportion_v1_session_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_init()
+	file_apportion_v1_usage_proto_init()
 	file_apportion_v1_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*SelectVictimsRequest_Reclaim)(nil),
 		(*SelectVictimsRequest_Preempt)(nil),

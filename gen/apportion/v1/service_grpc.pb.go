@@ -33,6 +33,7 @@ const (
 	ApportionService_ListSnapshots_FullMethodName    = "/apportion.v1.ApportionService/ListSnapshots"
 	ApportionService_GetSnapshot_FullMethodName      = "/apportion.v1.ApportionService/GetSnapshot"
 	ApportionService_GetHistory_FullMethodName       = "/apportion.v1.ApportionService/GetHistory"
+	ApportionService_GetUsage_FullMethodName         = "/apportion.v1.ApportionService/GetUsage"
 )
 
 // ApportionServiceClient is the client API for ApportionService service.
@@ -76,6 +77,8 @@ type ApportionServiceClient interface {
 	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
 	// answers it depends on how long this server runs.
 	GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error)
+	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
+	GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error)
 }
 
 type apportionServiceClient struct {
@@ -232,6 +235,16 @@ func (c *apportionServiceClient) GetHistory(ctx context.Context, in *GetHistoryR
 	return out, nil
 }
 
+func (c *apportionServiceClient) GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetUsageResponse)
+	err := c.cc.Invoke(ctx, ApportionService_GetUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ApportionServiceServer is the server API for ApportionService service.
 // All implementations must embed UnimplementedApportionServiceServer
 // for forward compatibility.
@@ -273,6 +286,8 @@ type ApportionServiceServer interface {
 	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
 	// answers it depends on how long this server runs.
 	GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error)
+	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
+	GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error)
 	mustEmbedUnimplementedApportionServiceServer()
 }
 
@@ -324,6 +339,9 @@ func (UnimplementedApportionServiceServer) GetSnapshot(context.Context, *GetSnap
 }
 func (UnimplementedApportionServiceServer) GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetHistory not implemented")
+}
+func (UnimplementedApportionServiceServer) GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetUsage not implemented")
 }
 func (UnimplementedApportionServiceServer) mustEmbedUnimplementedApportionServiceServer() {}
 func (UnimplementedApportionServiceServer) testEmbeddedByValue()                          {}
@@ -576,6 +594,24 @@ func _ApportionService_GetHistory_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ApportionService_GetUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApportionServiceServer).GetUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApportionService_GetUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApportionServiceServer).GetUsage(ctx, req.(*GetUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ApportionService_ServiceDesc is the grpc.ServiceDesc for ApportionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -630,6 +666,10 @@ var ApportionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetHistory",
 			Handler:    _ApportionService_GetHistory_Handler,
+		},
+		{
+			MethodName: "GetUsage",
+			Handler:    _ApportionService_GetUsage_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -2,11 +2,21 @@
 // docs/fair.md make of the snapshot. So must be the account of each queue. checker/check_answer.py does the same and more. Amounts are whole
 // numbers; Infinity stands for no limit.
 import { numberOf } from "./amount.ts";
-import type { FairDerivationJson, FairDivisionJson, FairJson, PluginSharesJson, QueueShareJson, ResourceJson, SnapshotJson } from "./contract.ts";
+import type { FairDerivationJson, FairDivisionJson, FairJson, MemoryDivisionJson, PluginSharesJson, QueueShareJson, ResourceJson, SnapshotJson } from "./contract.ts";
+import { award, type Awarded } from "./award.ts";
+import { compared, Memory } from "./memory.ts";
 
 type Queue = number | undefined;
 // Bounds of a queue in quanta: least, begin, most, guarantee, deserved, limit.
 type Bounds = readonly [lo: number, m: number, hi: number, guarantee: number, deserved: number, limit: number];
+
+// The lists of divisions: of the fair shares, by weight, and by weight with memory.
+const lists = ["sated", "divisions", "withMemory"] as const;
+type List = (typeof lists)[number];
+
+const key = (d: number, q: Queue): string => `${d} ${q ?? "root"}`;
+
+const whole = (x: number): bigint => (Number.isFinite(x) ? BigInt(x) : 2n ** 63n);
 
 const held = new Set(["ALLOCATED", "BINDING", "BOUND", "RUNNING", "PIPELINED"]);
 const largest = 50;
@@ -39,6 +49,8 @@ class Check {
   readonly #demand = new Map<Queue, number[]>();
   readonly #held = new Map<Queue, number[]>();
   #total: number[] = [];
+  // Undefined: the snapshot has no memory.
+  readonly #memory: Memory | undefined;
 
   constructor(
     readonly snapshot: SnapshotJson,
@@ -49,6 +61,7 @@ class Check {
     const usual: Record<string, number> = { cpu: 1, pods: 1, memory: 2 ** 20 };
     this.#quanta = dimensions.map((name) => stated.get(name) ?? (Object.hasOwn(usual, name) ? (usual[name] ?? 1000) : 1000));
     this.#queues = snapshot.queues ?? [];
+    this.#memory = snapshot.memory === undefined ? undefined : new Memory(snapshot, settings, dimensions);
     const index = new Map(this.#queues.map((q, i) => [q.name ?? "", i]));
     this.#root = index.get("root");
     this.#order = [this.#root];
@@ -199,6 +212,12 @@ class Check {
     }
   }
 
+  // #capability is that of a queue, lowered by its hard budget.
+  #capability(q: Queue): number[] {
+    const queue = q === undefined ? undefined : this.#queues[q];
+    return this.#row(queue?.capability, Math.floor, Infinity).map((x, d) => Math.min(x, this.#memory?.most(queue, d, this.#quanta[d] ?? 1) ?? Infinity));
+  }
+
   // #bounds are those of all queues in one dimension. In the second division queues that want any want the whole cluster.
   #bounds(d: number, sated: boolean): Map<Queue, Bounds> {
     const b = new Map<Queue, Bounds>();
@@ -207,7 +226,7 @@ class Check {
     const byDeserved = this.settings.base === "FAIR_BASE_DESERVED";
     for (const q of [...this.#order].reverse()) {
       const queue = q === undefined ? undefined : this.#queues[q];
-      const c = quanta(this.#row(queue?.capability, Math.floor, Infinity)[d] ?? Infinity);
+      const c = quanta(this.#capability(q)[d] ?? Infinity);
       const g = quanta(this.#row(queue?.guarantee, Math.floor)[d] ?? 0);
       const written = this.#row(queue?.deserved, Math.floor, NaN)[d] ?? NaN;
       const t = Number.isNaN(written) ? undefined : quanta(written);
@@ -225,7 +244,7 @@ class Check {
   }
 
   // #divide checks one division: it must be what the rules make of the bounds and the amount.
-  #divide(at: string, x: FairDivisionJson, b: ReadonlyMap<Queue, Bounds>, amount: number): Map<Queue, number> {
+  #divide(at: string, x: FairDivisionJson, b: ReadonlyMap<Queue, Bounds>, amount: number, weight: (k: number) => bigint): Map<Queue, number> {
     const kids = this.#kids(x.queue);
     const sum = (i: 0 | 1): number => kids.reduce((s, k) => s + (b.get(k)?.[i] ?? 0), 0);
     const by = sum(0) > amount ? "GUARANTEE" : sum(1) > amount ? "DESERVED" : "WEIGHT";
@@ -233,69 +252,50 @@ class Check {
     this.#expect(`${at}.case`, x.case, `FAIR_CASE_${by}`);
     this.#expect(`${at}.children`, (x.children ?? []).map((p) => String(p.queue)).join(), kids.join());
     const shares = new Map<Queue, number>();
-    const rows: { e: number; w: number; s: number; top: number; z: number; k: number }[] = [];
+    const rows: Awarded[] = [];
     const onTop = this.settings.base !== undefined && !/(NONE|UNSPECIFIED)$/.test(this.settings.base);
     kids.forEach((k, i) => {
       const p = x.children?.[i] ?? {};
       const [lo, m, hi, g, t] = b.get(k) ?? [0, 0, 0, 0, 0, 0];
-      const [w, s, top, z] = by === "GUARANTEE" ? [g, 0, lo, 0] : by === "DESERVED" ? [t, lo, m, 0] : [this.#queues[k]?.weight ?? 1, m, hi, onTop ? m : 0];
+      const [s, top, z] = by === "GUARANTEE" ? [0, lo, 0] : by === "DESERVED" ? [lo, m, 0] : [m, hi, onTop ? m : 0];
+      const w = by === "WEIGHT" ? weight(k) : whole(by === "GUARANTEE" ? g : t);
       const e = Number(p.share ?? 0);
       shares.set(k, e);
       const path = `${at}.children[${i}]`;
-      const pairs = [[p.guaranteed, lo], [p.begin, m], [p.useful, hi], [p.weight, w], [p.start, s], [p.ceiling, top], [p.base, z]] as const;
-      const names = ["guaranteed", "begin", "useful", "weight", "start", "ceiling", "base"];
+      const pairs = [[p.guaranteed, lo], [p.begin, m], [p.useful, hi], [p.start, s], [p.ceiling, top], [p.base, z]] as const;
+      const names = ["guaranteed", "begin", "useful", "start", "ceiling", "base"];
       pairs.forEach(([got, want], n) => this.#expect(`${path}.${names[n] ?? ""}`, Number(got ?? 0), want));
+      this.#expect(`${path}.weight`, BigInt(p.weight ?? 0), w);
       this.#expect(`${path}.bound`, p.bound, `FAIR_BOUND_${e === top ? "UPPER" : e === s ? "LOWER" : "LEVEL"}`);
-      const most = w > 0 ? top : s;
+      const most = w > 0n ? top : s;
       if (e < s || e > most) {
         this.#fault(`${path}.share ${e} is not within ${s} and ${most}`);
       }
-      rows.push({ e, w, s, top, z, k });
+      rows.push({ e, w, s, top, z });
     });
-    this.#expect(`${at}: sum of shares`, [...shares.values()].reduce((a, c) => a + c, 0), Math.min(amount, rows.reduce((a, r) => a + (r.w > 0 ? r.top : r.s), 0)));
-    this.#signposts(at, x, rows);
-    return shares;
-  }
-
-  // #signposts checks that no quantum went to a later signpost than one that was refused.
-  #signposts(at: string, x: FairDivisionJson, rows: readonly { e: number; w: number; s: number; top: number; z: number; k: number }[]): void {
-    let last: [bigint, bigint, number] | undefined;
-    let next: [bigint, bigint, number] | undefined;
-    // Signposts as fractions; a rank breaks ties.
-    const compare = (a: [bigint, bigint, number], b: [bigint, bigint, number]): number => {
-      const d = a[0] * b[1] - b[0] * a[1];
-      return d < 0n ? -1 : d > 0n ? 1 : a[2] - b[2];
-    };
-    rows.forEach((r, rank) => {
-      if (r.w > 0 && r.e > r.s) {
-        const post: [bigint, bigint, number] = [2n * BigInt(r.e - r.z) - 1n, 2n * BigInt(r.w), rank];
-        last = last === undefined || compare(post, last) > 0 ? post : last;
-      }
-      if (r.w > 0 && r.e < r.top) {
-        const post: [bigint, bigint, number] = [2n * BigInt(r.e - r.z) + 1n, 2n * BigInt(r.w), rank];
-        next = next === undefined || compare(post, next) < 0 ? post : next;
-      }
-    });
+    this.#expect(`${at}: sum of shares`, [...shares.values()].reduce((a, c) => a + c, 0), Math.min(amount, rows.reduce((a, r) => a + (r.w > 0n ? r.top : r.s), 0)));
+    const { misplaced, level } = award(rows);
     this.#compared++;
-    if (last !== undefined && next !== undefined && compare(last, next) > 0) {
-      this.#fault(`${at}: a quantum of child ${last[2]} belongs to child ${next[2]}`);
+    if (misplaced !== undefined) {
+      this.#fault(`${at}: ${misplaced}`);
     }
-    const level = x.level === undefined ? "" : `${x.level.numerator ?? "0"}/${x.level.denominator ?? "1"}`;
-    this.#expect(`${at}.level`, level, last === undefined ? "" : reduced(last[0], last[1]));
+    this.#expect(`${at}.level`, x.level === undefined ? "" : `${x.level.numerator ?? "0"}/${x.level.denominator ?? "1"}`, level);
+    return shares;
   }
 
   shares(plugin: PluginSharesJson): Checked {
     const fair: FairDerivationJson = plugin.fair ?? {};
     this.#expect("quanta", (fair.quanta ?? []).map(Number).join(), this.#quanta.join());
     this.#amounts("total", fair.total, this.#total);
-    // Snapshots with a memory are not checked here.
-    this.#expect("withMemory", (fair.withMemory ?? []).length, 0);
-    this.#expect("weights", (fair.weights ?? []).length, 0);
     const inner = this.#order.filter((q) => this.#kids(q).length > 0 || q === this.#root);
-    const given = { sated: fair.sated ?? [], divisions: fair.divisions ?? [] };
-    const all = { sated: new Map<string, number>(), divisions: new Map<string, number>() };
-    const key = (d: number, q: Queue): string => `${d} ${q ?? "root"}`;
-    for (const name of ["sated", "divisions"] as const) {
+    const effective = this.#weights(fair.weights ?? [], inner);
+    const given = { sated: fair.sated ?? [], divisions: fair.divisions ?? [], withMemory: fair.withMemory ?? [] };
+    const all = { sated: new Map<string, number>(), divisions: new Map<string, number>(), withMemory: new Map<string, number>() };
+    for (const name of lists) {
+      if (name === "withMemory" && this.#memory === undefined) {
+        this.#expect(name, given[name].length, 0);
+        continue;
+      }
       const want = inner.flatMap((q) => this.#quanta.map((_, d) => key(d, q)));
       this.#expect(name, given[name].map((x) => key(x.dimension ?? 0, x.queue)).join(), want.join());
       this.#quanta.forEach((u, d) => {
@@ -303,17 +303,31 @@ class Check {
         const root = b.get(this.#root);
         const top = this.#kids(this.#root).length > 0 ? Infinity : (root?.[2] ?? 0);
         const share = new Map<Queue, number>([[this.#root, Math.min(Math.floor((this.#total[d] ?? 0) / u), root?.[5] ?? 0, top)]]);
+        const weight = (k: number): bigint => (name === "withMemory" ? effective.get(key(d, k)) ?? 0n : BigInt(this.#queues[k]?.weight ?? 1));
         given[name].forEach((x, i) => {
           if ((x.dimension ?? 0) === d) {
-            this.#divide(`${name}[${i}]`, x, b, share.get(x.queue) ?? 0).forEach((e, q) => share.set(q, e));
+            this.#divide(`${name}[${i}]`, x, b, share.get(x.queue) ?? 0, weight).forEach((e, q) => share.set(q, e));
           }
         });
         share.forEach((e, q) => all[name].set(key(d, q), e));
       });
     }
-    this.#lines(given, all, key);
-    this.#accounts(plugin.queues ?? [], (d, q) => (all.divisions.get(key(d, q)) ?? 0) * (this.#quanta[d] ?? 1));
+    this.#lines(given, all);
+    const amount = (of: ReadonlyMap<string, number>) => (d: number, q: Queue) => (of.get(key(d, q)) ?? 0) * (this.#quanta[d] ?? 1);
+    this.#accounts(plugin.queues ?? [], amount(all.divisions), amount(all.withMemory));
     return { faults: this.#faults, wrong: this.#wrong, compared: this.#compared };
+  }
+
+  // #weights checks how the weights with memory follow from usage, and returns them by dimension and queue.
+  #weights(given: readonly MemoryDivisionJson[], inner: readonly Queue[]): Map<string, bigint> {
+    const effective = new Map<string, bigint>();
+    const want = this.#memory?.weigh(inner, this.#root, this.#kids) ?? [];
+    this.#expect("weights", given.map((x) => key(x.dimension ?? 0, x.queue)).join(), want.map((x) => key(x.dimension, x.queue)).join());
+    want.forEach((w, i) => {
+      compared(w, given[i] ?? {}).forEach(([name, has, is]) => this.#expect(`weights[${i}].${name}`, has, is));
+      w.children.forEach((c) => effective.set(key(w.dimension, c.queue), c.effective));
+    });
+    return effective;
   }
 
   // #amounts checks a resource. What it does not name is 0.
@@ -329,7 +343,7 @@ class Check {
   }
 
   // #accounts checks the account of each queue: what it holds and requests, its limits, its entitlement, and its place in the tree.
-  #accounts(queues: readonly QueueShareJson[], entitled: (d: number, q: Queue) => number): void {
+  #accounts(queues: readonly QueueShareJson[], entitled: (d: number, q: Queue) => number, line: (d: number, q: Queue) => number): void {
     this.#expect("queues", queues.map((share) => share.queue ?? 0).join(), this.#queues.map((_, q) => q).join());
     const bounds = this.#quanta.map((_, d) => this.#bounds(d, false));
     const rank = (d: number): number => ["memory", "cpu"].indexOf(this.dimensions[d] ?? "");
@@ -339,13 +353,17 @@ class Check {
       const path = `queues[${q}]`;
       const queue = this.#queues[q];
       this.#expect(`${path}.name`, share.name, queue?.name);
-      this.#expect(`${path}.withMemory`, share.withMemory === undefined, true);
       this.#expect(`${path}.kueue`, share.kueue === undefined, true);
       this.#expect(`${path}.participating`, share.participating ?? false, this.#parent.has(q));
       if (queue === undefined || !this.#parent.has(q)) {
         return;
       }
-      const capability = (a: Queue): number[] => this.#row(a === undefined ? undefined : this.#queues[a]?.capability, Math.floor, Infinity);
+      if (this.#memory === undefined) {
+        this.#expect(`${path}.withMemory`, share.withMemory === undefined, true);
+      } else {
+        this.#amounts(`${path}.withMemory`, share.withMemory, this.#quanta.map((_, d) => line(d, q)));
+      }
+      const capability = (a: Queue): number[] => this.#capability(a);
       const held = this.#held.get(q) ?? [];
       this.#expect(`${path}.weight`, share.weight ?? 0, queue.weight ?? 1);
       this.#amounts(`${path}.guarantee`, share.guarantee, this.#quanta.map((u, d) => (bounds[d]?.get(q)?.[3] ?? 0) * u));
@@ -369,16 +387,13 @@ class Check {
   }
 
   // #lines checks the parts of each share: what is guaranteed, and what stays while all others want more.
-  #lines(
-    given: Record<"sated" | "divisions", readonly FairDivisionJson[]>, all: Record<"sated" | "divisions", ReadonlyMap<string, number>>,
-    key: (d: number, q: Queue) => string,
-  ): void {
+  #lines(given: Record<List, readonly FairDivisionJson[]>, all: Record<List, ReadonlyMap<string, number>>): void {
     const bounds = this.#quanta.map((_, d) => this.#bounds(d, false));
-    for (const name of ["sated", "divisions"] as const) {
+    for (const name of lists) {
       given[name].forEach((x, i) => {
         const d = x.dimension ?? 0;
         const portions = [...(x.children ?? []).map((p, k) => [`children[${k}]`, p] as const), ...(x.root === undefined ? [] : [["root", x.root] as const])];
-        this.#expect(`${name}[${i}]: the root's own numbers`, x.root !== undefined, name === "divisions" && x.queue === this.#root);
+        this.#expect(`${name}[${i}]: the root's own numbers`, x.root !== undefined, name !== "sated" && x.queue === this.#root);
         for (const [at, p] of portions) {
           const e = all.divisions.get(key(d, p.queue)) ?? 0;
           const [lo, m, hi] = bounds[d]?.get(p.queue) ?? [0, 0, 0];
@@ -387,7 +402,7 @@ class Check {
           this.#expect(`${path}.fairLine`, Number(p.fairLine ?? 0), Math.min(e, Math.max(lo, all.sated.get(key(d, p.queue)) ?? 0)));
           if (at === "root") {
             const own = [p.guaranteed, p.begin, p.useful, p.share, p.weight, p.start, p.ceiling, p.base].map((x) => Number(x ?? 0));
-            this.#expect(path, own.join(), [lo, m, hi, e, 0, 0, 0, 0].join());
+            this.#expect(path, own.join(), [lo, m, hi, all[name].get(key(d, p.queue)) ?? 0, 0, 0, 0, 0].join());
             this.#expect(`${path}.bound`, p.bound, undefined);
             this.#expect(`${path}.queue`, p.queue, this.#root);
           }
@@ -395,14 +410,4 @@ class Check {
       });
     }
   }
-}
-
-// reduced is a positive fraction in lowest terms.
-function reduced(numerator: bigint, denominator: bigint): string {
-  let [a, b] = [numerator < 0n ? -numerator : numerator, denominator];
-  while (b !== 0n) {
-    [a, b] = [b, a % b];
-  }
-  const by = a === 0n ? 1n : a;
-  return `${numerator / by}/${denominator / by}`;
 }

@@ -12,3 +12,4 @@ export type * from "../../gen/apportion/v1/service_pb.ts";
 export type * from "../../gen/apportion/v1/session_pb.ts";
 export type * from "../../gen/apportion/v1/snapshot_pb.ts";
 export type * from "../../gen/apportion/v1/step_pb.ts";
+export type * from "../../gen/apportion/v1/usage_pb.ts";

@@ -23,7 +23,7 @@ export function CertificateView() {
   const shares = answer?.answers[0]?.shares?.plugins?.find((p) => p.fair !== undefined);
   const fair = shares?.fair;
   const checked = useMemo(
-    () => (shares === undefined || settings === undefined || "memory" in cluster.snapshot ? undefined : check(cluster.snapshot, settings, answer?.basis.dimensions ?? cluster.dimensions, shares)),
+    () => (shares === undefined || settings === undefined ? undefined : check(cluster.snapshot, settings, answer?.basis.dimensions ?? cluster.dimensions, shares)),
     [shares, settings, cluster, answer],
   );
   const other = policies.find((p) => fairOf(p.policy) !== undefined);
@@ -36,11 +36,6 @@ export function CertificateView() {
         <Empty>
           Only policy fair proves its numbers.{" "}
           {other !== undefined && <a href={having(route, { policy: other.name })}>Look at {other.title}</a>}
-        </Empty>
-      ) : "memory" in cluster.snapshot ? (
-        <Empty>
-          This cluster remembers what queues used, and this page does not check how weights follow from it. The command{" "}
-          <code>apportion verify</code> does.
         </Empty>
       ) : fault !== undefined ? <Failed fault={fault} /> : checked === undefined ? <Loading what="Asking for the certificate" /> : (
         <>

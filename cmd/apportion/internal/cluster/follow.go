@@ -161,7 +161,10 @@ func (f *Follower) put(ctx context.Context) bool {
 		f.metrics.read.WithLabelValues(state.resource).Set(oneIf(kind.GetRead()))
 		view.Kinds = append(view.Kinds, kind)
 	}
-	err := f.make(ctx, view)
+	err := f.identify(ctx)
+	if err == nil {
+		err = f.make(ctx, view)
+	}
 	f.metrics.making.Observe(time.Since(began).Seconds())
 	f.stuck.Store(err != nil)
 	if err != nil && ctx.Err() == nil {

@@ -22,7 +22,9 @@ type Memory struct {
 	Interval time.Duration
 	failed   prometheus.Counter
 
-	epoch int64
+	// identified is true if the ledger is known to be about the followed cluster, or that cannot be known.
+	identified bool
+	epoch      int64
 	// storing is the goroutine that stores the ledger, if there is one.
 	storing sync.WaitGroup
 

@@ -273,6 +273,9 @@ func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	if err != nil {
 		return nil, fmt.Errorf("follow: %w", err)
 	}
+	if d.memory != nil {
+		d.server.Remember(c.Name, d.memory.File, d.memory.Budgets)
+	}
 	d.telemetry.Registry.MustRegister(f.Collectors()...)
 	return f, nil
 }

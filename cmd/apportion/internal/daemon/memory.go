@@ -29,7 +29,13 @@ func openMemory(c *config.Ledger) (*cluster.Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	return cluster.NewMemory(kept, budgets, c.Interval), nil
+	m := cluster.NewMemory(kept, budgets, c.Interval)
+	if c.Cluster != "" {
+		if err := m.Identify(c.Cluster); err != nil {
+			return nil, errors.Join(fmt.Errorf("ledger: %s: %w", c.File, err), kept.Close())
+		}
+	}
+	return m, nil
 }
 
 func readBudgets(name string, o ledger.Options) ([]ledger.Budget, error) {

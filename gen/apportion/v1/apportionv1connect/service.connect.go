@@ -74,6 +74,9 @@ const (
 	// ApportionServiceGetHistoryProcedure is the fully-qualified name of the ApportionService's
 	// GetHistory RPC.
 	ApportionServiceGetHistoryProcedure = "/apportion.v1.ApportionService/GetHistory"
+	// ApportionServiceGetUsageProcedure is the fully-qualified name of the ApportionService's GetUsage
+	// RPC.
+	ApportionServiceGetUsageProcedure = "/apportion.v1.ApportionService/GetUsage"
 )
 
 // ApportionServiceClient is a client for the apportion.v1.ApportionService service.
@@ -108,6 +111,8 @@ type ApportionServiceClient interface {
 	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
 	// answers it depends on how long this server runs.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
+	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
+	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
 }
 
 // NewApportionServiceClient constructs a client for the apportion.v1.ApportionService service. By
@@ -217,6 +222,13 @@ func NewApportionServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getUsage: connect.NewClient[v1.GetUsageRequest, v1.GetUsageResponse](
+			httpClient,
+			baseURL+ApportionServiceGetUsageProcedure,
+			connect.WithSchema(apportionServiceMethods.ByName("GetUsage")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -236,6 +248,7 @@ type apportionServiceClient struct {
 	listSnapshots    *connect.Client[v1.ListSnapshotsRequest, v1.ListSnapshotsResponse]
 	getSnapshot      *connect.Client[v1.GetSnapshotRequest, v1.GetSnapshotResponse]
 	getHistory       *connect.Client[v1.GetHistoryRequest, v1.GetHistoryResponse]
+	getUsage         *connect.Client[v1.GetUsageRequest, v1.GetUsageResponse]
 }
 
 // EvaluateShares calls apportion.v1.ApportionService.EvaluateShares.
@@ -356,6 +369,15 @@ func (c *apportionServiceClient) GetHistory(ctx context.Context, req *v1.GetHist
 	return nil, err
 }
 
+// GetUsage calls apportion.v1.ApportionService.GetUsage.
+func (c *apportionServiceClient) GetUsage(ctx context.Context, req *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
+	response, err := c.getUsage.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ApportionServiceHandler is an implementation of the apportion.v1.ApportionService service.
 type ApportionServiceHandler interface {
 	// Returns what each queue deserves and holds, and the order of the queues.
@@ -388,6 +410,8 @@ type ApportionServiceHandler interface {
 	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
 	// answers it depends on how long this server runs.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
+	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
+	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
 }
 
 // NewApportionServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -493,6 +517,13 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	apportionServiceGetUsageHandler := connect.NewUnaryHandlerSimple(
+		ApportionServiceGetUsageProcedure,
+		svc.GetUsage,
+		connect.WithSchema(apportionServiceMethods.ByName("GetUsage")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/apportion.v1.ApportionService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ApportionServiceEvaluateSharesProcedure:
@@ -523,6 +554,8 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 			apportionServiceGetSnapshotHandler.ServeHTTP(w, r)
 		case ApportionServiceGetHistoryProcedure:
 			apportionServiceGetHistoryHandler.ServeHTTP(w, r)
+		case ApportionServiceGetUsageProcedure:
+			apportionServiceGetUsageHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -586,4 +619,8 @@ func (UnimplementedApportionServiceHandler) GetSnapshot(context.Context, *v1.Get
 
 func (UnimplementedApportionServiceHandler) GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.GetHistory is not implemented"))
+}
+
+func (UnimplementedApportionServiceHandler) GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.GetUsage is not implemented"))
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// used is one row of `apportion usage`: what a queue, or an owner in a queue, used of a resource in a period.
+type used struct {
+	Begin    string `json:"begin"`
+	End      string `json:"end"`
+	Queue    string `json:"queue"`
+	Owner    string `json:"owner,omitempty"`
+	Resource string `json:"resource"`
+	// Hours of a whole unit: a device, a core, a GiB.
+	Hours float64 `json:"hours"`
+	// QuantumSeconds is exact, in the unit of snapshots.
+	QuantumSeconds int64 `json:"quantumSeconds"`
+}
+
+// hoursIn returns hours of whole units of an amount: of a device, a core, a GiB, a pod.
+func hoursIn(r *apportionv1.GetUsageResponse, d uint32, amount int64) float64 {
+	unit := 1000.0
+	switch r.GetDimensions()[d] {
+	case "memory":
+		unit = 1 << 30
+	case "pods":
+		unit = 1
+	}
+	return float64(amount) * float64(r.GetQuanta()[d]) / unit / 3600
+}
+
+// ownerOf returns the owner of a use as people read it, empty for a queue.
+func ownerOf(q *apportionv1.QueueUse) string {
+	if q.Owner != nil && q.GetOwner() == "" {
+		return "(none)"
+	}
+	return q.GetOwner()
+}
+
+func timeOf(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339) }
+
+// usesOf lists the uses of an answer, one row for each resource.
+func usesOf(r *apportionv1.GetUsageResponse) []used {
+	rows := []used{}
+	for _, interval := range r.GetIntervals() {
+		for _, q := range interval.GetQueues() {
+			for i, d := range q.GetUsed().GetDimension() {
+				amount := q.GetUsed().GetQuantumSeconds()[i]
+				rows = append(rows, used{
+					Begin: timeOf(interval.GetFrom()), End: timeOf(interval.GetUntil()), Queue: q.GetQueue(), Owner: ownerOf(q),
+					Resource: r.GetDimensions()[d], Hours: hoursIn(r, d, amount), QuantumSeconds: amount,
+				})
+			}
+		}
+	}
+	return rows
+}
+
+func textOfHours(hours float64) string { return strconv.FormatFloat(hours, 'f', 2, 64) }
+
+// dayOf returns the day of a time, with the time of the day unless it is midnight.
+func dayOf(text string) string {
+	day, clock, _ := strings.Cut(text, "T")
+	if clock == "" || clock == "00:00:00Z" {
+		return day
+	}
+	return day + " " + clock[:len("15:04")]
+}
+
+func printUsage(p *render.Printer, rows []used) {
+	if len(rows) == 0 {
+		fmt.Fprintln(p.Out, "nothing was used")
+		return
+	}
+	t := p.NewTable("FROM", "UNTIL", "QUEUE", "OWNER", "RESOURCE", ">HOURS")
+	for i := range rows {
+		r := &rows[i]
+		t.Row(dayOf(r.Begin), dayOf(r.End), r.Queue, r.Owner, r.Resource, textOfHours(r.Hours))
+	}
+	t.Write(p.Out)
+}
+
+// exactHours writes hours for a spreadsheet.
+func exactHours(hours float64) string { return strconv.FormatFloat(hours, 'f', 4, 64) }
+
+// writeUsage writes rows as CSV. quantum_seconds is exact.
+func writeUsage(out io.Writer, rows []used) error {
+	w := csv.NewWriter(out)
+	_ = w.Write([]string{"begin", "end", "queue", "owner", "resource", "hours", "quantum_seconds"})
+	for i := range rows {
+		r := &rows[i]
+		_ = w.Write([]string{r.Begin, r.End, r.Queue, r.Owner, r.Resource, exactHours(r.Hours), strconv.FormatInt(r.QuantumSeconds, 10)})
+	}
+	w.Flush()
+	return w.Error()
+}
