@@ -67,10 +67,10 @@ func TestNamesOfOwnersWithoutUsageMakeRoomForOthers(t *testing.T) {
 	require.Equal(t, 50, ownersOf(l, s, 1061*hour), "the first hundred stay charged to the queue: their tasks began without a name")
 
 	// However many names there ever were, those that are kept are bounded.
-	for n := int64(1062); n < 1400; n++ {
-		own := crowd(fmt.Sprint(n/60, "-"), 5000, n/60*60*hour)
-		if n%20 == 0 || n%60 < 2 {
-			l.Follow(own, n*hour)
+	for n := int64(1080); n < 1260; n += 60 {
+		own := crowd(fmt.Sprint(n, "-"), 5000, n*hour)
+		for _, later := range []int64{0, 1, 2, 30} {
+			l.Follow(own, (n+later)*hour)
 		}
 	}
 	require.Less(t, l.Lines(), 3*4200)
@@ -85,7 +85,7 @@ func TestNamesOfOwnersWithoutUsageMakeRoomForOthers(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, l.Usage(1400), copied.Usage(1400))
+	require.Equal(t, l.Usage(1260), copied.Usage(1260))
 	require.Equal(t, l.Lines(), copied.Lines())
 }
 

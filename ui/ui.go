@@ -58,6 +58,8 @@ type Cluster struct {
 	Snapshot []byte
 	// Patches is the path, relative to the page's, of the changes of objects that make a remedy. Empty: there is none.
 	Patches string
+	// Ledger is the name by which the server knows the ledger of the cluster. Empty: there is none, or the snapshot is kept under Name.
+	Ledger string
 	// Warnings are sentences about problems in the snapshot.
 	Warnings []string
 }
@@ -75,6 +77,7 @@ type opened struct {
 	Read     string   `json:"read,omitempty"`
 	Snapshot string   `json:"snapshot,omitempty"`
 	Patches  string   `json:"patches,omitempty"`
+	Ledger   string   `json:"ledger,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -119,7 +122,7 @@ func NewHandler(o Options) (http.Handler, error) {
 	}
 	s := source{Policies: o.Policies}
 	if c := o.Cluster; c != nil {
-		s.Cluster = &opened{Title: c.Title, Name: c.Name, Patches: c.Patches, Warnings: c.Warnings}
+		s.Cluster = &opened{Title: c.Title, Name: c.Name, Patches: c.Patches, Ledger: c.Ledger, Warnings: c.Warnings}
 		if c.Name == "" {
 			s.Cluster.Digest, s.Cluster.Read, s.Cluster.Snapshot = c.Digest, c.Read.UTC().Format(time.RFC3339Nano), snapshotName
 			if err := h.add(snapshotName, c.Snapshot); err != nil {

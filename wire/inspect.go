@@ -20,7 +20,8 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 	memory: (*asking).inspect,
 	permit: func(s *Session, q *apportionv1.InspectStep) *Fault { return s.permitJobs(q.GetOf(), "of", false) },
 	visible: map[string]string{
-		"InspectAnswer":     "total queue_count job_count task_count node_count nodes jobs tasks queues",
+		"InspectAnswer":     "total queue_count job_count task_count node_count nodes jobs tasks queues memory",
+		"Memory":            "epoch_seconds half_life_epochs epoch offered",
 		"InspectedNode":     "node name allocatable used idle group unschedulable",
 		"NodeUnschedulable": "cause detail",
 		"InspectedQueue":    "queue settings",
@@ -80,6 +81,7 @@ func (s *Session) inspected(q *apportionv1.InspectStep) ([]model.JobID, error) {
 
 func (s *Session) inspectQueues(answer *apportionv1.InspectAnswer, _ []model.JobID) error {
 	v := s.engine.View()
+	answer.Memory = memoryOf(v.Model)
 	for i, q := range s.allQueues() {
 		if s.stopped(i) {
 			return policy.ErrStopped

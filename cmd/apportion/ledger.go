@@ -41,19 +41,7 @@ func (f *ledgerFlags) fill(s *apportionv1.Snapshot, at time.Time, half time.Dura
 		}
 		return nil, nil
 	}
-	epoch, err := file.Epoch(f.file)
-	if err != nil {
-		return nil, err
-	}
-	o, err := optionsOf(epoch, half)
-	if err != nil {
-		return nil, err
-	}
-	budgets, err := f.read(o)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := file.Read(f.file, o)
+	kept, budgets, err := f.open(half)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +59,41 @@ func (f *ledgerFlags) fill(s *apportionv1.Snapshot, at time.Time, half time.Dura
 			warnings = append(warnings, &apportionv1.Warning{
 				Code: apportionv1.WarningCode_WARNING_CODE_MEMORY_STALE,
 				Message: fmt.Sprintf("the newest usage in %s is %v old: if tasks ran since then, it lacks them", f.file,
-					time.Duration(behind)*o.Epoch),
+					time.Duration(behind)*l.Options().Epoch),
 			})
 		}
 	})
 	return warnings, kept.Close()
+}
+
+// open opens the ledger, which must be named, and reads the budgets. half is the half-life, 0 for 7 days.
+func (f *ledgerFlags) open(half time.Duration) (*file.File, []ledger.Budget, error) {
+	epoch, err := file.Epoch(f.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := optionsOf(epoch, half)
+	if err != nil {
+		return nil, nil, err
+	}
+	budgets, err := f.periods(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := file.Read(f.file, o)
+	return kept, budgets, err
+}
+
+// read returns the ledger, in memory, and the budgets; nil if none is named.
+func (f *ledgerFlags) read() (*file.File, []ledger.Budget, error) {
+	if f.file == "" {
+		return nil, nil, nil
+	}
+	kept, budgets, err := f.open(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return kept, budgets, kept.Close()
 }
 
 // unknownQueues returns warnings about usage and budgets of queues that a snapshot does not have.
@@ -111,8 +129,8 @@ func unknownQueues(l *ledger.Ledger, s *apportionv1.Snapshot, budgets []ledger.B
 	return warnings
 }
 
-// read reads the budgets; without a file there are none.
-func (f *ledgerFlags) read(o ledger.Options) ([]ledger.Budget, error) {
+// periods reads the budgets; without a file there are none.
+func (f *ledgerFlags) periods(o ledger.Options) ([]ledger.Budget, error) {
 	if f.budgets == "" {
 		return nil, nil
 	}

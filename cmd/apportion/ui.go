@@ -158,8 +158,25 @@ func (l *looking) hold(ctx context.Context, server *service.Server, loaded *inpu
 	if err != nil {
 		return nil, err
 	}
+	remembered, err := l.remember(server)
+	if err != nil {
+		return nil, err
+	}
 	document, err := protojson.Marshal(loaded.Snapshot)
-	return &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document, Patches: patchesName}, err
+	return &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document, Patches: patchesName, Ledger: remembered}, err
+}
+
+// ledgerName is the name by which the page asks about the ledger of the command line, and of the snapshot that is kept up to date.
+const ledgerName = "cluster"
+
+// remember gives the server the ledger in the flags, and returns its name; empty: there is none.
+func (l *looking) remember(server *service.Server) (string, error) {
+	kept, budgets, err := l.input.ledger.read()
+	if err != nil || kept == nil {
+		return "", err
+	}
+	server.Remember(ledgerName, kept, budgets)
+	return ledgerName, nil
 }
 
 // policies returns the given policy, or that of the ConfigMap in the input, and the presets.

@@ -45,7 +45,10 @@ func (r *reading) view(view *apportionv1.SnapshotView) {
 
 // keep gives the server the snapshot and its new versions until the context ends, and keeps their history in memory.
 func (l *looking) keep(ctx context.Context, server *service.Server, loaded *input) (*ui.Cluster, error) {
-	const name = "cluster"
+	const name = ledgerName
+	if _, err := l.remember(server); err != nil {
+		return nil, err
+	}
 	r := &reading{}
 	kept := server.Keep(name, r.view)
 	settings := setting.Default[setting.History]()

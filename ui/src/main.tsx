@@ -22,6 +22,7 @@ import { NodesView } from "./views/nodes.tsx";
 import { OpenView } from "./views/open.tsx";
 import { QueueView } from "./views/queue.tsx";
 import { WaitingView } from "./views/waiting.tsx";
+import { UsageView } from "./views/usage.tsx";
 import { WhatIfView } from "./views/whatif.tsx";
 import { Sentence } from "./parts/sentence.tsx";
 
@@ -154,7 +155,7 @@ function named(name: string): Policy | undefined {
 
 const titles: Record<View, string> = {
   cluster: "Cluster", queue: "Queue", waiting: "Waiting", job: "Job", nodes: "Nodes", whatif: "What if", compare: "Compare",
-  certificate: "Certificate", open: "Open",
+  certificate: "Certificate", usage: "Usage", open: "Open",
 };
 
 function ViewOf({ view }: { view: View }) {
@@ -169,6 +170,8 @@ function ViewOf({ view }: { view: View }) {
       return <WithTasks loading={<Loading what="Reading the tasks" />}><NodesView /></WithTasks>;
     case "certificate":
       return <CertificateView />;
+    case "usage":
+      return <UsageView />;
     case "whatif":
       return <WhatIfView />;
     case "compare":
@@ -178,7 +181,7 @@ function ViewOf({ view }: { view: View }) {
   }
 }
 
-const places: readonly View[] = ["cluster", "waiting", "nodes", "whatif", "compare"];
+const places: readonly View[] = ["cluster", "waiting", "nodes", "usage", "whatif", "compare"];
 
 function Header({ live, onSkip }: { live: Live; onSkip: () => void }) {
   const { opened, cluster, dimension, policies, policy, route } = usePage();
@@ -190,7 +193,7 @@ function Header({ live, onSkip }: { live: Live; onSkip: () => void }) {
       <a class="skip" href={format(route)} onClick={(event) => { event.preventDefault(); onSkip(); }}>Skip to the view</a>
       <p class="head-title"><b><bdi>{opened.title}</bdi></b> <span>{cluster.nodes.length.toLocaleString("en-US")} {cluster.nodes.length === 1 ? "node" : "nodes"}, {said(name, cluster.total(dimension))} · <Age opened={opened} live={live} /></span></p>
       <nav class="views" aria-label="Views">
-        {places.filter((view) => view !== "whatif" || !opened.restricted).map((view) => (
+        {places.filter((view) => (view !== "whatif" || !opened.restricted) && (view !== "usage" || cluster.snapshot.memory !== undefined || opened.ledger !== "")).map((view) => (
           <a key={view} href={to(route, view)} aria-current={route.view === view ? "page" : undefined}>
             {titles[view]}{view === "waiting" && <span class="count">{count}</span>}
           </a>

@@ -3734,7 +3734,9 @@ type InspectAnswer struct {
 	// The policy as it was read, with defaults.
 	Policy *Policy `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
 	// All queues, if requested.
-	Queues        []*InspectedQueue `protobuf:"bytes,10,rep,name=queues,proto3" json:"queues,omitempty"`
+	Queues []*InspectedQueue `protobuf:"bytes,10,rep,name=queues,proto3" json:"queues,omitempty"`
+	// What the usage of the queues is about, with `queues`. Absent: the snapshot has no memory.
+	Memory        *Memory `protobuf:"bytes,11,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3835,6 +3837,13 @@ func (x *InspectAnswer) GetPolicy() *Policy {
 func (x *InspectAnswer) GetQueues() []*InspectedQueue {
 	if x != nil {
 		return x.Queues
+	}
+	return nil
+}
+
+func (x *InspectAnswer) GetMemory() *Memory {
+	if x != nil {
+		return x.Memory
 	}
 	return nil
 }
@@ -4827,7 +4836,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05score\x18\x02 \x03(\x01R\x05score\"I\n" +
 	"\x05Unfit\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\rR\x04node\x12,\n" +
-	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xb3\x03\n" +
+	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xe1\x03\n" +
 	"\rInspectAnswer\x12,\n" +
 	"\x05total\x18\x01 \x01(\v2\x16.apportion.v1.ResourceR\x05total\x12\x1f\n" +
 	"\vqueue_count\x18\x02 \x01(\rR\n" +
@@ -4842,7 +4851,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05tasks\x18\b \x03(\v2\x1b.apportion.v1.InspectedTaskR\x05tasks\x12,\n" +
 	"\x06policy\x18\t \x01(\v2\x14.apportion.v1.PolicyR\x06policy\x124\n" +
 	"\x06queues\x18\n" +
-	" \x03(\v2\x1c.apportion.v1.InspectedQueueR\x06queues\"W\n" +
+	" \x03(\v2\x1c.apportion.v1.InspectedQueueR\x06queues\x12,\n" +
+	"\x06memory\x18\v \x01(\v2\x14.apportion.v1.MemoryR\x06memory\"W\n" +
 	"\x0eInspectedQueue\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12/\n" +
 	"\bsettings\x18\x02 \x01(\v2\x13.apportion.v1.QueueR\bsettings\"\xb5\x02\n" +
@@ -5014,10 +5024,11 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*VictimCheck)(nil),          // 65: apportion.v1.VictimCheck
 	(Vote)(0),                    // 66: apportion.v1.Vote
 	(*Policy)(nil),               // 67: apportion.v1.Policy
-	(*Queue)(nil),                // 68: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 69: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 70: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 71: apportion.v1.TaskStatus
+	(*Memory)(nil),               // 68: apportion.v1.Memory
+	(*Queue)(nil),                // 69: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 70: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 71: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 72: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	50,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -5123,23 +5134,24 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	45,  // 100: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
 	67,  // 101: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
 	42,  // 102: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	68,  // 103: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	60,  // 104: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	60,  // 105: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	60,  // 106: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	69,  // 107: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	70,  // 108: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	60,  // 109: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	60,  // 110: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	60,  // 111: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	60,  // 112: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	71,  // 113: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	60,  // 114: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	115, // [115:115] is the sub-list for method output_type
-	115, // [115:115] is the sub-list for method input_type
-	115, // [115:115] is the sub-list for extension type_name
-	115, // [115:115] is the sub-list for extension extendee
-	0,   // [0:115] is the sub-list for field type_name
+	68,  // 103: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	69,  // 104: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	60,  // 105: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	60,  // 106: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	60,  // 107: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	70,  // 108: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	71,  // 109: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	60,  // 110: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	60,  // 111: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	60,  // 112: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	60,  // 113: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	72,  // 114: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	60,  // 115: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	116, // [116:116] is the sub-list for method output_type
+	116, // [116:116] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }

@@ -3441,6 +3441,16 @@ func (m *InspectAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Memory != nil {
+		size, err := m.Memory.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x5a
+	}
 	if len(m.Queues) > 0 {
 		for iNdEx := len(m.Queues) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Queues[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -5621,6 +5631,10 @@ func (m *InspectAnswer) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.Memory != nil {
+		l = m.Memory.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -53,7 +53,7 @@ function clusterOf(dimensions: readonly string[], inspect: InspectAnswerJson): C
   for (const n of inspect.nodes ?? []) {
     nodes[n.node ?? 0] = { name: n.name, allocatable: n.allocatable, usedByOthers: n.used, group: n.group, unschedulable: n.unschedulable } as NodeJson;
   }
-  const snapshot = { dimensions, total: inspect.total, queues: filled(queues), jobs: filled(jobs), nodes: filled(nodes) };
+  const snapshot = { dimensions, total: inspect.total, queues: filled(queues), jobs: filled(jobs), nodes: filled(nodes), ...(inspect.memory === undefined ? {} : { memory: inspect.memory }) };
   // Entities that the reader may not see are missing from the lists, which messages cannot express.
   return new Cluster(snapshot as ConstructorParameters<typeof Cluster>[0], new Map(), null);
 }

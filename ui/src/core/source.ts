@@ -29,6 +29,8 @@ export interface Opened {
   readonly warnings: readonly string[];
   // Path of the changes of objects that make a remedy. Empty: the server does not offer them.
   readonly patches: string;
+  // Name by which the server knows the ledger of the cluster. Empty: there may be none.
+  readonly ledger: string;
   readonly cluster: Cluster;
 }
 
@@ -39,7 +41,7 @@ export interface Source {
 
 interface Document {
   readonly policies: Policy[] | null;
-  readonly cluster?: { title: string; name?: string; digest?: string; read?: string; snapshot?: string; patches?: string; warnings?: string[] };
+  readonly cluster?: { title: string; name?: string; digest?: string; read?: string; snapshot?: string; patches?: string; ledger?: string; warnings?: string[] };
 }
 
 async function fetched<A>(name: string): Promise<A> {
@@ -70,18 +72,18 @@ export async function open(): Promise<Source> {
   return {
     policies,
     opened: {
-      title: c.title, digest: c.digest ?? "", read: Date.parse(c.read ?? ""), warnings: c.warnings ?? [], cluster: new Cluster(snapshot), ...still, patches: c.patches ?? "",
+      title: c.title, digest: c.digest ?? "", read: Date.parse(c.read ?? ""), warnings: c.warnings ?? [], cluster: new Cluster(snapshot), ...still, patches: c.patches ?? "", ledger: c.ledger ?? "",
     },
   };
 }
 
 // still contains the fields of a snapshot that does not change.
-const still = { name: "", view: undefined, restricted: false, patches: "" };
+const still = { name: "", view: undefined, restricted: false, patches: "", ledger: "" };
 
 // follow opens a snapshot that the server maintains.
 export async function follow(name: string): Promise<Opened> {
   const { digest, cluster, view, restricted } = await read(name);
-  return { title: name, name, digest, cluster, view, restricted, read: asOf(view), warnings: [], patches: "" };
+  return { title: name, name, digest, cluster, view, restricted, read: asOf(view), warnings: [], patches: "", ledger: cluster.snapshot.memory === undefined ? "" : name };
 }
 
 // asOf returns the time up to which a view contains all events, in milliseconds.

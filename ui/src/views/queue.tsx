@@ -1,11 +1,31 @@
 // One queue: its numbers, its jobs, and how its share is computed.
+import { useMemo } from "preact/hooks";
+
 import { Derivation } from "../parts/derivation.tsx";
 import { Resources } from "../parts/resources.tsx";
 import { to } from "../core/route.ts";
 import { QueueHistory } from "../parts/history.tsx";
 import { QueueJobs, QueueNumbers } from "../parts/queue.tsx";
 import { Empty } from "../parts/states.tsx";
+import { UsagePlots, useUsage, WithMemory } from "../parts/usage.tsx";
 import { usePage } from "../page.tsx";
+
+// QueueUsage says what past usage changes for a queue, and draws it.
+function QueueUsage({ name }: { name: string }) {
+  const { cluster, dimension } = usePage();
+  const only = useMemo(() => new Set([name]), [name]);
+  const answer = useUsage(useMemo(() => [name], [name]));
+  if (cluster.snapshot.memory === undefined && answer === undefined) {
+    return null;
+  }
+  return (
+    <section aria-labelledby="queue-used">
+      <h2 id="queue-used">What it used</h2>
+      {answer !== undefined && <UsagePlots answer={answer} dimension={cluster.dimensions[dimension] ?? ""} only={only} />}
+      <WithMemory names={only} />
+    </section>
+  );
+}
 
 export function QueueView() {
   const { cluster, opened, route } = usePage();
@@ -17,6 +37,7 @@ export function QueueView() {
       <section class="panel" aria-labelledby="queue-title">
         <h1 id="queue-title"><bdi>{route.name}</bdi></h1>
         <QueueNumbers name={route.name} />
+        <QueueUsage name={route.name} />
         <QueueHistory name={route.name} />
         <QueueJobs name={route.name} job={(name) => to(route, "job", name)} next />
       </section>

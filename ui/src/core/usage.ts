@@ -1,0 +1,115 @@
+// Who used what over weeks, as the ledger of the server says; and what past usage changes for each queue, as the answer to `shares` says.
+import { amountOf, unitsOf } from "./amount.ts";
+import { call } from "./ask.ts";
+import type { Cluster } from "./cluster.ts";
+import type { GetUsageRequestJson, GetUsageResponseJson, MemoryDivisionJson, PluginSharesJson } from "./contract.ts";
+
+// usage asks who used what of the cluster of a snapshot.
+export const usage = (request: GetUsageRequestJson, signal?: AbortSignal): Promise<GetUsageResponseJson> =>
+  call<GetUsageResponseJson>("GetUsage", request, signal);
+
+const day = 86_400;
+
+// halfLife says how long usage counts before it counts half; undefined without a memory.
+export function halfLife(epochSeconds: string | number | bigint | undefined, epochs: number | undefined): string | undefined {
+  const seconds = Number(epochSeconds ?? 0) * (epochs ?? 0);
+  if (seconds <= 0) {
+    return undefined;
+  }
+  const [n, unit] = seconds % day === 0 ? [seconds / day, "day"] : [Math.round((seconds / 3600) * 10) / 10, "hour"];
+  return `${n.toLocaleString("en-US")} ${unit}${n === 1 ? "" : "s"}`;
+}
+
+// Point is what a queue used in a period, as a mean amount at a time, and what counts at the end of it.
+export interface Point {
+  readonly from: number;
+  readonly until: number;
+  readonly used: number;
+  readonly decayed: number;
+}
+
+// Series is what a queue used of one resource over time.
+export interface Series {
+  readonly queue: string;
+  readonly points: readonly Point[];
+  // Hours of a displayed unit in all periods.
+  readonly hours: number;
+}
+
+// series returns what queues used of a resource, the one that used most first. Amounts are in units of the contract. What counts is the
+// decayed usage over the time for which it counts: the amount that a queue would have used all the time to have as much.
+export function series(answer: GetUsageResponseJson, dimension: string, only?: ReadonlySet<string>): Series[] {
+  const d = (answer.dimensions ?? []).indexOf(dimension);
+  const quantum = Number(answer.quanta?.[d] ?? 1);
+  const intervals = answer.intervals ?? [];
+  const epoch = Number(answer.epochSeconds ?? 0);
+  const factor = 2 ** (-1 / Math.max(answer.halfLifeEpochs ?? 1, 1));
+  const counting = epoch / (1 - factor);
+  const names = new Set(intervals.flatMap((x) => (x.queues ?? []).flatMap((q) => (q.owner === undefined ? [q.queue ?? ""] : []))));
+  const amount = (u: { dimension?: number[]; quantumSeconds?: (string | number)[] } | undefined): number => {
+    const at = u?.dimension?.indexOf(d) ?? -1;
+    return at < 0 ? 0 : Number(u?.quantumSeconds?.[at] ?? 0) * quantum;
+  };
+  const out: Series[] = [];
+  for (const queue of names) {
+    if (d < 0 || (only !== undefined && !only.has(queue))) {
+      continue;
+    }
+    let seconds = 0;
+    const points = intervals.map((x): Point => {
+      const own = (x.queues ?? []).find((q) => q.queue === queue && q.owner === undefined);
+      const [from, until] = [Number(x.from ?? 0) / 1e6, Number(x.until ?? 0) / 1e6];
+      const used = amount(own?.used);
+      seconds += used;
+      return { from, until, used: used / Math.max((until - from) / 1000, 1), decayed: counting > 0 ? amount(own?.decayed) / counting : 0 };
+    });
+    if (points.some((p) => p.used > 0 || p.decayed > 0)) {
+      out.push({ queue, points, hours: seconds / unitsOf(dimension) / 3600 });
+    }
+  }
+  return out.sort((a, b) => b.hours - a.hours || (a.queue < b.queue ? -1 : 1));
+}
+
+// Remembered is what past usage changes for a queue.
+export interface Remembered {
+  // Parts of what its siblings used and of their weight, from 0 to 1; undefined: it is new.
+  readonly used: number | undefined;
+  readonly part: number;
+  readonly weight: number;
+  readonly effective: number;
+  // The amount up to which it is given first what becomes free, and without memory.
+  readonly first: number;
+  readonly deserved: number;
+}
+
+// remembered returns what past usage changes, by position of the queue; empty without a memory.
+export function remembered(plugin: PluginSharesJson | undefined, dimension: number): Map<number, Remembered> {
+  const out = new Map<number, Remembered>();
+  const shares = new Map((plugin?.queues ?? []).map((q) => [q.queue ?? 0, q]));
+  for (const division of plugin?.fair?.weights ?? []) {
+    if ((division.dimension ?? 0) !== dimension) {
+      continue;
+    }
+    for (const child of division.children ?? []) {
+      const share = shares.get(child.queue ?? 0);
+      out.set(child.queue ?? 0, {
+        used: child.isNew === true ? undefined : partOf(child.usage, usageOf(division)), part: Number(child.weight ?? 0) / Math.max(Number(division.weightAll ?? 0), 1),
+        weight: Number(child.weight ?? 0), effective: Number(child.effectiveWeight ?? 0) / 65_536, first: amountOf(share?.withMemory, dimension) ?? 0,
+        deserved: amountOf(share?.deserved, dimension) ?? 0,
+      });
+    }
+  }
+  return out;
+}
+
+// usageOf is what the children of a division used.
+const usageOf = (division: MemoryDivisionJson): bigint => (division.children ?? []).reduce((sum, c) => sum + BigInt(c.usage || 0), 0n);
+
+const partOf = (usage: string | undefined, of: bigint): number => (of === 0n ? 0 : Number(BigInt(usage || 0)) / Number(of));
+
+// said says in a sentence what memory means in a cluster.
+export function said(cluster: Cluster): string | undefined {
+  const memory = cluster.snapshot.memory;
+  const half = halfLife(memory?.epochSeconds, memory?.halfLifeEpochs);
+  return half === undefined ? undefined : `With memory (half-life ${half}), what becomes free goes first to queues that used less than their part.`;
+}
