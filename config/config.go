@@ -81,6 +81,8 @@ type Ledger struct {
 	Retain time.Duration `yaml:"retain" default:"9600h" min:"1s" max:"876000h"`
 	// Longest time until something new is in the file. A kill of the process or of the machine loses at most the use that ended within it.
 	Interval time.Duration `yaml:"interval" default:"10s" min:"10ms" max:"1h"`
+	// File to which a copy of the ledger is written whenever an epoch begins, for apportion usage: it replaces the one before. Empty: none.
+	Copy string `yaml:"copy" path:"yes"`
 	// File of the budgets of queues; docs/ledger.md describes it. Empty: there are none.
 	Budgets string `yaml:"budgets" path:"yes"`
 }

@@ -28,6 +28,8 @@ type Row struct {
 	Owners map[string]map[string][]int64
 	// Starting is what queues got at this epoch, their first one, beside what they used.
 	Starting map[string][]int64
+	// StartingOwners is what owners had used when the ledger began with this row, by queue and owner.
+	StartingOwners map[string]map[string][]int64
 	// Budgets by queue.
 	Budgets map[string]*Allowance
 }
@@ -69,13 +71,20 @@ func (l *Ledger) Row(at int64, queues []Queue, budgets []Budget) *Row {
 }
 
 // Start states, before anything else is known, what queues had used at the beginning of an epoch, decayed, in quantum-seconds by name of
-// dimension. It decays from then on like their own use. Queues of that epoch that it does not name are new.
-func (l *Ledger) Start(epoch int64, used map[string]map[string]int64) {
+// dimension, and what owners had used by queue and owner. It decays from then on like their own use. Queues of that epoch that it does not
+// name are new.
+func (l *Ledger) Start(epoch int64, used map[string]map[string]int64, owners map[string]map[string]map[string]int64) {
 	row := &Row{Epoch: epoch, Queues: map[string][]int64{}, Owners: map[string]map[string][]int64{}, Budgets: map[string]*Allowance{}}
 	for _, queue := range slices.Sorted(maps.Keys(used)) {
 		row.Queues[queue] = l.vector(used[queue])
 	}
-	row.Starting, row.Offered = maps.Clone(row.Queues), l.Offered(epoch)
+	for _, queue := range slices.Sorted(maps.Keys(owners)) {
+		row.Owners[queue] = map[string][]int64{}
+		for _, owner := range slices.Sorted(maps.Keys(owners[queue])) {
+			row.Owners[queue][owner] = l.vector(owners[queue][owner])
+		}
+	}
+	row.Starting, row.StartingOwners, row.Offered = maps.Clone(row.Queues), maps.Clone(row.Owners), l.Offered(epoch)
 	l.rows[epoch] = row
 	l.dirty.rows[epoch] = struct{}{}
 }
@@ -143,7 +152,35 @@ func (l *Ledger) compute(epoch int64, queues []Queue) *Row {
 		}
 		row.Owners[to.Queue][to.Owner] = used
 	}
+	l.startOwners(row)
 	return row
+}
+
+// startOwners adds to the usage of owners what is left of what they had used when the ledger began.
+func (l *Ledger) startOwners(row *Row) {
+	for n, before := range l.rows {
+		age := row.Epoch - n
+		if age < 1 || age > int64(l.options.Window) || len(before.StartingOwners) == 0 {
+			continue
+		}
+		factor := decays(l.lambda, int(age)+1)[age]
+		for queue, owners := range before.StartingOwners {
+			if row.Queues[queue] == nil {
+				continue
+			}
+			if row.Owners[queue] == nil {
+				row.Owners[queue] = map[string][]int64{}
+			}
+			for owner, starting := range owners {
+				out := make([]int64, len(l.dimensions))
+				copy(out, row.Owners[queue][owner])
+				for d, amount := range starting {
+					out[d] = plus(out[d], int64(Amount{Lo: uint64(amount)}.scaled(factor).Lo))
+				}
+				row.Owners[queue][owner] = out
+			}
+		}
+	}
 }
 
 // withStarting adds to the usage of a queue what is left of its starting usage.
@@ -246,6 +283,12 @@ func (r *Row) mapped(from, to *Ledger) *Row {
 	for queue, owners := range r.Owners {
 		out.Owners[queue] = vectors(owners)
 	}
+	for queue, owners := range r.StartingOwners {
+		if out.StartingOwners == nil {
+			out.StartingOwners = map[string]map[string][]int64{}
+		}
+		out.StartingOwners[queue] = vectors(owners)
+	}
 	return out
 }
 
@@ -276,6 +319,10 @@ func (r *Row) digest(l *Ledger) []byte {
 		vectors(r.Owners[queue])
 	}
 	vectors(r.Starting)
+	for _, queue := range slices.Sorted(maps.Keys(r.StartingOwners)) {
+		w.text(queue)
+		vectors(r.StartingOwners[queue])
+	}
 	w.allowances(r.Budgets)
 	digest := sha256.Sum256(w.data)
 	return digest[:]

@@ -12,13 +12,18 @@ func (r *Row) write() *writer {
 	for _, m := range []map[string][]int64{r.Queues, r.Starting} {
 		w.vectors(m)
 	}
-	w.unsigned(uint64(len(r.Owners)))
-	for _, queue := range slices.Sorted(maps.Keys(r.Owners)) {
-		w.text(queue)
-		w.vectors(r.Owners[queue])
-	}
+	w.owners(r.Owners)
 	w.allowances(r.Budgets)
+	w.owners(r.StartingOwners)
 	return w
+}
+
+func (w *writer) owners(m map[string]map[string][]int64) {
+	w.unsigned(uint64(len(m)))
+	for _, queue := range slices.Sorted(maps.Keys(m)) {
+		w.text(queue)
+		w.vectors(m[queue])
+	}
 }
 
 func (w *writer) vectors(m map[string][]int64) {
@@ -30,14 +35,23 @@ func (w *writer) vectors(m map[string][]int64) {
 }
 
 func readRow(r *reader) *Row {
-	row := &Row{Epoch: r.signed(), Offered: r.vector(), Owners: map[string]map[string][]int64{}}
+	row := &Row{Epoch: r.signed(), Offered: r.vector()}
 	row.Queues, row.Starting = r.vectors(), r.vectors()
+	row.Owners, row.Budgets = r.owners(), r.allowances()
+	// A row that was written before owners could start with usage ends here.
+	if len(r.data) > 0 {
+		row.StartingOwners = r.owners()
+	}
+	return row
+}
+
+func (r *reader) owners() map[string]map[string][]int64 {
+	m := map[string]map[string][]int64{}
 	for range r.count() {
 		queue := r.text()
-		row.Owners[queue] = r.vectors()
+		m[queue] = r.vectors()
 	}
-	row.Budgets = r.allowances()
-	return row
+	return m
 }
 
 func (r *reader) vectors() map[string][]int64 {
@@ -60,8 +74,10 @@ func (r *Row) widest() int {
 	for _, m := range []map[string][]int64{r.Queues, r.Starting} {
 		widen(m)
 	}
-	for _, m := range r.Owners {
-		widen(m)
+	for _, all := range []map[string]map[string][]int64{r.Owners, r.StartingOwners} {
+		for _, m := range all {
+			widen(m)
+		}
 	}
 	return n
 }

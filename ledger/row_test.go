@@ -84,15 +84,32 @@ func TestDividingTasksChangesNoUsage(t *testing.T) {
 func TestUsageFromBeforeALedgerDecaysLikeItsOwn(t *testing.T) {
 	l := hourly(t)
 	l.Offer(10*3600, map[string]int64{"cpu": 10})
-	l.Start(10, map[string]map[string]int64{"a": {"cpu": 1001}, "root": {"cpu": 1001}})
+	l.Start(10, map[string]map[string]int64{"a": {"cpu": 1001}, "root": {"cpu": 1001}},
+		map[string]map[string]map[string]int64{"a": {"ann": {"cpu": 1001}}})
 	row := l.Row(10*3600, tree, nil)
+	require.Equal(t, []int64{1001}, row.Owners["a"]["ann"])
 	require.Equal(t, []int64{1001}, row.Queues["a"])
 	require.NotContains(t, row.Queues, "b", "it is not known")
 	require.NoError(t, l.Enter(hours("1", "a", 3, 10, 11), 1<<30))
 	row = l.Row(11*3600, tree, nil)
 	require.Equal(t, []int64{1001/2 + 3*3600}, row.Queues["a"])
 	require.Equal(t, []int64{(1001/2 + 3*3600) / 3}, row.Queues["b"], "a new queue starts with the average: a has three times its weight")
-	require.Equal(t, []int64{(1001/2 + 3*3600) / 2}, l.Row(12*3600, tree, nil).Queues["a"])
+	require.Equal(t, []int64{1001 / 2}, row.Owners["a"]["ann"])
+
+	// It is the same after a restart.
+	copied := hourly(t)
+	for _, table := range ledger.Tables() {
+		for _, e := range stored(l) {
+			if e.Table == table {
+				require.NoError(t, copied.Load(e))
+			}
+		}
+	}
+	for _, l := range []*ledger.Ledger{l, copied} {
+		row = l.Row(12*3600, tree, nil)
+		require.Equal(t, []int64{(1001/2 + 3*3600) / 2}, row.Queues["a"])
+		require.Equal(t, []int64{1001 / 4}, row.Owners["a"]["ann"])
+	}
 }
 
 func TestAQueueWithoutWeightOrSiblingsStartsWithNothing(t *testing.T) {

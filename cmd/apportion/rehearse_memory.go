@@ -98,7 +98,7 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 			return []remembered{{}}, nil
 		}
 		return []remembered{{memory: &rehearsal.Memory{
-			Epoch: time.Duration(m.GetEpochSeconds()) * time.Second, HalfLife: int(m.GetHalfLifeEpochs()), Used: usedOf(s),
+			Epoch: time.Duration(m.GetEpochSeconds()) * time.Second, HalfLife: int(m.GetHalfLifeEpochs()), Used: usedOf(s), Owners: ownersOf(s),
 		}}}, nil
 	}
 	var list []remembered
@@ -112,7 +112,7 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 			return nil, err
 		}
 		if s.GetMemory() != nil {
-			m.Used = usedOf(s)
+			m.Used, m.Owners = usedOf(s), ownersOf(s)
 		}
 		list = append(list, remembered{"half-life " + text, m})
 	}
@@ -142,13 +142,31 @@ func usedOf(s *apportionv1.Snapshot) map[string]map[string]int64 {
 		if q.GetUsage() == nil {
 			continue
 		}
-		of := map[string]int64{}
-		for i, d := range q.GetUsage().GetDimension() {
-			of[s.GetDimensions()[d]] = q.GetUsage().GetQuantumSeconds()[i]
-		}
-		used[q.GetName()] = of
+		used[q.GetName()] = namedUsage(s, q.GetUsage())
 	}
 	return used
+}
+
+// ownersOf returns what the owners in the queues of a snapshot used, by queue, owner and name of the resource.
+func ownersOf(s *apportionv1.Snapshot) map[string]map[string]map[string]int64 {
+	owners := map[string]map[string]map[string]int64{}
+	for _, q := range s.GetQueues() {
+		for _, o := range q.GetOwners() {
+			if owners[q.GetName()] == nil {
+				owners[q.GetName()] = map[string]map[string]int64{}
+			}
+			owners[q.GetName()][o.GetOwner()] = namedUsage(s, o.GetUsage())
+		}
+	}
+	return owners
+}
+
+func namedUsage(s *apportionv1.Snapshot, u *apportionv1.Usage) map[string]int64 {
+	of := map[string]int64{}
+	for i, d := range u.GetDimension() {
+		of[s.GetDimensions()[d]] = u.GetQuantumSeconds()[i]
+	}
+	return of
 }
 
 // start reads from the ledger what queues had used when the trace begins, or when the ledger ends, if the trace does not say when it was.
@@ -165,7 +183,7 @@ func (f *memoryFlags) start(variants []*rehearsal.Variant, t *trace.Trace) error
 		if err != nil {
 			return fmt.Errorf("--ledger: %w", err)
 		}
-		from.View(func(l *ledger.Ledger) { v.Memory.Used = usedBefore(l, v.Snapshot, t) })
+		from.View(func(l *ledger.Ledger) { v.Memory.Used, v.Memory.Owners = usedBefore(l, v.Snapshot, t) })
 		if err := from.Close(); err != nil {
 			return fmt.Errorf("--ledger: %w", err)
 		}
@@ -173,20 +191,36 @@ func (f *memoryFlags) start(variants []*rehearsal.Variant, t *trace.Trace) error
 	return nil
 }
 
-func usedBefore(l *ledger.Ledger, s *apportionv1.Snapshot, t *trace.Trace) map[string]map[string]int64 {
+// usedBefore returns what the queues of a snapshot, and the owners in them, had used when a trace begins.
+func usedBefore(
+	l *ledger.Ledger, s *apportionv1.Snapshot, t *trace.Trace,
+) (used map[string]map[string]int64, owners map[string]map[string]map[string]int64) {
 	_, last, _ := l.Span()
 	epoch := last + 1
 	if !t.Start.IsZero() {
 		epoch = l.EpochOf(t.Start.Unix() + t.Jobs[0].Arrival)
 	}
-	usage, names := l.Usage(epoch), l.Dimensions()
-	used := map[string]map[string]int64{}
-	for _, q := range s.GetQueues() {
+	names := l.Dimensions()
+	named := func(v []int64) map[string]int64 {
 		of := map[string]int64{}
-		for d, n := range usage[ledger.Line{Queue: q.GetName()}] {
+		for d, n := range v {
 			of[names[d]] = n
 		}
-		used[q.GetName()] = of
+		return of
 	}
-	return used
+	used, owners = map[string]map[string]int64{}, map[string]map[string]map[string]int64{}
+	usage := l.Usage(epoch)
+	for _, q := range s.GetQueues() {
+		used[q.GetName()] = named(usage[ledger.Line{Queue: q.GetName()}])
+	}
+	for to, v := range usage {
+		switch {
+		case !to.Owned || used[to.Queue] == nil:
+			continue
+		case owners[to.Queue] == nil:
+			owners[to.Queue] = map[string]map[string]int64{}
+		}
+		owners[to.Queue][to.Owner] = named(v)
+	}
+	return used, owners
 }

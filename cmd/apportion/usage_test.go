@@ -131,6 +131,51 @@ func TestAFileThatIsNoHistoryIsAnErrorAndChangesNothing(t *testing.T) {
 	}
 }
 
+func TestABudgetSaysWhoSpentIt(t *testing.T) {
+	dir := t.TempDir()
+	kept, budgets := filepath.Join(dir, "ledger"), filepath.Join(dir, "budgets.yaml")
+	require.NoError(t, os.WriteFile(budgets, []byte("budgets: [{queue: vision, kind: hard, periods: [{begin: 2026-10-01, hours: {nvidia.com/gpu: 96}}]}, "+
+		"{queue: root, kind: soft, periods: [{begin: 2026-10-01, hours: {nvidia.com/gpu: 480}}]}]"), 0o600))
+	code, _, errors := execute(t, "", "usage", "import", "--ledger", kept, "--from", "sacct", "testdata/history/sacct.txt")
+	require.Zero(t, code, errors)
+	code, _, errors = execute(t, "", "usage", "--ledger", kept, "--by", "budget")
+	require.NotZero(t, code)
+	require.Contains(t, errors, "name the file of the budgets")
+	code, out, errors := execute(t, "", "usage", "--ledger", kept, "--by", "budget", "--budgets", budgets, "--owners", "-o", "csv", "--until", "2026-10-13")
+	require.Zero(t, code, errors)
+	require.Equal(t, `begin,end,budget,kind,user,owner,resource,granted_hours,hours,quantum_seconds
+2026-10-01T00:00:00Z,,vision,hard,,,nvidia.com/gpu,96.0000,48.0000,172800
+2026-10-01T00:00:00Z,,vision,hard,vision,ann,nvidia.com/gpu,96.0000,48.0000,172800
+2026-10-01T00:00:00Z,,root,soft,,,nvidia.com/gpu,480.0000,216.0000,777600
+2026-10-01T00:00:00Z,,root,soft,language,,nvidia.com/gpu,480.0000,168.0000,604800
+2026-10-01T00:00:00Z,,root,soft,language,bob,nvidia.com/gpu,480.0000,168.0000,604800
+2026-10-01T00:00:00Z,,root,soft,vision,,nvidia.com/gpu,480.0000,48.0000,172800
+2026-10-01T00:00:00Z,,root,soft,vision,ann,nvidia.com/gpu,480.0000,48.0000,172800
+`, out)
+	code, out, errors = execute(t, "", "usage", "--ledger", kept, "--by", "budget", "--budgets", budgets, "--queue", "vision")
+	require.Zero(t, code, errors)
+	require.Contains(t, out, "vision, hard")
+	require.Contains(t, out, "50%")
+}
+
+func TestALedgerOfAnotherClusterIsMergedAfterItIsAdopted(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+	for _, kept := range []string{one, two} {
+		code, _, errors := execute(t, "", "usage", "import", "--ledger", kept, "--from", "csv", "testdata/history/usage.csv")
+		require.Zero(t, code, errors)
+		code, _, errors = execute(t, "", "usage", "adopt", "--ledger", kept, "--cluster", filepath.Base(kept))
+		require.Zero(t, code, errors)
+	}
+	code, _, errors := execute(t, "", "usage", "merge", "--ledger", one, two)
+	require.NotZero(t, code)
+	require.Contains(t, errors, `the ledger is about another cluster: "one", not "two"`)
+	code, _, errors = execute(t, "", "usage", "adopt", "--ledger", two, "--cluster", "one")
+	require.Zero(t, code, errors)
+	code, _, errors = execute(t, "", "usage", "merge", "--ledger", one, two)
+	require.Zero(t, code, errors)
+}
+
 // execute runs a command line with some input.
 func execute(t *testing.T, in string, args ...string) (code int, out, errors string) {
 	t.Helper()

@@ -116,6 +116,7 @@ const std::map<std::string, std::function<void(Stub&, const fs::path&)>> kMethod
     {"ListSnapshots", unary(&Stub::ListSnapshots)},
     {"GetSnapshot", unary(&Stub::GetSnapshot)},
     {"GetHistory", unary(&Stub::GetHistory)},
+    {"GetUsage", unary(&Stub::GetUsage)},
     {"UploadSnapshot", upload},
     {"RunSession", converse},
 };

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -116,6 +118,21 @@ func (f *File) Update(change func(*ledger.Ledger) error) error {
 func (f *File) Backup(to io.Writer) error {
 	_, err := f.store.Backup(to)
 	return err
+}
+
+// Copy writes a copy of what is stored to a file, which is whole at any moment: the one before, or the new one.
+func (f *File) Copy(path string) error {
+	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(f.Backup(out), out.Sync(), out.Close()); err == nil {
+		err = os.Rename(out.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(out.Name()))
+	}
+	return nil
 }
 
 // Size returns the bytes of the file.

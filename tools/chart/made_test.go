@@ -177,6 +177,23 @@ func TestALedgerIsOnAVolumeThatOutlivesPodAndRelease(t *testing.T) {
 	require.Contains(t, texts["apportion/templates/deployment.yaml"], "claimName: mine")
 }
 
+func TestLedgersOfSeveralReleasesAreMergedFromTheirCopies(t *testing.T) {
+	with := values(t, "testdata/ledger-follow.yaml")
+	with["ledger"].(map[string]any)["copies"] = map[string]any{"claim": "shared", "merge": []any{"fair-apportion", "spare-apportion"}}
+	texts, err := render(t, with)
+	require.NoError(t, err)
+	require.Contains(t, texts["apportion/templates/config.yaml"], "/var/lib/apportion-copies/fair-apportion.ledger")
+	require.Contains(t, texts["apportion/templates/deployment.yaml"], "claimName: shared")
+	require.Contains(t, texts["apportion/templates/rbac.yaml"], "resourceNames: [kube-system]")
+	job := texts["apportion/templates/ledgermerge.yaml"]
+	for _, part := range []string{"- merge", "--ledger=/copies/merged.ledger", "- /copies/fair-apportion.ledger", "- /copies/spare-apportion.ledger", "claimName: shared"} {
+		require.Contains(t, job, part)
+	}
+	with["ledger"].(map[string]any)["copies"].(map[string]any)["claim"] = ""
+	_, err = render(t, with)
+	require.ErrorContains(t, err, "ledger.copies.merge: name the claim on which the copies are")
+}
+
 func TestTheAuditRunsWithTheRightsOfItsAccountAndIsNoPodOfTheServer(t *testing.T) {
 	all := made(t, "testdata/follow.yaml")
 	template := of[*batchv1.CronJob](t, all, "CronJob/fair-apportion-audit").Spec.JobTemplate.Spec.Template

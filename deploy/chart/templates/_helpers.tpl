@@ -89,6 +89,9 @@ ledger:
   {{- if .Values.ledger.budgets }}
   budgets: /etc/apportion/budgets/budgets.yaml
   {{- end }}
+  {{- if .Values.ledger.copies.claim }}
+  copy: /var/lib/apportion-copies/{{ include "apportion.fullname" . }}.ledger
+  {{- end }}
 {{- end }}
 {{- with .Values.extender }}
 {{- if .schedulers }}

@@ -95,6 +95,7 @@ async fn replay_any(channel: &Channel, folder: &Path) -> Outcome<()> {
         "ListSnapshots" => replay::<v1::ListSnapshotsRequest, v1::ListSnapshotsResponse>(channel, folder, method).await,
         "GetSnapshot" => replay::<v1::GetSnapshotRequest, v1::GetSnapshotResponse>(channel, folder, method).await,
         "GetHistory" => replay::<v1::GetHistoryRequest, v1::GetHistoryResponse>(channel, folder, method).await,
+        "GetUsage" => replay::<v1::GetUsageRequest, v1::GetUsageResponse>(channel, folder, method).await,
         "UploadSnapshot" => replay::<v1::UploadSnapshotRequest, v1::UploadSnapshotResponse>(channel, folder, method).await,
         "RunSession" => replay::<v1::RunSessionRequest, v1::RunSessionResponse>(channel, folder, method).await,
         _ => Err("no such method".into()),

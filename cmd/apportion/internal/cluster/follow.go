@@ -122,7 +122,7 @@ func (f *Follower) Run(ctx context.Context) {
 	following.Wait()
 	if m := f.options.Memory; m != nil {
 		m.storing.Wait()
-		f.store(context.WithoutCancel(ctx), time.Now())
+		f.store(context.WithoutCancel(ctx), time.Now(), true)
 	}
 }
 

@@ -20,11 +20,15 @@ type Memory struct {
 	Budgets []ledger.Budget
 	// Interval is the longest time until what is new is stored.
 	Interval time.Duration
-	failed   prometheus.Counter
+	// Copy is the file to which a copy is written whenever an epoch begins; empty: none.
+	Copy   string
+	failed prometheus.Counter
 
 	// identified is true if the ledger is known to be about the followed cluster, or that cannot be known.
 	identified bool
 	epoch      int64
+	// uncopied is true if the copy is of an epoch before. The goroutine that stores alone uses it.
+	uncopied bool
 	// storing is the goroutine that stores the ledger, if there is one.
 	storing sync.WaitGroup
 
@@ -80,7 +84,7 @@ func (f *Follower) remember(ctx context.Context, s *apportionv1.Snapshot, seen, 
 		m.epoch = s.GetMemory().GetEpoch()
 	})
 	if m.due(begun, now) {
-		m.storing.Go(func() { f.store(ctx, now) })
+		m.storing.Go(func() { f.store(ctx, now, begun) })
 	}
 }
 
@@ -96,10 +100,14 @@ func (m *Memory) due(begun bool, now time.Time) bool {
 	return true
 }
 
-// store stores what is new in the ledger. If that fails, the next call stores it.
-func (f *Follower) store(ctx context.Context, now time.Time) {
+// store stores what is new in the ledger, and a copy if one is due. If that fails, the next call stores it.
+func (f *Follower) store(ctx context.Context, now time.Time, begun bool) {
 	m := f.options.Memory
 	err := m.File.Update(func(*ledger.Ledger) error { return nil })
+	if m.uncopied = m.uncopied || begun; err == nil && m.Copy != "" && m.uncopied {
+		err = m.File.Copy(m.Copy)
+		m.uncopied = err != nil
+	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.busy = false

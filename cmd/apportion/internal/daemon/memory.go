@@ -30,6 +30,7 @@ func openMemory(c *config.Ledger) (*cluster.Memory, error) {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	m := cluster.NewMemory(kept, budgets, c.Interval)
+	m.Copy = c.Copy
 	if c.Cluster != "" {
 		if err := m.Identify(c.Cluster); err != nil {
 			return nil, errors.Join(fmt.Errorf("ledger: %s: %w", c.File, err), kept.Close())

@@ -21,6 +21,8 @@ type Memory struct {
 	// Used is what queues had used when the trace begins, decayed, in quantum-seconds by queue and resource. A queue that is not listed is
 	// new, unless the map is nil: then nothing was used.
 	Used map[string]map[string]int64
+	// Owners is what the owners of jobs had used then, by queue and owner, if Used is known.
+	Owners map[string]map[string]map[string]int64
 	// Budgets have periods. A budget that the snapshot states has none, and is spent on top of what the snapshot says.
 	Budgets []ledger.Budget
 }
@@ -77,7 +79,7 @@ func (m *Memory) remember(s *apportionv1.Snapshot, t *trace.Trace) (*memory, err
 	r.first = l.EpochOf(at)
 	l.Follow(s, at)
 	if m.Used != nil {
-		l.Start(r.first, m.Used)
+		l.Start(r.first, m.Used, m.Owners)
 	}
 	var known []ledger.Queue
 	for _, q := range queues {
