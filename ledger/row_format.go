@@ -40,7 +40,9 @@ func readRow(r *reader) *Row {
 	row.Owners, row.Budgets = r.owners(), r.allowances()
 	// A row that was written before owners could start with usage ends here.
 	if len(r.data) > 0 {
-		row.StartingOwners = r.owners()
+		if owners := r.owners(); len(owners) > 0 {
+			row.StartingOwners = owners
+		}
 	}
 	return row
 }

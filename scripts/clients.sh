@@ -124,6 +124,8 @@ play() {
   serve
   said=$("run_$1" batch "$address" "$scenario" "$enough")
   diff "$examples/batch/expected.txt" - <<<"$said"
+  said=$("run_$1" batch "$address" "$examples/batch/memory.json" "$enough")
+  diff "$examples/batch/expected-memory.txt" - <<<"$said"
   "run_$1" conformance "$address" "$vectors"
   answer_first "$1"
   # Where an example sends changes, its answers are those about whole snapshots, and it sends two states of three as a change.
