@@ -41,6 +41,6 @@ func ExampleSnapshot_Memory() {
 		fmt.Printf("%s is entitled to %s GPUs, and is given first what becomes free up to %s\n", name, queue.Deserved[gpu], queue.WithMemory[gpu])
 	}
 	// Output:
-	// research is entitled to 8 GPUs, and is given first what becomes free up to 4
-	// serving is entitled to 8 GPUs, and is given first what becomes free up to 12
+	// research is entitled to 8 GPUs, and is given first what becomes free up to 3
+	// serving is entitled to 8 GPUs, and is given first what becomes free up to 13
 }

@@ -128,7 +128,7 @@ func TestEverySettingIsServed(t *testing.T) {
 func TestDocumentsNameSettingsThatExist(t *testing.T) {
 	sections, variables := map[string]bool{}, map[string]bool{config.FileVariable: true}
 	// An argument of Volcano's plugin, and values of the chart.
-	names := map[string]bool{"extender.ignorable": true, "http.enabled": true, "ledger.enabled": true}
+	names := map[string]bool{"extender.ignorable": true, "http.enabled": true, "ledger.enabled": true, "ledger.copies": true}
 	dotted := regexp.MustCompile(`^([a-z_]+)\.([a-z_]+)`)
 	for _, s := range config.Settings() {
 		names[s.Path], variables[s.Variable()] = true, true

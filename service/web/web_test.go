@@ -144,6 +144,7 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 		same(t, s.ListSnapshots, client.ListSnapshots, &apportionv1.ListSnapshotsRequest{}),
 		same(t, s.GetSnapshot, client.GetSnapshot, &apportionv1.GetSnapshotRequest{Name: "none"}),
 		same(t, s.GetHistory, client.GetHistory, &apportionv1.GetHistoryRequest{Name: "none"}),
+		same(t, s.GetUsage, client.GetUsage, &apportionv1.GetUsageRequest{Name: "none"}),
 	}
 	for _, method := range apportionv1.ApportionService_ServiceDesc.Methods {
 		require.Contains(t, tried, method.MethodName+"Request")

@@ -1,8 +1,10 @@
 // The certificate of `fair`: every number with what proves it, checked here by the page's own code.
 import { useMemo } from "preact/hooks";
 
+import { useAsked } from "../asked.ts";
+import { call, type Fault } from "../core/ask.ts";
 import { check, unchecked } from "../core/certificate.ts";
-import type { FairJson, PolicyJson, StepJson } from "../core/contract.ts";
+import type { FairJson, GetSnapshotResponseJson, PolicyJson, SnapshotJson, StepJson } from "../core/contract.ts";
 import { having } from "../core/route.ts";
 import { Division } from "../parts/derivation.tsx";
 import { Resources } from "../parts/resources.tsx";
@@ -14,17 +16,32 @@ export function fairOf(policy: PolicyJson | undefined): FairJson | undefined {
   return policy?.tiers?.flatMap((tier) => tier.plugins ?? []).find((plugin) => plugin.fair !== undefined)?.fair;
 }
 
+// useWhole returns the snapshot with all of its tasks. Of one that the server maintains, the page holds what views need, and reads the whole
+// version, if it is still the newest one.
+function useWhole(wanted: boolean): { snapshot: SnapshotJson | undefined; fault: Fault | undefined } {
+  const { cluster, opened } = usePage();
+  const kept = opened.name !== "";
+  const { answer, fault } = useAsked(
+    wanted && kept ? `whole ${opened.name} ${opened.digest}` : undefined,
+    (signal) => call<GetSnapshotResponseJson>("GetSnapshot", { name: opened.name }, signal), 0, opened.digest,
+  );
+  return { snapshot: kept ? (answer?.view?.digest === opened.digest ? answer?.snapshot : undefined) : cluster.snapshot, fault };
+}
+
 const steps: readonly StepJson[] = [{ shares: { explain: {} } }];
 
 export function CertificateView() {
-  const { cluster, policies, policy, route, dimension } = usePage();
+  const { cluster, opened, policies, policy, route, dimension } = usePage();
   const settings = fairOf(policy.policy);
-  const { answer, fault } = useSteps(settings === undefined ? undefined : steps, policy);
+  const asked = settings !== undefined && !opened.restricted;
+  const { answer, fault: refused } = useSteps(asked ? steps : undefined, policy);
+  const { snapshot, fault: unread } = useWhole(asked);
+  const fault = refused ?? unread;
   const shares = answer?.answers[0]?.shares?.plugins?.find((p) => p.fair !== undefined);
   const fair = shares?.fair;
   const checked = useMemo(
-    () => (shares === undefined || settings === undefined ? undefined : check(cluster.snapshot, settings, answer?.basis.dimensions ?? cluster.dimensions, shares)),
-    [shares, settings, cluster, answer],
+    () => (shares === undefined || settings === undefined || snapshot === undefined ? undefined : check(snapshot, settings, answer?.basis.dimensions ?? cluster.dimensions, shares)),
+    [shares, settings, cluster, snapshot, answer],
   );
   const other = policies.find((p) => fairOf(p.policy) !== undefined);
   const divisions = (fair?.divisions ?? []).filter((x) => (x.dimension ?? 0) === dimension && (x.children ?? []).length > 0);
@@ -37,6 +54,8 @@ export function CertificateView() {
           Only policy fair proves its numbers.{" "}
           {other !== undefined && <a href={having(route, { policy: other.name })}>Look at {other.title}</a>}
         </Empty>
+      ) : opened.restricted ? (
+        <Empty>This needs the numbers of all queues, and you may see only your own.</Empty>
       ) : fault !== undefined ? <Failed fault={fault} /> : checked === undefined ? <Loading what="Asking for the certificate" /> : (
         <>
           <p class="summary" role="status">
