@@ -2,13 +2,12 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/apportion/apportion/ledger"
 )
@@ -35,11 +34,21 @@ func (f *Follower) identify(ctx context.Context) error {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-	err := f.client.Get().AbsPath("/api/v1/namespaces/kube-system").Do(ctx).Into(namespace)
+	var namespace struct {
+		Metadata struct {
+			UID string `json:"uid"`
+		} `json:"metadata"`
+	}
+	result := f.client.Get().AbsPath(core+"/namespaces/kube-system").SetHeader("Accept", "application/json").Do(ctx)
+	data, err := result.Raw()
+	if err != nil {
+		err = result.Error() // What the API server says, decoded.
+	} else {
+		err = json.Unmarshal(data, &namespace)
+	}
+	uid := namespace.Metadata.UID
 	switch {
-	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) || err == nil && namespace.GetUID() == "":
+	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) || err == nil && uid == "":
 		f.options.Logger.WarnContext(ctx, "the namespace kube-system cannot be read, so a ledger of another cluster would not be noticed",
 			"setting", "ledger.cluster")
 		m.identified = true
@@ -47,5 +56,5 @@ func (f *Follower) identify(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the cluster of the ledger is not known yet: %w", err)
 	}
-	return m.Identify(string(namespace.GetUID()))
+	return m.Identify(uid)
 }
