@@ -12,17 +12,33 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Evict evicts for a block that may take from others, and starts it.
+// times says how often in words.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return text.Count(n, "time")
+}
+
+// Evict evicts for a block that may take from others, and starts it. The limit of candidates applies once victims were sought for all that
+// waits.
 func (s *state) Evict(block []uint32, _ cycle.Action) (bool, error) {
-	if s.tries >= triesPerMove*s.limits.Moves || s.considered >= s.limits.Candidates {
+	switch {
+	case s.tries >= triesPerMove*s.limits.Moves:
 		s.report.Partial = fmt.Sprintf("victims were sought for the first %d gangs and single tasks only", s.tries)
+		return false, nil
+	case s.plansVictims && s.considered >= s.limits.Candidates:
+		s.report.Partial = fmt.Sprintf("victims were sought for the first %d gangs and single tasks only", s.tries)
+		return false, nil
+	case s.rounds > 0 && s.considered >= s.limits.Candidates:
+		s.report.Partial = fmt.Sprintf("victims were sought for all that waits, and again %s; more evictions may follow", times(s.rounds))
 		return false, nil
 	}
 	moved, err := s.evictFor(block)
 	if err != nil || !moved {
 		return false, err
 	}
-	clear(s.roomless)
+	s.reopen()
 	clear(s.hopeless)
 	if s.moves++; s.moves >= s.limits.Moves {
 		s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
@@ -80,19 +96,22 @@ func (s *state) evictFor(block []uint32) (bool, error) {
 	if s.tries > 0 && !s.plansVictims && !starving {
 		return false, nil
 	}
-	s.tries, s.considered = s.tries+1, s.considered+len(s.tasks)
-	if answers, err = s.ask(reclaimStep(block[:1], nil)); err != nil {
-		return false, err
-	}
-	answer := answers[0].GetReclaim()
-	if s.plansVictims = answer.GetPlan() != nil; s.plansVictims {
-		return s.carryOut(block)
+	s.tries++
+	if s.tries == 1 {
+		s.considered += len(s.tasks)
+		if answers, err = s.ask(reclaimStep(block[:1], nil)); err != nil {
+			return false, err
+		}
+		s.plansVictims = answers[0].GetReclaim().GetPlan() != nil
 	}
 	moved := false
-	if starving && len(answer.GetVictims()) > 0 {
+	switch {
+	case s.plansVictims:
+		moved, err = s.carryOut(block)
+	case starving:
 		moved, err = s.oneByOne(block)
 	}
-	s.hopeless[like] = starving && !moved
+	s.hopeless[like] = !moved
 	return moved, err
 }
 
@@ -109,7 +128,7 @@ func (s *state) like(block []uint32) string {
 // reclaimStep asks which tasks a claimant may evict; without candidates, of all tasks.
 func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
 	step := &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Index: claimant}, EligibleOnly: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+		Claimant: &apportionv1.Tasks{Index: claimant}, EligibleOnly: true, OmitNames: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}
 	if candidates != nil {
 		step.Candidates = &apportionv1.Tasks{Index: candidates}
@@ -117,14 +136,9 @@ func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}}
 }
 
-// candidates lists the running tasks, those of lower priority first, then the younger.
-func (s *state) candidates() []uint32 {
-	var list []uint32
-	for t, at := range s.tasks {
-		if at.status == apportionv1.TaskStatus_TASK_STATUS_RUNNING {
-			list = append(list, uint32(t))
-		}
-	}
+// runningOn lists the tasks that run on a node, those of lower priority first, then the younger.
+func (s *state) runningOn(node int) []uint32 {
+	list := slices.Clone(s.on[node])
 	slices.SortFunc(list, func(l, r uint32) int {
 		lt, rt := s.snapshot.Tasks[l], s.snapshot.Tasks[r]
 		return cmp.Or(cmp.Compare(lt.Job.GetPriority(), rt.Job.GetPriority()), cmp.Compare(lt.GetPriority(), rt.GetPriority()),
@@ -133,33 +147,20 @@ func (s *state) candidates() []uint32 {
 	return list
 }
 
-// occupied lists the first nodes on which tasks run, as many as the limits say, and these tasks. Nothing changes them until a task moves.
-func (s *state) occupied() (nodes []int, byNode map[int][]uint32) {
-	if s.byNode != nil && s.occupiedAt == s.running {
-		return s.nodesInUse, s.byNode
-	}
-	s.considered += len(s.tasks)
-	byNode = map[int][]uint32{}
-	for _, t := range s.candidates() {
-		n := s.tasks[t].node
-		if n < 0 || n >= len(s.free) {
-			continue
-		}
-		if byNode[n] == nil {
+// occupied lists the first nodes on which tasks run, as many as the limits say.
+func (s *state) occupied() []int {
+	var nodes []int
+	for n := range s.on {
+		if len(s.on[n]) > 0 && len(nodes) < s.limits.Nodes {
 			nodes = append(nodes, n)
 		}
-		byNode[n] = append(byNode[n], t)
 	}
-	slices.Sort(nodes)
-	if len(nodes) > s.limits.Nodes {
-		nodes = nodes[:s.limits.Nodes]
-	}
-	s.nodesInUse, s.byNode, s.occupiedAt = nodes, byNode, s.running
-	return nodes, byNode
+	return nodes
 }
 
 // carryOut asks for a plan for a block and carries it out.
 func (s *state) carryOut(block []uint32) (bool, error) {
+	s.considered += len(s.tasks)
 	answers, err := s.ask(reclaimStep(block, nil))
 	if err != nil {
 		return false, err
@@ -187,21 +188,16 @@ func (s *state) oneByOne(block []uint32) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tasks, plans, running := slices.Clone(s.tasks), len(s.plans), s.running
-	free := make([][]float64, len(s.free))
-	for n := range free {
-		free[n] = slices.Clone(s.free[n])
-	}
+	plans := len(s.plans)
+	s.journal = s.journal[:0]
 	for _, task := range block {
 		done, err := s.one(task)
 		if err != nil {
 			return false, err
 		}
 		if !done {
-			s.tasks, s.free, s.plans, s.running = tasks, free, s.plans[:plans], running
-			for i := range s.jobs {
-				s.jobs[i].current = false
-			}
+			s.plans = s.plans[:plans]
+			s.undo()
 			_, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Rollback{
 				Rollback: &apportionv1.RollbackStep{Mark: mark[0].GetMark().GetMark()},
 			}})
@@ -213,31 +209,46 @@ func (s *state) oneByOne(block []uint32) (bool, error) {
 
 // one makes room for one task.
 func (s *state) one(task uint32) (bool, error) {
-	nodes, byNode := s.occupied()
-	steps := make([]*apportionv1.Step, 0, len(nodes))
-	for _, n := range nodes {
-		steps = append(steps, reclaimStep([]uint32{task}, byNode[n]))
-	}
-	answers, err := s.ask(steps...)
-	if err != nil {
-		return false, err
-	}
-	for i, n := range nodes {
-		order := answers[i].GetReclaim().GetEvictionOrder()
-		for k := range len(order) + 1 {
-			if !s.fits(n, task, order[:k]) {
-				continue
+	const together = 8
+	for nodes := range slices.Chunk(s.occupied(), together) {
+		steps := make([]*apportionv1.Step, len(nodes))
+		for i, n := range nodes {
+			candidates := s.runningOn(n)
+			s.considered += len(candidates)
+			steps[i] = reclaimStep([]uint32{task}, candidates)
+		}
+		answers, err := s.ask(steps...)
+		if err != nil {
+			return false, err
+		}
+		for i, n := range nodes {
+			if order, ok := s.enough(n, task, answers[i].GetReclaim().GetEvictionOrder()); ok {
+				return true, s.replace(n, task, order)
 			}
-			if k > 0 {
-				if err := s.evict(order[:k]); err != nil {
-					return false, err
-				}
-				s.plans = append(s.plans, plan{task, slices.Clone(order[:k])})
-			}
-			return true, s.start([]uint32{task}, []uint32{uint32(n)})
 		}
 	}
 	return false, nil
+}
+
+// enough returns the first tasks of an order without which a node has room for a task.
+func (s *state) enough(node int, task uint32, order []uint32) ([]uint32, bool) {
+	for k := range len(order) + 1 {
+		if s.fits(node, task, order[:k]) {
+			return order[:k], true
+		}
+	}
+	return nil, false
+}
+
+// replace evicts tasks of a node and starts another one there.
+func (s *state) replace(node int, task uint32, victims []uint32) error {
+	if len(victims) > 0 {
+		if err := s.evict(victims); err != nil {
+			return err
+		}
+		s.plans = append(s.plans, plan{task, slices.Clone(victims)})
+	}
+	return s.start([]uint32{task}, []uint32{uint32(node)})
 }
 
 // guarantees finds queues that wait for a part of their guarantee although tasks run that the policy protects and that exceed the guarantee
@@ -261,7 +272,10 @@ func (s *state) guarantees() error {
 		if s.hopeless[like] {
 			continue
 		}
-		if s.considered += len(s.tasks); s.considered > s.limits.Candidates {
+		if len(block) == 1 {
+			s.considered += len(s.tasks)
+		}
+		if s.considered > s.limits.Candidates {
 			s.report.Partial = "whether guarantees can be had was not tried for all that waits"
 			return nil
 		}
@@ -310,12 +324,15 @@ func (s *state) guaranteed(queue string, block []uint32, held map[string][]float
 // withheld names the queues above their guarantee whose tasks the dividing plugin does not let a block evict, and says why; "" if no node
 // would have room without these tasks. A victim that would cost more than it brings is a known limit of fair, not a breach.
 func (s *state) withheld(block []uint32, held map[string][]float64, d int) (others, why string, err error) {
+	if len(block) > 1 {
+		return "", "", nil
+	}
 	answers, err := s.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{
 			Tasks: &apportionv1.Tasks{Index: block}, Jointly: true,
 		}}},
-		reclaimStep(block[:1], nil))
-	if err != nil || len(block) > 1 {
+		reclaimStep(block, nil))
+	if err != nil {
 		return "", "", err
 	}
 	k := keeping{state: s, held: held, dimension: d, above: map[string]float64{}, byNode: map[int][]uint32{}}

@@ -35,6 +35,7 @@ func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, no
 	if err := s.idle(); err != nil {
 		return err
 	}
+	s.roundMoves = s.moves
 	if s.seen[s.running] = 0; s.report.Partial == "" {
 		if err := loop.Run(cycle.Reclaim); err != nil {
 			return err
@@ -104,114 +105,107 @@ func (s *state) allowed(block []uint32) (*apportionv1.Verdict, error) {
 	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict(), nil
 }
 
-// room asks where a block has room; nil if it has none. It asks about those nodes alone that have enough left for some task of the block.
-func (s *state) room(block []uint32) ([]uint32, error) {
-	var nodes []uint32
-	for n := range s.free {
-		if slices.ContainsFunc(block, func(task uint32) bool { return s.holds(n, task) }) {
-			nodes = append(nodes, uint32(n))
-		}
-	}
-	if nodes == nil || slices.ContainsFunc(block, s.crowded) {
-		return nil, nil
-	}
-	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{
-		Tasks: &apportionv1.Tasks{Index: block}, Nodes: &apportionv1.Nodes{Index: nodes}, Top: 1, Jointly: true,
-	}}})
-	if err != nil {
-		return nil, err
-	}
-	placement := answers[0].GetNodes().GetPlacement()
-	if placement.GetOutcome() != apportionv1.PlacementOutcome_PLACEMENT_OUTCOME_FOUND {
-		return nil, nil
-	}
-	return placement.GetNode(), nil
-}
-
-// crowded reports whether no node has enough left for a task, whatever else keeps the task from nodes.
-func (s *state) crowded(task uint32) bool {
-	for n := range s.free {
-		if s.holds(n, task) {
-			return false
-		}
-	}
-	return true
-}
-
-// holds reports whether a node has enough left for a task. It may take a little more than it has left, as in Volcano.
-func (s *state) holds(node int, task uint32) bool {
-	const tolerance = 1
-	left := s.free[node]
-	for d, x := range s.request[task] {
-		if x > left[d]+tolerance {
-			return false
-		}
-	}
-	return true
-}
-
 // Waiting yields the blocks that wait, and after each that was started those that wait then. What has no room is not asked about again
 // until something is evicted, what was refused only in the next round: room only shrinks, but a refusal may rest on what others could be
 // given.
 func (s *state) Waiting(action cycle.Action) iter.Seq2[[]uint32, error] {
+	if action == cycle.Reclaim {
+		return s.claiming
+	}
 	return func(yield func([]uint32, error) bool) {
 		clear(s.refused)
-		for moves := -1; moves != s.moves; {
-			if action == cycle.Allocate && s.moves >= s.limits.Moves {
-				s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
+		blocks, err := s.waiting()
+		switch {
+		case err != nil:
+			yield(nil, err)
+		case len(blocks) < s.limits.Blocks:
+			s.startable(yield)
+		default:
+			s.startableOf(blocks, yield)
+		}
+		if s.moves >= s.limits.Moves {
+			s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
+		}
+	}
+}
+
+// startableOf yields what may start of the first blocks that wait, listed again after each that was started.
+func (s *state) startableOf(blocks [][]uint32, yield func([]uint32, error) bool) {
+	var err error
+	for moves := -1; moves != s.moves && s.moves < s.limits.Moves; blocks, err = s.waiting() {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		moves = s.moves
+		for _, block := range blocks {
+			if s.roomless[block[0]] || s.refused[block[0]] {
+				continue
+			}
+			if !yield(block, nil) {
 				return
 			}
-			moves = s.moves
-			blocks, err := s.waiting()
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if action == cycle.Allocate && len(blocks) < s.limits.Blocks {
-				s.startable(yield)
-				return
-			}
-			for _, block := range blocks {
-				if action == cycle.Allocate && (s.roomless[block[0]] || s.refused[block[0]]) {
-					continue
-				}
-				if !yield(block, nil) {
-					return
-				}
-				if s.moves != moves {
-					break
-				}
+			if s.moves != moves {
+				break
 			}
 		}
+	}
+}
+
+// claiming yields each block that waits once in a round, also where something moved meanwhile, and begins another round after each in which
+// something moved.
+func (s *state) claiming(yield func([]uint32, error) bool) {
+	for {
+		moves := s.moves
+		blocks, err := s.waiting()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, block := range blocks {
+			if s.looked[block[0]] {
+				continue
+			}
+			s.looked[block[0]] = true
+			if !yield(block, nil) {
+				return
+			}
+			if s.moves != moves {
+				break
+			}
+		}
+		if s.moves != moves {
+			continue
+		}
+		if s.roundMoves == s.moves {
+			return
+		}
+		clear(s.looked)
+		s.rounds, s.roundMoves = s.rounds+1, s.moves
 	}
 }
 
 // startable yields what Waiting yields for allocations, without listing all that waits after each: in a queue in which nothing could be
 // started, nothing can be until the next round.
 func (s *state) startable(yield func([]uint32, error) bool) {
-	exhausted := map[uint32]bool{}
-	for moves := -1; moves != s.moves && s.moves < s.limits.Moves; {
-		moves = s.moves
-		queues, err := s.queuesInOrder()
+	queues, err := s.queuesInOrder(nil)
+	for len(queues) > 0 && s.moves < s.limits.Moves {
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for _, queue := range queues {
-			if exhausted[queue] {
-				continue
-			}
-			if !s.startableIn(queue, yield) {
+		moves := s.moves
+		for len(queues) > 0 && s.moves == moves {
+			if !s.startableIn(queues[0], yield) {
 				return
 			}
-			if s.moves != moves {
-				break
+			if s.moves == moves {
+				queues = queues[1:]
 			}
-			exhausted[queue] = true
 		}
-	}
-	if s.moves >= s.limits.Moves {
-		s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
+		if len(queues) > 0 {
+			queues, err = s.queuesInOrder(queues)
+		}
 	}
 }
 
@@ -236,8 +230,7 @@ func (s *state) startableIn(queue uint32, yield func([]uint32, error) bool) bool
 
 // Allocate starts a block if it may and fits, and notes it if it does not fit or may not.
 func (s *state) Allocate(block []uint32) (bool, error) {
-	if slices.ContainsFunc(block, s.crowded) {
-		s.roomless[block[0]] = true
+	if s.roomless[block[0]] = slices.ContainsFunc(block, s.crowded); s.roomless[block[0]] {
 		return false, nil
 	}
 	allowed, err := s.allowed(block)

@@ -19,8 +19,10 @@ type state struct {
 	ctx     context.Context //nolint:containedctx // A state lives for one audit.
 	session *client.Session
 	tasks   []place
-	// request of each task, and what each node has left.
+	// request of each task, equal ones being the same row, its number in fit, and what each node has left.
 	request, free [][]float64
+	shape         []int
+	fit           []fit
 	jobs          []job
 	// byQueue lists the jobs of each queue in the order in which they are served, of is the job of each task.
 	byQueue map[uint32][]*job
@@ -34,10 +36,16 @@ type state struct {
 	// queued and listed are the memory of inOrder and waiting.
 	queued []*job
 	listed [][]uint32
-	// nodesInUse and byNode are what occupied returned when the same ran as in occupiedAt.
-	nodesInUse []int
-	byNode     map[int][]uint32
-	occupiedAt fingerprint
+	// on lists the tasks that run on each node.
+	on [][]uint32
+	// journal lists where tasks were before each move.
+	journal []moved
+	// looked tells of the first tasks of blocks that victims were sought for them in this round of evictions; rounds counts the rounds before,
+	// roundMoves the moves before this one.
+	looked             []bool
+	rounds, roundMoves int
+	// emptier are nodes that were given something back since reopen.
+	emptier []int
 	// hopeless are claims for which no victims were found since the last move, by what they ask for.
 	hopeless map[string]bool
 	// moves counts allocations and plans, tries the blocks for which victims were sought, considered the tasks that were considered.
@@ -63,6 +71,12 @@ type job struct {
 	// waits is what blocks returned, if current.
 	waits   [][]uint32
 	current bool
+}
+
+// moved is a task with the place that it left.
+type moved struct {
+	task uint32
+	from place
 }
 
 // plan is an eviction that was carried out.
@@ -91,6 +105,7 @@ func (s *state) read(nodes []*apportionv1.InspectedNode) {
 	for i, n := range nodes {
 		s.free[i] = s.row(n.GetIdle())
 	}
+	s.on = make([][]uint32, len(nodes))
 	byJob := map[*apportionv1.Job]*job{}
 	s.jobs = make([]job, len(s.snapshot.GetJobs()))
 	for i, j := range s.snapshot.GetJobs() {
@@ -116,17 +131,16 @@ func (s *state) read(nodes []*apportionv1.InspectedNode) {
 		if t.Pending() {
 			at.status = apportionv1.TaskStatus_TASK_STATUS_PENDING
 		}
-		s.tasks, s.request = append(s.tasks, at), append(s.request, s.amounts(t.Request()))
-		if holds(at.status) {
-			s.running.turn(t.Number, at.node)
-		}
+		s.tasks = append(s.tasks, at)
+		s.enter(t.Number, at)
 		j := byJob[t.Job]
 		s.of = append(s.of, j)
 		if j != nil {
 			j.tasks = append(j.tasks, t)
 		}
 	}
-	s.roomless, s.refused = make([]bool, len(s.tasks)), make([]bool, len(s.tasks))
+	s.shapes()
+	s.roomless, s.refused, s.looked = make([]bool, len(s.tasks)), make([]bool, len(s.tasks)), make([]bool, len(s.tasks))
 	s.byQueue = map[uint32][]*job{}
 	for _, j := range byJob {
 		s.byQueue[j.queue] = append(s.byQueue[j.queue], j)
@@ -206,10 +220,11 @@ func zero(row []float64) bool {
 	return !slices.ContainsFunc(row, func(x float64) bool { return x > 0 })
 }
 
-// queuesInOrder lists the queues in the order of the policy.
-func (s *state) queuesInOrder() ([]uint32, error) {
+// queuesInOrder lists queues in the order of the policy; without a list, all that have jobs. Queues that are almost in order are sorted
+// quickly.
+func (s *state) queuesInOrder(queues []uint32) ([]uint32, error) {
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
-		Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}},
+		Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{Index: queues}},
 	}}})
 	if err != nil {
 		return nil, err
@@ -219,7 +234,7 @@ func (s *state) queuesInOrder() ([]uint32, error) {
 
 // inOrder lists the jobs of open queues in the order of the policy: queue by queue, in a queue by priority and age.
 func (s *state) inOrder() ([]*job, error) {
-	queues, err := s.queuesInOrder()
+	queues, err := s.queuesInOrder(nil)
 	s.queued = s.queued[:0]
 	for _, queue := range queues {
 		s.queued = append(s.queued, s.byQueue[queue]...)
@@ -240,22 +255,51 @@ func (s *state) start(tasks, nodes []uint32) error {
 	}
 	for i, t := range tasks {
 		s.move(t, place{apportionv1.TaskStatus_TASK_STATUS_RUNNING, int(nodes[i])})
-		s.use(int(nodes[i]), t, -1)
 	}
 	return nil
 }
 
-// move notes where a task is from now on.
+// move notes where a task is from now on, and what its nodes have left.
 func (s *state) move(task uint32, to place) {
-	if from := s.tasks[task]; holds(from.status) {
-		s.running.turn(task, from.node)
-	}
-	if holds(to.status) {
-		s.running.turn(task, to.node)
-	}
+	s.use(s.tasks[task].node, task, 1)
+	s.use(to.node, task, -1)
+	s.journal = append(s.journal, moved{task, s.tasks[task]})
+	s.leave(task, s.tasks[task])
+	s.enter(task, to)
 	s.tasks[task] = to
 	if j := s.of[task]; j != nil {
 		j.current = false
+	}
+}
+
+// undo moves tasks back to where they were when the journal was empty.
+func (s *state) undo() {
+	journal := slices.Clone(s.journal)
+	for _, m := range slices.Backward(journal) {
+		s.move(m.task, m.from)
+	}
+	s.journal = s.journal[:0]
+}
+
+// enter notes that a task is at a place, leave that it is no longer there.
+func (s *state) enter(task uint32, at place) {
+	if holds(at.status) {
+		s.running.turn(task, at.node)
+	}
+	if at.status == apportionv1.TaskStatus_TASK_STATUS_RUNNING && at.node >= 0 && at.node < len(s.on) {
+		s.on[at.node] = append(s.on[at.node], task)
+	}
+}
+
+func (s *state) leave(task uint32, at place) {
+	if holds(at.status) {
+		s.running.turn(task, at.node)
+	}
+	if at.node < 0 || at.node >= len(s.on) {
+		return
+	}
+	if i := slices.Index(s.on[at.node], task); i >= 0 {
+		s.on[at.node] = slices.Delete(s.on[at.node], i, i+1)
 	}
 }
 
@@ -268,7 +312,6 @@ func (s *state) evict(tasks []uint32) error {
 		return err
 	}
 	for _, t := range tasks {
-		s.use(s.tasks[t].node, t, 1)
 		s.move(t, place{apportionv1.TaskStatus_TASK_STATUS_PENDING, -1})
 	}
 	return nil
@@ -281,6 +324,9 @@ func (s *state) use(node int, task uint32, times float64) {
 	}
 	for d, x := range s.request[task] {
 		s.free[node][d] += times * x
+	}
+	if times > 0 {
+		s.freed(node)
 	}
 }
 

@@ -106,6 +106,9 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 		if !policies {
 			a, b = b, a
 		}
+		if err := policy.Missing(b); err != nil {
+			return err
+		}
 		return fmt.Errorf("%s is a policy and %s is not: name two policies, or two files of a cluster", a, b)
 	}
 	read := d.readFiles

@@ -109,11 +109,8 @@ func (a *asking) checkResources(snapshot *lookup.Snapshot) error {
 		if slices.Contains(known, asked) {
 			continue
 		}
-		all := strings.Join(snapshot.GetDimensions(), ", ")
-		if like := spelling.Similar(asked, slices.Values(known)); like != "" {
-			return fmt.Errorf("--resource: no resource %q; did you mean %q? There are %s", asked, like, all)
-		}
-		return fmt.Errorf("--resource: no resource %q; there are %s", asked, all)
+		like := spelling.Suggestion(asked, slices.Values(known))
+		return fmt.Errorf("--resource: no resource %q%s", asked, spelling.Then(like, "there are "+strings.Join(snapshot.GetDimensions(), ", ")))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ package spelling
 import (
 	"fmt"
 	"iter"
+	"strings"
 )
 
 // Similar returns the known name with the smallest edit distance, "" if none is similar.
@@ -24,6 +25,15 @@ func Suggestion(name string, known iter.Seq[string]) string {
 		return fmt.Sprintf("; did you mean %q?", similar)
 	}
 	return ""
+}
+
+// Then continues an error after a suggestion, which may be empty, with a clause such as "there are a, b": as a sentence after the question,
+// otherwise behind a semicolon.
+func Then(suggestion, clause string) string {
+	if suggestion == "" {
+		return "; " + clause
+	}
+	return suggestion + " " + strings.ToUpper(clause[:1]) + clause[1:]
 }
 
 // distance returns the number of letters to insert, remove, replace or swap with their neighbour to turn a into b, or bound+1 if their

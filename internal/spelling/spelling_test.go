@@ -17,6 +17,8 @@ func TestTheMostSimilarNameIsSuggested(t *testing.T) {
 	}
 	require.Equal(t, `; did you mean "time"?`, Suggestion("itme", slices.Values(known)))
 	require.Empty(t, Suggestion("capability", slices.Values(known)))
+	require.Equal(t, `; did you mean "time"? There are a, b`, Then(Suggestion("itme", slices.Values(known)), "there are a, b"))
+	require.Equal(t, "; there are a, b", Then("", "there are a, b"))
 }
 
 // plainDistance is the definition of distance.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,6 +16,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // Policy is a policy that was read.
@@ -53,12 +55,28 @@ func Read(name string) (*Policy, error) {
 	}
 	data, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) && !isPath(name) {
-		return nil, fmt.Errorf("no policy %q: neither a preset (%s) nor a file", name, strings.Join(client.Presets(), ", "))
+		return nil, unknown(name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return parse(volcano.Source{Name: name, Data: data})
+}
+
+// Missing returns the error for a name that can only be that of a policy, and is neither a preset nor a file; nil for any other name.
+func Missing(name string) error {
+	if _, ok := Preset(name); ok || isPath(name) {
+		return nil
+	}
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return unknown(name)
+}
+
+func unknown(name string) error {
+	like := spelling.Suggestion(strings.TrimPrefix(name, "preset:"), slices.Values(client.Presets()))
+	return fmt.Errorf("no policy %q%s", name, spelling.Then(like, "it is neither a preset ("+strings.Join(client.Presets(), ", ")+") nor a file"))
 }
 
 func parse(source volcano.Source) (*Policy, error) {

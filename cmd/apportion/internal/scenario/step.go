@@ -51,8 +51,8 @@ func (t *Translator) Step(n tree.Node) (*Step, error) {
 	}
 	translate, ok := kinds[name]
 	if !ok {
-		return nil, n.FaultAt(name, "no such step%s; there are %s",
-			spelling.Suggestion(name, maps.Keys(kinds)), strings.Join(kindNames(), ", "))
+		like := spelling.Suggestion(name, maps.Keys(kinds))
+		return nil, n.FaultAt(name, "no such step%s", spelling.Then(like, "there are "+strings.Join(kindNames(), ", ")))
 	}
 	step := &Step{Text: oneLine(n.Node), Snapshot: t.snapshot, Done: func() {}}
 	w := work{Translator: t, step: step, node: value}

@@ -334,6 +334,6 @@ func (s *setting) dimension() (uint32, error) {
 			short[i] = last
 		}
 	}
-	return 0, fmt.Errorf("no resource %q%s; the cluster has %s",
-		s.resource, spelling.Suggestion(s.resource, slices.Values(short)), some(e.names))
+	like := spelling.Suggestion(s.resource, slices.Values(short))
+	return 0, fmt.Errorf("no resource %q%s", s.resource, spelling.Then(like, "the cluster has "+some(e.names)))
 }

@@ -60,14 +60,15 @@ func (e *edit) set(flag, text string) {
 	}
 	known, ok := kinds[kind]
 	if !ok {
-		e.fault(flag, "no kind %q%s; there are %s", kind, spelling.Suggestion(kind, maps.Keys(kinds)), list(maps.Keys(kinds)))
+		like := spelling.Suggestion(kind, maps.Keys(kinds))
+		e.fault(flag, "no kind %q%s", kind, spelling.Then(like, "there are "+list(maps.Keys(kinds))))
 		return
 	}
 	s := &setting{edit: e}
 	field := s.read(kind, known, rest)
 	if field == "" {
 		target, _, _ := strings.Cut(rest, "=")
-		e.fault(flag, "a %s has no such field%s; there are %s", kind, meantField(target, known), described(known))
+		e.fault(flag, "a %s has no such field%s", kind, spelling.Then(meantField(target, known), "there are "+described(known)))
 		return
 	}
 	if err := known[field](s); err != nil {
