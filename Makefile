@@ -38,6 +38,7 @@ OVERLOADFLAGS ?=
 FAIRNESSFLAGS ?=
 ATTACKFLAGS ?=
 SCALEFLAGS ?=
+CLIFLAGS ?=
 EXTENDERFLAGS ?=
 ROUNDS ?= 6
 COMMIT ?= HEAD
@@ -136,6 +137,11 @@ bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-onl
 bench-extender: PGO := $(PROFILE)
 bench-extender: build ## Send pushes of 10,000 pods as Volcano does, on an idle machine and on a busy one (EXTENDERFLAGS='-load 8').
 	$(GO) run $(strip ./bench/load extender $(EXTENDERFLAGS))
+
+.PHONY: bench-cli
+bench-cli: PGO := $(PROFILE)
+bench-cli: build ## Measure the long commands on the standard cluster, each in a fresh process (CLIFLAGS='-rounds 1 -only audit').
+	$(GO) run $(strip ./bench/cli $(CLIFLAGS))
 
 .PHONY: bench-scale
 bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a plot (SCALEFLAGS='-max 100000').

@@ -175,6 +175,8 @@ type explainer struct {
 	entry map[model.JobID]*turn
 	// turns says how jobs of a queue go in turn; a queue is missing until needed.
 	turns map[model.QueueID]map[model.JobID]*turn
+	// reclaimable are the tasks of all queues that the reclaim action considers; nil until needed.
+	reclaimable []model.TaskID
 	// served are the jobs of each queue that are served in turn; nil until needed.
 	served [][]model.JobID
 }

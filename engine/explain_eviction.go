@@ -113,7 +113,7 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(len(x.by.reclaim), 1)); err != nil {
 		return nil, err
 	}
-	candidates, err := x.victimsOf(preempt).Candidates(t)
+	candidates, err := x.candidates(t, preempt)
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +128,31 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 		f.Enough, err = x.roomWithout(w.needed, victims)
 	}
 	return f, err
+}
+
+// candidates lists what Victims.Candidates does. Claimants of different queues may reclaim from the same tasks but for their own queue's, so
+// that these are listed once.
+func (x *explainer) candidates(claimant model.TaskID, preempt bool) ([]model.TaskID, error) {
+	if preempt {
+		return x.Preempt().Candidates(claimant)
+	}
+	if x.reclaimable == nil {
+		var err error
+		if x.reclaimable, err = x.Reclaim().candidates(claimant, model.None); err != nil {
+			return nil, err
+		}
+	}
+	v := x.view
+	mine, candidates := v.QueueOf(claimant), make([]model.TaskID, 0, len(x.reclaimable))
+	for i, t := range x.reclaimable {
+		if v.Stopped(i + 1) {
+			return nil, policy.ErrStopped
+		}
+		if v.QueueOf(t) != mine {
+			candidates = append(candidates, t)
+		}
+	}
+	return candidates, nil
 }
 
 // choice decides which candidates t may evict; under a policy that plans, all tasks that the gang needs claim together.

@@ -186,9 +186,14 @@ func intersect(list, other []model.TaskID) []model.TaskID {
 // Candidates lists the tasks that the action considers for a claimant: job by job in the order of their uids, within a job the newest
 // first, those of the same age by uid or namespace/name, and those without either by number. It returns policy.ErrStopped if it is stopped.
 func (a Victims) Candidates(claimant model.TaskID) ([]model.TaskID, error) {
+	return a.candidates(claimant, a.s.view.QueueOf(claimant))
+}
+
+// candidates lists the candidates for a claimant as if it were of queue mine; to reclaim for no queue lists those of all queues.
+func (a Victims) candidates(claimant model.TaskID, mine model.QueueID) ([]model.TaskID, error) {
 	v := a.s.view
 	var candidates []model.TaskID
-	looked, mine := 0, v.QueueOf(claimant)
+	looked := 0
 	for _, j := range v.Present() {
 		from, job := len(candidates), v.Jobs.At(j)
 		if theirs := job.Queue; a.preempt != (theirs == mine) || !a.preempt && !v.Queues[theirs].Reclaimable {
@@ -198,7 +203,7 @@ func (a Victims) Candidates(claimant model.TaskID) ([]model.TaskID, error) {
 			if looked++; v.Stopped(looked) {
 				return nil, policy.ErrStopped
 			}
-			if _, eligible := a.Eligible(claimant, t); eligible {
+			if _, eligible := a.eligible(claimant, t, mine); eligible {
 				candidates = append(candidates, t)
 			}
 		}
@@ -211,9 +216,14 @@ func (a Victims) Candidates(claimant model.TaskID) ([]model.TaskID, error) {
 
 // Eligible reports whether the action considers a candidate for a claimant, and if not, why (pkg/scheduler/actions/reclaim and preempt).
 func (a Victims) Eligible(claimant, candidate model.TaskID) (policy.Reason, bool) {
+	return a.eligible(claimant, candidate, a.s.view.QueueOf(claimant))
+}
+
+// eligible is Eligible for a claimant as if it were of queue mine.
+func (a Victims) eligible(claimant, candidate model.TaskID, mine model.QueueID) (policy.Reason, bool) {
 	v, preempt := a.s.view, a.preempt
 	task := v.Tasks.At(candidate)
-	mine, theirs := v.QueueOf(claimant), v.QueueOf(candidate)
+	theirs := v.QueueOf(candidate)
 	var code policy.Code
 	switch {
 	case v.Status(candidate) != model.Running:

@@ -137,14 +137,21 @@ func (d *differing) compare(
 ) (sides [2]*side, found *differences, err error) {
 	end := showWaiting(d.err, "comparing")
 	defer end()
+	defer frugal(len(inputs[0].snapshot.Tasks))()
 	for i, loaded := range inputs {
 		if err := d.checkResources(loaded.snapshot); err != nil {
 			return sides, nil, err
 		}
 		sides[i] = &side{question: &question{asking: &d.asking, input: loaded, decider: decider}}
+	}
+	err = both(func(i int) error {
 		if err := sides[i].decide(ctx); err != nil {
-			return sides, nil, fmt.Errorf("%s: %w", []string{a, b}[i], loaded.named(err))
+			return fmt.Errorf("%s: %w", []string{a, b}[i], inputs[i].named(err))
 		}
+		return nil
+	})
+	if err != nil {
+		return sides, nil, err
 	}
 	was, is := sides[0], sides[1]
 	found = &differences{
@@ -154,11 +161,21 @@ func (d *differing) compare(
 		found.Was, found.Is = &message{was.shares}, &message{is.shares}
 	}
 	if policies && !d.noAudit && d.format != formatMarkdown {
-		if found.WasAudit, err = audit.Find(ctx, decider, was.Input, audited); err == nil {
-			found.IsAudit, err = audit.Find(ctx, decider, is.Input, audited)
-		}
+		reports := []**audit.Report{&found.WasAudit, &found.IsAudit}
+		err = both(func(i int) (err error) {
+			*reports[i], err = audit.Find(ctx, decider, sides[i].Input, audited)
+			return err
+		})
 	}
 	return sides, found, err
+}
+
+// both does the same for either side at the same time, and returns the error of the first side that has one.
+func both(do func(side int) error) error {
+	second := make(chan error)
+	go func() { second <- do(1) }()
+	first := do(0)
+	return cmp.Or(first, <-second)
 }
 
 // readPolicies reads the cluster once, so that both policies decide about the same state.

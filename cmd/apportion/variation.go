@@ -65,11 +65,20 @@ func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*appo
 	before := render.Side{Shares: first.Answers[0].GetShares(), Waiting: first.Answers[1].GetExplain()}
 	after := render.Side{Shares: first.Answers[3].GetShares(), Waiting: first.Answers[4].GetExplain()}
 	heldBefore, heldAfter := held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)
-	second, err := q.simulate(ctx, explainStep(&apportionv1.Jobs{Uid: heldBefore}), change, explainStep(&apportionv1.Jobs{Uid: heldAfter}))
+	err = both(func(side int) error {
+		steps, into := []*apportionv1.Step{explainStep(&apportionv1.Jobs{Uid: heldBefore})}, &before.Held
+		if side == 1 {
+			steps, into = []*apportionv1.Step{change, explainStep(&apportionv1.Jobs{Uid: heldAfter})}, &after.Held
+		}
+		answered, err := q.simulate(ctx, steps...)
+		if err == nil {
+			*into = answered.Answers[len(steps)-1].GetExplain()
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	before.Held, after.Held = second.Answers[0].GetExplain(), second.Answers[2].GetExplain()
 	err = q.answer(first.Basis, trial{
 		Basis: message{first.Basis}, Change: message{made.Change},
 		Before: trialSide{message{before.Shares}, message{before.Waiting}, message{before.Held}},

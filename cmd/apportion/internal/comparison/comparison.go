@@ -75,9 +75,10 @@ func (p *Plan) Steps() []*apportionv1.Step {
 	}
 }
 
-// Claims yields the questions about evictions in batches, whose answers are small enough to be held together.
+// Claims yields the questions about evictions in batches. The answers to a batch are held together, and each may list every task.
 func (p *Plan) Claims() iter.Seq[[]*apportionv1.Step] {
-	const together = 8
+	const most, tasks = 8, 50_000
+	together := min(most, max(1, tasks/max(1, len(p.snapshot.Tasks))))
 	return func(yield func([]*apportionv1.Step) bool) {
 		for some := range slices.Chunk(p.claimants, together) {
 			var steps []*apportionv1.Step
