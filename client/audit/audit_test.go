@@ -191,3 +191,13 @@ func ExampleCheck() {
 	// Output:
 	// error guarantees-do-not-fit: queues are guaranteed 12 of cpu together, the cluster has 8
 }
+
+// TestVictimsAreSoughtOnceForAllThatWaits whatever the limit of candidates: without plans it is looked at only after that.
+func TestVictimsAreSoughtOnceForAllThatWaits(t *testing.T) {
+	policy, _ := client.Preset("capacity")
+	in := client.Input{Snapshot: example(t, "circle"), Policy: policy}
+	report, err := audit.Find(t.Context(), client.InProcess(), in, audit.Limits{Candidates: 1})
+	require.NoError(t, err)
+	require.Empty(t, report.Partial)
+	require.Equal(t, 3, report.Evictions)
+}

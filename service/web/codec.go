@@ -47,9 +47,9 @@ type codec struct {
 }
 
 var (
-	jsonCodec = codec{"json", protojson.Marshal}
+	jsonCodec = codec{"json", marshalJSON}
 	// charsetCodec is for clients that name the charset, as many do by default. Connect takes it for another codec.
-	charsetCodec = codec{"json; charset=utf-8", protojson.Marshal}
+	charsetCodec = codec{"json; charset=utf-8", marshalJSON}
 	binaryCodec  = codec{"proto", proto.Marshal}
 )
 

@@ -44,11 +44,13 @@ func (in *incoming) close() {
 	}
 }
 
-// What sending an answer takes for each byte that it has in protobuf's encoding: that encoding alone, or JSON, in which a field of two
-// bytes has up to 54 (its name, and the name of its value), and a message less than 13 times its bytes, twice as the text grows.
 const (
-	sentBytes     = 2
-	sentJSONBytes = 32
+	// sentBytes is what sending an answer takes for each byte of its encoding: the text, and what is compressed of it.
+	sentBytes = 2
+	// fewJSONBytes is how many bytes an answer in protobuf's encoding has at most that is booked in JSON without being measured, for each as
+	// much as a field of two bytes has, with its name and the name of its value.
+	fewJSONBytes = 16 << 10
+	sentJSONMost = 32
 )
 
 // hold books the memory for sending an answer until the client has read it.
@@ -57,11 +59,16 @@ func (in *incoming) hold(ctx context.Context, answer any) error {
 	if !ok {
 		return service.StatusOf(errNoMessage)
 	}
-	factor := int64(sentBytes)
-	if in.isJSON() {
-		factor = sentJSONBytes
+	size := proto.Size(m)
+	switch {
+	case !in.isJSON():
+		size *= sentBytes
+	case size <= fewJSONBytes:
+		size *= sentJSONMost
+	default:
+		size = sentBytes * jsonLength(m)
 	}
-	return in.transfer.Hold(ctx, factor*int64(proto.Size(m)))
+	return in.transfer.Hold(ctx, int64(size))
 }
 
 // Fields of the query of a GET, as Connect defines them.
