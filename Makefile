@@ -139,7 +139,6 @@ bench-extender: build ## Send pushes of 10,000 pods as Volcano does, on an idle 
 	$(GO) run $(strip ./bench/load extender $(EXTENDERFLAGS))
 
 .PHONY: bench-cli
-bench-cli: PGO := $(PROFILE)
 bench-cli: build ## Measure the long commands on the standard cluster, each in a fresh process (CLIFLAGS='-rounds 1 -only audit').
 	$(GO) run $(strip ./bench/cli $(CLIFLAGS))
 
