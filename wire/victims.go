@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"slices"
-
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -201,12 +199,11 @@ func (s *Session) sift(h *hunt, named []model.TaskID, eligibleOnly bool) {
 
 func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAnswer, error) {
 	answer := &apportionv1.VictimsAnswer{Decided: choice.Decided, Tier: s.out.optional(choice.Tier)}
-	victims := make([]apportionv1.Victim, len(choice.Victims))
-	answer.Victims = make([]*apportionv1.Victim, 0, len(victims))
+	taken := make(map[model.TaskID]struct{}, len(choice.Victims))
 	for i, t := range choice.Victims {
 		s.engine.View().Yield(i)
-		victims[i].Task, victims[i].Uid = uint32(t), s.taskName(t, h.omitNames)
-		answer.Victims = append(answer.Victims, &victims[i])
+		taken[t] = struct{}{}
+		answer.Victims = append(answer.Victims, &apportionv1.Victim{Task: uint32(t), Uid: s.taskName(t, h.omitNames)})
 		if s.out.left -= messageBytes; s.out.left < 0 {
 			return nil, s.out.tooLarge("candidates")
 		}
@@ -217,14 +214,10 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 		})
 		s.out.left -= messageBytes + len(ballot.Plugin)
 	}
-	checks := s.spared(h, choice)
-	list := make([]apportionv1.Spared, len(checks))
-	answer.Spared = make([]*apportionv1.Spared, 0, len(checks))
-	for i := range checks {
-		check := &checks[i]
-		list[i].Task, list[i].Uid = uint32(check.Task), s.taskName(check.Task, h.omitNames)
-		list[i].Reasons = s.out.reasonList([]policy.Reason{check.Reason})
-		answer.Spared = append(answer.Spared, &list[i])
+	for _, spared := range s.spared(h, choice, taken) {
+		answer.Spared = append(answer.Spared, &apportionv1.Spared{
+			Task: uint32(spared.Task), Uid: s.taskName(spared.Task, h.omitNames), Reasons: s.out.reasonList([]policy.Reason{spared.Reason}),
+		})
 		if s.out.left -= messageBytes; s.out.left < 0 {
 			return nil, s.out.tooLarge("candidates")
 		}
@@ -264,13 +257,9 @@ func (s *Session) plan(p *policy.Plan) *apportionv1.ReclaimPlan {
 
 // spared lists the candidates that are no victims, each with what the first plugin of the deciding tier said that protects it: first
 // those left out beforehand.
-func (s *Session) spared(h *hunt, choice *engine.Choice) []policy.Check {
+func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]struct{}) []policy.Check {
 	protected := choice.Protections(s.engine.View())
-	taken := make(map[model.TaskID]struct{}, len(choice.Victims))
-	for _, t := range choice.Victims {
-		taken[t] = struct{}{}
-	}
-	spared := slices.Grow(h.left, max(0, len(h.candidates)-len(taken)))
+	spared := h.left
 	for i, t := range h.candidates {
 		s.engine.View().Yield(i)
 		if _, victim := taken[t]; victim {
