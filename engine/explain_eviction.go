@@ -130,8 +130,8 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 	return f, err
 }
 
-// candidates lists what Victims.Candidates does. Claimants of different queues may reclaim from the same tasks but for their own queue's, so
-// that these are listed once.
+// candidates lists what Victims.Candidates does. Claimants of different queues may reclaim from the same tasks but for their own queue's,
+// so that these are listed once.
 func (x *explainer) candidates(claimant model.TaskID, preempt bool) ([]model.TaskID, error) {
 	if preempt {
 		return x.Preempt().Candidates(claimant)

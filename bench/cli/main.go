@@ -43,15 +43,7 @@ var commands = []struct {
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == floor {
-		exit(read(os.Args[2]))
-		return
-	}
-	exit(run())
-}
-
-func exit(err error) {
-	if err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "cli:", err)
 		os.Exit(1)
 	}
@@ -66,18 +58,24 @@ func read(file string) error {
 	return proto.Unmarshal(data, &apportionv1.Snapshot{})
 }
 
-func run() error {
-	program := flag.String("program", "bin/apportion", "`FILE` of the program")
-	rounds := flag.Int("rounds", 3, "how often each command is measured; the table has the medians")
-	only := flag.String("only", "", "measure only the commands with this `TEXT`")
-	flag.Parse()
+func run(args []string) (err error) {
+	if len(args) == 2 && args[0] == floor {
+		return read(args[1])
+	}
+	flags := flag.NewFlagSet("cli", flag.ContinueOnError)
+	program := flags.String("program", "bin/apportion", "`FILE` of the program")
+	rounds := flags.Int("rounds", 3, "how often each command is measured; the table has the medians")
+	only := flags.String("only", "", "measure only the commands with this `TEXT`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	directory, err := os.MkdirTemp("", "bench-cli")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
 	b := bench{program: *program, rounds: max(1, *rounds), file: filepath.Join(directory, "standard.pb")}
 	if err := b.generate(ctx); err != nil {
 		return err
@@ -97,6 +95,7 @@ func (b *bench) generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	//nolint:gosec // G204: the program that is measured.
 	generate := exec.CommandContext(ctx, b.program, "generate", "--standard", "-o", "binary")
 	generate.Stdout, generate.Stderr = file, os.Stderr
 	return errors.Join(generate.Run(), file.Close())
@@ -181,7 +180,7 @@ func (b *bench) measure(ctx context.Context, program string, arguments ...string
 func once(ctx context.Context, program string, arguments ...string) (usage, error) {
 	const decidedNo = 2
 	var told bytes.Buffer
-	process := exec.CommandContext(ctx, program, arguments...)
+	process := exec.CommandContext(ctx, program, arguments...) //nolint:gosec // G204: the program that is measured.
 	process.Stderr = &told
 	begun := time.Now()
 	if err := process.Start(); err != nil {

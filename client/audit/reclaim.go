@@ -70,8 +70,8 @@ func (s *state) circle(plans []plan) {
 		"after %d evictions the same tasks run on the same nodes as before: %s", victims, few(parts))
 }
 
-// evictFor evicts for a block, all of it or nothing, and starts it. Blocks of one queue and owner that ask for the same with the same priority
-// are alike: if one finds no victims, the others are not tried until something moves.
+// evictFor evicts for a block, all of it or nothing, and starts it. Blocks of one queue and owner that ask for the same with the same
+// priority are alike: if one finds no victims, the others are not tried until something moves.
 func (s *state) evictFor(block []uint32) (bool, error) {
 	like := s.like(block)
 	if s.hopeless[like] {
@@ -128,7 +128,8 @@ func (s *state) like(block []uint32) string {
 // reclaimStep asks which tasks a claimant may evict; without candidates, of all tasks.
 func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
 	step := &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Index: claimant}, EligibleOnly: true, OmitNames: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+		Claimant: &apportionv1.Tasks{Index: claimant}, EligibleOnly: true, OmitNames: true,
+		Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}
 	if candidates != nil {
 		step.Candidates = &apportionv1.Tasks{Index: candidates}

@@ -40,8 +40,8 @@ type state struct {
 	on [][]uint32
 	// journal lists where tasks were before each move.
 	journal []moved
-	// looked tells of the first tasks of blocks that victims were sought for them in this round of evictions; rounds counts the rounds before,
-	// roundMoves the moves before this one.
+	// looked tells of the first tasks of blocks that victims were sought for them in this round of evictions; rounds counts the rounds
+	// before, roundMoves the moves before this one.
 	looked             []bool
 	rounds, roundMoves int
 	// emptier are nodes that were given something back since reopen.

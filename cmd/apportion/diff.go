@@ -135,9 +135,9 @@ func (d *differing) diff(ctx context.Context, a, b string) error {
 func (d *differing) compare(
 	ctx context.Context, decider *client.Client, inputs []*input, policies bool, a, b string,
 ) (sides [2]*side, found *differences, err error) {
-	end := showWaiting(d.err, "comparing")
+	end, bounded := showWaiting(d.err, "comparing"), frugal(len(inputs[0].snapshot.Tasks))
 	defer end()
-	defer frugal(len(inputs[0].snapshot.Tasks))()
+	defer bounded()
 	for i, loaded := range inputs {
 		if err := d.checkResources(loaded.snapshot); err != nil {
 			return sides, nil, err

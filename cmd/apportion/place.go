@@ -110,7 +110,8 @@ func (a *asking) checkResources(snapshot *lookup.Snapshot) error {
 			continue
 		}
 		like := spelling.Suggestion(asked, slices.Values(known))
-		return fmt.Errorf("--resource: no resource %q%s", asked, spelling.Then(like, "there are "+strings.Join(snapshot.GetDimensions(), ", ")))
+		all := "there are " + strings.Join(snapshot.GetDimensions(), ", ")
+		return fmt.Errorf("--resource: no resource %q%s", asked, spelling.Then(like, all))
 	}
 	return nil
 }

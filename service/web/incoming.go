@@ -47,8 +47,8 @@ func (in *incoming) close() {
 const (
 	// sentBytes is what sending an answer takes for each byte of its encoding: the text, and what is compressed of it.
 	sentBytes = 2
-	// fewJSONBytes is how many bytes an answer in protobuf's encoding has at most that is booked in JSON without being measured, for each as
-	// much as a field of two bytes has, with its name and the name of its value.
+	// fewJSONBytes is how many bytes an answer in protobuf's encoding has at most that is booked in JSON without being measured, for each
+	// as much as a field of two bytes has, with its name and the name of its value.
 	fewJSONBytes = 16 << 10
 	sentJSONMost = 32
 )

@@ -76,7 +76,8 @@ func Missing(name string) error {
 
 func unknown(name string) error {
 	like := spelling.Suggestion(strings.TrimPrefix(name, "preset:"), slices.Values(client.Presets()))
-	return fmt.Errorf("no policy %q%s", name, spelling.Then(like, "it is neither a preset ("+strings.Join(client.Presets(), ", ")+") nor a file"))
+	kinds := "it is neither a preset (" + strings.Join(client.Presets(), ", ") + ") nor a file"
+	return fmt.Errorf("no policy %q%s", name, spelling.Then(like, kinds))
 }
 
 func parse(source volcano.Source) (*Policy, error) {
