@@ -301,6 +301,10 @@ class Cluster:
                         expect(f"{name}[{i}].root.bound", p.get("bound"), None)
                         expect(f"{name}[{i}].root", got, [self.root, *share["divisions"][d][self.root][:3], want[2 + (name == "withMemory")], 0, 0, 0, 0])
 
+def turns(request):
+    """Whether gangs may hold reservations, which no checker here forms."""
+    return any("turns" in p.get("fair", {}) for t in request["input"]["policy"]["tiers"] for p in t["plugins"])
+
 def check(request, response):
     """Checks the shares of a response: the cluster, the certificate, and a sentence for each number that is wrong."""
     faults.clear()

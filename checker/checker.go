@@ -153,6 +153,8 @@ func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.
 		c.errors++
 	case kind != question:
 		c.wrong("%s answers %s, not %s", path, kind, question)
+	case Settings(c.policy).GetTurns() != nil:
+		c.omit(at, "the rules of turns are not repeated here")
 	case !c.question(at, step, answer) && !c.own(at, step, answer):
 		c.omit(at, cmp.Or(notChecked[question], "answers of this kind are not checked"))
 	}

@@ -127,7 +127,7 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: m.Queues[j.Queue].Name, Priority: j.Priority, Phase: wirePhase(j.Phase),
 		MinAvailable: uint32(j.MinAvailable), MinResources: resourceOf(m.Model, j.MinResources), CreateTime: j.CreateTime,
 		Condition: j.Condition, ExpectedEnd: j.ExpectedEnd, EndIsDeadline: j.EndIsDeadline,
-		Kueue: kueue.Extra[*apportionv1.KueueWorkload](j.Extra), Owner: j.Owner,
+		Kueue: kueue.Extra[*apportionv1.KueueWorkload](j.Extra), Owner: j.Owner, ExpectedRuntime: j.ExpectedRuntime,
 	}
 	for g := j.FirstGroup; g < j.EndGroup; g++ {
 		out.Groups = append(out.Groups, m.group(g))

@@ -26,7 +26,7 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 		"NodeUnschedulable": "cause detail",
 		"InspectedQueue":    "queue settings",
 		"Queue": "name parent weight priority state reclaimable capability guarantee deserved create_time node_group_affinity " +
-			"fair_share_hierarchy usage budget owners",
+			"fair_share_hierarchy usage budget owners entitled",
 		"NodeGroupAffinity":  "affinity anti_affinity",
 		"NodeGroupTerms":     "required preferred",
 		"FairShareHierarchy": "path weights",

@@ -194,7 +194,7 @@ func (z *Size) queue(b []byte) {
 		switch i = to; tag {
 		case tagQueueAffinity:
 			z.affinity(b[from:to])
-		case tagQueueUsage, tagQueueOwner:
+		case tagQueueUsage, tagQueueOwner, tagQueueEntitled:
 			z.Usages++
 		case tagQueueBudget:
 			z.Usages += 2
@@ -293,6 +293,9 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 		z.decoded(queue.GetKueue())
 		z.Usages += int64(len(queue.GetOwners()))
 		if queue.GetUsage() != nil {
+			z.Usages++
+		}
+		if queue.GetEntitled() != nil {
 			z.Usages++
 		}
 		if queue.GetBudget() != nil {

@@ -82,7 +82,7 @@ func usagesOf(m *model.Model) int64 {
 	for i := range m.Queues {
 		if of := m.Queues[i].Memory; of != nil {
 			bytes += sizeOf[model.QueueMemory](1) + sizeOf[model.Budget](1) + sizeOf[model.OwnerUsage](len(of.Owners)) +
-				int64(3+len(of.Owners))*rowBytes(m.Dims.Len())
+				int64(4+len(of.Owners))*rowBytes(m.Dims.Len())
 		}
 	}
 	return bytes

@@ -179,7 +179,7 @@ func (c *compiler) jobSpec(i int, j *apportionv1.Job) model.JobSpec {
 		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
 		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
 		Condition: j.GetCondition(), ExpectedEnd: j.GetExpectedEnd(), Extra: extra(c, j.GetKueue()), EndIsDeadline: j.GetEndIsDeadline(),
-		Owner: j.GetOwner(),
+		Owner: j.GetOwner(), ExpectedRuntime: j.GetExpectedRuntime(),
 	}
 }
 

@@ -81,6 +81,8 @@ func jobNumber(spec *model.JobSpec, tag uint32, value uint64) {
 		spec.ExpectedEnd = int64(value)
 	case tagJobEndIsDeadline:
 		spec.EndIsDeadline = value != 0
+	case tagJobRuntime:
+		spec.ExpectedRuntime = int64(value)
 	}
 }
 

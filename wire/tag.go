@@ -26,6 +26,7 @@ const (
 	tagQueueBudget   = 14<<3 | field.Delimited
 	tagQueueOwner    = 15<<3 | field.Delimited
 	tagQueueKueue    = 16<<3 | field.Delimited
+	tagQueueEntitled = 17<<3 | field.Delimited
 
 	tagJobUID           = 1<<3 | field.Delimited
 	tagJobName          = 2<<3 | field.Delimited
@@ -42,6 +43,7 @@ const (
 	tagJobEndIsDeadline = 13<<3 | field.Varint
 	tagJobOwner         = 14<<3 | field.Delimited
 	tagJobKueue         = 15<<3 | field.Delimited
+	tagJobRuntime       = 16<<3 | field.Varint
 
 	tagGroupRole         = 1<<3 | field.Delimited
 	tagGroupRequest      = 2<<3 | field.Delimited

@@ -31,10 +31,10 @@ func (c *compiler) memory(m *apportionv1.Memory) {
 
 // queueMemory returns what a queue used and may use, nil if it says nothing of it.
 func (c *compiler) queueMemory(q *apportionv1.Queue) *model.QueueMemorySpec {
-	if q.GetUsage() == nil && q.GetBudget() == nil && len(q.GetOwners()) == 0 {
+	if q.GetUsage() == nil && q.GetEntitled() == nil && q.GetBudget() == nil && len(q.GetOwners()) == 0 {
 		return nil
 	}
-	spec := &model.QueueMemorySpec{Usage: integersOf(q.GetUsage())}
+	spec := &model.QueueMemorySpec{Usage: integersOf(q.GetUsage()), Entitled: integersOf(q.GetEntitled())}
 	if b := q.GetBudget(); b != nil {
 		spec.Budget = &model.BudgetSpec{
 			Kind:   model.BudgetKind(min(max(b.GetKind(), 0), math.MaxUint8)),
@@ -81,6 +81,9 @@ func describeMemory(m *model.Model, of *model.QueueMemory, out *apportionv1.Queu
 	}
 	if of.Usage != nil {
 		out.Usage = usageOf(m, of.Usage)
+	}
+	if of.Entitled != nil {
+		out.Entitled = usageOf(m, of.Entitled)
 	}
 	if b := of.Budget; b != nil {
 		out.Budget = &apportionv1.Budget{

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -171,6 +172,7 @@ var fairClauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string {
 		return f.exceeds("is entitled to " + f.limit() + f.of())
 	},
+	apportionv1.ReasonCode_REASON_CODE_RESERVED:   reserved,
 	apportionv1.ReasonCode_REASON_CODE_NO_PLAN:    plain("no plan makes room for the claimant"),
 	apportionv1.ReasonCode_REASON_CODE_NOT_CALM:   notCalm,
 	apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED: plain("the plan does without it"),
@@ -198,6 +200,15 @@ func borrowed(f facts) string {
 	}
 	beyond := min(f.reason.GetNeed(), f.reason.GetHave()+f.reason.GetNeed()-f.reason.GetLimit())
 	return fmt.Sprintf("%s may borrow %s that no entitled task can use now", f.queue(), f.with(beyond))
+}
+
+// reserved names the gang whose room is kept.
+func reserved(f facts) string {
+	text := "room is kept free for " + f.reason.GetDetail() + " of " + f.queue()
+	if have := f.reason.GetHave(); have > 0 {
+		return text + ", which can start in " + (time.Duration(have) * time.Second).String()
+	}
+	return text + ", which can start now"
 }
 
 // notIdle compares a request beyond the entitlement with what is free and not claimed.

@@ -235,6 +235,9 @@ func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID, was *Job) {
 	}
 	job.Priority, job.Phase, job.CreateTime = s.Priority, s.Phase, s.CreateTime
 	job.ExpectedEnd, job.EndIsDeadline, job.Extra = s.ExpectedEnd, s.EndIsDeadline, s.Extra
+	if job.ExpectedRuntime = s.ExpectedRuntime; s.ExpectedRuntime < 0 {
+		b.faults.Add(b.jobPath("expected_runtime"), "%d is negative", s.ExpectedRuntime)
+	}
 	if job.Owner = was.Owner; s.Owner != was.Owner {
 		job.Owner = b.text.again(&b.owner, s.Owner)
 	}

@@ -157,6 +157,8 @@ type Job struct {
 	// ExpectedEnd is when the job is expected to end, in Unix nanoseconds; 0: not known. It is a deadline, or an estimate.
 	ExpectedEnd   int64
 	EndIsDeadline bool
+	// ExpectedRuntime is how long the job is expected to run, in nanoseconds; 0: not known.
+	ExpectedRuntime int64
 	// Owner is charged for what the job uses within its queue.
 	Owner string
 	// Extra is nil for most policies.

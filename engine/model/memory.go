@@ -51,7 +51,9 @@ type MemorySpec struct {
 // QueueMemory is what a queue used, and what it may use.
 type QueueMemory struct {
 	// Usage is nil if it is not known.
-	Usage  *Usage
+	Usage *Usage
+	// Entitled is what it was entitled to, decayed as usage is; nil if it is not known.
+	Entitled *Usage
 	Budget *Budget
 	// Owners are in the order of the snapshot.
 	Owners []OwnerUsage
@@ -83,7 +85,7 @@ type OwnerUsage struct {
 
 // QueueMemorySpec is the description of a QueueMemory in a snapshot. Nil pointers mean absent values.
 type QueueMemorySpec struct {
-	Usage  *Integers
+	Usage, Entitled *Integers
 	Budget *BudgetSpec
 	Owners []OwnerSpec
 }
@@ -140,7 +142,7 @@ func (b *Builder) checkMemories() {
 
 // queueMemory returns what a queue used and may use, nil if that is not given. What is wrong with it matters only with a memory.
 func (b *Builder) queueMemory(s *QueueMemorySpec, path func(string) string) *QueueMemory {
-	if s == nil || s.Usage == nil && s.Budget == nil && len(s.Owners) == 0 {
+	if s == nil || s.Usage == nil && s.Entitled == nil && s.Budget == nil && len(s.Owners) == 0 {
 		return nil
 	}
 	out := &QueueMemory{}
@@ -155,6 +157,10 @@ func (b *Builder) queueMemory(s *QueueMemorySpec, path func(string) string) *Que
 	if s.Usage != nil {
 		usage := b.usage(s.Usage, at("usage"))
 		out.Usage = &usage
+	}
+	if s.Entitled != nil {
+		entitled := b.usage(s.Entitled, at("entitled"))
+		out.Entitled = &entitled
 	}
 	if of := s.Budget; of != nil {
 		if of.Kind != HardBudget && of.Kind != SoftBudget {
@@ -240,6 +246,10 @@ func (q *QueueMemory) wider(at []int, width int) *QueueMemory {
 	if q.Usage != nil {
 		usage := q.Usage.wider(at, width)
 		out.Usage = &usage
+	}
+	if q.Entitled != nil {
+		entitled := q.Entitled.wider(at, width)
+		out.Entitled = &entitled
 	}
 	if of := q.Budget; of != nil {
 		out.Budget = &Budget{Kind: of.Kind, Amount: of.Amount.wider(at, width), Spent: of.Spent.wider(at, width)}

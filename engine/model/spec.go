@@ -33,6 +33,7 @@ type JobSpec struct {
 	Condition                   string
 	ExpectedEnd                 int64
 	EndIsDeadline               bool
+	ExpectedRuntime             int64
 	Owner                       string
 	Extra                       *Extra
 }

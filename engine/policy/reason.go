@@ -85,6 +85,7 @@ const (
 	NoPlan                    Code = 107
 	NotCalm                   Code = 108
 	NotNeeded                 Code = 109
+	Reserved                  Code = 111
 	NotNominated              Code = 120
 	NoFlavor                  Code = 121
 	QuotaInUse                Code = 122

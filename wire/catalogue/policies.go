@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/policy"
@@ -235,6 +236,9 @@ func readFair(m *apportionv1.Fair, fault Fault) fair.Plugin {
 		p.Quanta = append(p.Quanta, fair.Quantum{Dimension: q.GetName(), Amount: int64(min(q.GetAmount(), maxQuantum))})
 	}
 	p.Memory = readFairMemory(m.GetMemory(), fault)
+	if turns := m.GetTurns(); turns != nil {
+		p.Turns = &fair.Turns{Wait: int64(turns.GetWaitSeconds()) * int64(time.Second)}
+	}
 	return p
 }
 
@@ -283,6 +287,9 @@ func writeFair(p fair.Plugin) *apportionv1.Fair {
 	}
 	slices.SortStableFunc(m.Quanta, func(l, r *apportionv1.Quantum) int { return strings.Compare(l.GetName(), r.GetName()) })
 	m.Memory = writeFairMemory(p.Memory)
+	if p.Turns != nil {
+		m.Turns = &apportionv1.FairTurns{WaitSeconds: uint32(p.Turns.Wait / int64(time.Second))}
+	}
 	return m
 }
 

@@ -203,14 +203,6 @@ func (t *trial) short(n model.NodeID, amount []int64, positive resource.Mask) re
 	return short
 }
 
-// left and leftOn return the future room of the cluster and of a node, less the amounts that the claimant has taken.
-func (t *trial) left(d int) int64 { return t.s.future(d) + t.released[d] - t.placed[d] }
-
-func (t *trial) leftOn(n model.NodeID, d int) int64 {
-	at := int(n)*t.s.width + d
-	return t.s.futureOn(n, d) + t.releasedNodes[at] - t.placedNodes[at]
-}
-
 // consider evicts a candidate if it may be evicted for the dimensions that are short.
 func (t *trial) consider(i int, short resource.Mask) bool {
 	s, v, state := t.s, t.claim.Candidates[i], &t.states[i]

@@ -50,13 +50,20 @@ func (s *State) formClaims() {
 	for d := range c.cluster {
 		c.cluster[d] = s.free(d)
 	}
+	kept := s.reserved()
+	if kept != nil {
+		s.withholdReserved(kept)
+	}
 	for _, p := range leaves {
 		if !s.order.wants[p] {
 			// Without claims it is entitled to none of its blocks, so it claims none.
 			continue
 		}
-		c.saves = s.memory != nil && !s.plugin.Memory.NoSaving
+		c.saves = s.memory != nil && !s.plugin.Memory.NoSaving && s.plugin.Turns == nil
 		for _, w := range s.waitsOf(p) {
+			if kept != nil && kept.job == w.job {
+				continue
+			}
 			if s.refresh(w); w.gang >= 0 && (s.claimGang(p, w) || s.saveGang(p, w)) {
 				s.claimLoose(p, w)
 			}

@@ -30,6 +30,8 @@ type cluster struct {
 	jobs   []job
 	// memory is nil for none.
 	memory *model.MemorySpec
+	// asOf is the time, in nanoseconds.
+	asOf int64
 }
 
 type node struct {
@@ -60,6 +62,8 @@ type job struct {
 	tasks    []task
 	set      string
 	counts   []count
+	// end and runtime are those that are expected, in nanoseconds.
+	end, runtime int64
 }
 
 type task struct {
@@ -92,7 +96,7 @@ func sparse(row []int64) *model.Amounts {
 
 // open returns the plugin's state in the cluster.
 func (c *cluster) open(t require.TestingT) *State {
-	b := model.NewBuilder(0)
+	b := model.NewBuilder(c.asOf)
 	names := make([]string, c.width)
 	for d := range names {
 		names[d] = fmt.Sprintf("r%d", d)
@@ -130,11 +134,15 @@ func (c *cluster) open(t require.TestingT) *State {
 	require.NoError(t, err)
 	state, err := c.plugin.Open(policy.NewView(m, nil))
 	require.NoError(t, err)
+	if turning, ok := state.(*turning); ok {
+		return turning.State
+	}
 	return state.(*State)
 }
 
 func (j *job) add(b *model.Builder, uid string) {
-	b.Job(model.JobSpec{UID: uid, Queue: j.queue, Priority: j.priority, CreateTime: j.created, MinAvailable: j.least, Owner: j.owner})
+	b.Job(model.JobSpec{UID: uid, Queue: j.queue, Priority: j.priority, CreateTime: j.created, MinAvailable: j.least, Owner: j.owner,
+		ExpectedEnd: j.end, ExpectedRuntime: j.runtime})
 	b.Group(model.GroupSpec{Request: sparse(j.request), NodeSet: j.set})
 	for _, k := range j.counts {
 		b.Count(k.status, model.GateNone, k.n)

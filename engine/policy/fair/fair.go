@@ -43,6 +43,8 @@ type Plugin struct {
 	Quanta []Quantum
 	// Memory says how past usage counts if the snapshot has a memory. Its zero value is one without any gain; see DefaultMemory.
 	Memory Memory
+	// Turns lets gangs hold reservations. nil: none does.
+	Turns *Turns
 }
 
 // Name is "fair"; Volcano has no such plugin.
@@ -75,6 +77,8 @@ type State struct {
 	claims          claims
 	rooms           rooms
 	inqueue         inqueue
+	reservation     reservation
+	ends            ends
 	scratch         scratch
 	// back is moveBack and again versionAgain, made once.
 	back, again func(a, b uint64)
@@ -107,6 +111,10 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	s.settle()
 	if v.Stop != nil && v.Stop() {
 		return nil, policy.ErrStopped
+	}
+	if p.Turns != nil {
+		s.openTurns()
+		return &turning{s}, nil
 	}
 	return s, nil
 }

@@ -29,6 +29,9 @@ func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
 	if d := s.unentitled(p, t.need, t.positive, (*State).takingLine); d >= 0 {
 		return policy.Plan{Refusal: s.aboveLine(p, d, t.need[d], s.takingLine(p, d))}
 	}
+	if t.beside != nil && s.disturbsPath(t.beside, p, t.need, t.positive) {
+		return policy.Plan{Refusal: s.becauseReserved(t.beside)}
+	}
 	for m := t.positive; m != 0; m = m.Rest() {
 		d := m.First()
 		s.addLoss(&t.fall, p, d, s.row(s.accounts.held, p)[d]+t.need[d], t.need[d])
@@ -84,6 +87,11 @@ type trial struct {
 	// them.
 	near      map[model.NodeID][]int32
 	elsewhere []int32
+	// beside is the reservation that the claimant must leave room for, nil if there is none. later has what victims that would run beyond
+	// its begin leave to the cluster, and laterNodes to its nodes.
+	beside     *reservation
+	later      []int64
+	laterNodes map[model.NodeID][]int64
 	// steps counts the candidates and nodes looked at; stopped says that the view asked to stop.
 	steps   int
 	stopped bool
@@ -110,6 +118,9 @@ func (t *trial) begin(s *State, c *policy.Claim, queue place) {
 	t.positive = s.sum(c.Tasks, t.need)
 	t.fall.clear()
 	t.near, t.steps, t.stopped = nil, 0, false
+	if t.beside = s.reservationBefore(c.Tasks); t.beside != nil {
+		t.later, t.laterNodes = make([]int64, s.width), map[model.NodeID][]int64{}
+	}
 	t.states = append(t.states[:0], make([]candidate, len(c.Candidates))...)
 	t.kept = append(t.kept[:0], t.states...)
 }
@@ -149,6 +160,9 @@ func (t *trial) release(v model.TaskID, n int64) {
 	addTimes(t.released, r, n)
 	if node := s.v.NodeOf(v); node != model.None {
 		addTimes(s.roomOf(t.releasedNodes, node), r, n)
+	}
+	if t.beside != nil && s.ends.of[s.v.Tasks.At(v).Job] > t.beside.from {
+		t.releaseLater(v, r, n)
 	}
 }
 

@@ -25,6 +25,7 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, mode policy.Mode,
 	amount := s.scratch.asked
 	positive := s.sum(r.Tasks, amount)
 	reason, permitted := s.permit(p, amount, positive)
+	reason, permitted = s.permitTurn(p, r.Tasks, amount, positive, reason, permitted)
 	if reason.Code == policy.AboveLimit && why.All() {
 		s.aboveLimits(p, amount, positive, why)
 	} else {
@@ -111,6 +112,9 @@ func (s *State) aboveLine(p place, d int, amount, line int64) policy.Reason {
 func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
 	p := s.servingPlace(q)
 	if p == none {
+		return false
+	}
+	if r := s.reserved(); r != nil && r.leaf == p && r.from <= s.v.AsOf {
 		return false
 	}
 	var against policy.Reason

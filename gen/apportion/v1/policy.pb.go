@@ -1238,7 +1238,9 @@ type Fair struct {
 	// (1048576) of `memory`, and 1000 of all other dimensions (one device).
 	Quanta []*Quantum `protobuf:"bytes,3,rep,name=quanta,proto3" json:"quanta,omitempty"`
 	// How past usage counts if the snapshot has a memory. Absent: the defaults of all its settings.
-	Memory        *FairMemory `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
+	Memory *FairMemory `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
+	// Lets a gang that cannot start hold a reservation. Absent: none does.
+	Turns         *FairTurns `protobuf:"bytes,5,opt,name=turns,proto3" json:"turns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1301,6 +1303,61 @@ func (x *Fair) GetMemory() *FairMemory {
 	return nil
 }
 
+func (x *Fair) GetTurns() *FairTurns {
+	if x != nil {
+		return x.Turns
+	}
+	return nil
+}
+
+// FairTurns lets one gang in the cluster, the one that waits longest, hold a reservation: the earliest time, and the nodes, at which it has
+// room as jobs end. A queue has a turn beyond its line only while it has used no more than it was entitled to (`Queue.usage`,
+// `Queue.entitled`). Tasks that would still run then start only beside it. Needs `Job.expected_end` and `Job.expected_runtime`.
+type FairTurns struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long a gang must have waited, in seconds. Default: not at all.
+	WaitSeconds   uint32 `protobuf:"varint,1,opt,name=wait_seconds,json=waitSeconds,proto3" json:"wait_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FairTurns) Reset() {
+	*x = FairTurns{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FairTurns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FairTurns) ProtoMessage() {}
+
+func (x *FairTurns) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FairTurns.ProtoReflect.Descriptor instead.
+func (*FairTurns) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *FairTurns) GetWaitSeconds() uint32 {
+	if x != nil {
+		return x.WaitSeconds
+	}
+	return 0
+}
+
 // FairMemory are the settings by which `fair` gives what becomes free first to those that have used less than their part. What may be
 // taken back, and what cannot be taken, does not depend on them.
 type FairMemory struct {
@@ -1322,7 +1379,7 @@ type FairMemory struct {
 
 func (x *FairMemory) Reset() {
 	*x = FairMemory{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1391,7 @@ func (x *FairMemory) String() string {
 func (*FairMemory) ProtoMessage() {}
 
 func (x *FairMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1404,7 @@ func (x *FairMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairMemory.ProtoReflect.Descriptor instead.
 func (*FairMemory) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FairMemory) GetGain() uint32 {
@@ -1396,7 +1453,7 @@ type Prices struct {
 
 func (x *Prices) Reset() {
 	*x = Prices{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1465,7 @@ func (x *Prices) String() string {
 func (*Prices) ProtoMessage() {}
 
 func (x *Prices) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1478,7 @@ func (x *Prices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prices.ProtoReflect.Descriptor instead.
 func (*Prices) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Prices) GetPrices() []*Price {
@@ -1444,7 +1501,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1513,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1526,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Price) GetDimension() string {
@@ -1499,7 +1556,7 @@ type Quantum struct {
 
 func (x *Quantum) Reset() {
 	*x = Quantum{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1568,7 @@ func (x *Quantum) String() string {
 func (*Quantum) ProtoMessage() {}
 
 func (x *Quantum) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1581,7 @@ func (x *Quantum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantum.ProtoReflect.Descriptor instead.
 func (*Quantum) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Quantum) GetName() string {
@@ -1609,12 +1666,15 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x06factor\x18\x01 \x01(\x01H\x00R\x06factor\x88\x01\x01B\t\n" +
 	"\a_factor\"\x1f\n" +
 	"\tUndecided\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\xc0\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xef\x01\n" +
 	"\x04Fair\x12*\n" +
 	"\x04base\x18\x01 \x01(\x0e2\x16.apportion.v1.FairBaseR\x04base\x12+\n" +
 	"\x11reserve_guarantee\x18\x02 \x01(\bR\x10reserveGuarantee\x12-\n" +
 	"\x06quanta\x18\x03 \x03(\v2\x15.apportion.v1.QuantumR\x06quanta\x120\n" +
-	"\x06memory\x18\x04 \x01(\v2\x18.apportion.v1.FairMemoryR\x06memory\"\xb6\x01\n" +
+	"\x06memory\x18\x04 \x01(\v2\x18.apportion.v1.FairMemoryR\x06memory\x12-\n" +
+	"\x05turns\x18\x05 \x01(\v2\x17.apportion.v1.FairTurnsR\x05turns\".\n" +
+	"\tFairTurns\x12!\n" +
+	"\fwait_seconds\x18\x01 \x01(\rR\vwaitSeconds\"\xb6\x01\n" +
 	"\n" +
 	"FairMemory\x12\x17\n" +
 	"\x04gain\x18\x01 \x01(\rH\x00R\x04gain\x88\x01\x01\x12\x19\n" +
@@ -1675,7 +1735,7 @@ func file_apportion_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_apportion_v1_policy_proto_goTypes = []any{
 	(TierWalk)(0),           // 0: apportion.v1.TierWalk
 	(Decision)(0),           // 1: apportion.v1.Decision
@@ -1697,11 +1757,12 @@ var file_apportion_v1_policy_proto_goTypes = []any{
 	(*Overcommit)(nil),      // 17: apportion.v1.Overcommit
 	(*Undecided)(nil),       // 18: apportion.v1.Undecided
 	(*Fair)(nil),            // 19: apportion.v1.Fair
-	(*FairMemory)(nil),      // 20: apportion.v1.FairMemory
-	(*Prices)(nil),          // 21: apportion.v1.Prices
-	(*Price)(nil),           // 22: apportion.v1.Price
-	(*Quantum)(nil),         // 23: apportion.v1.Quantum
-	(*Kueue)(nil),           // 24: apportion.v1.Kueue
+	(*FairTurns)(nil),       // 20: apportion.v1.FairTurns
+	(*FairMemory)(nil),      // 21: apportion.v1.FairMemory
+	(*Prices)(nil),          // 22: apportion.v1.Prices
+	(*Price)(nil),           // 23: apportion.v1.Price
+	(*Quantum)(nil),         // 24: apportion.v1.Quantum
+	(*Kueue)(nil),           // 25: apportion.v1.Kueue
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
 	4,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
@@ -1720,19 +1781,20 @@ var file_apportion_v1_policy_proto_depIdxs = []int32{
 	17, // 13: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
 	18, // 14: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
 	19, // 15: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
-	24, // 16: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
+	25, // 16: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
 	1,  // 17: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
 	15, // 18: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
 	2,  // 19: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
-	23, // 20: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
-	20, // 21: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
-	21, // 22: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
-	22, // 23: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	24, // 20: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	21, // 21: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
+	20, // 22: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
+	22, // 23: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
+	23, // 24: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -1761,14 +1823,14 @@ func file_apportion_v1_policy_proto_init() {
 	file_apportion_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[17].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_policy_proto_rawDesc), len(file_apportion_v1_policy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

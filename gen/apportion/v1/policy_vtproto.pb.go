@@ -1060,6 +1060,16 @@ func (m *Fair) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Turns != nil {
+		size, err := m.Turns.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x2a
+	}
 	if m.Memory != nil {
 		size, err := m.Memory.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -1094,6 +1104,44 @@ func (m *Fair) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	}
 	if m.Base != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Base))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *FairTurns) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *FairTurns) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *FairTurns) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.WaitSeconds != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitSeconds))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -1754,6 +1802,23 @@ func (m *Fair) SizeVT() (n int) {
 	if m.Memory != nil {
 		l = m.Memory.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Turns != nil {
+		l = m.Turns.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *FairTurns) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.WaitSeconds != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitSeconds))
 	}
 	n += len(m.unknownFields)
 	return n

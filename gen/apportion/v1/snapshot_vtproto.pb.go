@@ -748,6 +748,18 @@ func (m *Queue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Entitled != nil {
+		size, err := m.Entitled.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x8a
+	}
 	if m.Kueue != nil {
 		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -1182,6 +1194,13 @@ func (m *Job) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.ExpectedRuntime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ExpectedRuntime))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x80
 	}
 	if m.Kueue != nil {
 		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
@@ -1996,6 +2015,10 @@ func (m *Queue) SizeVT() (n int) {
 		l = m.Kueue.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.Entitled != nil {
+		l = m.Entitled.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2161,6 +2184,9 @@ func (m *Job) SizeVT() (n int) {
 	if m.Kueue != nil {
 		l = m.Kueue.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.ExpectedRuntime != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ExpectedRuntime))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -63,9 +63,12 @@ func (j *job) shape(r *run, position map[string]uint32) {
 	j.began, j.end = never, never
 }
 
-// signature is equal for jobs of one kind.
-func (j *job) signature() string {
+// signature is equal for jobs of one kind. With turns it matters how long they run.
+func (j *job) signature(turns bool) string {
 	var b strings.Builder
+	if turns {
+		fmt.Fprintf(&b, "%d ", j.Seconds)
+	}
 	fmt.Fprintf(&b, "%d %d %d", j.queue, j.Priority, j.Min)
 	for g := range j.Groups {
 		fmt.Fprintf(&b, " %q %d %v", j.Groups[g].Role, j.Groups[g].Tasks, j.Groups[g].Request)

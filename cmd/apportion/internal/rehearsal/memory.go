@@ -42,6 +42,10 @@ type memory struct {
 	stated []*apportionv1.Budget
 	tree   tree
 	uses   map[use]*segment
+	// entitled is a ledger of what queues were entitled to, nil without turns, due what they are entitled to, and known the queues.
+	entitled *ledger.Ledger
+	due      map[string]*segment
+	known    []ledger.Queue
 	// fault is the first thing that the ledger refused.
 	fault error
 }
@@ -60,8 +64,9 @@ type segment struct {
 }
 
 // remember makes the memory of a run. The snapshot has no jobs; its queues are copied, because the memory states their usage in them.
-func (m *Memory) remember(s *apportionv1.Snapshot, t *trace.Trace) (*memory, error) {
-	l, err := ledger.New(ledger.Options{Epoch: m.Epoch, HalfLife: m.HalfLife, Retain: kept})
+func (m *Memory) remember(s *apportionv1.Snapshot, t *trace.Trace, turns bool) (*memory, error) {
+	options := ledger.Options{Epoch: m.Epoch, HalfLife: m.HalfLife, Retain: kept}
+	l, err := ledger.New(options)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +86,19 @@ func (m *Memory) remember(s *apportionv1.Snapshot, t *trace.Trace) (*memory, err
 	if m.Used != nil {
 		l.Start(r.first, m.Used, m.Owners)
 	}
+	if turns {
+		if r.entitled, err = ledger.New(options); err != nil {
+			return nil, err
+		}
+		r.due = map[string]*segment{}
+		r.entitled.Follow(s, at)
+	}
 	var known []ledger.Queue
 	for _, q := range queues {
 		known = append(known, ledger.Queue{Name: q.GetName(), Parent: r.tree[q.GetName()], Weight: weightOf(q)})
 	}
 	l.Row(at, known, m.Budgets)
+	r.known = known
 	for i := range m.Budgets {
 		if n := len(m.Budgets[i].Periods); n > 0 {
 			begin := m.Budgets[i].Periods[n-1].Begin - r.zero
@@ -163,7 +176,13 @@ func (m *memory) turn(now int64) (bool, error) {
 	for by, s := range m.uses {
 		m.charge(by, s, now)
 	}
+	for queue, s := range m.due {
+		m.credit(queue, s, now)
+	}
 	m.ledger.Seal()
+	if m.entitled != nil {
+		m.entitled.Seal()
+	}
 	m.state(now)
 	return true, m.fault
 }
@@ -173,6 +192,7 @@ func (m *memory) state(now int64) {
 	at := m.zero + now
 	m.epoch = m.ledger.EpochOf(at)
 	m.ledger.Fill(m.snapshot, at, m.of.Budgets)
+	m.stateEntitled(at)
 	spent := m.ledger.Spent(m.first, m.epoch)
 	dimensions := m.ledger.Dimensions()
 	for i, q := range m.snapshot.GetQueues() {

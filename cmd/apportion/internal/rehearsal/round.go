@@ -39,6 +39,7 @@ func (r *run) round() error {
 	// What an eviction leaves free besides the place that it was for is given out in the next round. No other round follows such a round,
 	// so that jobs which evict each other do so at most once for each event.
 	r.again = eventful && d.evicted
+	r.noteEntitled()
 	return nil
 }
 

@@ -67,8 +67,10 @@ type run struct {
 	base    *model.Model
 	session *engine.Session
 	// memory is nil for none; renewed says that the base states the usage of a new epoch, which the session does not know about yet.
-	memory      *memory
-	renewed     bool
+	memory  *memory
+	renewed bool
+	// turns says that gangs may hold reservations: then sessions state when jobs are expected to end, exactly.
+	turns       bool
 	tree        tree
 	policy      engine.Policy
 	entitlement engine.Policy
@@ -134,8 +136,9 @@ func (r *run) open(t *trace.Trace) error {
 	snapshot := emptied(r.variant.Snapshot, t)
 	r.tree = treeOf(snapshot)
 	var err error
+	r.turns = hasTurns(r.variant.Policy)
 	if r.variant.Memory != nil {
-		if r.memory, err = r.variant.Memory.remember(snapshot, t); err != nil {
+		if r.memory, err = r.variant.Memory.remember(snapshot, t, r.turns); err != nil {
 			return err
 		}
 	}
@@ -227,7 +230,7 @@ func (r *run) admitTrace(t *trace.Trace, dimensions []string) error {
 		j.Job, j.id, j.phase = &t.Jobs[i], model.None, model.PhasePending
 		j.queue, _ = r.base.Queue(j.Queue)
 		j.shape(r, position)
-		signature := j.signature()
+		signature := j.signature(r.turns)
 		kind, known := kinds[signature]
 		if !known {
 			kind = int32(len(kinds))

@@ -26,7 +26,7 @@ func (r *run) renew() error {
 // have set since the latest round.
 func (r *run) follow() error {
 	r.forget()
-	if r.options.plain || r.renewed || r.sparse() {
+	if r.options.plain || r.renewed || r.turns || r.sparse() {
 		return r.reopen()
 	}
 	err := r.session.Change(nil, func(b *model.ChangeBuilder) {
@@ -110,9 +110,10 @@ func (r *run) nanoseconds(second int64) int64 {
 // feed describes a job to the engine.
 func (r *run) feed(b *model.Builder, j *job) {
 	created := r.nanoseconds(j.Arrival)
+	end, runtime := r.expected(j)
 	b.Job(model.JobSpec{
 		UID: j.Name, Name: j.Name, Queue: j.Queue, Priority: j.Priority, Phase: j.phase, MinAvailable: uint32(j.Min),
-		MinResources: j.minimumRequest(), CreateTime: created, Owner: j.Owner,
+		MinResources: j.minimumRequest(), CreateTime: created, Owner: j.Owner, ExpectedEnd: end, ExpectedRuntime: runtime,
 	})
 	task := 0
 	for g := range j.Groups {

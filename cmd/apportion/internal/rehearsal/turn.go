@@ -1,0 +1,108 @@
+package rehearsal
+
+import (
+	"fmt"
+	"maps"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/ledger"
+)
+
+// hasTurns reports whether gangs may hold reservations under a policy.
+func hasTurns(p *apportionv1.Policy) bool {
+	for _, tier := range p.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			if plugin.GetFair().GetTurns() != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// expected returns when a job will end if it runs, and how long it runs with the fewest tasks once it starts; 0 for what is not stated.
+func (r *run) expected(j *job) (end, runtime int64) {
+	if !r.turns {
+		return 0, 0
+	}
+	if at := j.ending(r.now); at != never {
+		end = r.nanoseconds(at)
+	}
+	return end, r.nanoseconds(j.total / int64(max(1, j.Min)))
+}
+
+// noteEntitled notes what queues are entitled to from now on.
+func (r *run) noteEntitled() {
+	if r.memory == nil || r.memory.entitled == nil {
+		return
+	}
+	v := r.session.View()
+	for _, d := range r.session.Dividers() {
+		if d.Queues == nil {
+			continue
+		}
+		for _, q := range v.QueueOrder {
+			share, divided := d.Queues.Share(q)
+			if !divided || len(share.Children) > 0 {
+				continue
+			}
+			amounts := map[string]int64{}
+			for _, at := range v.Dims.Order() {
+				amounts[v.Dims.Name(at)] = int64(share.Deserved.V[at])
+			}
+			r.memory.entitle(v.Queues[q].Name, amounts, r.now)
+		}
+	}
+}
+
+// entitle notes what a queue is entitled to from now on.
+func (m *memory) entitle(queue string, amounts map[string]int64, now int64) {
+	s := m.due[queue]
+	if s == nil {
+		m.due[queue] = &segment{since: now, amounts: amounts}
+		return
+	}
+	if !maps.Equal(s.amounts, amounts) {
+		m.credit(queue, s, now)
+		s.amounts = amounts
+	}
+}
+
+// credit enters in the ledger of entitlements what a queue was entitled to until now.
+func (m *memory) credit(queue string, s *segment, now int64) {
+	since, until := m.zero+s.since, m.zero+now
+	s.since = now
+	if since == until {
+		return
+	}
+	err := m.entitled.Enter(&ledger.Evidence{
+		Task: fmt.Sprint(queue, since), Start: since, Path: m.tree.path(queue), Amounts: s.amounts, Seen: until, End: until, Ended: true,
+	}, until)
+	if err != nil && m.fault == nil {
+		m.fault = fmt.Errorf("the entitlement of queue %s: %w", queue, err)
+	}
+}
+
+// stateEntitled states in the snapshot what queues were entitled to until a time.
+func (m *memory) stateEntitled(at int64) {
+	if m.entitled == nil {
+		return
+	}
+	row, dimensions := m.entitled.Row(at, m.known, nil), m.entitled.Dimensions()
+	for _, q := range m.snapshot.GetQueues() {
+		q.Entitled = nil
+		stated := row.Queues[q.GetName()]
+		if stated == nil {
+			continue
+		}
+		q.Entitled = &apportionv1.Usage{}
+		for d, name := range m.snapshot.GetDimensions() {
+			for i := range stated {
+				if dimensions[i] == name {
+					q.Entitled.Dimension = append(q.Entitled.Dimension, uint32(d))
+					q.Entitled.QuantumSeconds = append(q.Entitled.QuantumSeconds, stated[i])
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package fair
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// reservation is the room that is kept for one gang. It follows from the state of the session.
+type reservation struct {
+	version uint64
+	known   bool
+	// job is model.None if there is none.
+	job  model.JobID
+	leaf place
+	// from is when the gang can start, in Unix nanoseconds; tasks start then on nodes, which are none where there are no nodes.
+	from  int64
+	tasks []model.TaskID
+	nodes []model.NodeID
+	// need is what the tasks ask for together.
+	need     []int64
+	positive resource.Mask
+	// spare is what each of the nodes, and left what the cluster has at that time beside the reservation. held is what the places on the
+	// gang's path hold then, without it.
+	spare map[model.NodeID][]int64
+	left  []int64
+	held  map[place][]int64
+}
+
+// reserved returns the reservation of the present state; nil if there is none.
+func (s *State) reserved() *reservation {
+	if s.plugin.Turns == nil {
+		return nil
+	}
+	r := &s.reservation
+	if !r.known || r.version != s.version {
+		*r = reservation{version: s.version, known: true, job: model.None}
+		s.reserve(r)
+	}
+	if r.job == model.None {
+		return nil
+	}
+	return r
+}
+
+// gangWait is a gang that may hold a reservation.
+type gangWait struct {
+	leaf place
+	*wait
+}
+
+// reserve reserves room for the gang that waits longest among those that can start at some time, of which each queue has one: the first in
+// its order.
+func (s *State) reserve(r *reservation) {
+	s.settle()
+	s.openRooms()
+	var gangs []gangWait
+	for _, p := range s.tree.leaves {
+		for _, w := range s.waitsOf(p) {
+			if s.refresh(w); w.gang > 0 && w.positive != 0 && s.hasWaited(w) {
+				gangs = append(gangs, gangWait{p, w})
+				break
+			}
+		}
+	}
+	slices.SortFunc(gangs, func(l, r gangWait) int {
+		lj, rj := s.v.Jobs.At(l.job), s.v.Jobs.At(r.job)
+		return cmp.Or(cmp.Compare(lj.CreateTime, rj.CreateTime), cmp.Compare(lj.UID, rj.UID))
+	})
+	for _, g := range gangs {
+		if s.reserveFor(r, g) {
+			return
+		}
+	}
+}
+
+// hasWaited reports whether a job is a gang of several tasks that waits long enough.
+func (s *State) hasWaited(w *wait) bool {
+	job := s.v.Jobs.At(w.job)
+	return job.MinAvailable > 1 && job.CreateTime > 0 && s.v.AsOf-job.CreateTime >= s.plugin.Turns.Wait
+}
+
+// future is what nodes, the cluster and the places on a gang's path have and hold at a later time.
+type future struct {
+	rooms, cluster []int64
+	held           map[place][]int64
+}
+
+// reserveFor reserves room for a gang at the earliest time at which it can start: now, or when a job ends.
+func (s *State) reserveFor(r *reservation, g gangWait) bool {
+	f := s.futureOf(g.leaf)
+	tasks := make([]model.TaskID, 0, g.gang)
+	for t := range s.first(g.wait, g.gang) {
+		tasks = append(tasks, t)
+	}
+	at, jobs := s.v.AsOf, s.ends.jobs
+	for i := 0; ; i++ {
+		s.v.Yield(i)
+		if s.mayStart(g, f) {
+			if nodes, fits := s.fitIn(tasks, f.rooms); fits {
+				s.keep(r, g, f, at, tasks, nodes)
+				return true
+			}
+		}
+		for len(jobs) > 0 && !s.runs(jobs[0]) {
+			jobs = jobs[1:]
+		}
+		if len(jobs) == 0 {
+			return false
+		}
+		at = s.ends.of[jobs[0]]
+		for len(jobs) > 0 && s.ends.of[jobs[0]] == at {
+			s.end(jobs[0], f)
+			jobs = jobs[1:]
+		}
+	}
+}
+
+// futureOf returns the future of now, for a gang of a leaf.
+func (s *State) futureOf(leaf place) *future {
+	f := &future{rooms: make([]int64, len(s.v.Nodes)*s.width), cluster: make([]int64, s.width), held: map[place][]int64{}}
+	for _, n := range s.v.NodeOrder {
+		row := s.roomOf(f.rooms, n)
+		for d := range row {
+			row[d] = s.futureOn(n, d)
+		}
+	}
+	for d := range f.cluster {
+		f.cluster[d] = s.future(d)
+	}
+	for p := leaf; p != none; p = s.tree.parent[p] {
+		f.held[p] = slices.Clone(s.row(s.accounts.held, p))
+	}
+	return f
+}
+
+// end lets a job end, if it runs.
+func (s *State) end(j model.JobID, f *future) {
+	job := s.v.Jobs.At(j)
+	for t := job.FirstTask; t < job.EndTask; t++ {
+		if !s.v.Status(t).Holds() {
+			continue
+		}
+		q := s.requestOf(t)
+		if n := s.v.NodeOf(t); n != model.None {
+			addTimes(s.roomOf(f.rooms, n), q, 1)
+		}
+		addTimes(f.cluster, q, 1)
+		for p := s.leafOf(j); p != none; p = s.tree.parent[p] {
+			if row := f.held[p]; row != nil {
+				addTimes(row, q, -1)
+			}
+		}
+	}
+}
+
+// mayStart reports whether, in a future, the cluster has room for a gang, limits leave room, and its queue has earned it.
+func (s *State) mayStart(g gangWait, f *future) bool {
+	if !covers(f.cluster, g.need, g.positive) {
+		return false
+	}
+	for p := g.leaf; p != none; p = s.tree.parent[p] {
+		l := &s.limits[p]
+		for m := g.positive & l.limited; m != 0; m = m.Rest() {
+			if d := m.First(); f.held[p][d]+g.need[d] > l.capability[d] {
+				return false
+			}
+		}
+	}
+	return s.earned(g.leaf, func(p place) []int64 { return f.held[p] }, g.need, g.positive)
+}
+
+// fitIn places tasks in rooms by first fit and takes their room; if not all fit, it takes none. Without nodes all fit.
+func (s *State) fitIn(tasks []model.TaskID, rooms []int64) ([]model.NodeID, bool) {
+	if len(s.v.NodeOrder) == 0 {
+		return nil, true
+	}
+	nodes := make([]model.NodeID, 0, len(tasks))
+	// No node before it has room for tasks like the last one.
+	from, last := 0, restricted{-1, model.AllNodes}
+	for _, t := range tasks {
+		if like := s.restricted(t); like != last {
+			from, last = 0, like
+		}
+		q, set := s.requestOf(t), s.setOf(t)
+		for from < len(s.v.NodeOrder) {
+			n := s.v.NodeOrder[from]
+			if s.v.Takes(n, set) && covers(s.roomOf(rooms, n), q.amount, q.positive) {
+				break
+			}
+			from++
+		}
+		if from == len(s.v.NodeOrder) {
+			for i, n := range nodes {
+				addTimes(s.roomOf(rooms, n), s.requestOf(tasks[i]), 1)
+			}
+			return nil, false
+		}
+		n := s.v.NodeOrder[from]
+		addTimes(s.roomOf(rooms, n), q, -1)
+		nodes = append(nodes, n)
+	}
+	return nodes, true
+}
+
+// keep fills in a reservation whose tasks were placed in a future.
+func (s *State) keep(r *reservation, g gangWait, f *future, at int64, tasks []model.TaskID, nodes []model.NodeID) {
+	r.job, r.leaf, r.from, r.tasks, r.nodes = g.job, g.leaf, at, tasks, nodes
+	r.need, r.positive = slices.Clone(g.need), g.positive
+	r.spare = map[model.NodeID][]int64{}
+	for _, n := range nodes {
+		r.spare[n] = s.roomOf(f.rooms, n)
+	}
+	r.left, r.held = f.cluster, f.held
+	for d := range r.left {
+		r.left[d] -= r.need[d]
+	}
+}
+
+// withholdReserved keeps claims out of the room of the reservation: what may not start claims nothing.
+func (s *State) withholdReserved(r *reservation) {
+	c := &s.claims
+	if len(r.nodes) == 0 {
+		for d := range c.cluster {
+			c.cluster[d] -= r.need[d]
+		}
+		return
+	}
+	for i, n := range r.nodes {
+		row, q := c.nodes.row(c.nodes.leaves+int(c.nodes.slot[n])), s.requestOf(r.tasks[i])
+		for m := q.positive; m != 0; m = m.Rest() {
+			d := m.First()
+			c.cluster[d] -= max(0, min(row[d], q.amount[d]))
+		}
+		c.nodes.take(int(c.nodes.slot[n]), q, 1)
+	}
+}
+
+// Reservation is the room that is kept for a gang.
+type Reservation struct {
+	Job model.JobID
+	// Tasks start on Nodes, which are nil if there are no nodes.
+	Tasks []model.TaskID
+	Nodes []model.NodeID
+	// From is when it can start, in Unix nanoseconds.
+	From int64
+}
+
+// Reservation returns the room that is kept for a gang; false if there is none.
+func (s *State) Reservation() (Reservation, bool) {
+	r := s.reserved()
+	if r == nil {
+		return Reservation{}, false
+	}
+	return Reservation{Job: r.job, Tasks: slices.Clone(r.tasks), Nodes: slices.Clone(r.nodes), From: r.from}, true
+}
