@@ -47,6 +47,9 @@ func Derive(shares *apportionv1.PluginShares, state policy.State, queues []model
 // DerivationOf returns the derivation of a plugin with states of type S; states of other types have none.
 func DerivationOf[S policy.State](derive func(*apportionv1.PluginShares, S, []model.QueueID, Answer) error) Derivation {
 	return func(shares *apportionv1.PluginShares, state policy.State, queues []model.QueueID, answer Answer) error {
+		if within, ok := state.(interface{ Unwrap() policy.State }); ok {
+			state = within.Unwrap()
+		}
 		if own, ok := state.(S); ok {
 			return derive(shares, own, queues, answer)
 		}

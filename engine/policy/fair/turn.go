@@ -19,6 +19,9 @@ type Turns struct {
 // turning is a State with turns. It also says which nodes a task may use.
 type turning struct{ *State }
 
+// Unwrap returns the State.
+func (t *turning) Unwrap() policy.State { return t.State }
+
 // Fits reports whether a task may start on a node: it ends before the reservation begins, or the node has room for both.
 func (t *turning) Fits(task model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	r := t.reservationBefore([]model.TaskID{task})
