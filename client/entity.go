@@ -29,6 +29,8 @@ type Queue struct {
 	FairShareHierarchy *apportionv1.FairShareHierarchy
 	// Usage is the decayed usage of all tasks that ever ran in the queue or below it, for `fair` with memory. Nil: not known.
 	Usage Usage
+	// Entitled is what the queue was entitled to, decayed as Usage is, for `fair` with turns. Nil: not known.
+	Entitled Usage
 	// Budget bounds or slows what the queue may use. Nil: none.
 	Budget *Budget
 	// Owners are those of jobs of a queue without children.
@@ -80,6 +82,9 @@ type Job struct {
 	MinResources Resources
 	// Condition is the last report of the job's controller or scheduler.
 	Condition string
+	// ExpectedEnd is when a running job is expected to end, and ExpectedRuntime how long the job runs once it starts. Zero: not known.
+	ExpectedEnd     time.Time
+	ExpectedRuntime time.Duration
 	// Owner is charged for the usage of the job within its queue; take it from the authenticated user.
 	Owner string
 	// Kueue is what the policy `kueue` reads of the job, a Workload; it is not copied. Nil: the policy does not know the job.

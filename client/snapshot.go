@@ -97,7 +97,7 @@ func (s *Snapshot) queue(q *Queue) {
 		Deserved:          s.resource(path+".deserved", q.Deserved),
 		NodeGroupAffinity: q.NodeGroupAffinity, FairShareHierarchy: q.FairShareHierarchy,
 		CreateTime: moment(q.Created),
-		Usage:      s.usage(q.Usage), Budget: s.budget(q.Budget), Owners: s.owners(q.Owners), Kueue: q.Kueue,
+		Usage:      s.usage(q.Usage), Entitled: s.usage(q.Entitled), Budget: s.budget(q.Budget), Owners: s.owners(q.Owners), Kueue: q.Kueue,
 	}
 	switch {
 	case q.Weightless && q.Weight != 0:
@@ -162,7 +162,8 @@ func (s *Snapshot) job(j *Job) {
 	message := &apportionv1.Job{
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: j.Queue, Priority: j.Priority, Phase: j.Phase,
 		MinAvailable: j.MinAvailable, MinResources: s.resource(path+".min_resources", j.MinResources), CreateTime: moment(j.Created),
-		Condition: j.Condition, Owner: j.Owner, Kueue: j.Kueue, Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
+		Condition: j.Condition, Owner: j.Owner, ExpectedEnd: moment(j.ExpectedEnd), ExpectedRuntime: int64(j.ExpectedRuntime),
+		Kueue: j.Kueue, Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
 	}
 	for k := range j.Groups {
 		message.Groups = append(message.Groups, s.group(fmt.Sprintf("%s.groups[%d]", path, k), position, &j.Groups[k]))
