@@ -54,7 +54,7 @@ type QueueMemory struct {
 	Usage *Usage
 	// Entitled is what it was entitled to, decayed as usage is; nil if it is not known.
 	Entitled *Usage
-	Budget *Budget
+	Budget   *Budget
 	// Owners are in the order of the snapshot.
 	Owners []OwnerUsage
 	// faulty says that amounts could not be read, which matters once the model has a memory.
@@ -86,8 +86,8 @@ type OwnerUsage struct {
 // QueueMemorySpec is the description of a QueueMemory in a snapshot. Nil pointers mean absent values.
 type QueueMemorySpec struct {
 	Usage, Entitled *Integers
-	Budget *BudgetSpec
-	Owners []OwnerSpec
+	Budget          *BudgetSpec
+	Owners          []OwnerSpec
 }
 
 // BudgetSpec is the description of a Budget in a snapshot. Any Kind but those listed is a violation.

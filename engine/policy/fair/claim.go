@@ -35,6 +35,7 @@ type claims struct {
 func (s *State) formClaims() {
 	c := &s.claims
 	leaves := s.ordered()
+	s.forgetUnpaid()
 	if c.recall(s.version) {
 		return
 	}

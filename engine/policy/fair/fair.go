@@ -77,7 +77,7 @@ type State struct {
 	claims          claims
 	rooms           rooms
 	inqueue         inqueue
-	reservation     reservation
+	reservations    reservations
 	ends            ends
 	scratch         scratch
 	// back is moveBack and again versionAgain, made once.

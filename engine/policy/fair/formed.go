@@ -53,3 +53,8 @@ func (c *claims) begin(version uint64, cells int, saves bool) {
 	f.version, f.known, f.unused = version, true, 0
 	c.formed = *f
 }
+
+// forget gives up all claims.
+func (c *claims) forget() {
+	c.known, c.kept[0].known, c.kept[1].known = false, false, false
+}

@@ -29,19 +29,52 @@ type reservation struct {
 	held  map[place][]int64
 }
 
-// reserved returns the reservation of the present state; nil if there is none.
+// reservations are those of two states, of which rollbacks return to one.
+type reservations struct {
+	kept [2]reservation
+	// next is the one to replace.
+	next int
+	// short says that too little work was left for one of them. The question fails, whatever is derived from it until then.
+	short bool
+}
+
+// reserved returns the reservation of the present state; nil if there is none. It is formed when it is first asked for. If that costs more
+// than the work that is left, it is nil until the question has failed.
 func (s *State) reserved() *reservation {
 	if s.plugin.Turns == nil {
 		return nil
 	}
-	r := &s.reservation
-	if !r.known || r.version != s.version {
-		*r = reservation{version: s.version, known: true, job: model.None}
-		s.reserve(r)
+	if r := s.reservationOf(s.version); r.job != model.None {
+		return r
 	}
-	if r.job == model.None {
-		return nil
+	return nil
+}
+
+// forgetUnpaid forgets what was derived without a reservation that could not be paid, once there is work again.
+func (s *State) forgetUnpaid() {
+	if k := &s.reservations; k.short && s.v.Work.Use(1, 1) {
+		*k = reservations{}
+		s.claims.forget()
 	}
+}
+
+// reservationOf returns that of the present version, which may be one of no job.
+func (s *State) reservationOf(version uint64) *reservation {
+	s.forgetUnpaid()
+	k := &s.reservations
+	for i := range k.kept {
+		if r := &k.kept[i]; r.known && r.version == version {
+			// What is tried and rolled back again and again returns to one version.
+			k.next = 1 - i
+			return r
+		}
+	}
+	r := &k.kept[k.next]
+	*r = reservation{version: version, known: true, job: model.None}
+	if !s.reserve(r) {
+		k.short = true
+	}
+	k.next = 1 - k.next
 	return r
 }
 
@@ -52,28 +85,44 @@ type gangWait struct {
 }
 
 // reserve reserves room for the gang that waits longest among those that can start at some time, of which each queue has one: the first in
-// its order.
-func (s *State) reserve(r *reservation) {
+// its order. It returns false if there is too little work left.
+func (s *State) reserve(r *reservation) bool {
 	s.settle()
 	s.openRooms()
-	var gangs []gangWait
-	for _, p := range s.tree.leaves {
-		for _, w := range s.waitsOf(p) {
-			if s.refresh(w); w.gang > 0 && w.positive != 0 && s.hasWaited(w) {
-				gangs = append(gangs, gangWait{p, w})
-				break
-			}
-		}
+	gangs, paid := s.waitingGangs()
+	if !paid {
+		return false
 	}
 	slices.SortFunc(gangs, func(l, r gangWait) int {
 		lj, rj := s.v.Jobs.At(l.job), s.v.Jobs.At(r.job)
 		return cmp.Or(cmp.Compare(lj.CreateTime, rj.CreateTime), cmp.Compare(lj.UID, rj.UID))
 	})
 	for _, g := range gangs {
-		if s.reserveFor(r, g) {
-			return
+		if reserved, paid := s.reserveFor(r, g); reserved || !paid {
+			return paid
 		}
 	}
+	return true
+}
+
+// waitingGangs returns the candidate of each queue; false if there is too little work left.
+func (s *State) waitingGangs() ([]gangWait, bool) {
+	if !s.v.Work.Use(len(s.tree.leaves), 1) {
+		return nil, false
+	}
+	var gangs []gangWait
+	for _, p := range s.tree.leaves {
+		for _, w := range s.waitsOf(p) {
+			if !s.v.Work.Use(1, s.width) {
+				return nil, false
+			}
+			if s.refresh(w); w.gang > 0 && w.positive != 0 && s.hasWaited(w) {
+				gangs = append(gangs, gangWait{p, w})
+				break
+			}
+		}
+	}
+	return gangs, true
 }
 
 // hasWaited reports whether a job is a gang of several tasks that waits long enough.
@@ -88,8 +137,13 @@ type future struct {
 	held           map[place][]int64
 }
 
-// reserveFor reserves room for a gang at the earliest time at which it can start: now, or when a job ends.
-func (s *State) reserveFor(r *reservation, g gangWait) bool {
+// reserveFor reserves room for a gang at the earliest time at which it can start: now, or when a job ends. paid is false if there is too
+// little work left.
+func (s *State) reserveFor(r *reservation, g gangWait) (reserved, paid bool) {
+	depth := s.depthOf(g.leaf)
+	if !s.v.Work.Use(len(s.v.NodeOrder)+int(g.gang)+depth, s.width) || !s.v.Work.Use(len(s.ends.jobs), 1) {
+		return false, false
+	}
 	f := s.futureOf(g.leaf)
 	tasks := make([]model.TaskID, 0, g.gang)
 	for t := range s.first(g.wait, g.gang) {
@@ -98,24 +152,42 @@ func (s *State) reserveFor(r *reservation, g gangWait) bool {
 	at, jobs := s.v.AsOf, s.ends.jobs
 	for i := 0; ; i++ {
 		s.v.Yield(i)
+		if !s.v.Work.Use(1+depth, s.width) {
+			return false, false
+		}
 		if s.mayStart(g, f) {
-			if nodes, fits := s.fitIn(tasks, f.rooms); fits {
+			nodes, fits, paid := s.fitIn(tasks, f.rooms)
+			if !paid {
+				return false, false
+			}
+			if fits {
 				s.keep(r, g, f, at, tasks, nodes)
-				return true
+				return true, true
 			}
 		}
 		for len(jobs) > 0 && !s.runs(jobs[0]) {
 			jobs = jobs[1:]
 		}
 		if len(jobs) == 0 {
-			return false
+			return false, true
 		}
 		at = s.ends.of[jobs[0]]
 		for len(jobs) > 0 && s.ends.of[jobs[0]] == at {
-			s.end(jobs[0], f)
+			if !s.end(jobs[0], f) {
+				return false, false
+			}
 			jobs = jobs[1:]
 		}
 	}
+}
+
+// depthOf returns the number of places on the path of a leaf.
+func (s *State) depthOf(p place) int {
+	depth := 0
+	for ; p != none; p = s.tree.parent[p] {
+		depth++
+	}
+	return depth
 }
 
 // futureOf returns the future of now, for a gang of a leaf.
@@ -136,9 +208,12 @@ func (s *State) futureOf(leaf place) *future {
 	return f
 }
 
-// end lets a job end, if it runs.
-func (s *State) end(j model.JobID, f *future) {
+// end lets a job end, if it runs. It returns false if there is too little work left.
+func (s *State) end(j model.JobID, f *future) bool {
 	job := s.v.Jobs.At(j)
+	if !s.v.Work.Use(int(job.EndTask-job.FirstTask), 1) || !s.v.Work.Use(int(s.v.Account(j).Holding())*(2+s.depthOf(s.leafOf(j))), s.width) {
+		return false
+	}
 	for t := job.FirstTask; t < job.EndTask; t++ {
 		if !s.v.Status(t).Holds() {
 			continue
@@ -154,6 +229,7 @@ func (s *State) end(j model.JobID, f *future) {
 			}
 		}
 	}
+	return true
 }
 
 // mayStart reports whether, in a future, the cluster has room for a gang, limits leave room, and its queue has earned it.
@@ -172,17 +248,23 @@ func (s *State) mayStart(g gangWait, f *future) bool {
 	return s.earned(g.leaf, func(p place) []int64 { return f.held[p] }, g.need, g.positive)
 }
 
-// fitIn places tasks in rooms by first fit and takes their room; if not all fit, it takes none. Without nodes all fit.
-func (s *State) fitIn(tasks []model.TaskID, rooms []int64) ([]model.NodeID, bool) {
+// fitIn places tasks in rooms by first fit and takes their room; if not all fit, it takes none. Without nodes all fit. paid is false if
+// there is too little work left.
+func (s *State) fitIn(tasks []model.TaskID, rooms []int64) (nodes []model.NodeID, fits, paid bool) {
 	if len(s.v.NodeOrder) == 0 {
-		return nil, true
+		return nil, true, true
 	}
-	nodes := make([]model.NodeID, 0, len(tasks))
+	if !s.v.Work.Use(len(tasks), s.width) {
+		return nil, false, false
+	}
+	nodes = make([]model.NodeID, 0, len(tasks))
 	// No node before it has room for tasks like the last one.
 	from, last := 0, restricted{-1, model.AllNodes}
 	for _, t := range tasks {
 		if like := s.restricted(t); like != last {
-			from, last = 0, like
+			if from, last = 0, like; !s.v.Work.Use(len(s.v.NodeOrder), s.width) {
+				return nil, false, false
+			}
 		}
 		q, set := s.requestOf(t), s.setOf(t)
 		for from < len(s.v.NodeOrder) {
@@ -196,13 +278,13 @@ func (s *State) fitIn(tasks []model.TaskID, rooms []int64) ([]model.NodeID, bool
 			for i, n := range nodes {
 				addTimes(s.roomOf(rooms, n), s.requestOf(tasks[i]), 1)
 			}
-			return nil, false
+			return nil, false, true
 		}
 		n := s.v.NodeOrder[from]
 		addTimes(s.roomOf(rooms, n), q, -1)
 		nodes = append(nodes, n)
 	}
-	return nodes, true
+	return nodes, true, true
 }
 
 // keep fills in a reservation whose tasks were placed in a future.

@@ -2,6 +2,7 @@ package fair
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
@@ -45,6 +46,7 @@ func (s *State) becauseReserved(r *reservation) policy.Reason {
 // openTurns finds when jobs are expected to end.
 func (s *State) openTurns() {
 	present := s.v.Present()
+	s.v.Work.Use(len(present), 1+bits.Len(uint(len(present))))
 	s.ends.of = make([]int64, s.v.Jobs.Len())
 	for i, j := range present {
 		s.v.Yield(i)
@@ -128,14 +130,17 @@ func (s *State) hasCredit(p place, d int) bool {
 func (s *State) permitTurn(
 	p place, tasks []model.TaskID, amount []int64, positive resource.Mask, reason policy.Reason, permitted bool,
 ) (policy.Reason, bool) {
+	if len(tasks) == 0 || !permitted && reason.Code != policy.NotIdle {
+		return reason, permitted
+	}
 	r := s.reserved()
 	switch {
-	case r == nil || len(tasks) == 0:
+	case r == nil:
 	case permitted:
 		if before := s.reservationBefore(tasks); before != nil && s.disturbs(before, p, amount, positive) {
 			return s.becauseReserved(before), false
 		}
-	case reason.Code == policy.NotIdle && s.isHolder(r, tasks) && r.from <= s.v.AsOf && covers(r.need, amount, positive):
+	case s.isHolder(r, tasks) && r.from <= s.v.AsOf && covers(r.need, amount, positive):
 		return policy.Because(name, policy.Entitled, s.tree.queue[p]), true
 	}
 	return reason, permitted
