@@ -242,6 +242,18 @@ const (
 	ReasonCode_REASON_CODE_NOTHING_OFFERED ReasonCode = 82
 	// The node offers less than the task asks for, even when it is empty. Only in `NodeCount`.
 	ReasonCode_REASON_CODE_NODE_TOO_SMALL ReasonCode = 83
+	// Another pod on the node has a port that the task asks for.
+	ReasonCode_REASON_CODE_HOST_PORT_TAKEN ReasonCode = 84
+	// No pod that the task must be near is in the node's domain.
+	ReasonCode_REASON_CODE_POD_AFFINITY ReasonCode = 85
+	// A pod that the task must keep away from is in the node's domain.
+	ReasonCode_REASON_CODE_POD_ANTI_AFFINITY ReasonCode = 86
+	// A pod in the node's domain must keep away from the task.
+	ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS ReasonCode = 87
+	// The node's domain would have too many more pods than the one with fewest. detail is the label of the topology.
+	ReasonCode_REASON_CODE_TOPOLOGY_SPREAD ReasonCode = 88
+	// The node lacks a label by which the task must be spread, which is the detail.
+	ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING ReasonCode = 89
 	// PERMIT: the queue stays within its entitlement. If the snapshot has a memory: within its line with memory.
 	ReasonCode_REASON_CODE_ENTITLED ReasonCode = 100
 	// PERMIT: have + need > limit, the queue's entitlement (with a memory: its line with memory), but no entitled task can use the excess now.
@@ -332,6 +344,12 @@ var (
 		81:  "REASON_CODE_BEING_RELEASED",
 		82:  "REASON_CODE_NOTHING_OFFERED",
 		83:  "REASON_CODE_NODE_TOO_SMALL",
+		84:  "REASON_CODE_HOST_PORT_TAKEN",
+		85:  "REASON_CODE_POD_AFFINITY",
+		86:  "REASON_CODE_POD_ANTI_AFFINITY",
+		87:  "REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS",
+		88:  "REASON_CODE_TOPOLOGY_SPREAD",
+		89:  "REASON_CODE_TOPOLOGY_LABEL_MISSING",
 		100: "REASON_CODE_ENTITLED",
 		101: "REASON_CODE_BORROWED",
 		102: "REASON_CODE_ABOVE_LIMIT",
@@ -402,6 +420,12 @@ var (
 		"REASON_CODE_BEING_RELEASED":               81,
 		"REASON_CODE_NOTHING_OFFERED":              82,
 		"REASON_CODE_NODE_TOO_SMALL":               83,
+		"REASON_CODE_HOST_PORT_TAKEN":              84,
+		"REASON_CODE_POD_AFFINITY":                 85,
+		"REASON_CODE_POD_ANTI_AFFINITY":            86,
+		"REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS":  87,
+		"REASON_CODE_TOPOLOGY_SPREAD":              88,
+		"REASON_CODE_TOPOLOGY_LABEL_MISSING":       89,
 		"REASON_CODE_ENTITLED":                     100,
 		"REASON_CODE_BORROWED":                     101,
 		"REASON_CODE_ABOVE_LIMIT":                  102,
@@ -1621,7 +1645,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xbc\x11\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x94\x13\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -1677,7 +1701,13 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"%REASON_CODE_JOINT_PLACEMENT_NOT_FOUND\x10P\x12\x1e\n" +
 	"\x1aREASON_CODE_BEING_RELEASED\x10Q\x12\x1f\n" +
 	"\x1bREASON_CODE_NOTHING_OFFERED\x10R\x12\x1e\n" +
-	"\x1aREASON_CODE_NODE_TOO_SMALL\x10S\x12\x18\n" +
+	"\x1aREASON_CODE_NODE_TOO_SMALL\x10S\x12\x1f\n" +
+	"\x1bREASON_CODE_HOST_PORT_TAKEN\x10T\x12\x1c\n" +
+	"\x18REASON_CODE_POD_AFFINITY\x10U\x12!\n" +
+	"\x1dREASON_CODE_POD_ANTI_AFFINITY\x10V\x12+\n" +
+	"'REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS\x10W\x12\x1f\n" +
+	"\x1bREASON_CODE_TOPOLOGY_SPREAD\x10X\x12&\n" +
+	"\"REASON_CODE_TOPOLOGY_LABEL_MISSING\x10Y\x12\x18\n" +
 	"\x14REASON_CODE_ENTITLED\x10d\x12\x18\n" +
 	"\x14REASON_CODE_BORROWED\x10e\x12\x1b\n" +
 	"\x17REASON_CODE_ABOVE_LIMIT\x10f\x12\x18\n" +

@@ -543,7 +543,9 @@ type Snapshot struct {
 	// What past usage means here, for the policy `fair`. Absent: usage, budgets and owners are ignored.
 	Memory *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
 	// For the plugin `kueue`. Absent: no flavors, cohorts and checks.
-	Kueue         *KueueSnapshot `protobuf:"bytes,22,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	Kueue *KueueSnapshot `protobuf:"bytes,22,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	// Placement constraints that depend on other pods. Absent: none.
+	Pods          *PodRules `protobuf:"bytes,23,opt,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -651,6 +653,13 @@ func (x *Snapshot) GetMemory() *Memory {
 func (x *Snapshot) GetKueue() *KueueSnapshot {
 	if x != nil {
 		return x.Kueue
+	}
+	return nil
+}
+
+func (x *Snapshot) GetPods() *PodRules {
+	if x != nil {
+		return x.Pods
 	}
 	return nil
 }
@@ -1039,6 +1048,14 @@ type Node struct {
 	// Why the node takes no new tasks. Absent: it takes them. Policies still count its resources, as in Volcano; answers about where tasks
 	// can run exclude it.
 	Unschedulable *NodeUnschedulable `protobuf:"bytes,5,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
+	// For `Snapshot.pods`: the node's domain in each of its topologies, in their order, as a number from 1 on; 0, or missing at the end: the
+	// node has no such label.
+	Domains []uint32 `protobuf:"varint,6,rep,packed,name=domains,proto3" json:"domains,omitempty"`
+	// For `Snapshot.pods`: the classes of pods on the node that are no tasks of this snapshot, by their numbers. Those without rules and
+	// selections need not be listed.
+	OtherPods []uint32 `protobuf:"varint,7,rep,packed,name=other_pods,json=otherPods,proto3" json:"other_pods,omitempty"`
+	// The same of pods that are being deleted.
+	LeavingPods   []uint32 `protobuf:"varint,8,rep,packed,name=leaving_pods,json=leavingPods,proto3" json:"leaving_pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1104,6 +1121,27 @@ func (x *Node) GetGroup() string {
 func (x *Node) GetUnschedulable() *NodeUnschedulable {
 	if x != nil {
 		return x.Unschedulable
+	}
+	return nil
+}
+
+func (x *Node) GetDomains() []uint32 {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
+}
+
+func (x *Node) GetOtherPods() []uint32 {
+	if x != nil {
+		return x.OtherPods
+	}
+	return nil
+}
+
+func (x *Node) GetLeavingPods() []uint32 {
+	if x != nil {
+		return x.LeavingPods
 	}
 	return nil
 }
@@ -1848,7 +1886,9 @@ type TaskGroup struct {
 	// Name of the node set that its tasks may use. Empty: all nodes.
 	NodeSet string `protobuf:"bytes,6,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
 	// Placement constraints of its tasks that this snapshot does not express. Answers about placement list them. Each at most once.
-	Unjudged      []PlacementConstraint `protobuf:"varint,7,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	Unjudged []PlacementConstraint `protobuf:"varint,7,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	// The class of its tasks in `Snapshot.pods`. 0: none.
+	PodClass      uint32 `protobuf:"varint,8,opt,name=pod_class,json=podClass,proto3" json:"pod_class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1930,6 +1970,13 @@ func (x *TaskGroup) GetUnjudged() []PlacementConstraint {
 		return x.Unjudged
 	}
 	return nil
+}
+
+func (x *TaskGroup) GetPodClass() uint32 {
+	if x != nil {
+		return x.PodClass
+	}
+	return 0
 }
 
 // TaskCount is a number of equal tasks.
@@ -2125,7 +2172,9 @@ type TaskDetail struct {
 	// Placement constraints, in addition to its group's, that this snapshot does not express. Each at most once.
 	Unjudged []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
 	// The last report of its scheduler about it (Kubernetes: reason and message of the condition PodScheduled). Does not affect decisions.
-	Condition     string `protobuf:"bytes,9,opt,name=condition,proto3" json:"condition,omitempty"`
+	Condition string `protobuf:"bytes,9,opt,name=condition,proto3" json:"condition,omitempty"`
+	// The class of the task in `Snapshot.pods`, which replaces its group's. 0: its group's.
+	PodClass      uint32 `protobuf:"varint,10,opt,name=pod_class,json=podClass,proto3" json:"pod_class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2223,11 +2272,18 @@ func (x *TaskDetail) GetCondition() string {
 	return ""
 }
 
+func (x *TaskDetail) GetPodClass() uint32 {
+	if x != nil {
+		return x.PodClass
+	}
+	return 0
+}
+
 var File_apportion_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\"\xcc\x03\n" +
+	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\"\xf8\x03\n" +
 	"\bSnapshot\x12\x13\n" +
 	"\x05as_of\x18\x01 \x01(\x03R\x04asOf\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1e\n" +
@@ -2241,7 +2297,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x120\n" +
 	"\bleft_out\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12,\n" +
 	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x121\n" +
-	"\x05kueue\x18\x16 \x01(\v2\x1b.apportion.v1.KueueSnapshotR\x05kueue\"\x9c\x01\n" +
+	"\x05kueue\x18\x16 \x01(\v2\x1b.apportion.v1.KueueSnapshotR\x05kueue\x12*\n" +
+	"\x04pods\x18\x17 \x01(\v2\x16.apportion.v1.PodRulesR\x04pods\"\x9c\x01\n" +
 	"\x06Memory\x12#\n" +
 	"\repoch_seconds\x18\x01 \x01(\x03R\fepochSeconds\x12(\n" +
 	"\x10half_life_epochs\x18\x02 \x01(\rR\x0ehalfLifeEpochs\x12\x14\n" +
@@ -2268,13 +2325,17 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"exclusions\"9\n" +
 	"\rNodeExclusion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
-	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"\xfe\x01\n" +
+	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"\xda\x02\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\vallocatable\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\vallocatable\x12<\n" +
 	"\x0eused_by_others\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\fusedByOthers\x12\x19\n" +
 	"\x05group\x18\x04 \x01(\tH\x00R\x05group\x88\x01\x01\x12E\n" +
-	"\runschedulable\x18\x05 \x01(\v2\x1f.apportion.v1.NodeUnschedulableR\runschedulableB\b\n" +
+	"\runschedulable\x18\x05 \x01(\v2\x1f.apportion.v1.NodeUnschedulableR\runschedulable\x12\x18\n" +
+	"\adomains\x18\x06 \x03(\rR\adomains\x12\x1d\n" +
+	"\n" +
+	"other_pods\x18\a \x03(\rR\totherPods\x12!\n" +
+	"\fleaving_pods\x18\b \x03(\rR\vleavingPodsB\b\n" +
 	"\x06_group\"c\n" +
 	"\x11NodeUnschedulable\x126\n" +
 	"\x05cause\x18\x01 \x01(\x0e2 .apportion.v1.UnschedulableCauseR\x05cause\x12\x16\n" +
@@ -2340,7 +2401,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x0fend_is_deadline\x18\r \x01(\bR\rendIsDeadline\x12\x14\n" +
 	"\x05owner\x18\x0e \x01(\tR\x05owner\x121\n" +
 	"\x05kueue\x18\x0f \x01(\v2\x1b.apportion.v1.KueueWorkloadR\x05kueue\x12)\n" +
-	"\x10expected_runtime\x18\x10 \x01(\x03R\x0fexpectedRuntime\"\xc2\x02\n" +
+	"\x10expected_runtime\x18\x10 \x01(\x03R\x0fexpectedRuntime\"\xdf\x02\n" +
 	"\tTaskGroup\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12(\n" +
@@ -2348,7 +2409,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x05tasks\x18\x04 \x03(\v2\x12.apportion.v1.TaskR\x05tasks\x12/\n" +
 	"\x06counts\x18\x05 \x03(\v2\x17.apportion.v1.TaskCountR\x06counts\x12\x19\n" +
 	"\bnode_set\x18\x06 \x01(\tR\anodeSet\x12=\n" +
-	"\bunjudged\x18\a \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudgedB\x10\n" +
+	"\bunjudged\x18\a \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x12\x1b\n" +
+	"\tpod_class\x18\b \x01(\rR\bpodClassB\x10\n" +
 	"\x0e_min_available\"\x7f\n" +
 	"\tTaskCount\x120\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\x12*\n" +
@@ -2366,7 +2428,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06detail\x18\b \x01(\v2\x18.apportion.v1.TaskDetailR\x06detailB\a\n" +
 	"\x05_nodeB\v\n" +
 	"\t_priorityB\b\n" +
-	"\x06_index\"\xaa\x03\n" +
+	"\x06_index\"\xc7\x03\n" +
 	"\n" +
 	"TaskDetail\x12%\n" +
 	"\vpreemptable\x18\x01 \x01(\bH\x00R\vpreemptable\x88\x01\x01\x12*\n" +
@@ -2377,7 +2439,9 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\arequest\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12\x19\n" +
 	"\bnode_set\x18\a \x01(\tR\anodeSet\x12=\n" +
 	"\bunjudged\x18\b \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x12\x1c\n" +
-	"\tcondition\x18\t \x01(\tR\tconditionB\x0e\n" +
+	"\tcondition\x18\t \x01(\tR\tcondition\x12\x1b\n" +
+	"\tpod_class\x18\n" +
+	" \x01(\rR\bpodClassB\x0e\n" +
 	"\f_preemptableB\x10\n" +
 	"\x0e_schedule_timeB\v\n" +
 	"\t_cooldown*\xcb\x01\n" +
@@ -2485,8 +2549,9 @@ var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(*TaskDetail)(nil),         // 26: apportion.v1.TaskDetail
 	(*Resource)(nil),           // 27: apportion.v1.Resource
 	(*KueueSnapshot)(nil),      // 28: apportion.v1.KueueSnapshot
-	(*KueueQueue)(nil),         // 29: apportion.v1.KueueQueue
-	(*KueueWorkload)(nil),      // 30: apportion.v1.KueueWorkload
+	(*PodRules)(nil),           // 29: apportion.v1.PodRules
+	(*KueueQueue)(nil),         // 30: apportion.v1.KueueQueue
+	(*KueueWorkload)(nil),      // 31: apportion.v1.KueueWorkload
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	14, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
@@ -2497,50 +2562,51 @@ var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	11, // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
 	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
 	28, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
-	10, // 8: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
-	0,  // 9: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
-	13, // 10: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
-	27, // 11: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	27, // 12: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
-	15, // 13: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	1,  // 14: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
-	2,  // 15: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	27, // 16: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	27, // 17: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	27, // 18: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
-	19, // 19: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	21, // 20: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
-	10, // 21: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
-	17, // 22: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
-	18, // 23: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
-	29, // 24: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
-	10, // 25: apportion.v1.Queue.entitled:type_name -> apportion.v1.Usage
-	3,  // 26: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
-	10, // 27: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
-	10, // 28: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
-	10, // 29: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
-	20, // 30: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	20, // 31: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	4,  // 32: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	27, // 33: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	23, // 34: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	30, // 35: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
-	27, // 36: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	25, // 37: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	24, // 38: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	5,  // 39: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
-	6,  // 40: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	7,  // 41: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	6,  // 42: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	26, // 43: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	7,  // 44: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	27, // 45: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	5,  // 46: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	29, // 8: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
+	10, // 9: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
+	0,  // 10: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
+	13, // 11: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
+	27, // 12: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	27, // 13: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	15, // 14: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	1,  // 15: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
+	2,  // 16: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
+	27, // 17: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	27, // 18: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	27, // 19: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	19, // 20: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
+	21, // 21: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	10, // 22: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
+	17, // 23: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
+	18, // 24: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
+	30, // 25: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
+	10, // 26: apportion.v1.Queue.entitled:type_name -> apportion.v1.Usage
+	3,  // 27: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
+	10, // 28: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
+	10, // 29: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
+	10, // 30: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
+	20, // 31: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	20, // 32: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	4,  // 33: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	27, // 34: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	23, // 35: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	31, // 36: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
+	27, // 37: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	25, // 38: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	24, // 39: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	5,  // 40: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	6,  // 41: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	7,  // 42: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	6,  // 43: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	26, // 44: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	7,  // 45: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	27, // 46: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	5,  // 47: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -2549,6 +2615,7 @@ func file_apportion_v1_snapshot_proto_init() {
 		return
 	}
 	file_apportion_v1_kueue_proto_init()
+	file_apportion_v1_pods_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_msgTypes[6].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[8].OneofWrappers = []any{}
