@@ -264,31 +264,35 @@ func TestRequestsThatFitNowhereSpendWork(t *testing.T) {
 	}
 }
 
-// TestReservationsSpendWork asks under turns about gangs that wait while jobs end one after the other, so that a reservation visits each end,
-// each task and each node, and about many states, each of which has its own.
+// TestReservationsSpendWork asks under turns about a gang that waits while jobs end one after the other, so that a reservation visits each
+// end, each task and each node, and asks about many states, each of which has its own.
 func TestReservationsSpendWork(t *testing.T) {
 	raced.Skip(t)
 	const many, work = 400, 1_000_000
 	s := &apportionv1.Snapshot{
 		AsOf: 1_000_000_000, Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "a"}, {Name: "b"}},
 	}
-	const gang = many / 2
 	for i := range many {
-		s.Nodes = append(s.Nodes, &apportionv1.Node{Name: strconv.Itoa(i), Allocatable: amounts(1, 2)})
+		s.Nodes = append(s.Nodes, &apportionv1.Node{Name: strconv.Itoa(i), Allocatable: amounts(1, 100)})
 		s.Jobs = append(s.Jobs, &apportionv1.Job{
 			Name: strconv.Itoa(i), Queue: "a", Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING, ExpectedEnd: s.AsOf + int64(i+1)*1_000_000_000,
-			Groups: []*apportionv1.TaskGroup{{Request: amounts(1, 2), Tasks: []*apportionv1.Task{
+			Groups: []*apportionv1.TaskGroup{{Request: amounts(1, 100), Tasks: []*apportionv1.Task{
 				{Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: proto.Uint32(uint32(i))},
 			}}},
 		})
 	}
-	waiting := &apportionv1.TaskGroup{Request: amounts(1, 2)}
-	for range int(gang) {
-		waiting.Tasks = append(waiting.Tasks, &apportionv1.Task{Status: apportionv1.TaskStatus_TASK_STATUS_PENDING})
+	const kinds, ofKind = 20, 10
+	var waiting []*apportionv1.TaskGroup
+	for i := range kinds {
+		group := &apportionv1.TaskGroup{Role: strconv.Itoa(i), Request: amounts(1, float64(100-i))}
+		for range ofKind {
+			group.Tasks = append(group.Tasks, &apportionv1.Task{Status: apportionv1.TaskStatus_TASK_STATUS_PENDING})
+		}
+		waiting = append(waiting, group)
 	}
 	s.Jobs = append(s.Jobs, &apportionv1.Job{
-		Name: "gang", Queue: "b", Phase: apportionv1.JobPhase_JOB_PHASE_INQUEUE, MinAvailable: gang, CreateTime: 1,
-		Groups: []*apportionv1.TaskGroup{waiting},
+		Name: "gang", Queue: "b", Phase: apportionv1.JobPhase_JOB_PHASE_INQUEUE, MinAvailable: kinds * ofKind,
+		CreateTime: 1, Groups: waiting,
 	})
 	m, err := wire.Compile(s)
 	require.NoError(t, err)
@@ -311,7 +315,7 @@ func TestReservationsSpendWork(t *testing.T) {
 	small, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { fair { turns {} } } }`), wire.Options{Work: 20_000})
 	require.NoError(t, err)
 	requireTooMuchWork(t, ask(t, small, question), "20000")
-	require.NotNil(t, ask(t, small, `shares {}`).GetShares(), "which needs no reservation")
+	require.NotNil(t, ask(t, small, `jobs { jobs { index: 0 } }`).GetJobs(), "which needs no reservation")
 }
 
 func TestAQuestionUnderTurnsWithinItsWorkIsAnsweredAsWithoutBound(t *testing.T) {
