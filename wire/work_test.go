@@ -277,7 +277,7 @@ func TestReservationsSpendWork(t *testing.T) {
 		s.Jobs = append(s.Jobs, &apportionv1.Job{
 			Name: strconv.Itoa(i), Queue: "a", Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING, ExpectedEnd: s.AsOf + int64(i+1)*1_000_000_000,
 			Groups: []*apportionv1.TaskGroup{{Request: amounts(1, 100), Tasks: []*apportionv1.Task{
-				{Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: proto.Uint32(uint32(i))},
+				{Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: new(uint32(i))},
 			}}},
 		})
 	}

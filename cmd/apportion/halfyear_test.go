@@ -28,7 +28,7 @@ func TestTheHalfYearIsAsTheDocumentsShowIt(t *testing.T) {
 	require.NoError(t, err)
 	line := ""
 	for candidate := range strings.Lines(string(before)) {
-		if strings.Contains(candidate, "--repeat 26 ") {
+		if strings.Contains(candidate, "--repeat 26 ") && strings.Contains(candidate, "--plot shares.svg") {
 			line = strings.TrimSpace(candidate)
 		}
 	}

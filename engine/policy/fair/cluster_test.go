@@ -141,8 +141,10 @@ func (c *cluster) open(t require.TestingT) *State {
 }
 
 func (j *job) add(b *model.Builder, uid string) {
-	b.Job(model.JobSpec{UID: uid, Queue: j.queue, Priority: j.priority, CreateTime: j.created, MinAvailable: j.least, Owner: j.owner,
-		ExpectedEnd: j.end, ExpectedRuntime: j.runtime})
+	b.Job(model.JobSpec{
+		UID: uid, Queue: j.queue, Priority: j.priority, CreateTime: j.created, MinAvailable: j.least, Owner: j.owner,
+		ExpectedEnd: j.end, ExpectedRuntime: j.runtime,
+	})
 	b.Group(model.GroupSpec{Request: sparse(j.request), NodeSet: j.set})
 	for _, k := range j.counts {
 		b.Count(k.status, model.GateNone, k.n)

@@ -211,7 +211,8 @@ func (s *State) futureOf(leaf place) *future {
 // end lets a job end, if it runs. It returns false if there is too little work left.
 func (s *State) end(j model.JobID, f *future) bool {
 	job := s.v.Jobs.At(j)
-	if !s.v.Work.Use(int(job.EndTask-job.FirstTask), 1) || !s.v.Work.Use(int(s.v.Account(j).Holding())*(2+s.depthOf(s.leafOf(j))), s.width) {
+	visits := int(s.v.Account(j).Holding()) * (2 + s.depthOf(s.leafOf(j)))
+	if !s.v.Work.Use(int(job.EndTask-job.FirstTask), 1) || !s.v.Work.Use(visits, s.width) {
 		return false
 	}
 	for t := job.FirstTask; t < job.EndTask; t++ {

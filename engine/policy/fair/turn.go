@@ -126,7 +126,8 @@ func (s *State) hasCredit(p place, d int) bool {
 	return of.Usage != nil && of.Entitled != nil && of.Usage.At(d) <= of.Entitled.At(d)
 }
 
-// permitTurn is the verdict on tasks after that by lines and limits: the gang whose turn it is may start, and nothing else that is in its way.
+// permitTurn is the verdict on tasks after that by lines and limits: the gang whose turn it is may start, and nothing else that is in its
+// way.
 func (s *State) permitTurn(
 	p place, tasks []model.TaskID, amount []int64, positive resource.Mask, reason policy.Reason, permitted bool,
 ) (policy.Reason, bool) {
@@ -165,8 +166,8 @@ func (s *State) disturbs(r *reservation, p place, amount []int64, positive resou
 	return !covers(r.left, amount, positive&r.positive) || s.disturbsPath(r, p, amount, positive)
 }
 
-// disturbsPath reports whether a leaf with an amount more leaves too little to a reservation of a limit on its path, or of what its queue has
-// earned.
+// disturbsPath reports whether a leaf with an amount more leaves too little to a reservation of a limit on its path, or of what its queue
+// has earned.
 func (s *State) disturbsPath(r *reservation, p place, amount []int64, positive resource.Mask) bool {
 	shared, sum := map[place][]int64{}, slices.Clone(r.need)
 	for d, x := range amount {
