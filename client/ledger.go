@@ -9,8 +9,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Usage returns who used what of the cluster of a snapshot that the service maintains, as its ledger says. A server of an older version fails
-// with UNIMPLEMENTED.
+// Usage returns who used what of the cluster of a snapshot that the service maintains, as its ledger says. A server of an older version
+// fails with UNIMPLEMENTED.
 func (c *Client) Usage(ctx context.Context, asked *apportionv1.GetUsageRequest) (*apportionv1.GetUsageResponse, error) {
 	if c.remote == nil {
 		return nil, status.Error(codes.FailedPrecondition, "no service is asked, so there is no ledger of snapshot "+asked.GetName())

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,12 +107,7 @@ func TestCallersAreToldWhatTheirQueuesUsed(t *testing.T) {
 func owning(names ...string) func(context.Context) func(string) bool {
 	return func(context.Context) func(string) bool {
 		return func(queue string) bool {
-			for _, name := range names {
-				if name == queue {
-					return true
-				}
-			}
-			return false
+			return slices.Contains(names, queue)
 		}
 	}
 }

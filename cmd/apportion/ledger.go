@@ -93,7 +93,10 @@ func (f *ledgerFlags) read() (*file.File, []ledger.Budget, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return kept, budgets, kept.Close()
+	if err := kept.Close(); err != nil {
+		return nil, nil, err
+	}
+	return kept, budgets, nil
 }
 
 // unknownQueues returns warnings about usage and budgets of queues that a snapshot does not have.

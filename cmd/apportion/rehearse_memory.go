@@ -98,7 +98,8 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 			return []remembered{{}}, nil
 		}
 		return []remembered{{memory: &rehearsal.Memory{
-			Epoch: time.Duration(m.GetEpochSeconds()) * time.Second, HalfLife: int(m.GetHalfLifeEpochs()), Used: usedOf(s), Owners: ownersOf(s),
+			Epoch: time.Duration(m.GetEpochSeconds()) * time.Second, HalfLife: int(m.GetHalfLifeEpochs()),
+			Used: usedOf(s), Owners: ownersOf(s),
 		}}}, nil
 	}
 	var list []remembered

@@ -163,7 +163,9 @@ func (l *looking) hold(ctx context.Context, server *service.Server, loaded *inpu
 		return nil, err
 	}
 	document, err := protojson.Marshal(loaded.Snapshot)
-	return &ui.Cluster{Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document, Patches: patchesName, Ledger: remembered}, err
+	return &ui.Cluster{
+		Title: l.title(), Digest: digest, Read: time.Now(), Snapshot: document, Patches: patchesName, Ledger: remembered,
+	}, err
 }
 
 // ledgerName is the name by which the page asks about the ledger of the command line, and of the snapshot that is kept up to date.

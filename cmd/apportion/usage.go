@@ -97,7 +97,8 @@ below it. It is not decayed. -o csv is for chargeback.
 	u.register(command, formatCSV)
 	u.kept.flags(command)
 	choose(command, &u.by, "by", "",
-		"length of a period, which begins at midnight UTC, a week on Monday; budget: the periods of budgets", "week", "day", "month", "total", byBudget)
+		"length of a period, which begins at midnight UTC, a week on Monday; budget: the periods of budgets",
+		"week", "day", "month", "total", byBudget)
 	flags := command.Flags()
 	u.server.register(flags)
 	flags.Lookup("server").Usage = "ask the server at this `ADDRESS`, which follows the cluster with a ledger"

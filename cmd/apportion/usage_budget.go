@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -99,7 +100,7 @@ func printBudgets(p *render.Printer, rows []spent) {
 // budgetsAsCSV writes rows as CSV. quantum_seconds is exact.
 func (u *usage) budgetsAsCSV(rows []spent) error {
 	w := csv.NewWriter(u.out)
-	_ = w.Write([]string{"begin", "end", "budget", "kind", "user", "owner", "resource", "granted_hours", "hours", "quantum_seconds"})
+	_ = w.Write(strings.Split("begin,end,budget,kind,user,owner,resource,granted_hours,hours,quantum_seconds", ","))
 	for i := range rows {
 		r := &rows[i]
 		_ = w.Write([]string{

@@ -110,7 +110,8 @@ func (r *report) periods() error {
 			at = end
 		}
 		if len(times) > mostPeriods {
-			return fmt.Errorf("there are more than %d periods from %s to %s", mostPeriods, begin.Format(time.DateOnly), end.Format(time.DateOnly))
+			return fmt.Errorf("there are more than %d periods from %s to %s", mostPeriods, begin.Format(time.DateOnly),
+				end.Format(time.DateOnly))
 		}
 	}
 	bounds := make([]int64, len(times))
@@ -171,7 +172,8 @@ func (r *report) grow(uses []*apportionv1.QueueUse) error {
 	const each, amount = 32, 14
 	r.bytes += each
 	for _, q := range uses {
-		r.bytes += each + len(q.GetQueue()) + len(q.GetOwner()) + amount*(len(q.GetUsed().GetDimension())+len(q.GetDecayed().GetDimension()))
+		amounts := len(q.GetUsed().GetDimension()) + len(q.GetDecayed().GetDimension())
+		r.bytes += each + len(q.GetQueue()) + len(q.GetOwner()) + amount*amounts
 	}
 	if r.Bytes > 0 && r.bytes > r.Bytes {
 		return ErrLarge

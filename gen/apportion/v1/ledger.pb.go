@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: apportion/v1/usage.proto
+// source: apportion/v1/ledger.proto
 
 package apportionv1
 
@@ -66,11 +66,11 @@ func (x UsagePeriod) String() string {
 }
 
 func (UsagePeriod) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_usage_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1_ledger_proto_enumTypes[0].Descriptor()
 }
 
 func (UsagePeriod) Type() protoreflect.EnumType {
-	return &file_apportion_v1_usage_proto_enumTypes[0]
+	return &file_apportion_v1_ledger_proto_enumTypes[0]
 }
 
 func (x UsagePeriod) Number() protoreflect.EnumNumber {
@@ -79,7 +79,7 @@ func (x UsagePeriod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UsagePeriod.Descriptor instead.
 func (UsagePeriod) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_usage_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{0}
 }
 
 type GetUsageRequest struct {
@@ -106,7 +106,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_apportion_v1_usage_proto_msgTypes[0]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -118,7 +118,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_usage_proto_msgTypes[0]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -131,7 +131,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_usage_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *GetUsageRequest) GetName() string {
@@ -216,7 +216,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_apportion_v1_usage_proto_msgTypes[1]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -228,7 +228,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_usage_proto_msgTypes[1]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -241,7 +241,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_usage_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *GetUsageResponse) GetBegins() int64 {
@@ -315,7 +315,7 @@ type UsageInterval struct {
 
 func (x *UsageInterval) Reset() {
 	*x = UsageInterval{}
-	mi := &file_apportion_v1_usage_proto_msgTypes[2]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -327,7 +327,7 @@ func (x *UsageInterval) String() string {
 func (*UsageInterval) ProtoMessage() {}
 
 func (x *UsageInterval) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_usage_proto_msgTypes[2]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -340,7 +340,7 @@ func (x *UsageInterval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageInterval.ProtoReflect.Descriptor instead.
 func (*UsageInterval) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_usage_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *UsageInterval) GetFrom() int64 {
@@ -381,7 +381,7 @@ type QueueUse struct {
 
 func (x *QueueUse) Reset() {
 	*x = QueueUse{}
-	mi := &file_apportion_v1_usage_proto_msgTypes[3]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +393,7 @@ func (x *QueueUse) String() string {
 func (*QueueUse) ProtoMessage() {}
 
 func (x *QueueUse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_usage_proto_msgTypes[3]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +406,7 @@ func (x *QueueUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueUse.ProtoReflect.Descriptor instead.
 func (*QueueUse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_usage_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *QueueUse) GetQueue() string {
@@ -464,7 +464,7 @@ type BudgetUse struct {
 
 func (x *BudgetUse) Reset() {
 	*x = BudgetUse{}
-	mi := &file_apportion_v1_usage_proto_msgTypes[4]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +476,7 @@ func (x *BudgetUse) String() string {
 func (*BudgetUse) ProtoMessage() {}
 
 func (x *BudgetUse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_usage_proto_msgTypes[4]
+	mi := &file_apportion_v1_ledger_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +489,7 @@ func (x *BudgetUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetUse.ProtoReflect.Descriptor instead.
 func (*BudgetUse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_usage_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BudgetUse) GetQueue() string {
@@ -555,11 +555,11 @@ func (x *BudgetUse) GetUsers() []*QueueUse {
 	return nil
 }
 
-var File_apportion_v1_usage_proto protoreflect.FileDescriptor
+var File_apportion_v1_ledger_proto protoreflect.FileDescriptor
 
-const file_apportion_v1_usage_proto_rawDesc = "" +
+const file_apportion_v1_ledger_proto_rawDesc = "" +
 	"\n" +
-	"\x18apportion/v1/usage.proto\x12\fapportion.v1\x1a\x1bapportion/v1/snapshot.proto\"\x89\x02\n" +
+	"\x19apportion/v1/ledger.proto\x12\fapportion.v1\x1a\x1bapportion/v1/snapshot.proto\"\x89\x02\n" +
 	"\x0fGetUsageRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x17\n" +
@@ -615,20 +615,20 @@ const file_apportion_v1_usage_proto_rawDesc = "" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
-	file_apportion_v1_usage_proto_rawDescOnce sync.Once
-	file_apportion_v1_usage_proto_rawDescData []byte
+	file_apportion_v1_ledger_proto_rawDescOnce sync.Once
+	file_apportion_v1_ledger_proto_rawDescData []byte
 )
 
-func file_apportion_v1_usage_proto_rawDescGZIP() []byte {
-	file_apportion_v1_usage_proto_rawDescOnce.Do(func() {
-		file_apportion_v1_usage_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_apportion_v1_usage_proto_rawDesc), len(file_apportion_v1_usage_proto_rawDesc)))
+func file_apportion_v1_ledger_proto_rawDescGZIP() []byte {
+	file_apportion_v1_ledger_proto_rawDescOnce.Do(func() {
+		file_apportion_v1_ledger_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_apportion_v1_ledger_proto_rawDesc), len(file_apportion_v1_ledger_proto_rawDesc)))
 	})
-	return file_apportion_v1_usage_proto_rawDescData
+	return file_apportion_v1_ledger_proto_rawDescData
 }
 
-var file_apportion_v1_usage_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_apportion_v1_usage_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
-var file_apportion_v1_usage_proto_goTypes = []any{
+var file_apportion_v1_ledger_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_apportion_v1_ledger_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_apportion_v1_ledger_proto_goTypes = []any{
 	(UsagePeriod)(0),         // 0: apportion.v1.UsagePeriod
 	(*GetUsageRequest)(nil),  // 1: apportion.v1.GetUsageRequest
 	(*GetUsageResponse)(nil), // 2: apportion.v1.GetUsageResponse
@@ -638,7 +638,7 @@ var file_apportion_v1_usage_proto_goTypes = []any{
 	(*Usage)(nil),            // 6: apportion.v1.Usage
 	(BudgetKind)(0),          // 7: apportion.v1.BudgetKind
 }
-var file_apportion_v1_usage_proto_depIdxs = []int32{
+var file_apportion_v1_ledger_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.GetUsageRequest.period:type_name -> apportion.v1.UsagePeriod
 	3,  // 1: apportion.v1.GetUsageResponse.intervals:type_name -> apportion.v1.UsageInterval
 	5,  // 2: apportion.v1.GetUsageResponse.budgets:type_name -> apportion.v1.BudgetUse
@@ -657,32 +657,32 @@ var file_apportion_v1_usage_proto_depIdxs = []int32{
 	0,  // [0:11] is the sub-list for field type_name
 }
 
-func init() { file_apportion_v1_usage_proto_init() }
-func file_apportion_v1_usage_proto_init() {
-	if File_apportion_v1_usage_proto != nil {
+func init() { file_apportion_v1_ledger_proto_init() }
+func file_apportion_v1_ledger_proto_init() {
+	if File_apportion_v1_ledger_proto != nil {
 		return
 	}
 	file_apportion_v1_snapshot_proto_init()
-	file_apportion_v1_usage_proto_msgTypes[0].OneofWrappers = []any{}
-	file_apportion_v1_usage_proto_msgTypes[1].OneofWrappers = []any{}
-	file_apportion_v1_usage_proto_msgTypes[3].OneofWrappers = []any{}
-	file_apportion_v1_usage_proto_msgTypes[4].OneofWrappers = []any{}
+	file_apportion_v1_ledger_proto_msgTypes[0].OneofWrappers = []any{}
+	file_apportion_v1_ledger_proto_msgTypes[1].OneofWrappers = []any{}
+	file_apportion_v1_ledger_proto_msgTypes[3].OneofWrappers = []any{}
+	file_apportion_v1_ledger_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_usage_proto_rawDesc), len(file_apportion_v1_usage_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_ledger_proto_rawDesc), len(file_apportion_v1_ledger_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_apportion_v1_usage_proto_goTypes,
-		DependencyIndexes: file_apportion_v1_usage_proto_depIdxs,
-		EnumInfos:         file_apportion_v1_usage_proto_enumTypes,
-		MessageInfos:      file_apportion_v1_usage_proto_msgTypes,
+		GoTypes:           file_apportion_v1_ledger_proto_goTypes,
+		DependencyIndexes: file_apportion_v1_ledger_proto_depIdxs,
+		EnumInfos:         file_apportion_v1_ledger_proto_enumTypes,
+		MessageInfos:      file_apportion_v1_ledger_proto_msgTypes,
 	}.Build()
-	File_apportion_v1_usage_proto = out.File
-	file_apportion_v1_usage_proto_goTypes = nil
-	file_apportion_v1_usage_proto_depIdxs = nil
+	File_apportion_v1_ledger_proto = out.File
+	file_apportion_v1_ledger_proto_goTypes = nil
+	file_apportion_v1_ledger_proto_depIdxs = nil
 }
