@@ -105,6 +105,12 @@ func (c *check) plugins(among ...string) (names []string, tiers []int) {
 	return names, tiers
 }
 
+// decidesByKueue reports whether the policy decides by Kueue's quotas.
+func (c *check) decidesByKueue() bool {
+	names, _ := c.plugins("kueue")
+	return len(names) > 0
+}
+
 // voting says which of the policy's plugins that are among some take part in a decision.
 func (c *check) voting(d apportionv1.Decision, among ...string) (list []bool) {
 	for _, tier := range c.policy.GetTiers() {
@@ -155,6 +161,8 @@ func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.
 		c.wrong("%s answers %s, not %s", path, kind, question)
 	case Settings(c.policy).GetTurns() != nil:
 		c.omit(at, "the rules of turns are not repeated here")
+	case c.decidesByKueue():
+		c.omit(at, "the rules of Kueue are not repeated here")
 	case !c.question(at, step, answer) && !c.own(at, step, answer):
 		c.omit(at, cmp.Or(notChecked[question], "answers of this kind are not checked"))
 	}

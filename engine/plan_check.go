@@ -201,8 +201,8 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 	return c, nil
 }
 
-// putAll evicts the victims of each task, unless a planner did so, and places it. Tasks that other pods keep off their nodes until others are
-// placed, or gone, come last.
+// putAll evicts the victims of each task, unless a planner did so, and places it. Tasks that other pods keep off their nodes until others
+// are placed, or gone, come last.
 func (p *planner) putAll(d *draft, groups [][]model.TaskID, c *carried, allowed bool) (bool, error) {
 	var later []int
 	for i, at := range evictingFirst(groups) {

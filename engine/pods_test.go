@@ -287,6 +287,7 @@ func waitingFirst(s *engine.Session) model.TaskID {
 
 // keptOff is a cluster of two nodes on which pods of the selection 0 run that keep pods of the selection 1 off their node; w0 is such a pod.
 func keptOff(t *testing.T, high int32) (*engine.Session, model.JobID) {
+	t.Helper()
 	b := model.NewBuilder(0)
 	b.Dimensions([]string{"cpu"})
 	b.Pods(&model.PodRules{

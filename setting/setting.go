@@ -322,8 +322,8 @@ type Shadow struct {
 type History struct {
 	// Keep the history of the followed cluster.
 	Enabled bool `yaml:"enabled" default:"true"`
-	// Name of the policy, one of policies, that finds the causes. Empty: the only one; if there are none, that of Volcano's scheduler in the
-	// followed cluster; if there are several, Volcano's default configuration.
+	// Name of the policy, one of policies, that finds the causes. Empty: the only one; if there are none, that of Volcano's scheduler in
+	// the followed cluster; if there are several, Volcano's default configuration.
 	Policy string `yaml:"policy"`
 	// File that holds the history, so that it outlives the process; it is made if there is none. One process at a time uses it. Empty: the
 	// history begins when the server starts.

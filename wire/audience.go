@@ -60,7 +60,7 @@ func has(set []bool, q model.QueueID) bool { return q >= 0 && int(q) < len(set) 
 // Restrict restricts later answers to an audience: steps that it may not use fail with PERMISSION_DENIED, and texts contain no names of
 // queues, jobs and tasks that it may not see. nil: no restriction, which is the default.
 func (s *Session) Restrict(a *Audience) {
-	s.audience = a
+	s.audience, s.out.audience = a, a
 	s.named = nil
 }
 

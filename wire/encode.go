@@ -32,6 +32,8 @@ type encoder struct {
 	limit string
 	// text puts a reason into words; nil: answers carry no texts.
 	text func(*apportionv1.Reason) string
+	// audience is that of the session; nil: no restriction.
+	audience *Audience
 	// own is the memory of messages if there is no Room.
 	own  Room
 	lent *Room
@@ -124,6 +126,10 @@ func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
 	out := e.memory().reasons.one()
 	out.Plugin, out.Code, out.Role, out.Detail = r.Plugin, apportionv1.ReasonCode(r.Code), r.Role, r.Detail
+	if r.Code == policy.Reserved && e.audience != nil && !e.audience.Owns(r.Queue) {
+		// It names a job.
+		out.Detail = ""
+	}
 	out.Queue, out.Dimension = e.optional(int(r.Queue)), e.dimension(r.Dimension)
 	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
 	out.HierarchyFault = apportionv1.HierarchyFault(r.Fault)

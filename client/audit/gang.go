@@ -73,7 +73,8 @@ const mostListed = 1000
 // emptied returns the snapshot with empty, schedulable nodes, and of the jobs those of which a task waits, all of whose tasks wait.
 func emptied(s *apportionv1.Snapshot) *apportionv1.Snapshot {
 	out := &apportionv1.Snapshot{
-		AsOf: s.GetAsOf(), Dimensions: s.GetDimensions(), Queues: s.GetQueues(), Total: s.GetTotal(), NodeSets: s.GetNodeSets(), Pods: s.GetPods(),
+		AsOf: s.GetAsOf(), Dimensions: s.GetDimensions(), Queues: s.GetQueues(), Total: s.GetTotal(),
+		NodeSets: s.GetNodeSets(), Pods: s.GetPods(),
 	}
 	for _, n := range s.GetNodes() {
 		n = proto.CloneOf(n)
