@@ -115,7 +115,7 @@ func proposed(p *fairshare.Proposal) ([]written, error) {
 		var list []any
 		for _, b := range p.Budgets {
 			period := map[string]any{"begin": b.Begin.Format(time.DateOnly), "hours": b.Hours}
-			list = append(list, map[string]any{byQueue: b.Queue, kindKey: "hard", "periods": []any{period}})
+			list = append(list, map[string]any{byQueue: b.Queue, "kind": "hard", "periods": []any{period}})
 		}
 		add(budgetsName, "ledger.budgets of a server, or --budgets", map[string]any{"budgets": list})
 	}
@@ -131,7 +131,7 @@ func proposed(p *fairshare.Proposal) ([]written, error) {
 			}
 		}
 		queues = append(queues, map[string]any{
-			"apiVersion": "scheduling.volcano.sh/v1beta1", kindKey: "Queue", "metadata": map[string]any{"name": q.Name}, "spec": spec,
+			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": q.Name}, "spec": spec,
 		})
 	}
 	if len(queues) > 0 {

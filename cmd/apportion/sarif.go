@@ -29,9 +29,9 @@ func writeSARIF(to io.Writer, findings []audit.Finding, file string) error {
 		}
 		switch {
 		case f.Job != "":
-			location["logicalLocations"] = []object{{"fullyQualifiedName": f.Job, kindKey: "job"}}
+			location["logicalLocations"] = []object{{"fullyQualifiedName": f.Job, "kind": "job"}}
 		case f.Queue != "":
-			location["logicalLocations"] = []object{{"fullyQualifiedName": f.Queue, kindKey: "queue"}}
+			location["logicalLocations"] = []object{{"fullyQualifiedName": f.Queue, "kind": "queue"}}
 		}
 		results = append(results, object{
 			"ruleId": f.Rule, "level": f.Severity, "message": object{"text": f.Witness + ". " + f.Help}, "locations": []object{location},
