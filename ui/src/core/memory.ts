@@ -135,8 +135,12 @@ export class Memory {
 // compared lists the numbers of a certificate beside what they must be.
 export function compared(want: Weighing, got: MemoryDivisionJson): [name: string, got: string, want: string][] {
   const out: [string, string, string][] = [];
-  for (const name of ["reference", "usage", "nominal", "weight", "weightAll"] as const) {
-    out.push([name, String(got[name] ?? "0"), String(want[name])]);
+  // These are texts, and are there also if they are 0.
+  for (const name of ["reference", "usage", "nominal"] as const) {
+    out.push([name, got[name] ?? "", String(want[name])]);
+  }
+  for (const name of ["weight", "weightAll"] as const) {
+    out.push([name, String(got[name] ?? 0), String(want[name])]);
   }
   out.push(["children", (got.children ?? []).map((c) => String(c.queue)).join(), want.children.map((c) => String(c.queue)).join()]);
   want.children.forEach((c, k) => {
