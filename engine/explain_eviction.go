@@ -137,10 +137,12 @@ func (x *explainer) candidates(claimant model.TaskID, preempt bool) ([]model.Tas
 		return x.Preempt().Candidates(claimant)
 	}
 	if x.reclaimable == nil {
-		var err error
-		if x.reclaimable, err = x.Reclaim().candidates(claimant, model.None); err != nil {
+		all, err := x.Reclaim().candidates(claimant, model.None)
+		if err != nil {
 			return nil, err
 		}
+		// An empty list is known too.
+		x.reclaimable = append(make([]model.TaskID, 0, len(all)), all...)
 	}
 	v := x.view
 	mine, candidates := v.QueueOf(claimant), make([]model.TaskID, 0, len(x.reclaimable))

@@ -12,7 +12,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// spent is one row of `apportion usage --by budget`: what was spent of a resource of a budget in one of its periods; with a user, by whom.
+// spent is one row of `apportion usage --by budget`: what was spent of a resource of a budget in one of its periods, by all or by one user.
 type spent struct {
 	Begin string `json:"begin"`
 	// End is empty for the last period.

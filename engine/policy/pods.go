@@ -39,7 +39,10 @@ func (v *View) OpenPods() error {
 	if err != nil {
 		return err
 	}
-	if err := v.Work.Spend(v.Tasks.Len()+table.work(v.Model), 1); err != nil {
+	if err := v.Work.Spend(v.Tasks.Len(), 1); err != nil {
+		return err
+	}
+	if err := v.Work.Spend(table.work(v.Model), 1); err != nil {
 		return err
 	}
 	v.pods = &Pods{podTable: table, view: v}
@@ -169,9 +172,12 @@ func (p *Pods) domainOf(at int32, n model.NodeID) uint32 {
 
 // moved follows a change of a task's status or node.
 func (p *Pods) moved(t model.TaskID, from model.Status, was model.NodeID, to model.Status, n model.NodeID) {
-	if len(p.classes[p.view.PodClassOf(t)].counts) == 0 || from == to && was == n {
+	counts := len(p.classes[p.view.PodClassOf(t)].counts)
+	if counts == 0 || from == to && was == n {
 		return
 	}
+	// The counts are kept right also if too little work is left; the question fails then.
+	p.view.Work.Use(counts, 1)
 	p.move(t, from, was, to, n)
 	p.view.Journal.UndoWith(p.undo, uint64(uint32(t))|uint64(uint32(was))<<32, uint64(uint32(n))|uint64(from)<<32|uint64(to)<<40)
 }

@@ -9,11 +9,14 @@ import (
 
 // Fits reports whether the rules on other pods let a task on a node, with the pods that are there now; later: once those that are being
 // deleted are gone. The first rule that does not is the reason, in the order in which Kubernetes' scheduler asks: ports, spreads, affinity,
-// anti-affinity, and that of others.
+// anti-affinity, and that of others. It spends the work of its looks; if too little is left, the task does not fit and the question fails.
 func (p *Pods) Fits(t model.TaskID, n model.NodeID, later bool, why *Reasons) bool {
 	c := &p.classes[p.view.PodClassOf(t)]
 	if c.kind == 0 {
 		return true
+	}
+	if !p.view.Work.Use(c.looks, 1) {
+		return false
 	}
 	code, topology := p.against(c, n, later)
 	if code == 0 {

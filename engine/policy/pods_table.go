@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -46,6 +45,8 @@ type podClass struct {
 	ports, keptAway, avoided, near []int32
 	first                          bool
 	spreads                        []podSpread
+	// looks is how many looks at tallies it costs at most to ask whether a node takes a pod.
+	looks int
 	// kind is the same for classes that are treated alike; 0: no rule concerns the class.
 	kind int32
 	// ordered: whether a pod fits may depend on which others were placed before, not only on which are placed.
@@ -73,8 +74,12 @@ type podTable struct {
 	watchers, keepers map[uint32][]int32
 }
 
-// maxPodPairs bounds the pairs of a class and a tally that concerns it.
-const maxPodPairs = 1 << 22
+const (
+	// maxPodPairs bounds the pairs of a class and a tally that concerns it.
+	maxPodPairs = 1 << 22
+	// maxPodTallies bounds the tallies that concern one class, and so what it costs to place or move one pod.
+	maxPodTallies = 4096
+)
 
 // newPodTable returns what the rules of a model come to; an error if that is too much.
 func newPodTable(m *model.Model) (*podTable, error) {
@@ -87,13 +92,23 @@ func newPodTable(m *model.Model) (*podTable, error) {
 	}
 	pairs := 0
 	for i := range m.Pods.Classes {
-		if pairs += t.addCounts(&m.Pods.Classes[i], &t.classes[i+1]); pairs > maxPodPairs {
-			e := &model.Error{}
+		own := t.addCounts(&m.Pods.Classes[i], &t.classes[i+1])
+		pairs += own
+		e := &model.Error{}
+		switch {
+		case own > maxPodTallies:
+			e.Add(fmt.Sprintf("pods.classes[%d].selections", i), "%d rules concern its pods, at most %d are taken", own, maxPodTallies)
+			return nil, e
+		case pairs > maxPodPairs:
 			e.Add("pods.classes", "the rules concern more than %d pairs of classes", maxPodPairs)
 			return nil, e
 		}
 	}
 	t.addPorts()
+	for i := range t.classes {
+		c := &t.classes[i]
+		c.looks = 1 + len(c.ports) + len(c.keptAway) + len(c.avoided) + len(c.near) + len(c.spreads)
+	}
 	t.sortKinds()
 	t.at, t.filterAt, t.watchers, t.keepers = nil, nil, nil, nil
 	return t, nil
@@ -222,18 +237,28 @@ func (t *podTable) sortKinds() {
 	}
 }
 
-// work returns the steps of filling the counts beside one for each task.
+// work returns the steps of filling the counts: one for each node of a filter and of a spread, and for each tally of each pod.
 func (t *podTable) work(m *model.Model) int {
-	filters := len(m.Nodes) * len(t.filters)
-	spreads := 0
+	steps := len(m.Nodes) * len(t.filters)
 	for _, key := range t.keys {
 		if key.kind == ofSpread {
-			spreads++
+			steps += len(m.Nodes)
 		}
 	}
-	most := 0
-	for i := range t.classes {
-		most = max(most, len(t.classes[i].counts))
+	for _, j := range m.JobOrder {
+		job := m.Jobs.At(j)
+		for task := job.FirstTask; task < job.EndTask; task++ {
+			steps += len(t.classes[m.PodClassOf(task)].counts)
+		}
 	}
-	return filters + spreads*len(m.Nodes) + cmp.Or(most, 1)*8
+	for i := range m.Nodes {
+		if of := m.Nodes[i].Pods; of != nil {
+			for _, list := range [][]uint32{of.Others, of.Leaving} {
+				for _, class := range list {
+					steps += len(t.classes[class].counts)
+				}
+			}
+		}
+	}
+	return steps
 }

@@ -23,7 +23,7 @@ const (
 
 // PodRules are the placement constraints that depend on other pods: required affinity and anti-affinity, topology spread that must hold, and
 // ports of the node. They are judged as Kubernetes' scheduler does, by the pods that are on nodes at that moment. Label selectors are
-// resolved by whoever writes the snapshot: a selection is a number, and a class lists the selections in which its pods are.
+// resolved by the writer of the snapshot: a selection is a number, and a class lists the selections in which its pods are.
 type PodRules struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What nodes have in common, by which rules compare them.

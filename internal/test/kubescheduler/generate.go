@@ -13,7 +13,7 @@ import (
 // Waiting is the number of waiting pods of a random cluster.
 const Waiting = 20
 
-// Names that the generator and whoever runs the scheduler share.
+// Names that the generator and the program that runs the scheduler share.
 const (
 	// Scheduler is the name of the scheduler of all waiting pods, the one that Volcano's pods name.
 	Scheduler = "volcano"
