@@ -345,9 +345,9 @@ func (c *checker) policy(path, name string) {
 	}
 }
 
-// memory checks that the most that one call may use fits into what there is for all calls.
-// longestHalfLife is the longest half-life of usage, in epochs, and window the number of half-lives for which usage counts.
-const longestHalfLife, window = 512, 8
+// longestHalfLife is the longest half-life of usage, in epochs, window the number of half-lives for which usage counts, and mostEpochs the
+// number of epochs that a ledger keeps at most.
+const longestHalfLife, window, mostEpochs = 512, 8, 1 << 20
 
 func (c *checker) ledger() {
 	l := &c.Ledger
@@ -372,9 +372,12 @@ func (c *checker) ledger() {
 		c.fail("ledger.half_life", "from 1 to 512 times ledger.epoch is expected, which is "+l.Epoch.String())
 	case l.Retain < window*l.HalfLife:
 		c.fail("ledger.retain", "at least "+(window*l.HalfLife).String()+" is expected, 8 times ledger.half_life")
+	case l.Retain/l.Epoch > mostEpochs:
+		c.fail("ledger.retain", "at most "+(mostEpochs*l.Epoch).String()+" is expected, 1048576 times ledger.epoch")
 	}
 }
 
+// memory checks that the most that one call may use fits into what there is for all calls.
 func (c *checker) memory() {
 	if len(c.faults) > 0 {
 		return

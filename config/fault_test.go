@@ -70,6 +70,7 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 		"budgets of no ledger":                  {"ledger: {budgets: /b}\n", []string{":1: ledger.budgets: requires ledger.file"}},
 		"a half-life of one and a half epochs":  {"ledger: {half_life: 9h}\n", []string{":1: ledger.half_life: from 1 to 512 times ledger.epoch is expected, which is 6h0m0s"}},
 		"a ledger that forgets what counts":     {"ledger: {retain: 1h}\n", []string{":1: ledger.retain: at least 1344h0m0s is expected"}},
+		"more epochs than a ledger keeps":       {"ledger: {epoch: 1s, half_life: 10s, retain: 9600h}\n", []string{":1: ledger.retain: at most 291h16m16s is expected"}},
 		"an epoch that is not whole":            {"ledger: {epoch: 1500ms}\n", []string{":1: ledger.epoch: whole seconds are expected"}},
 		"optional certificates of no authority": {"tls: {client_certificate: optional}\n", []string{":1: tls.client_certificate: requires tls.client_ca"}},
 		"identities without a name":             {"identities: [{tokens: [" + hash + "]}]\n", []string{":1: identities[0]: the identity has no name"}},

@@ -42,6 +42,11 @@ func fill(message protoreflect.Message, in *apportionv1.Input, random *rand.Rand
 	}
 }
 
+// snapshotNames are the fields that name a snapshot that the server maintains.
+var snapshotNames = map[protoreflect.FullName]bool{
+	"apportion.v1.GetSnapshotRequest.name": true, "apportion.v1.GetHistoryRequest.name": true, "apportion.v1.GetUsageRequest.name": true,
+}
+
 // fillField sets one field, most of them at random. A list, a text or a number stays empty unless a question is faulty without it.
 func fillField(message protoreflect.Message, field protoreflect.FieldDescriptor, in *apportionv1.Input, random *rand.Rand) {
 	switch {
@@ -53,10 +58,13 @@ func fillField(message protoreflect.Message, field protoreflect.FieldDescriptor,
 	case field.Kind() == protoreflect.EnumKind:
 		values := field.Enum().Values()
 		message.Set(field, protoreflect.ValueOfEnum(values.Get(random.IntN(values.Len())).Number()))
-	case field.FullName() == "apportion.v1.GetSnapshotRequest.name":
+	case snapshotNames[field.FullName()]:
 		message.Set(field, protoreflect.ValueOfString(snapshotName))
 	case field.FullName() == "apportion.v1.PlanStep.tasks":
 		// A plan is for a job or for tasks.
+	case field.FullName() == "apportion.v1.ExplainStep.jobs" && random.IntN(2) == 0,
+		field.FullName() == "apportion.v1.ExplainStep.filter" && message.Has(message.Descriptor().Fields().ByName("jobs")):
+		// Jobs are named or selected.
 	case field.Kind() == protoreflect.MessageKind:
 		value := message.NewField(field)
 		if named := namedBy(value.Message().Interface(), in, random); named != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -41,8 +42,11 @@ type mixture struct {
 	tallies map[string]*tallyOf
 }
 
-// tallyOf counts the calls of one kind.
-type tallyOf struct{ answered, asked int }
+// tallyOf counts the calls of one kind. Fault is the error of the last one that was not answered.
+type tallyOf struct {
+	answered, asked int
+	fault           error
+}
 
 // note counts a call of a kind.
 func (m *mixture) note(kind string, err error) {
@@ -56,16 +60,18 @@ func (m *mixture) note(kind string, err error) {
 	t.asked++
 	if err == nil {
 		t.answered++
+	} else if !errors.Is(err, context.DeadlineExceeded) {
+		t.fault = err
 	}
 }
 
-// sum adds up all calls, and names the kinds that were never answered.
+// sum adds up all calls, and names the kinds that were never answered, each with its last error.
 func (m *mixture) sum() (answered, asked int, silent []string) {
 	for _, kind := range slices.Sorted(maps.Keys(m.tallies)) {
 		t := m.tallies[kind]
 		answered, asked = answered+t.answered, asked+t.asked
 		if t.answered == 0 {
-			silent = append(silent, kind)
+			silent = append(silent, fmt.Sprintf("%s (%v)", kind, t.fault))
 		}
 	}
 	return answered, asked, silent
@@ -102,10 +108,12 @@ http: {listen: %q, ui: true}
 extender: {listen: %q, schedulers: {/volcano: house}}
 follow: {enabled: true, kubeconfig: %q, interval: 100ms}
 metrics: {queues: 20}
+ledger: {file: %q, cluster: attacked, epoch: 1s, half_life: 10s, retain: 1h, interval: 100ms}
+history: {file: %q, interval: 100ms}
 decision_log: {sink: file, file: %q, file_bytes: 1MiB, keep: 1, store: %q}
 limit: {snapshot_bytes: 64MiB, session_idle: 5s}
 `, m.operatorHash, m.teamHash, owned, m.http, m.extender, m.api,
-		filepath.Join(m.directory, "decisions"), filepath.Join(m.directory, "store"))
+		filepath.Join(m.directory, "ledger"), filepath.Join(m.directory, "history"), filepath.Join(m.directory, "decisions"), filepath.Join(m.directory, "store"))
 	// The server may read it at any time, so it is replaced whole.
 	next := m.configuration + ".next"
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
