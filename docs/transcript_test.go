@@ -86,7 +86,7 @@ func (c *console) answer(words []string) error {
 	return c.err
 }
 
-// open reads `strict` or `volcano`, then tiers of plugins separated by `|`.
+// open reads `strict` or `volcano`, and `v1.16`, then tiers of plugins separated by `|`.
 func (c *console) open(words []string) error {
 	p := engine.Policy{Tiers: []engine.Tier{nil}}
 	for _, word := range words {
@@ -94,6 +94,8 @@ func (c *console) open(words []string) error {
 		case "strict":
 		case "volcano":
 			p.Walk = engine.Volcano
+		case "v1.16":
+			p.Release = policy.V116
 		case "|":
 			p.Tiers = append(p.Tiers, nil)
 		default:

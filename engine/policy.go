@@ -72,6 +72,8 @@ const (
 type Policy struct {
 	Tiers []Tier
 	Walk  Walk
+	// Release is the release of Volcano whose decisions the plugins take.
+	Release policy.Release
 }
 
 // Check returns a *model.Error if a plugin occurs twice, because its votes would be counted twice.

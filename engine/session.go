@@ -87,7 +87,7 @@ func openWithin(m *model.Model, p Policy, stop func() bool, work *policy.Work) (
 	}
 	s := &Session{policy: p}
 	v := policy.NewView(m, stop)
-	v.Work = work
+	v.Work, v.Release = work, p.Release
 	st, err := open(v, p)
 	if err != nil {
 		return nil, err

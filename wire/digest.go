@@ -35,6 +35,9 @@ func Canonical(p *apportionv1.Policy) *apportionv1.Policy {
 	if out.TierWalk == apportionv1.TierWalk_TIER_WALK_UNSPECIFIED {
 		out.TierWalk = apportionv1.TierWalk_TIER_WALK_STRICT
 	}
+	if r := p.GetVolcanoRelease(); r != apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_15 {
+		out.VolcanoRelease = r
+	}
 	for _, t := range p.GetTiers() {
 		tier := &apportionv1.Tier{}
 		for _, plugin := range t.GetPlugins() {

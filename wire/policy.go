@@ -6,6 +6,7 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
 )
@@ -21,6 +22,13 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 		out.Walk = engine.Volcano
 	default:
 		faults.Add("tier_walk", "no tier walk %d", p.GetTierWalk())
+	}
+	switch p.GetVolcanoRelease() {
+	case apportionv1.VolcanoRelease_VOLCANO_RELEASE_UNSPECIFIED, apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_15:
+	case apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_16:
+		out.Release = policy.V116
+	default:
+		faults.Add("volcano_release", "no release %d", p.GetVolcanoRelease())
 	}
 	for i, t := range p.GetTiers() {
 		tier := make(engine.Tier, 0, len(t.GetPlugins()))

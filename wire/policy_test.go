@@ -53,7 +53,8 @@ func TestEveryPluginOfTheContractIsKnown(t *testing.T) {
 
 func TestAFaultyPolicyNamesItsFields(t *testing.T) {
 	for text, want := range map[string]string{
-		`tier_walk: 9`: `policy.tier_walk: no tier walk 9`,
+		`tier_walk: 9`:       `policy.tier_walk: no tier walk 9`,
+		`volcano_release: 9`: `policy.volcano_release: no release 9`,
 		`tiers { plugins { gang {} disabled: [1, 0] } }`:              `policy.tiers[0].plugins[0].disabled[1]: no decision 0`,
 		`tiers { plugins { gang {} disabled: 17 } }`:                  `policy.tiers[0].plugins[0].disabled[0]: no decision 17`,
 		`tiers { plugins { undecided {} } }`:                          `policy.tiers[0].plugins[0].undecided.name: a plugin needs a name`,
@@ -74,6 +75,7 @@ func TestPoliciesThatAreReadAsTheSameHaveTheSameDigest(t *testing.T) {
 	digest := func(text string) string { return wire.PolicyDigest(parse(t, &apportionv1.Policy{}, text)) }
 	for _, same := range [][2]string{
 		{``, `tier_walk: TIER_WALK_STRICT`},
+		{``, `volcano_release: VOLCANO_RELEASE_1_15`},
 		{`tiers { plugins { capacity { ancestor_reclaim_level: 3 } } }`, `tiers { plugins { capacity {} } }`},
 		{`tiers { plugins { capacity { hierarchical: true ancestor_reclaim_level: -1 } } }`, `tiers { plugins { capacity { hierarchical: true } } }`},
 		{`tiers { plugins { binpack {} } }`, `tiers { plugins { binpack { weight: 1 cpu: 1 memory: -5 resources { name: "cpu" weight: 7 } } } }`},
@@ -85,7 +87,7 @@ func TestPoliciesThatAreReadAsTheSameHaveTheSameDigest(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, text := range []string{
-		``, `tier_walk: TIER_WALK_VOLCANO`, `tiers {}`, `tiers { plugins { gang {} } }`, `tiers { plugins { priority {} } }`,
+		``, `tier_walk: TIER_WALK_VOLCANO`, `volcano_release: VOLCANO_RELEASE_1_16`, `tiers {}`, `tiers { plugins { gang {} } }`, `tiers { plugins { priority {} } }`,
 		`tiers { plugins { gang {} } plugins { priority {} } }`, `tiers { plugins { gang {} } } tiers { plugins { priority {} } }`,
 		`tiers { plugins { gang {} disabled: 1 } }`, `tiers { plugins { capacity {} } }`, `tiers { plugins { capacity { hierarchical: true } } }`,
 		`tiers { plugins { binpack {} } }`, `tiers { plugins { binpack { weight: 0 } } }`, `tiers { plugins { undecided { name: "a" } } }`,

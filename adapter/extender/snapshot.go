@@ -147,8 +147,8 @@ func (s *snapshot) overused(name string) (overused, ok bool) {
 	return overused, true
 }
 
-// enqueueable votes on the admission of a job. A permit books the job as Volcano does when it admits one, because Volcano 1.15 does not
-// tell an extender which jobs it admits.
+// enqueueable votes on the admission of a job. For Volcano 1.15, which does not tell an extender which jobs it admits, a permit books the job
+// as if it were admitted; Volcano 1.16 sends jobEnqueued.
 func (s *snapshot) enqueueable(job jobState) (vote policy.Vote, ok bool) {
 	j, ok := s.engine.View().Job(job.uid)
 	if !ok {
@@ -162,7 +162,7 @@ func (s *snapshot) enqueueable(job jobState) (vote policy.Vote, ok bool) {
 		vote, answer = s.wire.EnqueueVote(j, s.why())
 		s.record.asked(enqueueStep(job.uid, apportionv1.EnqueueMode_ENQUEUE_MODE_UNSPECIFIED), answer)
 	}
-	if vote == policy.Permit {
+	if vote == policy.Permit && s.engine.View().Release < policy.V116 {
 		s.admit(j, job.uid)
 	}
 	return vote, true

@@ -22,7 +22,7 @@ func newConvert(s streams) *cobra.Command {
 	var input inputFlags
 	var delegate, target, system, into string
 	var reached delegation.Options
-	form := formBoth
+	form, release := formBoth, release115
 	c := &converting{answering{streams: s, format: formatJSON}}
 	command := &cobra.Command{
 		Use:   "convert",
@@ -30,6 +30,9 @@ func newConvert(s streams) *cobra.Command {
 		Long: `Convert manifests to a Snapshot of the contract (apportion.v1), or, without manifests, a
 volcano-scheduler.conf or a preset to a Policy. Calls from other languages can use the output
 directly; digests are computed from the form of -o binary.
+
+Where releases of Volcano differ in their decisions, --volcano names the one whose decisions the policy
+takes; docs/volcano.md lists the differences.
 
 With --to fair, propose the settings of policy fair that are nearest to a configuration or a preset:
 base NONE for proportion, base DESERVED for capacity. Settings that are dropped, or change their
@@ -47,6 +50,7 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 		Example: `  apportion convert -f cluster.yaml > snapshot.json
   apportion convert --policy volcano-scheduler.conf > policy.json
   apportion shares --snapshot snapshot.json --policy policy.json
+  apportion convert --policy volcano-scheduler.conf --volcano v1.16 > policy.json
   apportion convert --policy volcano-scheduler.conf --to fair -o yaml > fair.yaml
   apportion convert --from slurm -f slurm.conf -f assoc.txt --into settings
   apportion convert --extender volcano-scheduler.conf`,
@@ -67,6 +71,9 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 					return err
 				}
 				render.Warnings(s.err, rules.Warnings)
+				if release == release116 {
+					rules.Message.VolcanoRelease = apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_16
+				}
 				return c.write(rules.Message)
 			}
 			loaded, err := input.load(command.Context(), s)
@@ -80,6 +87,7 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	input.register(command)
 	c.register(command, formatBinary)
 	choose(command, &target, "to", "", "propose settings of another policy", policyFair)
+	choose(command, &release, "volcano", "", "release of Volcano whose decisions the policy takes", release115, release116)
 	choose(command, &system, "from", "", "propose policy fair with memory for the settings in -f of a system",
 		string(fairshare.Slurm), string(fairshare.KAI), string(fairshare.Kueue))
 	command.Flags().StringVar(&into, "into", "", "`DIRECTORY` for the files of --from, none of which exists; default: standard output")
@@ -90,11 +98,17 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	for _, other := range []string{"file", "snapshot", "policy", "output", "to"} {
 		command.MarkFlagsMutuallyExclusive("extender", other)
 	}
+	for _, other := range []string{"file", "snapshot", "extender", "from", "to"} {
+		command.MarkFlagsMutuallyExclusive("volcano", other)
+	}
 	for _, other := range []string{"extender", "to", "snapshot", "output"} {
 		command.MarkFlagsMutuallyExclusive("from", other)
 	}
 	return command
 }
+
+// The releases of Volcano that differ in their decisions.
+const release115, release116 = "v1.15", "v1.16"
 
 // policyFair is the policy for which settings can be proposed.
 const policyFair = "fair"

@@ -132,7 +132,18 @@ type Preempter interface {
 	Preemptive(q model.QueueID, r Request, why *Reasons, checks *Checks) bool
 }
 
-// Enqueuer votes on the admission of a job. A permit books what the plugin books.
+// Release is a release of Volcano.
+type Release uint8
+
+// The releases whose decisions differ.
+const (
+	// V115 books a job when a plugin permits it.
+	V115 Release = iota
+	// V116 books a job when it is admitted, so that nothing stays booked for a job that another plugin rejects (volcano-sh/volcano 5339).
+	V116
+)
+
+// Enqueuer votes on the admission of a job. Before V116, a permit books what proportion and capacity book.
 type Enqueuer interface {
 	Enqueueable(j model.JobID, why *Reasons) Vote
 }

@@ -19,6 +19,8 @@ type View struct {
 	// Work, if not nil, is the work that may still be spent. A computation that costs more than a constant for each queue, job and task
 	// spends it.
 	Work *Work
+	// Release is the release of Volcano whose decisions the plugins take, where releases differ.
+	Release Release
 
 	// The following are nil until something differs from the model. accounts are those of jobs of which a task changed, and nil for all
 	// others.

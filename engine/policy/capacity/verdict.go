@@ -58,8 +58,8 @@ func (s *State) Preemptive(q model.QueueID, r policy.Request, why *policy.Reason
 }
 
 // Enqueueable permits a job if in its queue and in all ancestors the job's minimum, what is allocated and what is admitted, less what is
-// elastic, stay within real capability, in the dimensions that the minimum asks for, `pods` left out. A permit adds the minimum, less what
-// gated tasks ask for, to what is admitted in all of them. A job without a minimum needs only an open queue.
+// elastic, stay within real capability, in the dimensions that the minimum asks for, `pods` left out. A permit before policy.V116 adds the
+// minimum, less what gated tasks ask for, to what is admitted in all of them. A job without a minimum needs only an open queue.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	job := s.v.Jobs.At(j)
 	if s.refused(why, nil) || !s.admits(job.Queue, policy.InSession, why, nil) {
@@ -77,12 +77,27 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	if !fits {
 		return policy.Reject
 	}
+	if s.v.Release < policy.V116 {
+		s.enqueue(j)
+	}
+	return policy.Permit
+}
+
+// Enqueued adds the minimum of an admitted job, less what gated tasks ask for, to what is admitted in its queue and in all ancestors, as
+// policy.V116 does.
+func (s *State) Enqueued(j model.JobID) {
+	job := s.v.Jobs.At(j)
+	if s.v.Release >= policy.V116 && !job.MinResources.Absent() && s.takesPart[job.Queue] {
+		s.enqueue(j)
+	}
+}
+
+func (s *State) enqueue(j model.JobID) {
 	account.InqueueNeed(s.v, j, &s.need)
-	for q := job.Queue; q != model.None; q = s.above(q) {
+	for q := s.v.Jobs.At(j).Queue; q != model.None; q = s.above(q) {
 		s.v.Journal.Row(&s.inqueue[q])
 		s.inqueue[q].Add(s.need)
 	}
-	return policy.Permit
 }
 
 // admits reports whether a queue accepts tasks and jobs at all: it takes part, is open (ignored in a simulation), and is a leaf.

@@ -48,7 +48,7 @@ func (s *State) open(q model.QueueID, why *policy.Reasons, checks *policy.Checks
 }
 
 // Enqueueable permits a job if its minimum, what the queue has allocated and what it has admitted, less what is elastic, stay within real
-// capability, in the dimensions that the minimum asks for. A permit adds the minimum, less what gated pods ask for, to what is admitted.
+// capability, in the dimensions that the minimum asks for. A permit before policy.V116 adds the minimum, less what gated pods ask for, to what is admitted.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	job := s.v.Jobs.At(j)
 	q := job.Queue
@@ -62,9 +62,23 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	if !account.Fits(name, q, job.MinResources, s.allocated(q), s.inqueue(q), s.elastic(q), limit, s.v.Dims.Pods(), why) {
 		return policy.Reject
 	}
+	if s.v.Release < policy.V116 {
+		s.enqueue(j)
+	}
+	return policy.Permit
+}
+
+// Enqueued adds the minimum of an admitted job, less what gated pods ask for, to what is admitted, as policy.V116 does.
+func (s *State) Enqueued(j model.JobID) {
+	if s.v.Release >= policy.V116 && !s.v.Jobs.At(j).MinResources.Absent() {
+		s.enqueue(j)
+	}
+}
+
+func (s *State) enqueue(j model.JobID) {
+	q := s.v.Jobs.At(j).Queue
 	account.InqueueNeed(s.v, j, &s.need)
 	s.changed.inqueue.Change(s.v, q, s.v.QueueSumOf(q).Inqueue).Add(s.need)
-	return policy.Permit
 }
 
 // Reclaimable takes candidates, in the order given, whose queue has more than it deserves in some dimension, whatever the candidate uses

@@ -21,6 +21,60 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// VolcanoRelease selects the release of Volcano whose decisions the plugins take, where releases differ.
+type VolcanoRelease int32
+
+const (
+	// Treated as VOLCANO_RELEASE_1_15.
+	VolcanoRelease_VOLCANO_RELEASE_UNSPECIFIED VolcanoRelease = 0
+	// Volcano 1.15: `proportion` and `capacity` add the minimum of a job to what is admitted when they permit the job, even if another plugin
+	// rejects it.
+	VolcanoRelease_VOLCANO_RELEASE_1_15 VolcanoRelease = 1
+	// Volcano 1.16: they add it when the job is admitted (pull request 5339 of volcano-sh/volcano).
+	VolcanoRelease_VOLCANO_RELEASE_1_16 VolcanoRelease = 2
+)
+
+// Enum value maps for VolcanoRelease.
+var (
+	VolcanoRelease_name = map[int32]string{
+		0: "VOLCANO_RELEASE_UNSPECIFIED",
+		1: "VOLCANO_RELEASE_1_15",
+		2: "VOLCANO_RELEASE_1_16",
+	}
+	VolcanoRelease_value = map[string]int32{
+		"VOLCANO_RELEASE_UNSPECIFIED": 0,
+		"VOLCANO_RELEASE_1_15":        1,
+		"VOLCANO_RELEASE_1_16":        2,
+	}
+)
+
+func (x VolcanoRelease) Enum() *VolcanoRelease {
+	p := new(VolcanoRelease)
+	*p = x
+	return p
+}
+
+func (x VolcanoRelease) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VolcanoRelease) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_policy_proto_enumTypes[0].Descriptor()
+}
+
+func (VolcanoRelease) Type() protoreflect.EnumType {
+	return &file_apportion_v1_policy_proto_enumTypes[0]
+}
+
+func (x VolcanoRelease) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VolcanoRelease.Descriptor instead.
+func (VolcanoRelease) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{0}
+}
+
 // TierWalk selects how tiers are combined when plugins choose victims.
 type TierWalk int32
 
@@ -60,11 +114,11 @@ func (x TierWalk) String() string {
 }
 
 func (TierWalk) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_policy_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1_policy_proto_enumTypes[1].Descriptor()
 }
 
 func (TierWalk) Type() protoreflect.EnumType {
-	return &file_apportion_v1_policy_proto_enumTypes[0]
+	return &file_apportion_v1_policy_proto_enumTypes[1]
 }
 
 func (x TierWalk) Number() protoreflect.EnumNumber {
@@ -73,7 +127,7 @@ func (x TierWalk) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TierWalk.Descriptor instead.
 func (TierWalk) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{1}
 }
 
 // Decision is a kind of decision in which a plugin takes part.
@@ -153,11 +207,11 @@ func (x Decision) String() string {
 }
 
 func (Decision) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_policy_proto_enumTypes[1].Descriptor()
+	return file_apportion_v1_policy_proto_enumTypes[2].Descriptor()
 }
 
 func (Decision) Type() protoreflect.EnumType {
-	return &file_apportion_v1_policy_proto_enumTypes[1]
+	return &file_apportion_v1_policy_proto_enumTypes[2]
 }
 
 func (x Decision) Number() protoreflect.EnumNumber {
@@ -166,7 +220,7 @@ func (x Decision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision.Descriptor instead.
 func (Decision) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{2}
 }
 
 // FairBase selects the amount to which the weights of `fair` are added.
@@ -210,11 +264,11 @@ func (x FairBase) String() string {
 }
 
 func (FairBase) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_policy_proto_enumTypes[2].Descriptor()
+	return file_apportion_v1_policy_proto_enumTypes[3].Descriptor()
 }
 
 func (FairBase) Type() protoreflect.EnumType {
-	return &file_apportion_v1_policy_proto_enumTypes[2]
+	return &file_apportion_v1_policy_proto_enumTypes[3]
 }
 
 func (x FairBase) Number() protoreflect.EnumNumber {
@@ -223,7 +277,7 @@ func (x FairBase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FairBase.Descriptor instead.
 func (FairBase) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
 // Policy is a list of tiers of plugins, as in volcano-scheduler.conf. A policy without plugins is valid: it permits everything and
@@ -233,9 +287,11 @@ type Policy struct {
 	// In order of evaluation.
 	Tiers []*Tier `protobuf:"bytes,1,rep,name=tiers,proto3" json:"tiers,omitempty"`
 	// Unspecified: strict.
-	TierWalk      TierWalk `protobuf:"varint,2,opt,name=tier_walk,json=tierWalk,proto3,enum=apportion.v1.TierWalk" json:"tier_walk,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	TierWalk TierWalk `protobuf:"varint,2,opt,name=tier_walk,json=tierWalk,proto3,enum=apportion.v1.TierWalk" json:"tier_walk,omitempty"`
+	// Unspecified: v1.15.
+	VolcanoRelease VolcanoRelease `protobuf:"varint,3,opt,name=volcano_release,json=volcanoRelease,proto3,enum=apportion.v1.VolcanoRelease" json:"volcano_release,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
@@ -280,6 +336,13 @@ func (x *Policy) GetTierWalk() TierWalk {
 		return x.TierWalk
 	}
 	return TierWalk_TIER_WALK_UNSPECIFIED
+}
+
+func (x *Policy) GetVolcanoRelease() VolcanoRelease {
+	if x != nil {
+		return x.VolcanoRelease
+	}
+	return VolcanoRelease_VOLCANO_RELEASE_UNSPECIFIED
 }
 
 // Tier is a group of plugins. It is evaluated before the tiers that follow.
@@ -1602,10 +1665,11 @@ var File_apportion_v1_policy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/policy.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\"g\n" +
+	"\x19apportion/v1/policy.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\"\xae\x01\n" +
 	"\x06Policy\x12(\n" +
 	"\x05tiers\x18\x01 \x03(\v2\x12.apportion.v1.TierR\x05tiers\x123\n" +
-	"\ttier_walk\x18\x02 \x01(\x0e2\x16.apportion.v1.TierWalkR\btierWalk\"6\n" +
+	"\ttier_walk\x18\x02 \x01(\x0e2\x16.apportion.v1.TierWalkR\btierWalk\x12E\n" +
+	"\x0fvolcano_release\x18\x03 \x01(\x0e2\x1c.apportion.v1.VolcanoReleaseR\x0evolcanoRelease\"6\n" +
 	"\x04Tier\x12.\n" +
 	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xb9\x06\n" +
 	"\x06Plugin\x12:\n" +
@@ -1691,7 +1755,11 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\rR\x06amount\"5\n" +
 	"\aQuantum\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\x04R\x06amount*R\n" +
+	"\x06amount\x18\x02 \x01(\x04R\x06amount*e\n" +
+	"\x0eVolcanoRelease\x12\x1f\n" +
+	"\x1bVOLCANO_RELEASE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14VOLCANO_RELEASE_1_15\x10\x01\x12\x18\n" +
+	"\x14VOLCANO_RELEASE_1_16\x10\x02*R\n" +
 	"\bTierWalk\x12\x19\n" +
 	"\x15TIER_WALK_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TIER_WALK_STRICT\x10\x01\x12\x15\n" +
@@ -1734,67 +1802,69 @@ func file_apportion_v1_policy_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_policy_proto_rawDescData
 }
 
-var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_apportion_v1_policy_proto_goTypes = []any{
-	(TierWalk)(0),           // 0: apportion.v1.TierWalk
-	(Decision)(0),           // 1: apportion.v1.Decision
-	(FairBase)(0),           // 2: apportion.v1.FairBase
-	(*Policy)(nil),          // 3: apportion.v1.Policy
-	(*Tier)(nil),            // 4: apportion.v1.Tier
-	(*Plugin)(nil),          // 5: apportion.v1.Plugin
-	(*Proportion)(nil),      // 6: apportion.v1.Proportion
-	(*Capacity)(nil),        // 7: apportion.v1.Capacity
-	(*Drf)(nil),             // 8: apportion.v1.Drf
-	(*HierarchicalDrf)(nil), // 9: apportion.v1.HierarchicalDrf
-	(*Gang)(nil),            // 10: apportion.v1.Gang
-	(*Priority)(nil),        // 11: apportion.v1.Priority
-	(*Conformance)(nil),     // 12: apportion.v1.Conformance
-	(*Cooldown)(nil),        // 13: apportion.v1.Cooldown
-	(*Binpack)(nil),         // 14: apportion.v1.Binpack
-	(*ResourceWeight)(nil),  // 15: apportion.v1.ResourceWeight
-	(*NodeGroup)(nil),       // 16: apportion.v1.NodeGroup
-	(*Overcommit)(nil),      // 17: apportion.v1.Overcommit
-	(*Undecided)(nil),       // 18: apportion.v1.Undecided
-	(*Fair)(nil),            // 19: apportion.v1.Fair
-	(*FairTurns)(nil),       // 20: apportion.v1.FairTurns
-	(*FairMemory)(nil),      // 21: apportion.v1.FairMemory
-	(*Prices)(nil),          // 22: apportion.v1.Prices
-	(*Price)(nil),           // 23: apportion.v1.Price
-	(*Quantum)(nil),         // 24: apportion.v1.Quantum
-	(*Kueue)(nil),           // 25: apportion.v1.Kueue
+	(VolcanoRelease)(0),     // 0: apportion.v1.VolcanoRelease
+	(TierWalk)(0),           // 1: apportion.v1.TierWalk
+	(Decision)(0),           // 2: apportion.v1.Decision
+	(FairBase)(0),           // 3: apportion.v1.FairBase
+	(*Policy)(nil),          // 4: apportion.v1.Policy
+	(*Tier)(nil),            // 5: apportion.v1.Tier
+	(*Plugin)(nil),          // 6: apportion.v1.Plugin
+	(*Proportion)(nil),      // 7: apportion.v1.Proportion
+	(*Capacity)(nil),        // 8: apportion.v1.Capacity
+	(*Drf)(nil),             // 9: apportion.v1.Drf
+	(*HierarchicalDrf)(nil), // 10: apportion.v1.HierarchicalDrf
+	(*Gang)(nil),            // 11: apportion.v1.Gang
+	(*Priority)(nil),        // 12: apportion.v1.Priority
+	(*Conformance)(nil),     // 13: apportion.v1.Conformance
+	(*Cooldown)(nil),        // 14: apportion.v1.Cooldown
+	(*Binpack)(nil),         // 15: apportion.v1.Binpack
+	(*ResourceWeight)(nil),  // 16: apportion.v1.ResourceWeight
+	(*NodeGroup)(nil),       // 17: apportion.v1.NodeGroup
+	(*Overcommit)(nil),      // 18: apportion.v1.Overcommit
+	(*Undecided)(nil),       // 19: apportion.v1.Undecided
+	(*Fair)(nil),            // 20: apportion.v1.Fair
+	(*FairTurns)(nil),       // 21: apportion.v1.FairTurns
+	(*FairMemory)(nil),      // 22: apportion.v1.FairMemory
+	(*Prices)(nil),          // 23: apportion.v1.Prices
+	(*Price)(nil),           // 24: apportion.v1.Price
+	(*Quantum)(nil),         // 25: apportion.v1.Quantum
+	(*Kueue)(nil),           // 26: apportion.v1.Kueue
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
-	4,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
-	0,  // 1: apportion.v1.Policy.tier_walk:type_name -> apportion.v1.TierWalk
-	5,  // 2: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
-	6,  // 3: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
-	7,  // 4: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
-	8,  // 5: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
-	9,  // 6: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
-	10, // 7: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
-	11, // 8: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
-	12, // 9: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
-	13, // 10: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
-	14, // 11: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
-	16, // 12: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
-	17, // 13: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
-	18, // 14: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
-	19, // 15: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
-	25, // 16: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
-	1,  // 17: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
-	15, // 18: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
-	2,  // 19: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
-	24, // 20: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
-	21, // 21: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
-	20, // 22: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
-	22, // 23: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
-	23, // 24: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	5,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
+	1,  // 1: apportion.v1.Policy.tier_walk:type_name -> apportion.v1.TierWalk
+	0,  // 2: apportion.v1.Policy.volcano_release:type_name -> apportion.v1.VolcanoRelease
+	6,  // 3: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
+	7,  // 4: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
+	8,  // 5: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
+	9,  // 6: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
+	10, // 7: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
+	11, // 8: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
+	12, // 9: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
+	13, // 10: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
+	14, // 11: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
+	15, // 12: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
+	17, // 13: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
+	18, // 14: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
+	19, // 15: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
+	20, // 16: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
+	26, // 17: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
+	2,  // 18: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
+	16, // 19: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
+	3,  // 20: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
+	25, // 21: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	22, // 22: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
+	21, // 23: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
+	23, // 24: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
+	24, // 25: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -1829,7 +1899,7 @@ func file_apportion_v1_policy_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_policy_proto_rawDesc), len(file_apportion_v1_policy_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -48,6 +48,11 @@ func (m *Policy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.VolcanoRelease != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.VolcanoRelease))
+		i--
+		dAtA[i] = 0x18
+	}
 	if m.TierWalk != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.TierWalk))
 		i--
@@ -1370,6 +1375,9 @@ func (m *Policy) SizeVT() (n int) {
 	}
 	if m.TierWalk != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.TierWalk))
+	}
+	if m.VolcanoRelease != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.VolcanoRelease))
 	}
 	n += len(m.unknownFields)
 	return n
