@@ -32,6 +32,7 @@ func (r *reader) cluster() (*Cluster, error) {
 		present = r.roomForJobs(present)
 	}
 	r.tell(jobs)
+	r.restrictVolumes(present)
 	r.restrict(snapshot, usedPlacements(present))
 	r.relate(snapshot, present)
 	origins, started := make([]origin, 0, len(present)), make([]int64, 0, len(present))
@@ -119,6 +120,7 @@ func (r *reader) placePods(jobs map[identity]*job) {
 		if r.leaveOut(p, groups[group]) && p.foreign(r.schedulers) {
 			continue
 		}
+		r.useClaims(p)
 		if j := jobs[group]; j != nil && p.group != "" {
 			uid := p.task.GetUid()
 			if !r.lenient || !uids[uid] {

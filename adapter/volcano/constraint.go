@@ -42,9 +42,12 @@ func (c *Cluster) constraints(job uint32, nodes []uint32) []Patch {
 		for _, n := range nodes {
 			if int(n) < len(c.candidates) {
 				o.add(c.candidates[n], c.Snapshot.GetNodes()[n].GetUnschedulable() != nil)
+				if text := p.volumes.without(int(n)); text != "" {
+					o.volumes, o.unreached = appendNew(o.volumes, text), append(o.unreached, c.candidates[n].Name)
+				}
 			}
 		}
-		if len(o.tainted)+len(o.unselected)+len(o.unfit) > 0 {
+		if len(o.tainted)+len(o.unselected)+len(o.unfit)+len(o.unreached) > 0 {
 			list = append(list, o.patch(message.GetNamespace(), pods[p]))
 		}
 	}
@@ -81,6 +84,8 @@ type obstacle struct {
 	labels []string
 	// tainted, unselected and unfit name the nodes with such taints, without such labels, and those that do not meet the node affinity.
 	tainted, unselected, unfit []string
+	// volumes say what the pods' volumes ask for, which the nodes unreached lack.
+	volumes, unreached []string
 }
 
 // add adds what keeps the pods from a node.
@@ -147,12 +152,22 @@ func (o *obstacle) patch(namespace string, pods *excluded) Patch {
 		clauses = append(clauses, "the "+strings.Join(required, "; ")+" leaves out "+wording.Few(o.unfit))
 		spec["affinity"] = part{"nodeAffinity": part{requiredField: nil}}
 	}
+	if len(o.unreached) > 0 {
+		clauses = append(clauses, "what their volumes need, "+wording.Few(o.volumes)+", leaves out "+wording.Few(o.unreached))
+	}
 	why := []string{pods.text() + ": " + strings.Join(clauses, "; ") + "."}
-	out := Patch{YAML: yamlOf(part{specField: spec})}
-	if len(o.labels) > 0 || len(o.unfit) > 0 {
+	out := Patch{}
+	if len(spec) > 0 {
+		out.YAML = yamlOf(part{specField: spec})
+	}
+	if len(o.unreached) > 0 {
+		why = append(why, "No change of a pod moves a volume: provide it where the nodes reach it, or use another claim.")
+	}
+	switch {
+	case len(o.labels) > 0 || len(o.unfit) > 0:
 		why = append(why, "Existing pods cannot be changed so: the template that makes them needs this; "+
 			"or label the nodes, if they are what is asked for.")
-	} else {
+	case len(o.taints) > 0:
 		why = append(why, "The template that makes the pods needs these tolerations too, for pods that it makes later.")
 		out.Kubectl = o.kubectl(namespace, pods.names, spec["tolerations"])
 	}

@@ -60,6 +60,7 @@ type entities struct {
 	classes []priorityClass
 	// namespaces are those that were read.
 	namespaces []namespace
+	storage    []stored
 }
 
 // object reads one object. It adds nothing for an object that is faulty.

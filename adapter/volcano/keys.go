@@ -33,6 +33,7 @@ const (
 const (
 	volcanoGroup  = "scheduling.volcano.sh"
 	priorityGroup = "scheduling.k8s.io"
+	storageGroup  = "storage.k8s.io"
 	coreVersion   = "v1"
 	// volcanoVersion is the apiVersion of the kinds of volcanoGroup.
 	volcanoVersion = volcanoGroup + "/v1beta1"
@@ -46,6 +47,10 @@ const (
 	podKind       = "Pod"
 	classKind     = "PriorityClass"
 	namespaceKind = "Namespace"
+	claimKind     = "PersistentVolumeClaim"
+	volumeKind    = "PersistentVolume"
+	storageKind   = "StorageClass"
+	driverKind    = "CSIDriver"
 )
 
 // specField is the part of an object that says what is wanted.

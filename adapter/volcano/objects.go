@@ -42,6 +42,7 @@ type content struct {
 	pod      *pod
 	class    *priorityClass
 	space    *namespace
+	stored   *stored
 	warnings []*apportionv1.Warning
 	// fault says that the object is left out; nil if it is not.
 	fault *Faulty
@@ -181,6 +182,8 @@ func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *conte
 		c.class = &r.classes[0]
 	case len(r.namespaces) > 0:
 		c.space = &r.namespaces[0]
+	case len(r.storage) > 0:
+		c.stored = &r.storage[0]
 	}
 	r.forget()
 	return c
@@ -300,7 +303,9 @@ func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
 	defer o.mutex.Unlock()
 	r := newReader(slices.Concat(o.options, opts))
 	r.generation = o.generation
-	for _, kind := range []string{classKind, namespaceKind, queueKind, nodeKind, podGroupKind, podKind} {
+	for _, kind := range []string{
+		classKind, namespaceKind, storageKind, driverKind, volumeKind, claimKind, queueKind, nodeKind, podGroupKind, podKind,
+	} {
 		list := o.kinds[kind]
 		if list == nil {
 			continue
@@ -327,6 +332,8 @@ func (r *reader) take(c *content) {
 		r.faulty = append(r.faulty, c.fault)
 	case c.space != nil:
 		r.namespaces = append(r.namespaces, *c.space)
+	case c.stored != nil:
+		r.storage = append(r.storage, *c.stored)
 	case c.class != nil:
 		r.classes = append(r.classes, *c.class)
 	case c.queue != nil:

@@ -23,6 +23,9 @@ type placement struct {
 	pod corev1.Pod
 	// key is its key in placements.
 	key string
+	// volumes are the nodes that reach the pods' volumes; nil: all. base is then the placement without them.
+	volumes *volumeReach
+	base    *placement
 	// set is the name of the node set once it is known; empty: all nodes.
 	set string
 	// allowed is the result for this generation of nodes; 0: none.
@@ -200,7 +203,7 @@ func (r *reader) allowedBy(p *placement) allowed {
 	var a allowed
 	var reasons exclusions
 	unmatched := false
-	var taints []string
+	var taints, volumes []string
 	for i := range r.nodes {
 		n := r.nodes[i].candidate
 		looked := func(t *corev1.Taint) bool { return keepsOff(t, r.nodes[i].message.Unschedulable != nil) }
@@ -213,6 +216,8 @@ func (r *reader) allowedBy(p *placement) allowed {
 			reasons.add(uint32(i), "taint "+taint.Key)
 		case mismatch:
 			reasons.add(uint32(i), stated)
+		case p.volumes.without(i) != "":
+			reasons.add(uint32(i), p.volumes.without(i))
 		default:
 			a.nodes = append(a.nodes, uint32(i))
 		}
@@ -220,6 +225,8 @@ func (r *reader) allowedBy(p *placement) allowed {
 			unmatched = true
 		} else if untolerated {
 			taints = appendNew(taints, taint.ToString())
+		} else if text := p.volumes.without(i); text != "" {
+			volumes = appendNew(volumes, text)
 		}
 	}
 	var parts []string
@@ -228,6 +235,9 @@ func (r *reader) allowedBy(p *placement) allowed {
 	}
 	if len(taints) > 0 {
 		parts = append(parts, "no toleration of taint "+few(taints, " or "))
+	}
+	if len(volumes) > 0 {
+		parts = append(parts, few(volumes, "; "))
 	}
 	a.rule, a.exclusions = r.shortened(strings.Join(parts, "; ")), reasons.list(r)
 	return a

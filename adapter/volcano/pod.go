@@ -39,8 +39,10 @@ func (r *reader) pod(m metadata, root *value) {
 		scheduler: r.textAt(spec.field("schedulerName")),
 		owner:     r.owner(m),
 		request:   r.requests.share(r.podRequest(spec, status)),
-		placed:    placed{placement: r.placement(spec), unjudged: r.unjudged(spec), traits: r.traits(m, spec)},
-		written:   origin{doc: r.doc, at: root.at},
+		placed: placed{
+			placement: r.placement(spec), unjudged: r.unjudged(spec), traits: r.traits(m, spec), claims: r.claims(m, spec),
+		},
+		written: origin{doc: r.doc, at: root.at},
 	}
 	phase := r.podPhase(status.field("phase"))
 	p.terminated = phase == corev1.PodSucceeded || phase == corev1.PodFailed

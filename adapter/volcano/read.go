@@ -124,8 +124,8 @@ func Schedulers(opts ...Option) []string {
 }
 
 // ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
-// streams of documents, in any order. Queue, PodGroup, Pod, Node and PriorityClass are read; for each other kind one warning says that it
-// was left out. An error is an *Error.
+// streams of documents, in any order. Queue, PodGroup, Pod, Node, PriorityClass and Namespace are read, and those of volumes:
+// PersistentVolumeClaim, PersistentVolume, StorageClass and CSIDriver. For each other kind one warning says that it was left out. An error is an *Error.
 func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
 	for _, background := range []bool{false, true} {
@@ -192,6 +192,8 @@ type reader struct {
 
 	entities
 	placements placements
+	// claimUsers names a pod on a node that uses a claim, by namespace/claim.
+	claimUsers map[string]string
 	// generation is Objects.generation; 0 if the objects are read only once.
 	generation uint64
 	// schedulers are the names of the schedulers whose pods are considered.
@@ -300,6 +302,10 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 		if group != priorityGroup {
 			return nil
 		}
+	case kindName == storageKind || kindName == driverKind:
+		if group != storageGroup {
+			return nil
+		}
 	case version != coreVersion:
 		return nil
 	}
@@ -316,6 +322,14 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 		return r.priorityClass
 	case namespaceKind:
 		return r.namespace
+	case claimKind:
+		return r.persistentVolumeClaim
+	case volumeKind:
+		return r.persistentVolume
+	case storageKind:
+		return r.storageClass
+	case driverKind:
+		return r.csiDriver
 	}
 	return nil
 }

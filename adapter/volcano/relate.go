@@ -1,6 +1,7 @@
 package volcano
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -202,7 +203,7 @@ func (r *relation) resolveAffinity(rules *podRules, out *relatedRules) {
 func (r *relation) keyOf(p *placed) ruleKey {
 	key := ruleKey{rules: p.traits.rules}
 	if len(key.rules.spreads) > 0 {
-		key.placement = p.placement
+		key.placement = cmp.Or(p.placement.base, p.placement)
 	}
 	return key
 }

@@ -44,7 +44,7 @@ func termText(term *corev1.NodeSelectorTerm) string {
 }
 
 // unjudged lists the constraints on a pod's placement that a snapshot does not express, in order of their numbers. The rules on other pods
-// are resolved later.
+// and the claims of volumes are resolved later.
 func (r *reader) unjudged(spec *value) []apportionConstraint {
 	var list []apportionConstraint
 	add := func(stands bool, c apportionConstraint) {
@@ -52,9 +52,7 @@ func (r *reader) unjudged(spec *value) []apportionConstraint {
 			list = append(list, c)
 		}
 	}
-	add(anyOf(spec.field("volumes"), func(v *value) bool {
-		return v.field("persistentVolumeClaim") != nil || v.field("ephemeral") != nil
-	}), constraintVolumes)
+	add(anyOf(spec.field("volumes"), exclusiveVolume), constraintVolumes)
 	add(anyOf(spec.field("resourceClaims"), always), constraintResourceClaims)
 	return list
 }

@@ -24,6 +24,7 @@ type placed struct {
 	placement *placement
 	unjudged  []apportionConstraint
 	traits    *traits
+	claims    []claimed
 	// class is the number of its class in the snapshot's rules on other pods.
 	class uint32
 }

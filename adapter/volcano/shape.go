@@ -1,5 +1,10 @@
 package volcano
 
+import (
+	corev1 "k8s.io/api/core/v1"
+	storage "k8s.io/component-helpers/storage/volume"
+)
+
 // shape selects the parts of an object that are read. The scanner skips everything else, which is most of a cluster's dump. All kinds have
 // the same shape, because the kind often comes last.
 type shape struct {
@@ -43,6 +48,8 @@ var (
 		"requiredDuringSchedulingIgnoredDuringExecution": leaf, "preferredDuringSchedulingIgnoredDuringExecution": leaf,
 	}}
 
+	volumeShape = &shape{names: true, fields: fields{nameField: leaf, "persistentVolumeClaim": leaf, "ephemeral": {}}}
+
 	requiredShape = &shape{fields: fields{requiredField: deepShape}}
 
 	metadataShape = &shape{fields: fields{
@@ -54,6 +61,7 @@ var (
 		groupNameAnnotation: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf, taskPriorityAnnotation: leaf,
 		hierarchyAnnotation: leaf, hierarchyWeightsAnnotation: leaf,
 		oversubscribedCPUAnnotation: leaf, oversubscribedMemoryAnnotation: leaf,
+		storage.AnnBindCompleted: leaf, storage.AnnSelectedNode: leaf, corev1.BetaStorageClassAnnotation: leaf,
 		ExpectedEndAnnotation: leaf, ExpectedRuntimeAnnotation: leaf, OwnerKey: leaf,
 	}}
 
@@ -75,9 +83,13 @@ var (
 		"activeDeadlineSeconds": leaf,
 		"schedulingGates":       {fields: fields{nameField: leaf}}, "resources": {fields: fields{"requests": leaf}},
 		"nodeSelector": leaf, "tolerations": deepShape, "topologySpreadConstraints": deepShape,
-		"volumes": {fields: fields{"persistentVolumeClaim": leaf, "ephemeral": {}}}, "resourceClaims": {fields: fields{nameField: leaf}},
+		"volumes": volumeShape, "resourceClaims": {fields: fields{nameField: leaf}},
 		// Node
 		"unschedulable": leaf, "taints": deepShape,
+		// PersistentVolume, PersistentVolumeClaim and CSIDriver
+		"nodeAffinity": {fields: fields{"required": deepShape}}, "capacity": leaf, "accessModes": leaf, "claimRef": leaf,
+		"storageClassName": leaf, "volumeMode": leaf, "volumeAttributesClassName": leaf, "volumeName": leaf, "selector": deepShape,
+		"storageCapacity": leaf,
 	}}
 
 	statusShape = &shape{fields: fields{
@@ -87,6 +99,6 @@ var (
 
 	objectShape = &shape{fields: fields{
 		versionField: leaf, kindField: leaf, metadataField: metadataShape, "spec": specShape, "status": statusShape,
-		"value": leaf, "globalDefault": leaf,
+		"value": leaf, "globalDefault": leaf, "provisioner": leaf, "volumeBindingMode": leaf, "allowedTopologies": deepShape,
 	}}
 )

@@ -1,0 +1,129 @@
+package volcano
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	storage "k8s.io/component-helpers/storage/volume"
+)
+
+// stored is an object of which volumes of pods are made. One field is set.
+type stored struct {
+	claim  *corev1.PersistentVolumeClaim
+	volume *corev1.PersistentVolume
+	class  *storagev1.StorageClass
+	driver *storagev1.CSIDriver
+}
+
+// claimed is a claim that a pod uses. An ephemeral one is made for the pod by a controller.
+type claimed struct {
+	name      string
+	ephemeral bool
+}
+
+// claims lists the claims that a pod uses.
+func (r *reader) claims(m metadata, spec *value) []claimed {
+	var list []claimed
+	for _, v := range itemsOf(spec.field("volumes")) {
+		if claim := v.field("persistentVolumeClaim"); claim != nil {
+			list = append(list, claimed{name: once(r.textAt(claim.field("claimName")))})
+		} else if v.field("ephemeral") != nil {
+			list = append(list, claimed{name: m.name + "-" + r.textAt(v.field(nameField)), ephemeral: true})
+		}
+	}
+	return list
+}
+
+// storedMetadata returns the metadata that Kubernetes' rules on volumes look at.
+func (r *reader) storedMetadata(m metadata) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{Name: m.name, Namespace: m.namespace}
+	decode(r, m.value.field("uid"), &out.UID)
+	decode(r, m.labels, &out.Labels)
+	if m.value.field("deletionTimestamp") != nil {
+		out.DeletionTimestamp = &metav1.Time{}
+	}
+	for _, key := range storageAnnotations {
+		if v := m.annotations.field(key); v != nil {
+			metav1.SetMetaDataAnnotation(&out, key, r.textAt(v))
+		}
+	}
+	return out
+}
+
+// storageAnnotations are the annotations that Kubernetes' rules on volumes look at.
+var storageAnnotations = []string{storage.AnnBindCompleted, storage.AnnSelectedNode, corev1.BetaStorageClassAnnotation}
+
+// persistentVolumeClaim reads a PersistentVolumeClaim.
+func (r *reader) persistentVolumeClaim(m metadata, root *value) {
+	c := &corev1.PersistentVolumeClaim{ObjectMeta: r.storedMetadata(m)}
+	decode(r, root.field(specField), &c.Spec)
+	c.Status.Phase = corev1.PersistentVolumeClaimPhase(root.field("status").textOf("phase"))
+	r.storage = append(r.storage, stored{claim: c})
+}
+
+// persistentVolume reads a PersistentVolume.
+func (r *reader) persistentVolume(m metadata, root *value) {
+	v, spec := &corev1.PersistentVolume{ObjectMeta: r.storedMetadata(m)}, root.field(specField)
+	decode(r, spec, &v.Spec)
+	for _, in := range builtIn {
+		if spec.field(in) != nil {
+			// The name of the source is all that is kept of it.
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{}}
+		}
+	}
+	if affinity := v.Spec.NodeAffinity; affinity != nil && affinity.Required != nil && longest(affinity.Required) > maxExpressions {
+		r.found.add(r.doc, spec, "a term of the node affinity has %d expressions, and at most %d are read",
+			longest(affinity.Required), maxExpressions)
+	}
+	v.Status.Phase = corev1.PersistentVolumePhase(root.field("status").textOf("phase"))
+	r.storage = append(r.storage, stored{volume: v})
+}
+
+// builtIn are the sources of volumes that Kubernetes once served itself. Its scheduler translates the labels of such volumes to those of
+// the driver that serves them now.
+var builtIn = []string{
+	"gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "azureFile", "cinder", "vsphereVolume", "portworxVolume",
+}
+
+// exclusive are the volumes of a pod, named in the pod itself, that Kubernetes' scheduler keeps from being used twice on a node.
+var exclusive = []string{"gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"}
+
+// exclusiveVolume reports whether a volume of a pod is such a one.
+func exclusiveVolume(v *value) bool {
+	return slices.ContainsFunc(exclusive, func(source string) bool { return v.field(source) != nil })
+}
+
+// storageClass reads a StorageClass. Without a mode it binds at once, as API servers complete it.
+func (r *reader) storageClass(m metadata, root *value) {
+	mode := storagev1.VolumeBindingImmediate
+	if written := root.textOf("volumeBindingMode"); written != "" {
+		mode = storagev1.VolumeBindingMode(written)
+	}
+	c := &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: m.name}, Provisioner: r.textAt(root.field("provisioner")), VolumeBindingMode: &mode,
+	}
+	decode(r, root.field("allowedTopologies"), &c.AllowedTopologies)
+	r.storage = append(r.storage, stored{class: c})
+}
+
+// csiDriver reads a CSIDriver.
+func (r *reader) csiDriver(m metadata, root *value) {
+	d := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
+	d.Spec.StorageCapacity = r.flagAt(root.field(specField).field("storageCapacity"))
+	r.storage = append(r.storage, stored{driver: d})
+}
+
+// useClaims notes that a pod on a node uses its claims.
+func (r *reader) useClaims(p *pod) {
+	if p.node == "" || p.terminated {
+		return
+	}
+	for _, c := range p.placed.claims {
+		if r.claimUsers == nil {
+			r.claimUsers = map[string]string{}
+		}
+		r.claimUsers[p.namespace+"/"+c.name] = p.task.GetName()
+	}
+}

@@ -1,0 +1,429 @@
+package volcano
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	storage "k8s.io/component-helpers/storage/volume"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// volumeRules judges the volumes of pods as the filters VolumeBinding, VolumeZone and VolumeRestrictions of Kubernetes' scheduler do.
+type volumeRules struct {
+	*reader
+
+	claims  map[string]*corev1.PersistentVolumeClaim
+	spaces  map[string]bool
+	volumes map[string]*corev1.PersistentVolume
+	classes map[string]*storagev1.StorageClass
+	// tracked are the drivers whose free capacity the scheduler looks at.
+	tracked map[string]bool
+	// offered are the volumes of each class that a claim may still be bound to.
+	offered map[string][]*corev1.PersistentVolume
+	// users counts the waiting pods that use a claim for one pod only, and the claims of a class that wait for a volume.
+	users map[string]int
+	// nodes have the labels that volumes look at, and nothing else.
+	nodes []*corev1.Node
+	// reach are the nodes of each condition, and restricted the placements with it.
+	reach      map[string]*volumeReach
+	restricted map[restrictedKey]*placement
+	// left is how often a node may still be held against a condition.
+	left int
+}
+
+type restrictedKey struct {
+	base    *placement
+	volumes string
+}
+
+// volumeReach says which nodes reach the volumes of a pod: lacks is for each node the number of the text that says what it lacks, from 1;
+// 0: it lacks nothing.
+type volumeReach struct {
+	texts []string
+	lacks []uint8
+}
+
+// without returns what a node lacks, or "".
+func (v *volumeReach) without(node int) string {
+	if v == nil || v.lacks[node] == 0 {
+		return ""
+	}
+	return v.texts[v.lacks[node]-1]
+}
+
+// volumeCondition is what a pod's volumes ask of a node.
+type volumeCondition struct {
+	// key is the same for conditions that the same nodes meet.
+	key, text string
+	// costs is what holding a node against it takes, and meets reports whether the node meets it; nil: none does.
+	costs int
+	meets func(n *corev1.Node) bool
+}
+
+// volumeChecks is how often a node is held against a volume in one snapshot. Pods beyond it are not judged by their volumes.
+const volumeChecks = 2_000_000
+
+// restrictVolumes gives each pod with volumes the placement that its volumes leave, and names those that cannot be judged. Waiting pods come
+// first.
+func (r *reader) restrictVolumes(jobs []*job) {
+	v := r.newVolumeRules()
+	each := func(waiting bool, f func(p *placed, task *apportionv1.Task)) {
+		for _, j := range jobs {
+			for i, group := range j.message.GetGroups() {
+				for k := range j.placed[i] {
+					if p, task := &j.placed[i][k], group.GetTasks()[k]; len(p.claims) > 0 && waiting == (task.Node == nil) {
+						f(p, task)
+					}
+				}
+			}
+		}
+	}
+	each(true, func(p *placed, _ *apportionv1.Task) { v.count(p) })
+	for _, waiting := range []bool{true, false} {
+		each(waiting, func(p *placed, task *apportionv1.Task) {
+			if !v.restrict(p, waiting) || limitedByDriver(task) {
+				p.unjudged = slices.Concat(p.unjudged, []apportionConstraint{constraintVolumes})
+				slices.Sort(p.unjudged)
+				p.unjudged = slices.Compact(p.unjudged)
+			}
+		})
+	}
+}
+
+// limitedByDriver reports whether the scheduler itself says that a node has no room for a pod's volumes, which is not judged here.
+func limitedByDriver(task *apportionv1.Task) bool {
+	said := task.GetDetail().GetCondition()
+	return strings.Contains(said, "exceed max volume count") || strings.Contains(said, "did not have enough free storage")
+}
+
+func (r *reader) newVolumeRules() *volumeRules {
+	v := &volumeRules{
+		reader: r, claims: map[string]*corev1.PersistentVolumeClaim{}, spaces: map[string]bool{},
+		volumes: map[string]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{}, tracked: map[string]bool{},
+		offered: map[string][]*corev1.PersistentVolume{}, users: map[string]int{}, reach: map[string]*volumeReach{},
+		restricted: map[restrictedKey]*placement{}, left: volumeChecks,
+	}
+	for _, s := range r.storage {
+		switch {
+		case s.claim != nil:
+			v.claims[s.claim.Namespace+"/"+s.claim.Name], v.spaces[s.claim.Namespace] = s.claim, true
+		case s.volume != nil:
+			v.volumes[s.volume.Name] = s.volume
+			if s.volume.Spec.ClaimRef != nil || s.volume.Status.Phase == corev1.VolumeAvailable {
+				class := storage.GetPersistentVolumeClass(s.volume)
+				v.offered[class] = append(v.offered[class], s.volume)
+			}
+		case s.class != nil:
+			v.classes[s.class.Name] = s.class
+		case s.driver != nil && s.driver.Spec.StorageCapacity != nil && *s.driver.Spec.StorageCapacity:
+			v.tracked[s.driver.Name] = true
+		}
+	}
+	for i := range r.nodes {
+		n := r.nodes[i].candidate
+		v.nodes = append(v.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.Labels}})
+	}
+	return v
+}
+
+// count notes what the waiting pods want of the same claims and classes.
+func (v *volumeRules) count(p *placed) {
+	for _, u := range p.claims {
+		key := p.traits.namespace + "/" + u.name
+		c := v.claims[key]
+		if c != nil && slices.Contains(c.Spec.AccessModes, corev1.ReadWriteOncePod) {
+			v.users[key]++
+		}
+		if c != nil && c.Spec.VolumeName == "" {
+			v.users[classKey(storage.GetPersistentVolumeClaimClass(c))]++
+		}
+	}
+}
+
+// classKey is the key of a class in users. No claim has such a name.
+func classKey(class string) string { return "class " + class }
+
+// restrict sets the placement of a pod. It is false if something about its volumes is not judged.
+func (v *volumeRules) restrict(p *placed, waiting bool) bool {
+	conditions, judged := v.conditions(p, waiting)
+	if len(conditions) == 0 {
+		return judged
+	}
+	reach, key := v.reached(conditions)
+	if reach == nil {
+		return false
+	}
+	of := restrictedKey{p.placement, key}
+	own := v.restricted[of]
+	if own == nil {
+		if most := v.limits.NodeSets; most > 0 && int64(len(v.placements)+len(v.restricted)) >= most || v.left < len(v.nodes) {
+			return false
+		}
+		v.left -= len(v.nodes)
+		own = &placement{pod: p.placement.pod, key: p.placement.key, base: p.placement, volumes: reach}
+		v.restricted[of] = own
+	}
+	p.placement = own
+	return judged
+}
+
+// reached returns which nodes meet all conditions, and the key of these; nil if that takes too long.
+func (v *volumeRules) reached(conditions []volumeCondition) (*volumeReach, string) {
+	key, costs := "", 0
+	for _, c := range conditions {
+		key, costs = key+c.key+"\n", costs+c.costs
+	}
+	if known, some := v.reach[key]; some {
+		return known, key
+	}
+	if costs *= len(v.nodes); costs > v.left {
+		return nil, key
+	}
+	v.left -= costs
+	out := &volumeReach{lacks: make([]uint8, len(v.nodes))}
+	for _, c := range conditions {
+		out.texts = append(out.texts, c.text)
+	}
+	for i, n := range v.nodes {
+		// The name says which node a claim has selected.
+		n.Name = v.reader.nodes[i].candidate.Name
+		lacks := slices.IndexFunc(conditions, func(c volumeCondition) bool { return c.meets == nil || !c.meets(n) })
+		out.lacks[i] = uint8(lacks + 1)
+	}
+	v.reach[key] = out
+	return out, key
+}
+
+// maxClaims is how many claims of a pod are judged.
+const maxClaims = 50
+
+// conditions returns what a pod's volumes ask of nodes. judged is false if there is more to it that is not known.
+func (v *volumeRules) conditions(p *placed, waiting bool) (list []volumeCondition, judged bool) {
+	if len(p.claims) > maxClaims {
+		return nil, false
+	}
+	judged = true
+	var unbound []*corev1.PersistentVolumeClaim
+	for _, u := range p.claims {
+		key := p.traits.namespace + "/" + u.name
+		c := v.claims[key]
+		if c == nil && !v.spaces[p.traits.namespace] {
+			// No claim of the namespace was read.
+			judged = false
+			continue
+		}
+		if why := v.refused(u, c, waiting); why != "" {
+			return []volumeCondition{{key: why, text: why}}, true
+		}
+		if v.users[key] > 1 && waiting {
+			judged = false
+		}
+		if c.Spec.VolumeName == "" {
+			unbound = append(unbound, c)
+			continue
+		}
+		conditions, known := v.bound(c)
+		if list = append(list, conditions...); !known {
+			judged = false
+		}
+	}
+	conditions, known, why := v.unbound(unbound)
+	if why != "" {
+		return []volumeCondition{{key: why, text: why}}, true
+	}
+	return append(list, conditions...), judged && known
+}
+
+// refused returns why no node takes a pod with a claim; empty: one may.
+func (v *volumeRules) refused(u claimed, c *corev1.PersistentVolumeClaim, waiting bool) string {
+	switch {
+	case c == nil && u.ephemeral:
+		return fmt.Sprintf("the claim %q of its ephemeral volume does not exist yet", u.name)
+	case c == nil:
+		return fmt.Sprintf("the claim %q does not exist", u.name)
+	case c.Status.Phase == corev1.ClaimLost:
+		return fmt.Sprintf("the claim %q has lost its volume %q", u.name, c.Spec.VolumeName)
+	case c.DeletionTimestamp != nil && waiting:
+		return fmt.Sprintf("the claim %q is being deleted", u.name)
+	case c.Spec.VolumeName != "" && !metav1.HasAnnotation(c.ObjectMeta, storage.AnnBindCompleted):
+		return fmt.Sprintf("the claim %q is not bound to its volume %q yet", u.name, c.Spec.VolumeName)
+	case c.Spec.VolumeName != "" && v.volumes[c.Spec.VolumeName] == nil && len(v.volumes) > 0:
+		return fmt.Sprintf("the volume %q of the claim %q does not exist", c.Spec.VolumeName, u.name)
+	}
+	if user := v.claimUsers[c.Namespace+"/"+c.Name]; waiting && user != "" &&
+		slices.Contains(c.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		return fmt.Sprintf("the claim %q is for one pod only, and pod %q uses it", u.name, user)
+	}
+	return ""
+}
+
+// zoneLabels are the labels of a volume that a node must have too.
+var zoneLabels = []string{
+	corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyZone, corev1.LabelTopologyRegion,
+}
+
+// bound returns what the volume of a bound claim asks of nodes. known is false if the volume was not read, or is not judged.
+func (v *volumeRules) bound(c *corev1.PersistentVolumeClaim) (list []volumeCondition, known bool) {
+	pv := v.volumes[c.Spec.VolumeName]
+	if pv == nil || pv.Spec.GCEPersistentDisk != nil {
+		return nil, false
+	}
+	if affinity := pv.Spec.NodeAffinity; affinity != nil && affinity.Required != nil {
+		selector := nodeaffinity.NewLazyErrorNodeSelector(affinity.Required)
+		var terms []string
+		expressions := 0
+		for i := range affinity.Required.NodeSelectorTerms {
+			term := &affinity.Required.NodeSelectorTerms[i]
+			expressions += 1 + len(term.MatchExpressions) + len(term.MatchFields)
+			terms = append(terms, termText(term))
+		}
+		key, err := json.Marshal(affinity.Required)
+		list = append(list, volumeCondition{
+			key: "affinity " + string(key), text: "node affinity of its volume " + few(terms, " or "), costs: 1 + expressions,
+			meets: func(n *corev1.Node) bool {
+				ok, err := selector.Match(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.Labels}})
+				return err == nil && ok
+			},
+		})
+		if err != nil {
+			return nil, false
+		}
+	}
+	for _, label := range zoneLabels {
+		value, some := pv.Labels[label]
+		if !some {
+			continue
+		}
+		var zones []string
+		for zone := range strings.SplitSeq(value, "__") {
+			zones = append(zones, strings.TrimSpace(zone))
+		}
+		if slices.Contains(zones, "") {
+			continue // Kubernetes' scheduler ignores a label that it cannot read.
+		}
+		list = append(list, volumeCondition{
+			key: "zone " + label + "=" + value, text: "label of its volume " + label + "=" + value, costs: 1,
+			meets: func(n *corev1.Node) bool { return inZone(n, label, zones) },
+		})
+	}
+	return list, true
+}
+
+// inZone reports whether a node is in one of the zones or regions of a volume. One without any label of a zone or region is.
+func inZone(n *corev1.Node, label string, zones []string) bool {
+	if !slices.ContainsFunc(zoneLabels, func(l string) bool { _, some := n.Labels[l]; return some }) {
+		return true
+	}
+	value, some := n.Labels[label]
+	if !some {
+		switch label {
+		case corev1.LabelFailureDomainBetaZone:
+			value, some = n.Labels[corev1.LabelTopologyZone]
+		case corev1.LabelFailureDomainBetaRegion:
+			value, some = n.Labels[corev1.LabelTopologyRegion]
+		}
+	}
+	return some && slices.Contains(zones, value)
+}
+
+// unbound returns what claims without volumes ask of nodes, or why no node takes a pod with them. known is false if something about them is
+// not judged.
+func (v *volumeRules) unbound(claims []*corev1.PersistentVolumeClaim) (list []volumeCondition, known bool, why string) {
+	if len(claims) == 0 {
+		return nil, true, ""
+	}
+	known = true
+	for _, c := range claims {
+		name := storage.GetPersistentVolumeClaimClass(c)
+		class := v.classes[name]
+		if class == nil && name != "" && len(v.classes) == 0 {
+			return nil, false, ""
+		}
+		if class == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
+			return nil, true, fmt.Sprintf("the claim %q is not bound to a volume yet, and its class does not wait for a pod", c.Name)
+		}
+		if v.tracked[class.Provisioner] || len(v.offered[name]) > 0 && v.users[classKey(name)] > 1 || len(v.volumes) == 0 && !everywhere(class) {
+			known = false
+		}
+	}
+	slices.SortStableFunc(claims, func(a, b *corev1.PersistentVolumeClaim) int {
+		first, second := a.Spec.Resources.Requests[corev1.ResourceStorage], b.Spec.Resources.Requests[corev1.ResourceStorage]
+		return first.Cmp(second)
+	})
+	one := volumeCondition{key: "unbound", costs: 1, meets: func(n *corev1.Node) bool { return v.provided(claims, n) }}
+	var names []string
+	for _, c := range claims {
+		name := storage.GetPersistentVolumeClaimClass(c)
+		names = appendNew(names, name)
+		one.key += " " + name + " " + c.Annotations[storage.AnnSelectedNode]
+		if offered := v.candidates(c); len(offered) > 0 {
+			const atOnce = 4
+			one.key += " " + c.Namespace + "/" + c.Name
+			one.costs += atOnce * len(offered)
+		}
+	}
+	slices.Sort(names)
+	one.text = "a volume of storage class " + few(names, ", ")
+	return []volumeCondition{one}, known, ""
+}
+
+// everywhere reports whether a class provides volumes for every node.
+func everywhere(c *storagev1.StorageClass) bool {
+	return len(c.AllowedTopologies) == 0 && c.Provisioner != "" && c.Provisioner != storage.NotSupportedProvisioner
+}
+
+// candidates lists the volumes of a claim's class that are free, or kept for the claim.
+func (v *volumeRules) candidates(c *corev1.PersistentVolumeClaim) (list []*corev1.PersistentVolume) {
+	for _, pv := range v.offered[storage.GetPersistentVolumeClaimClass(c)] {
+		if pv.Spec.ClaimRef == nil || storage.IsVolumeBoundToClaim(pv, c) {
+			list = append(list, pv)
+		}
+	}
+	return list
+}
+
+// provided reports whether on a node each claim finds a volume, or its class provides one.
+func (v *volumeRules) provided(claims []*corev1.PersistentVolumeClaim, n *corev1.Node) bool {
+	chosen := map[string]*corev1.PersistentVolume{}
+	for _, c := range claims {
+		selected := c.Annotations[storage.AnnSelectedNode]
+		if selected != "" && selected != n.Name {
+			return false
+		}
+		if selected == "" {
+			pv, err := storage.FindMatchingVolume(c, v.candidates(c), n, chosen, true, true)
+			if err != nil {
+				return false
+			}
+			if pv != nil {
+				chosen[pv.Name] = pv
+				continue
+			}
+		}
+		class := v.classes[storage.GetPersistentVolumeClaimClass(c)]
+		if cmp.Or(class.Provisioner, storage.NotSupportedProvisioner) == storage.NotSupportedProvisioner ||
+			!inTopology(class.AllowedTopologies, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// inTopology reports whether a node meets one of the terms of a class, or the class has none.
+func inTopology(terms []corev1.TopologySelectorTerm, n *corev1.Node) bool {
+	return len(terms) == 0 || slices.ContainsFunc(terms, func(t corev1.TopologySelectorTerm) bool {
+		return len(t.MatchLabelExpressions) > 0 && !slices.ContainsFunc(t.MatchLabelExpressions,
+			func(e corev1.TopologySelectorLabelRequirement) bool {
+				value, some := n.Labels[e.Key]
+				return !some || !slices.Contains(e.Values, value)
+			})
+	})
+}
