@@ -133,7 +133,10 @@ func TestOneValueFollowsTheCluster(t *testing.T) {
 			read[resource] = true
 		}
 	}
-	require.Equal(t, map[string]bool{"queues": true, "podgroups": true, "pods": true, "nodes": true, "priorityclasses": true}, read)
+	require.Equal(t, map[string]bool{
+		"queues": true, "podgroups": true, "pods": true, "nodes": true, "priorityclasses": true,
+		"namespaces": true, "persistentvolumes": true, "persistentvolumeclaims": true, "storageclasses": true, "csidrivers": true,
+	}, read)
 	binding := of[*rbacv1.ClusterRoleBinding](t, all, "ClusterRoleBinding/fair-apportion-sharing")
 	pod := of[*appsv1.Deployment](t, all, "Deployment/fair-apportion").Spec.Template.Spec
 	require.Equal(t, role.Name, binding.RoleRef.Name)

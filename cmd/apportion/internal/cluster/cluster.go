@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -23,6 +25,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/contract/text"
 )
 
 // Flags select the cluster and the user, as kubectl's flags of these names do.
@@ -64,6 +67,8 @@ type resource struct {
 	namespaced bool
 	// needed lists are required for any answer.
 	needed bool
+	// judges names what is not judged without the list, which then lacks nothing else. Answers are complete without it.
+	judges string
 	// kind is the kind of the objects. Of Kueue's kinds it has no version: versions are those that may be served, the newest first.
 	kind     volcano.Kind
 	versions []string
@@ -97,6 +102,28 @@ var resources = map[string]resource{
 	"priorityclasses": {path: "/apis/scheduling.k8s.io/v1", kind: volcano.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"}},
 }
 
+const (
+	storageVersion   = "storage.k8s.io/v1"
+	storageGroup     = "/apis/" + storageVersion
+	judgesVolumes    = "volumes of pods"
+	judgesNamespaces = "affinities to pods in namespaces selected by labels"
+)
+
+// followed are resources and those that constraints of pods are judged by.
+var followed = func() map[string]resource {
+	all := maps.Clone(resources)
+	maps.Copy(all, map[string]resource{
+		"namespaces": {path: core, judges: judgesNamespaces, kind: volcano.Kind{Name: "Namespace", Version: "v1"}},
+		"persistentvolumeclaims": {
+			path: core, namespaced: true, judges: judgesVolumes, kind: volcano.Kind{Name: "PersistentVolumeClaim", Version: "v1"},
+		},
+		"persistentvolumes": {path: core, judges: judgesVolumes, kind: volcano.Kind{Name: "PersistentVolume", Version: "v1"}},
+		"storageclasses":    {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "StorageClass", Version: storageVersion}},
+		"csidrivers":        {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "CSIDriver", Version: storageVersion}},
+	})
+	return all
+}()
+
 // Cluster contains the objects of a cluster.
 type Cluster struct {
 	Sources []volcano.Source
@@ -120,8 +147,8 @@ func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
 	r := &reader{client: client, namespace: namespace, chunk: f.chunk}
 	found := r.discover(ctx)
 	work, ctx := errgroup.WithContext(ctx)
-	for name, list := range resources {
-		if found.volcano || name == "nodes" {
+	for name, list := range followed {
+		if _, twice := found.kueue[name]; !twice && (found.volcano || name == "nodes") {
 			work.Go(func() error { return r.kind(ctx, name, list) })
 		}
 	}
@@ -172,6 +199,11 @@ func clientOf(config *rest.Config) (*rest.RESTClient, error) {
 	return rest.RESTClientForConfigAndClient(config, sender)
 }
 
+// order is the order in which Volcano's lists are given. That of namespaces is given with Kueue's.
+var order = []string{
+	"queues", "podgroups", "pods", "nodes", "priorityclasses", "csidrivers", "storageclasses", "persistentvolumes", "persistentvolumeclaims",
+}
+
 // reader collects the pages of all lists.
 type reader struct {
 	client    *rest.RESTClient
@@ -181,14 +213,21 @@ type reader struct {
 	mu     sync.Mutex
 	pages  map[string][]volcano.Source
 	unread []string
+	// unjudged are the lists that could not be read, by what is not judged without them.
+	unjudged map[string][]string
 	// configuration is the ConfigMap of Volcano's scheduler, if it was read.
 	configuration []volcano.Source
 }
 
 // cluster returns the pages in the order of the kinds, and the ConfigMap.
 func (r *reader) cluster() *Cluster {
+	for _, what := range slices.Sorted(maps.Keys(r.unjudged)) {
+		lists := r.unjudged[what]
+		slices.Sort(lists)
+		r.note(fmt.Sprintf("%s may not be read, so some %s are not judged", text.Few(lists), what))
+	}
 	c := &Cluster{Unread: r.unread}
-	for _, name := range append([]string{"queues", "podgroups", "pods", "nodes", "priorityclasses"}, kueueOrder...) {
+	for _, name := range slices.Concat(order, kueueOrder) {
 		c.Sources = append(c.Sources, r.pages[name]...)
 	}
 	c.Sources = append(c.Sources, r.configuration...)
@@ -220,7 +259,9 @@ func (r *reader) kind(ctx context.Context, name string, list resource) error {
 	err := r.list(ctx, name, path+"/"+name)
 	if apierrors.IsForbidden(err) && list.namespaced {
 		if err = r.list(ctx, name, path+"/namespaces/"+r.namespace+"/"+name); err == nil {
-			r.note(fmt.Sprintf("only the %s of namespace %s may be read: others are left out of all sums", name, r.namespace))
+			if list.judges == "" {
+				r.note(fmt.Sprintf("only the %s of namespace %s may be read: others are left out of all sums", name, r.namespace))
+			}
 			return nil
 		}
 	}
@@ -229,6 +270,11 @@ func (r *reader) kind(ctx context.Context, name string, list resource) error {
 		return nil
 	case apierrors.IsNotFound(err) && list.path == group:
 		return fmt.Errorf("the cluster has no %s of Volcano (%s): is Volcano installed?", name, groupVersion)
+	case apierrors.IsNotFound(err) && list.judges != "":
+		return nil
+	case list.judges != "" && !unreachable(err) && ctx.Err() == nil:
+		r.unjudge(list.judges, name)
+		return nil
 	case apierrors.IsForbidden(err) && !list.needed:
 		r.note(fmt.Sprintf("%s may not be read and are left out: %s", name, reason(err)))
 		return nil
@@ -267,6 +313,16 @@ func (r *reader) note(sentence string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unread = append(r.unread, sentence)
+}
+
+// unjudge notes that a list could not be read, and what is not judged without it.
+func (r *reader) unjudge(what, list string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unjudged == nil {
+		r.unjudged = map[string][]string{}
+	}
+	r.unjudged[what] = append(r.unjudged[what], list)
 }
 
 // reason returns the message of the API server, or why the request failed.

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -94,6 +95,52 @@ func node(name string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"status":{"allocatable":{"cpu":"2"}}}`, name)
 }
 
+// judging are the lists, here empty, that constraints of pods are judged by.
+var judging = map[string][]string{
+	"/api/v1/namespaces": {""}, "/api/v1/persistentvolumes": {""}, "/api/v1/persistentvolumeclaims": {""},
+	"/apis/storage.k8s.io/v1/storageclasses": {""}, "/apis/storage.k8s.io/v1/csidrivers": {""},
+}
+
+func TestVolumesAndNamespacesOfALiveClusterAreJudged(t *testing.T) {
+	const group = `"annotations":{"scheduling.k8s.io/group-name":"g"}`
+	pod := func(name, spec string) string {
+		return `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"` + name + `","namespace":"team",` + group + `},"spec":{"schedulerName":"volcano",` + spec + `}}`
+	}
+	f := server(t, map[string][]string{
+		queues: {item("Queue", "scheduling.volcano.sh/v1beta1", "default")},
+		podgroups: {
+			`{"kind":"PodGroup","apiVersion":"scheduling.volcano.sh/v1beta1","metadata":{"name":"g","namespace":"team"},"spec":{"queue":"default"}}`,
+		},
+		"/api/v1/nodes": {node("a"), node("b")},
+		"/api/v1/pods": {
+			pod("p", `"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]`),
+			pod("q", `"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[`+
+				`{"topologyKey":"zone","labelSelector":{},"namespaceSelector":{"matchLabels":{"tier":"gold"}}}]}}`),
+		},
+		priority: {""},
+		"/api/v1/namespaces": {
+			`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"team","labels":{"tier":"gold"}}}`,
+		},
+		"/api/v1/persistentvolumeclaims": {
+			`{"kind":"PersistentVolumeClaim","apiVersion":"v1","metadata":{"name":"other","namespace":"team"},"spec":{}}`,
+		},
+	}, http.NotFound)
+	read, err := f.Read(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, read.Unread)
+	got, err := volcano.ReadManifests(read.Sources)
+	require.NoError(t, err)
+	require.Empty(t, got.Warnings)
+	for _, g := range got.Snapshot.GetJobs()[0].GetGroups() {
+		require.Empty(t, g.GetUnjudged())
+		for _, task := range g.GetTasks() {
+			require.Empty(t, task.GetDetail().GetUnjudged(), task.GetName())
+		}
+	}
+	require.Equal(t, `the claim "data" does not exist`, got.Snapshot.GetNodeSets()[0].GetName())
+	require.Len(t, got.Snapshot.GetPods().GetClasses(), 2)
+}
+
 func TestAllPagesOfAllListsAreRead(t *testing.T) {
 	f := server(t, map[string][]string{
 		queues:          {item("Queue", "scheduling.volcano.sh/v1beta1", "q")},
@@ -125,6 +172,8 @@ func TestWhatMayNotBeReadIsNamed(t *testing.T) {
 		"only the pods of namespace team may be read: others are left out of all sums",
 		"nodes may not be read and are left out: user u may not list /api/v1/nodes",
 		"priorityclasses may not be read and are left out: user u may not list " + priority,
+		"namespaces may not be read, so some affinities to pods in namespaces selected by labels are not judged",
+		"csidrivers, persistentvolumeclaims, persistentvolumes and storageclasses may not be read, so some volumes of pods are not judged",
 	}, read.Unread)
 }
 
@@ -140,6 +189,7 @@ func TestAClusterWithoutVolcanoIsAFault(t *testing.T) {
 func TestAListWhoseRestHasExpiredIsReadAgain(t *testing.T) {
 	var expired atomic.Bool
 	lists := map[string][]string{queues: {""}, podgroups: {""}, "/api/v1/pods": {""}, priority: {""}}
+	maps.Copy(lists, judging)
 	f := server(t, lists, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Query().Get("continue") != "":
@@ -180,6 +230,7 @@ func TestAServerThatFailsIsUnavailable(t *testing.T) {
 func TestTheConfigMapOfTheSchedulerIsReadIfItIsAskedFor(t *testing.T) {
 	const configMap = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
 	lists := map[string][]string{queues: {""}, podgroups: {""}, "/api/v1/pods": {""}, "/api/v1/nodes": {""}, priority: {""}}
+	maps.Copy(lists, judging)
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		asked  bool

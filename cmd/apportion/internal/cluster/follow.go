@@ -85,14 +85,14 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 		return nil, err
 	}
 	missing := groupVersion + "): is Volcano"
-	f.resources, f.objects = resources, storeOf(&o)
+	f.resources, f.objects = followed, storeOf(&o)
 	if o.Kueue {
 		f.resources, missing = kueueResources, kueueGroup+"): is Kueue"
 	}
 	f.metrics = newMetrics(f)
 	for name, r := range f.resources {
 		f.states = append(f.states, &kindState{
-			resource: name, kind: r.kind, needed: r.needed, objects: f.objects, pace: f.pace, metrics: f.metrics, reportFault: f.tell,
+			resource: name, kind: r.kind, needed: r.needed, judges: r.judges != "", objects: f.objects, pace: f.pace, metrics: f.metrics, reportFault: f.tell,
 			missing: missing,
 		})
 	}
@@ -290,7 +290,7 @@ func (f *Follower) view(view *apportionv1.SnapshotView) {
 		_, read := state.answered()
 		at, standing, fault := state.current(now)
 		if !standing {
-			view.Complete = false
+			view.Complete = view.GetComplete() && state.judges && !read
 			if read && at.Before(until) {
 				until = at
 			}
@@ -304,7 +304,7 @@ func (f *Follower) view(view *apportionv1.SnapshotView) {
 	}
 	for _, kind := range view.GetKinds() {
 		kind.Fault = faults[kind.GetResource()]
-		view.Complete = view.GetComplete() && kind.GetRead()
+		view.Complete = view.GetComplete() && (kind.GetRead() || f.resources[kind.GetResource()].judges != "")
 	}
 	view.AsOf = until.UnixNano()
 }

@@ -19,6 +19,8 @@ type kindState struct {
 	resource string
 	kind     volcano.Kind
 	needed   bool
+	// judges: without the kind some constraints are not judged, and nothing else is missing.
+	judges bool
 	// missing ends the sentence about a kind that the cluster does not have.
 	missing string
 	objects store

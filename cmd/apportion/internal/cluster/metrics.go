@@ -58,7 +58,7 @@ func newMetrics(f *Follower) *metrics {
 		leftOut: gauges("apportion_follow_left_out", "Objects that the snapshot lacks because they are invalid, by kind."),
 		read:    gauges("apportion_follow_read", "1 if the kind of objects is part of the snapshot, else 0."),
 	}
-	for resource := range resources {
+	for resource := range followed {
 		m.lists.WithLabelValues(resource)
 		m.errors.WithLabelValues(resource)
 		m.objects.WithLabelValues(resource)
