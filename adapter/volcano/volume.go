@@ -71,6 +71,9 @@ type volumeCondition struct {
 // volumeChecks is how often a node is held against a volume in one snapshot. Pods beyond it are not judged by their volumes.
 const volumeChecks = 2_000_000
 
+// checksOfSet is what a node set takes besides its nodes, for its texts.
+const checksOfSet = 200
+
 // restrictVolumes gives each pod with volumes the placement that its volumes leave, and names those that cannot be judged. Waiting pods come
 // first.
 func (r *reader) restrictVolumes(jobs []*job) {
@@ -164,10 +167,10 @@ func (v *volumeRules) restrict(p *placed, waiting bool) bool {
 	of := restrictedKey{p.placement, key}
 	own := v.restricted[of]
 	if own == nil {
-		if most := v.limits.NodeSets; most > 0 && int64(len(v.placements)+len(v.restricted)) >= most || v.left < len(v.nodes) {
+		if most := v.limits.NodeSets; most > 0 && int64(len(v.placements)+len(v.restricted)) >= most || v.left < len(v.nodes)+checksOfSet {
 			return false
 		}
-		v.left -= len(v.nodes)
+		v.left -= len(v.nodes) + checksOfSet
 		own = &placement{pod: p.placement.pod, key: p.placement.key, base: p.placement, volumes: reach}
 		v.restricted[of] = own
 	}
