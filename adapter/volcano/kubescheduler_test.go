@@ -95,7 +95,8 @@ func TestNodesAreThoseThatKubernetesSchedulerFindsFeasible(t *testing.T) {
 
 // podsWithClaims finds the pods that use claims, by namespace and name.
 func podsWithClaims(t *testing.T, objects []byte) map[string]bool {
-	var list struct{ Items []corev1.Pod }
+	t.Helper()
+	var list corev1.PodList
 	require.NoError(t, json.Unmarshal(objects, &list))
 	out := map[string]bool{}
 	for i := range list.Items {

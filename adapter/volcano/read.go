@@ -125,7 +125,8 @@ func Schedulers(opts ...Option) []string {
 
 // ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
 // streams of documents, in any order. Queue, PodGroup, Pod, Node, PriorityClass and Namespace are read, and those of volumes:
-// PersistentVolumeClaim, PersistentVolume, StorageClass and CSIDriver. For each other kind one warning says that it was left out. An error is an *Error.
+// PersistentVolumeClaim, PersistentVolume, StorageClass and CSIDriver. For each other kind one warning says that it was
+// left out. An error is an *Error.
 func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
 	for _, background := range []bool{false, true} {
@@ -286,27 +287,18 @@ func (r *reader) advance(doc *document, root *value) {
 	r.progress(r.sources + r.cut)
 }
 
+// groups are the API groups of the kinds that are read and not in Kubernetes' core group.
+var groups = map[string]string{
+	queueKind: volcanoGroup, podGroupKind: volcanoGroup, classKind: priorityGroup, storageKind: storageGroup, driverKind: storageGroup,
+}
+
 // readerOf returns the method that reads a kind, nil if it is not read. Without an apiVersion, the kind decides.
 func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
-	group, _, grouped := strings.Cut(version, "/")
-	if !grouped {
-		group = ""
-	}
-	switch {
-	case version == "":
-	case kindName == queueKind || kindName == podGroupKind:
-		if group != volcanoGroup {
+	if group, grouped := groups[kindName]; version != "" && grouped {
+		if of, _, some := strings.Cut(version, "/"); !some || of != group {
 			return nil
 		}
-	case kindName == classKind:
-		if group != priorityGroup {
-			return nil
-		}
-	case kindName == storageKind || kindName == driverKind:
-		if group != storageGroup {
-			return nil
-		}
-	case version != coreVersion:
+	} else if version != "" && version != coreVersion {
 		return nil
 	}
 	switch kindName {

@@ -96,7 +96,8 @@ func TestNodesAreThoseThatReachTheVolumesOfAPod(t *testing.T) {
 			waitingWith(uses) + claim("", "volumeName: zoned", "Pending"), nil, `the claim "data" is not bound to its volume "zoned" yet`, false,
 		},
 		"a volume in zones": {
-			waitingWith(uses) + claim(complete, "volumeName: zoned", "Bound"), []string{"a1", "a2"},
+			waitingWith(uses) + claim(complete, "volumeName: zoned", "Bound"),
+			[]string{"a1", "a2"},
 			`label of its volume topology.kubernetes.io/zone=a__c`, false,
 		},
 		"a volume that the scheduler translates": {waitingWith(uses) + claim(complete, "volumeName: old", "Bound"), all, "", true},
@@ -108,14 +109,16 @@ func TestNodesAreThoseThatReachTheVolumesOfAPod(t *testing.T) {
 		},
 		"a node that the scheduler has selected": {
 			waitingWith(uses) + claim(`, annotations: {volume.kubernetes.io/selected-node: a2}`, "storageClassName: late", "Pending"),
-			[]string{"a2"}, "a volume of storage class late", false,
+			[]string{"a2"},
+			"a volume of storage class late", false,
 		},
 		"a class of volumes that exist, of which one is large enough": {
 			waitingWith(uses) + claim("", "storageClassName: local", "Pending"), []string{"b1"}, "a volume of storage class local", false,
 		},
 		"two waiting pods for the volumes of a class": {
 			waitingWith(uses) + claim("", "storageClassName: local", "Pending") + strings.Replace(waitingWith(uses), "name: p,", "name: q,", 1),
-			[]string{"b1"}, "a volume of storage class local", true,
+			[]string{"b1"},
+			"a volume of storage class local", true,
 		},
 		"a driver whose capacity the scheduler looks at": {
 			waitingWith(uses) + claim("", "storageClassName: late", "Pending") +

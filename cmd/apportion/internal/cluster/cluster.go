@@ -60,70 +60,6 @@ func (f *Flags) Named() bool { return f.On && f.flag.Changed }
 // chunkSize is kubectl's.
 const chunkSize = 500
 
-// resource is a list of the API server.
-type resource struct {
-	path string
-	// namespaced lists may be readable in one namespace only.
-	namespaced bool
-	// needed lists are required for any answer.
-	needed bool
-	// judges names what is not judged without the list, which then lacks nothing else. Answers are complete without it.
-	judges string
-	// kind is the kind of the objects. Of Kueue's kinds it has no version: versions are those that may be served, the newest first.
-	kind     volcano.Kind
-	versions []string
-}
-
-// paths are the lists of a resource, of which the first that is served is read.
-func (r *resource) paths(name string) []string {
-	if len(r.versions) == 0 {
-		return []string{r.path + "/" + name}
-	}
-	paths := make([]string, len(r.versions))
-	for i, version := range r.versions {
-		paths[i] = r.path + "/" + version + "/" + name
-	}
-	return paths
-}
-
-const (
-	core         = "/api/v1"
-	volcanoGroup = "scheduling.volcano.sh"
-	groupVersion = volcanoGroup + "/v1beta1"
-	group        = "/apis/" + groupVersion
-)
-
-// resources are the lists to read, by the name of their objects.
-var resources = map[string]resource{
-	"queues":          {path: group, needed: true, kind: volcano.Kind{Name: "Queue", Version: groupVersion}},
-	"podgroups":       {path: group, namespaced: true, needed: true, kind: volcano.Kind{Name: "PodGroup", Version: groupVersion}},
-	"pods":            {path: core, namespaced: true, kind: volcano.Kind{Name: "Pod", Version: "v1"}},
-	"nodes":           {path: core, kind: volcano.Kind{Name: "Node", Version: "v1"}},
-	"priorityclasses": {path: "/apis/scheduling.k8s.io/v1", kind: volcano.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"}},
-}
-
-const (
-	storageVersion   = "storage.k8s.io/v1"
-	storageGroup     = "/apis/" + storageVersion
-	judgesVolumes    = "volumes of pods"
-	judgesNamespaces = "affinities to pods in namespaces selected by labels"
-)
-
-// followed are resources and those that constraints of pods are judged by.
-var followed = func() map[string]resource {
-	all := maps.Clone(resources)
-	maps.Copy(all, map[string]resource{
-		"namespaces": {path: core, judges: judgesNamespaces, kind: volcano.Kind{Name: "Namespace", Version: "v1"}},
-		"persistentvolumeclaims": {
-			path: core, namespaced: true, judges: judgesVolumes, kind: volcano.Kind{Name: "PersistentVolumeClaim", Version: "v1"},
-		},
-		"persistentvolumes": {path: core, judges: judgesVolumes, kind: volcano.Kind{Name: "PersistentVolume", Version: "v1"}},
-		"storageclasses":    {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "StorageClass", Version: storageVersion}},
-		"csidrivers":        {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "CSIDriver", Version: storageVersion}},
-	})
-	return all
-}()
-
 // Cluster contains the objects of a cluster.
 type Cluster struct {
 	Sources []volcano.Source
@@ -197,11 +133,6 @@ func clientOf(config *rest.Config) (*rest.RESTClient, error) {
 	}
 	sender.Transport = leaving{sender.Transport}
 	return rest.RESTClientForConfigAndClient(config, sender)
-}
-
-// order is the order in which Volcano's lists are given. That of namespaces is given with Kueue's.
-var order = []string{
-	"queues", "podgroups", "pods", "nodes", "priorityclasses", "csidrivers", "storageclasses", "persistentvolumes", "persistentvolumeclaims",
 }
 
 // reader collects the pages of all lists.
