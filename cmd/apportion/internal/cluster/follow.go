@@ -184,11 +184,8 @@ func oneIf(is bool) float64 {
 // make builds the snapshot of the objects, and gives it to the server.
 func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) error {
 	now := time.Now()
-	m, err := f.objects.version(now, f.kept.Most())
+	m, err := f.objects.version(now, f.kept.Most(), f.filling(ctx, now))
 	if err != nil {
-		return err
-	}
-	if m.data, err = f.remembered(ctx, m.snapshot, m.data, now); err != nil {
 		return err
 	}
 	f.leftOut(m, view)

@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
-	"github.com/apportion/apportion/wire"
 )
 
 // Memory is where a follower keeps what queues used, and what it states of it in snapshots.
@@ -50,30 +48,28 @@ func NewMemory(kept *file.File, budgets []ledger.Budget, interval time.Duration)
 	}
 }
 
-// remembered returns the bytes of a snapshot with what queues used. It leaves out owners, whose names
-// tenants choose, where the version would take more memory than the server has and would be refused.
-func (f *Follower) remembered(ctx context.Context, s *apportionv1.Snapshot, data []byte, now time.Time) ([]byte, error) {
+// filling returns a function that states in the snapshots of a version what queues used; nil without a ledger. The first snapshot must
+// have all tasks of the cluster, because those that it lacks have ended.
+func (f *Follower) filling(ctx context.Context, now time.Time) func(*apportionv1.Snapshot) {
 	if f.options.Memory == nil {
-		return data, nil
+		return nil
 	}
-	f.remember(ctx, s, f.seen(now), now)
-	data, err := proto.Marshal(s)
-	if size := wire.Measure(data); err != nil || size.Memory() <= f.kept.Most() {
-		return data, err
+	followed := false
+	return func(s *apportionv1.Snapshot) {
+		if !followed {
+			f.remember(ctx, s, f.seen(now), now)
+			followed = true
+			return
+		}
+		at := now.Add(-f.clock.ahead(now)).Unix()
+		f.options.Memory.File.Change(func(l *ledger.Ledger) { l.Fill(s, at, f.options.Memory.Budgets) })
 	}
-	for _, q := range s.GetQueues() {
-		q.Owners = nil
-	}
-	return proto.Marshal(s)
 }
 
 // remember takes in the tasks of a version, and states in it what queues used. seen is when the cluster was in this state: while it
 // cannot be read, that stays. A goroutine stores it, so that no version waits for a disk.
 func (f *Follower) remember(ctx context.Context, s *apportionv1.Snapshot, seen, now time.Time) {
 	m := f.options.Memory
-	if m == nil {
-		return
-	}
 	ahead := f.clock.ahead(now)
 	f.tellClock(ctx, ahead)
 	begun := false

@@ -11,15 +11,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/setting"
+	"github.com/apportion/apportion/wire"
 )
 
 func version() *apportionv1.Snapshot {
@@ -80,10 +80,9 @@ func TestAFollowerGoesOnWhileTheLedgerCannotBeStored(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("could not be stored")), log.String())
 }
 
-// remembering follows a cluster with one running pod in each of some jobs, and returns the version after that.
-func remembering(t *testing.T, jobs int, memory setting.Bytes) *apportionv1.Snapshot {
+// remembering returns a follower that has read one running pod in each of some jobs.
+func remembering(t *testing.T, r *servicetest.Replica, jobs int) *Follower {
 	t.Helper()
-	r := servicetest.Start(t, service.Options{Overload: admission.Options{Memory: memory}})
 	m := openMemory(t, filepath.Join(t.TempDir(), "ledger"))
 	f := &Follower{
 		options: FollowOptions{Memory: m, Logger: slog.New(slog.DiscardHandler)}, objects: &volcanoStore{Objects: volcano.NewObjects(volcano.WithStarts())},
@@ -105,19 +104,47 @@ func remembering(t *testing.T, jobs int, memory setting.Bytes) *apportionv1.Snap
 			"status": {"phase": "Running", "startTime": "2026-01-02T00:00:00Z",
 				"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-02T00:00:00Z"}]}}`, i, i, i)
 	}
-	require.NoError(t, f.make(t.Context(), &apportionv1.SnapshotView{}))
-	m.storing.Wait()
-	require.NoError(t, m.File.Close())
-	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "c"})
-	require.NoError(t, err)
-	return got.GetSnapshot()
+	t.Cleanup(func() {
+		m.storing.Wait()
+		require.NoError(t, m.File.Close())
+	})
+	return f
 }
 
 func TestTheVersionsOfAFollowedClusterStateWhatQueuesUsed(t *testing.T) {
-	s := remembering(t, 3, 0)
+	r := servicetest.Start(t, service.Options{})
+	f := remembering(t, r, 3)
+	require.NoError(t, f.make(t.Context(), &apportionv1.SnapshotView{}))
+	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "c"})
+	require.NoError(t, err)
+	s := got.GetSnapshot()
 	require.NotNil(t, s.GetMemory())
 	require.NotEmpty(t, s.GetQueues()[0].GetUsage().GetQuantumSeconds())
 	require.Len(t, s.GetQueues()[0].GetOwners(), 3)
+}
+
+func TestAVersionWithoutRoomForAllLacksOwnersAndJobsButNoUsage(t *testing.T) {
+	const jobs = 1000
+	f := remembering(t, servicetest.Start(t, service.Options{}), jobs)
+	now := time.Now()
+	whole, err := f.objects.version(now, 1<<40, f.filling(t.Context(), now))
+	require.NoError(t, err)
+	require.Len(t, whole.snapshot.GetQueues()[0].GetOwners(), jobs)
+	_, most, err := encode(whole.snapshot, 1<<40)
+	require.NoError(t, err)
+
+	m, err := f.objects.version(now, most/2, f.filling(t.Context(), now))
+	require.NoError(t, err)
+	s, records, unseen := &apportionv1.Snapshot{}, 0, 0
+	require.NoError(t, proto.Unmarshal(m.data, s))
+	f.options.Memory.File.View(func(l *ledger.Ledger) { records, unseen = l.Records(), int(l.Counts().Unseen) })
+	require.Equal(t, []int{jobs, 0}, []int{records, unseen}, "the ledger has seen each task")
+	require.Empty(t, s.GetQueues()[0].GetOwners())
+	require.Equal(t, whole.snapshot.GetQueues()[0].GetUsage().GetQuantumSeconds(), s.GetQueues()[0].GetUsage().GetQuantumSeconds())
+	require.Less(t, len(s.GetJobs()), jobs)
+	require.Greater(t, len(s.GetJobs()), jobs/4)
+	size := wire.Measure(m.data)
+	require.LessOrEqual(t, size.Memory(), most/2)
 }
 
 func TestALedgerTakesTheTimeOfTheAPIServerWhereClocksDiffer(t *testing.T) {

@@ -23,8 +23,33 @@ type store interface {
 	remove(i *item) bool
 	replace(kind volcano.Kind, items []*item) bool
 	count(kind volcano.Kind) int
-	// version makes a snapshot of all objects for a server on which one may take most bytes of memory.
-	version(now time.Time, most int64) (*made, error)
+	// version makes a snapshot of all objects for a server on which one may take most bytes of memory. fill completes each snapshot that is
+	// tried, before it is encoded; nil: it is complete.
+	version(now time.Time, most int64, fill func(*apportionv1.Snapshot)) (*made, error)
+}
+
+// encode encodes a snapshot, without the owners, whose names tenants choose, if it takes more than most bytes of memory with them. It also
+// returns what the snapshot takes.
+func encode(s *apportionv1.Snapshot, most int64) (data []byte, takes int64, err error) {
+	for {
+		if data, err = proto.Marshal(s); err != nil {
+			return nil, 0, err
+		}
+		size := wire.Measure(data)
+		if takes = size.Memory(); takes <= most || !forgetOwners(s) {
+			return data, takes, nil
+		}
+	}
+}
+
+// forgetOwners removes what owners used. It reports whether there were any.
+func forgetOwners(s *apportionv1.Snapshot) bool {
+	some := false
+	for _, q := range s.GetQueues() {
+		some = some || len(q.GetOwners()) > 0
+		q.Owners = nil
+	}
+	return some
 }
 
 // made is a snapshot, and what it lacks.
@@ -105,12 +130,12 @@ func objectsOf[O any](items []*item) []O {
 func (s *volcanoStore) count(kind volcano.Kind) int { return s.Count(kind) }
 
 // version leaves out jobs for which the server has no memory.
-func (s *volcanoStore) version(now time.Time, most int64) (*made, error) {
+func (s *volcanoStore) version(now time.Time, most int64, fill func(*apportionv1.Snapshot)) (*made, error) {
 	options := []volcano.Option{volcano.WithAsOf(now)}
 	if len(s.schedulers) > 0 {
 		options = append(options, volcano.WithSchedulers(s.schedulers...))
 	}
-	cluster, data, err := s.within(options, most)
+	cluster, data, err := s.within(options, most, fill)
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +147,21 @@ func (s *volcanoStore) version(now time.Time, most int64) (*made, error) {
 }
 
 // within returns a cluster and its snapshot, which takes at most so much memory.
-func (s *volcanoStore) within(options []volcano.Option, most int64) (c *volcano.Cluster, data []byte, err error) {
+func (s *volcanoStore) within(
+	options []volcano.Option, most int64, fill func(*apportionv1.Snapshot),
+) (c *volcano.Cluster, data []byte, err error) {
 	const tries = 8
 	for room, tried := int64(0), 1; ; tried++ {
 		if c, err = s.Cluster(append(options, volcano.WithMemory(room))...); err != nil {
 			return nil, nil, err
 		}
-		if data, err = proto.Marshal(c.Snapshot); err != nil {
+		if fill != nil {
+			fill(c.Snapshot)
+		}
+		var takes int64
+		if data, takes, err = encode(c.Snapshot, most); err != nil {
 			return nil, nil, err
 		}
-		size := wire.Measure(data)
-		takes := size.Memory()
 		if takes <= most || tried == tries {
 			return c, data, nil
 		}
@@ -194,19 +223,21 @@ func (s *kueueStore) count(kind volcano.Kind) int { return s.Count(kind.Name) }
 
 // version leaves out waiting workloads for which the server has no memory: those of the namespace whose workloads take most, before those
 // of others.
-func (s *kueueStore) version(now time.Time, most int64) (*made, error) {
+func (s *kueueStore) version(now time.Time, most int64, fill func(*apportionv1.Snapshot)) (*made, error) {
 	cluster := s.Cluster(now)
 	m := &made{snapshot: cluster.Snapshot}
 	for _, faulty := range cluster.Faulty {
 		m.leaveOut(faulty.Kind, fmt.Sprintf("the %s", faulty.Fault))
 	}
+	if fill != nil {
+		fill(m.snapshot)
+	}
 	for {
+		var takes int64
 		var err error
-		if m.data, err = proto.Marshal(m.snapshot); err != nil {
+		if m.data, takes, err = encode(m.snapshot, most); err != nil {
 			return nil, err
 		}
-		size := wire.Measure(m.data)
-		takes := size.Memory()
 		if takes <= most || !s.shorten(m, float64(most)/float64(takes)) {
 			return m, nil
 		}

@@ -36,7 +36,7 @@ func TestLargePodsOfATenantDoNotEndTheVersions(t *testing.T) {
 		put("pods", `{"metadata": {"name": "p%d", "namespace": %q, "uid": "%d", "annotations": {"scheduling.k8s.io/group-name": "j%d",
 			"volcano.sh/task-spec": %q}}, "spec": {"schedulerName": "volcano"}}`, i, namespace, i, i, role)
 	}
-	c, data, err := objects.within([]volcano.Option{volcano.WithAsOf(time.Unix(1, 0))}, kept.Most())
+	c, data, err := objects.within([]volcano.Option{volcano.WithAsOf(time.Unix(1, 0))}, kept.Most(), nil)
 	require.NoError(t, err)
 	require.NoError(t, kept.Put(context.Background(), data, &apportionv1.SnapshotView{}))
 	jobs := map[string]int{}
