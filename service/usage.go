@@ -99,7 +99,14 @@ func (c *call) getUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*a
 // the callers that own its name.
 func (s *Server) usageOf(ctx context.Context, name string) (func(queue string) bool, error) {
 	if s.keptNamed(name) == nil && s.rememberedAs(name) != nil {
-		return nil, s.mayAsk(ctx, name)
+		if err := s.mayAsk(ctx, name); err != nil {
+			return nil, err
+		}
+		// Without the snapshot, no queues are known to be below those of a caller: it sees the queues whose names it owns.
+		if s.options.Own == nil {
+			return nil, nil //nolint:nilnil // The caller may see all.
+		}
+		return s.options.Own(ctx), nil
 	}
 	v, err := s.newestShown(ctx, name, "name")
 	if err != nil {

@@ -112,6 +112,47 @@ func owning(names ...string) func(context.Context) func(string) bool {
 	}
 }
 
+// A program may keep a ledger without the snapshot, which says which queues are below others.
+func TestCallersAreToldWhatTheirQueuesUsedThoughNoSnapshotIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		own             func(context.Context) func(string) bool
+		queues, budgets string
+	}{
+		"a server that restricts no caller":   {nil, "a a/ann b b/bob ml root", "a ml"},
+		"a caller that may see all":           {func(context.Context) func(string) bool { return nil }, "a a/ann b b/bob ml root", "a ml"},
+		"a caller that owns a queue":          {owning("a"), "a a/ann", "a"},
+		"a caller that owns a queue above":    {owning("ml"), "ml", "ml"},
+		"a caller that owns nothing of these": {owning("c"), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, err := service.New(service.Options{Own: c.own})
+			require.NoError(t, err)
+			server.Remember("file", using(t), []ledger.Budget{
+				{Queue: "a", Periods: []ledger.Period{{Begin: 0, Amount: map[string]int64{"cpu": 1}}}},
+				{Queue: "ml", Periods: []ledger.Period{{Begin: 0, Amount: map[string]int64{"cpu": 1}}}},
+			})
+			ask := func(budgets bool) *apportionv1.GetUsageResponse {
+				out, err := server.Direct().GetUsage(t.Context(), &apportionv1.GetUsageRequest{
+					Name: "file", Owners: true, Budgets: budgets, Period: apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL,
+				})
+				require.NoError(t, err)
+				return out
+			}
+			var queues, budgets []string
+			for _, x := range ask(false).GetIntervals() {
+				for _, q := range x.GetQueues() {
+					queues = append(queues, strings.TrimSuffix(q.GetQueue()+"/"+q.GetOwner(), "/"))
+				}
+			}
+			for _, b := range ask(true).GetBudgets() {
+				budgets = append(budgets, b.GetQueue())
+			}
+			require.Equal(t, c.queues, strings.Join(queues, " "))
+			require.Equal(t, c.budgets, strings.Join(budgets, " "))
+		})
+	}
+}
+
 func TestUsageIsRefusedWithItsReason(t *testing.T) {
 	limits := setting.Default[setting.Limit]()
 	limits.AnswerBytes = 200
