@@ -178,7 +178,10 @@ func (f *inputFlags) refill(in *input, half time.Duration) (*apportionv1.Snapsho
 	if f.ledger.file == "" {
 		return nil, errors.New("--half-life: name the ledger, which knows when queues used what, with --ledger")
 	}
-	other := &apportionv1.Snapshot{AsOf: in.Snapshot.GetAsOf(), Dimensions: in.Snapshot.GetDimensions()}
+	// What the cluster offers counts as what it offered, where the ledger does not say.
+	other := &apportionv1.Snapshot{
+		AsOf: in.Snapshot.GetAsOf(), Dimensions: in.Snapshot.GetDimensions(), Nodes: in.Snapshot.GetNodes(), Total: in.Snapshot.GetTotal(),
+	}
 	for _, q := range in.Snapshot.GetQueues() {
 		other.Queues = append(other.Queues, proto.CloneOf(q))
 	}

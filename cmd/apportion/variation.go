@@ -57,6 +57,9 @@ func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*appo
 	}
 	q.snapshot, q.Snapshot = made.Base, made.Base.Snapshot
 	shares, waiting := sharesStep(), explainStep(nil)
+	if made.Base.GetMemory() != nil || made.Change.GetMemory() != nil {
+		shares.GetShares().Explain = &apportionv1.Explain{} // The weights that follow from usage are part of the derivation.
+	}
 	change := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}}
 	first, err := q.simulate(ctx, shares, waiting, change, shares, waiting)
 	if err != nil {

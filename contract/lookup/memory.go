@@ -11,9 +11,9 @@ import (
 type Remembered struct {
 	// Used is the queue's part of what it and its siblings used, Part its part by weight, both from 0 to 1.
 	Used, Part float64
-	// Weight is the queue's weight, WithMemory the weight that follows from usage.
-	Weight     uint64
-	WithMemory float64
+	// Weight is the queue's weight, WithMemory the weight that follows from usage, and PartWithMemory its part of its siblings' weights by that.
+	Weight                     uint64
+	WithMemory, PartWithMemory float64
 	// New: the usage is not known, and counts as the average of the siblings. Known: it is known, and some sibling used something.
 	New, Known bool
 }
@@ -26,6 +26,10 @@ func Memory(plugin *apportionv1.PluginShares) map[[2]uint32]Remembered {
 	for _, division := range plugin.GetFair().GetWeights() {
 		all, some := new(big.Rat).SetString(division.GetUsage())
 		some = some && all.Sign() > 0
+		effective := 0.0
+		for _, child := range division.GetChildren() {
+			effective += float64(child.GetEffectiveWeight())
+		}
 		for _, child := range division.GetChildren() {
 			if child.Queue == nil {
 				continue
@@ -33,6 +37,9 @@ func Memory(plugin *apportionv1.PluginShares) map[[2]uint32]Remembered {
 			r := Remembered{Weight: child.GetWeight(), WithMemory: float64(child.GetEffectiveWeight()) / one, New: child.GetIsNew()}
 			if division.GetWeightAll() > 0 {
 				r.Part = float64(child.GetWeight()) / float64(division.GetWeightAll())
+			}
+			if effective > 0 {
+				r.PartWithMemory = float64(child.GetEffectiveWeight()) / effective
 			}
 			if own, ok := new(big.Rat).SetString(child.GetUsage()); ok && some {
 				r.Used, _ = own.Quo(own, all).Float64()

@@ -63,12 +63,24 @@ func (p *Printer) shareDifference(before, after *apportionv1.SharesAnswer) {
 			}
 		}
 	}
+	weights := p.memoryDifference(before, after)
 	p.Line("")
-	if table.Empty() {
+	switch {
+	case !table.Empty():
+		p.table(table)
+	case weights.Empty():
 		p.Line("no queue would have another share")
+	default:
+		p.Line("no queue would have another share, but usage would change the weights")
+	}
+	if weights.Empty() {
 		return
 	}
-	p.table(table)
+	p.Heading("weights with memory")
+	p.table(weights)
+	if order := p.orderDifference(before, after); order != "" {
+		p.Line("%s", order)
+	}
 }
 
 // firstUpTo returns the amount up to which a queue is given first what becomes free: what it deserves, unless the cluster has a memory.
