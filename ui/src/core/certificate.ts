@@ -5,6 +5,7 @@ import { numberOf } from "./amount.ts";
 import type { FairDerivationJson, FairDivisionJson, FairJson, MemoryDivisionJson, PluginSharesJson, QueueShareJson, ResourceJson, SnapshotJson } from "./contract.ts";
 import { award, type Awarded } from "./award.ts";
 import { compared, Memory } from "./memory.ts";
+import { dominantOf, ranked } from "./rank.ts";
 
 type Queue = number | undefined;
 // Bounds of a queue in quanta: least, begin, most, guarantee, deserved, limit.
@@ -116,16 +117,7 @@ class Check {
     for (const q of [this.#root, ...this.#parent.keys()]) {
       this.#children.set(q, []);
     }
-    const age = (i: number): number => Number(this.#queues[i]?.createTime ?? 0) || Infinity;
-    const bytes = new TextEncoder();
-    const name = (i: number): string => [...bytes.encode(this.#queues[i]?.name ?? "")].map((b) => String.fromCharCode(b)).join("");
-    const ranked = [...this.#parent.keys()].filter((i) => i !== this.#root).sort((a, b) => {
-      const priority = (this.#queues[b]?.priority ?? 0) - (this.#queues[a]?.priority ?? 0);
-      const [x, y] = [age(a), age(b)];
-      const [m, n] = [name(a), name(b)];
-      return priority || (x < y ? -1 : x > y ? 1 : 0) || (m < n ? -1 : m > n ? 1 : 0);
-    });
-    for (const i of ranked) {
+    for (const i of ranked(this.#queues, [...this.#parent.keys()].filter((i) => i !== this.#root))) {
       this.#children.get(this.#parent.get(i))?.push(i);
     }
     for (const q of this.#order) {
@@ -346,9 +338,6 @@ class Check {
   #accounts(queues: readonly QueueShareJson[], entitled: (d: number, q: Queue) => number, line: (d: number, q: Queue) => number): void {
     this.#expect("queues", queues.map((share) => share.queue ?? 0).join(), this.#queues.map((_, q) => q).join());
     const bounds = this.#quanta.map((_, d) => this.#bounds(d, false));
-    const rank = (d: number): number => ["memory", "cpu"].indexOf(this.dimensions[d] ?? "");
-    const name = (d: number): string => this.dimensions[d] ?? "";
-    const ordered = [...this.dimensions.keys()].sort((a, b) => rank(b) - rank(a) || (name(a) < name(b) ? -1 : 1));
     queues.forEach((share, q) => {
       const path = `queues[${q}]`;
       const queue = this.#queues[q];
@@ -373,14 +362,9 @@ class Check {
       this.#amounts(`${path}.capability`, share.capability, capability(q));
       const most = this.#path(q).reduce((row, a) => row.map((x, d) => Math.min(x, capability(a)[d] ?? Infinity)), this.#total);
       this.#amounts(`${path}.realCapability`, share.realCapability, most);
-      const part = (d: number): number => {
-        const u = this.#quanta[d] ?? 1;
-        const all = Math.floor((this.#total[d] ?? 0) / u) * u;
-        return all > 0 ? (held[d] ?? 0) / all : 0;
-      };
-      const greatest = Math.max(0, ...ordered.map(part));
+      const { greatest, dominant } = dominantOf(this.dimensions, held, this.#total, this.#quanta);
       this.#expect(`${path}.share`, numberOf(share.share), greatest);
-      this.#expect(`${path}.dominant`, share.dominant, greatest > 0 ? ordered.find((d) => part(d) === greatest) : undefined);
+      this.#expect(`${path}.dominant`, share.dominant, dominant);
       this.#expect(`${path}.ancestors`, (share.ancestors ?? []).join(), this.#path(q).slice(1).filter((a) => a !== undefined).reverse().join());
       this.#expect(`${path}.children`, (share.children ?? []).join(), this.#kids(q).join());
     });
