@@ -11,7 +11,7 @@ import (
 type Remembered struct {
 	// Used is the queue's part of what it and its siblings used, Part its part by weight, both from 0 to 1.
 	Used, Part float64
-	// Weight is the queue's weight, WithMemory the weight that follows from usage, and PartWithMemory its part of its siblings' weights by that.
+	// Weight is the queue's weight, WithMemory the weight that follows from usage, and PartWithMemory the part of it of all its siblings'.
 	Weight                     uint64
 	WithMemory, PartWithMemory float64
 	// New: the usage is not known, and counts as the average of the siblings. Known: it is known, and some sibling used something.

@@ -8,8 +8,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// memoryDifference returns a table of the parts of siblings by the weights that follow from usage, where they differ. It needs the derivations of the shares, and is
-// empty without a memory.
+// memoryDifference returns a table of the parts of siblings by the weights that follow from usage, where they differ. It needs the
+// derivations of the shares, and is empty without a memory.
 func (p *Printer) memoryDifference(before, after *apportionv1.SharesAnswer) *Table {
 	was, is := lookup.Memory(dividing(before)), lookup.Memory(dividing(after))
 	table := p.NewTable("QUEUE", "RESOURCE", ">USED", ">PART", ">PART WITH MEMORY")
