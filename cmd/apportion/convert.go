@@ -38,6 +38,9 @@ With --to fair, propose the settings of policy fair that are nearest to a config
 base NONE for proportion, base DESERVED for capacity. Settings that are dropped, or change their
 meaning, cause a warning with line and reason. Use diff to see the effect on a cluster.
 
+With --to fair and -f, propose policy fair and its queues for ClusterQueues and Cohorts of Kueue, as documents
+of one stream or as files in --into, which then also has the cluster as fair sees it (snapshot.json).
+
 With --from, propose policy fair with memory for the settings by which Slurm, KAI or Kueue share by past
 usage: a policy, settings of the ledger, budgets and queues, as documents of one stream or as files in
 --into. Every setting that is dropped, or changes its meaning, causes a warning with the reason. -f names
@@ -52,6 +55,7 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
   apportion shares --snapshot snapshot.json --policy policy.json
   apportion convert --policy volcano-scheduler.conf --volcano v1.16 > policy.json
   apportion convert --policy volcano-scheduler.conf --to fair -o yaml > fair.yaml
+  apportion convert --to fair -f kueue.yaml --into settings
   apportion convert --from slurm -f slurm.conf -f assoc.txt --into settings
   apportion convert --extender volcano-scheduler.conf`,
 		Args: cobra.NoArgs,
@@ -59,8 +63,10 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 			switch {
 			case system != "":
 				return convertFrom(s, &input, system, into)
+			case target != "" && len(input.files) > 0:
+				return convertKueue(command.Context(), s, &input, into)
 			case into != "":
-				return errors.New("--into: it is where --from writes; name the system with --from")
+				return errors.New("--into: it is where --from writes, and --to with -f; name the system with --from")
 			case delegate != "":
 				return convertExtender(s, delegate, form, reached)
 			case target != "":
@@ -90,7 +96,7 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	choose(command, &release, "volcano", "", "release of Volcano whose decisions the policy takes", release115, release116)
 	choose(command, &system, "from", "", "propose policy fair with memory for the settings in -f of a system",
 		string(fairshare.Slurm), string(fairshare.KAI), string(fairshare.Kueue))
-	command.Flags().StringVar(&into, "into", "", "`DIRECTORY` for the files of --from, none of which exists; default: standard output")
+	command.Flags().StringVar(&into, "into", "", "`DIRECTORY` for the files of --from or --to, none of which exists; default: standard output")
 	command.Flags().StringVar(&delegate, "extender", "", "volcano-scheduler.conf `FILE` to rewrite so that Volcano calls Apportion")
 	choose(command, &form, "extender-form", "", "which configurations to write", formDelegate, formShadow, formBoth)
 	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
@@ -115,8 +121,8 @@ const policyFair = "fair"
 
 // convertTo writes the settings of policy fair that are nearest to a configuration.
 func convertTo(c *converting, input *inputFlags) error {
-	if len(input.files) > 0 || input.snapshot != "" {
-		return errors.New("--to takes a configuration or a preset: give --policy, without manifests")
+	if input.snapshot != "" {
+		return errors.New("--to takes a configuration or a preset, or manifests of Kueue: give --policy or -f, without --snapshot")
 	}
 	rules, err := input.rules(nil)
 	if err != nil {

@@ -49,6 +49,11 @@ func convertFrom(s streams, input *inputFlags, system, into string) error {
 	if err != nil {
 		return err
 	}
+	return s.writeFiles(files, into)
+}
+
+// writeFiles writes files into a directory, or as documents of one stream if that is "". It replaces no file.
+func (s streams) writeFiles(files []written, into string) error {
 	for i, f := range files {
 		if into == "" {
 			if i > 0 {

@@ -89,11 +89,16 @@ type differences struct {
 	Is       *message      `json:"is,omitempty"`
 	WasAudit *audit.Report `json:"wasAudit,omitempty"`
 	IsAudit  *audit.Report `json:"isAudit,omitempty"`
+	// between says that one of the policies is kueue and the other is not.
+	between bool
 }
 
 // side is A or B with its outcome.
 type side struct {
 	*question
+
+	// between says that one side decides by kueue and the other does not: then jobs are compared, each judged alone.
+	between bool
 	basis   *apportionv1.Basis
 	shares  *apportionv1.SharesAnswer
 	outcome *comparison.Outcome
@@ -142,7 +147,10 @@ func (d *differing) compare(
 		if err := d.checkResources(loaded.snapshot); err != nil {
 			return sides, nil, err
 		}
-		sides[i] = &side{question: &question{asking: &d.asking, input: loaded, decider: decider}}
+		sides[i] = &side{
+			question: &question{asking: &d.asking, input: loaded, decider: decider},
+			between:  byKueue(inputs[0].Policy) != byKueue(inputs[1].Policy),
+		}
 	}
 	err = both(func(i int) error {
 		if err := sides[i].decide(ctx); err != nil {
@@ -158,9 +166,9 @@ func (d *differing) compare(
 		A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)), Omitted: max(was.omitted, is.omitted),
 	}
 	if policies {
-		found.Was, found.Is = &message{was.shares}, &message{is.shares}
+		found.Was, found.Is, found.between = &message{was.shares}, &message{is.shares}, was.between
 	}
-	if policies && !d.noAudit && d.format != formatMarkdown {
+	if policies && !sides[0].between && !d.noAudit && d.format != formatMarkdown {
 		reports := []**audit.Report{&found.WasAudit, &found.IsAudit}
 		err = both(func(i int) (err error) {
 			*reports[i], err = audit.Find(ctx, decider, sides[i].Input, audited)
@@ -188,10 +196,15 @@ func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*input
 			"or --cluster", names[0], names[1])
 	}
 	first, second := d.input.by(names[0]), d.input.by(names[1])
+	own, err := first.rules(nil)
+	if err != nil {
+		return nil, err
+	}
 	rules, err := second.rules(nil)
 	if err != nil {
 		return nil, err
 	}
+	first.joined = byKueue(own.Message) != byKueue(rules.Message)
 	if _, given, err := second.moment(rules.Message); err != nil {
 		return nil, err
 	} else if given && first.asOf == "" {
@@ -236,6 +249,9 @@ func (s *side) decide(ctx context.Context) error {
 		return err
 	}
 	defer session.Close() //nolint:errcheck // Every answer has come.
+	if s.between {
+		return s.decideAlone(ctx, session)
+	}
 	answers, err := session.Do(ctx, plan.Steps()...)
 	if err != nil {
 		return err

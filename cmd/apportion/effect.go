@@ -27,6 +27,9 @@ func shownResource(named []string) func(string) bool {
 // print shows effects as tables. The deserved amounts of queues by two policies have a separate table.
 func (d *differences) print(p *render.Printer, was, is *apportionv1.SharesAnswer) {
 	switch {
+	case d.between:
+		p.Line("by %s in place of %s, each job judged alone:", d.B, d.A)
+		d.table(p, "every job that waits has the same answer")
 	case d.Was != nil:
 		p.Line("by %s in place of %s:", d.B, d.A)
 		p.Changes(was, is)

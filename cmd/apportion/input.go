@@ -66,6 +66,8 @@ type inputFlags struct {
 	// strict makes objects that are left out an error. own is the file that always contains them.
 	strict bool
 	own    string
+	// joined makes the snapshot of a cluster with Kueue one that kueue and fair judge alike.
+	joined bool
 	ledger ledgerFlags
 	live   cluster.Flags
 	// unread lists the objects of the live cluster that could not be read.
@@ -199,7 +201,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.snapshot == "" && byKueue(rules.Message) {
+	if f.snapshot == "" && (byKueue(rules.Message) || byFair(rules.Message) && ofKueue(sources)) {
 		return f.readKueue(sources, rules.Message)
 	}
 	tellOrigin(s.err, rules)

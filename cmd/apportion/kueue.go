@@ -13,6 +13,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/kueue/asfair"
 )
 
 // kueuePolicy is the preset for manifests of Kueue.
@@ -23,6 +24,22 @@ func byKueue(policy *apportionv1.Policy) bool {
 	return slices.ContainsFunc(policy.GetTiers(), func(tier *apportionv1.Tier) bool {
 		return slices.ContainsFunc(tier.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetKueue() != nil })
 	})
+}
+
+// byFair reports whether a policy divides by fair.
+func byFair(policy *apportionv1.Policy) bool {
+	return slices.ContainsFunc(policy.GetTiers(), func(tier *apportionv1.Tier) bool {
+		return slices.ContainsFunc(tier.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetFair() != nil })
+	})
+}
+
+// noted returns warnings that say what of a cluster of Kueue has no counterpart.
+func noted(notes []string) []*apportionv1.Warning {
+	var warnings []*apportionv1.Warning
+	for _, note := range notes {
+		warnings = append(warnings, &apportionv1.Warning{Message: note})
+	}
+	return warnings
 }
 
 // ofKueue reports whether manifests have objects of Kueue and none of Volcano.
@@ -169,8 +186,18 @@ func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Pol
 	if err != nil {
 		return nil, err
 	}
-	loaded := &input{Input: client.Input{Policy: policy, Snapshot: cluster.Snapshot}, snapshot: lookup.Of(cluster.Snapshot)}
-	loaded.warnings = slices.Clone(f.unread)
+	loaded := &input{Input: client.Input{Policy: policy, Snapshot: cluster.Snapshot}, warnings: slices.Clone(f.unread)}
+	if f.joined || !byKueue(policy) {
+		translation, err := asfair.Of(cluster.Snapshot)
+		if err != nil {
+			return nil, err
+		}
+		if loaded.Snapshot = translation.Snapshot; f.joined {
+			loaded.Snapshot = asfair.Both(cluster.Snapshot, translation)
+		}
+		loaded.warnings = append(loaded.warnings, noted(translation.Notes)...)
+	}
+	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	for _, faulty := range cluster.Faulty {
 		loaded.warnings = append(loaded.warnings, &apportionv1.Warning{
 			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: "left out: " + faulty.Fault,

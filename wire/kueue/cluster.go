@@ -86,6 +86,9 @@ func (r *reader) unique(n int, path string, name func(int) string) {
 	}
 }
 
+// Flavor converts a flavor.
+func Flavor(m *apportionv1.KueueFlavor) kueue.Flavor { return (&reader{}).flavor(m, "") }
+
 func (r *reader) flavor(m *apportionv1.KueueFlavor, path string) kueue.Flavor {
 	return kueue.Flavor{
 		Name: m.GetName(), Labels: labels(m.GetNodeLabels()), Tolerations: tolerations(m.GetTolerations()),

@@ -63,6 +63,11 @@ func (r *reader) workload(view *model.Model, id model.JobID) kueue.Workload {
 	return out
 }
 
+// PodSet converts a pod set. What is wrong with it is left out.
+func PodSet(m *apportionv1.KueuePodSet) kueue.PodSet {
+	return (&reader{fault: func(string, string, ...any) {}}).podSet(m, "")
+}
+
 func (r *reader) podSet(m *apportionv1.KueuePodSet, path string) kueue.PodSet {
 	if m == nil {
 		m = &apportionv1.KueuePodSet{}

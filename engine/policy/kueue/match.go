@@ -122,3 +122,9 @@ func (r *Requirement) meets(value string) matching {
 	}
 	return cannotMatch
 }
+
+// Suits reports whether the taints and the labels of a flavor let the pods of a set use it.
+func Suits(f *Flavor, p *PodSet) bool {
+	of := flavor{Flavor: *f}
+	return of.untolerated(p) == nil && of.match(p) == matches
+}

@@ -90,7 +90,13 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 		return nil, err
 	}
 	if settings.Follow.Enabled {
-		d.followed.policy = client.VolcanoDefault()
+		d.followed.name, d.followed.policy = followedName, client.VolcanoDefault()
+		if settings.Follow.System == kueueSystem {
+			d.followed.name = kueueSystem
+			d.followed.policy, _ = client.Preset(kueueSystem)
+			// Kueue's rules are in no ConfigMap.
+			d.followed.tried.Store(true)
+		}
 		d.addFollowed(loaded.policies)
 	}
 	d.authority = authority
@@ -207,7 +213,9 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	following.Go(func() { d.follow(ctx, hangups) })
 	if d.follower != nil {
 		following.Go(func() { d.follower.Run(ctx) })
-		following.Go(func() { d.followPolicy(ctx) })
+		if d.settings.Follow.System != kueueSystem {
+			following.Go(func() { d.followPolicy(ctx) })
+		}
 	}
 	endAdmin := d.serveAdmin()
 	endExtender := d.extender.serve(ctx, d.log, stop)
@@ -262,12 +270,12 @@ func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	if d.memory, err = openMemory(&d.settings.Ledger); err != nil {
 		return nil, err
 	}
-	if d.history, err = openHistory(&d.settings.History, d.settings.Policies); err != nil {
+	if d.history, err = openHistory(&d.settings.History, d.settings.Policies, &d.followed); err != nil {
 		return nil, err
 	}
 	f, err := cluster.NewFollower(d.server, cluster.FollowOptions{
 		Name: c.Name, Label: c.Cluster, Kubeconfig: c.Kubeconfig, Context: c.Context, Schedulers: c.Schedulers, Interval: c.Interval,
-		Kueue:  c.System == "kueue",
+		Kueue:  c.System == kueueSystem,
 		Limits: wire.LimitsOf(&d.settings.Limit), Memory: d.memory, History: d.history, Logger: d.log,
 	})
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 const (
 	// followedName is the name of the policy of the scheduler in the followed cluster, unless the settings have a policy of this name.
 	followedName = "volcano"
+	// kueueSystem is the system, the preset, and the name of the policy, of a followed cluster with Kueue.
+	kueueSystem = "kueue"
 	// followedInterval is the interval at which the ConfigMap is read. A request for one small object costs an API server less than a watch
 	// that it keeps.
 	followedInterval = time.Minute
@@ -27,8 +29,10 @@ const (
 	awayInterval = 2 * time.Second
 )
 
-// followed is the policy of Volcano's scheduler in the followed cluster.
+// followed is the policy of the scheduler in the followed cluster.
 type followed struct {
+	// name is followedName, or kueueSystem.
+	name string
 	// policy is Volcano's default configuration until the ConfigMap was read, and nil if no cluster is followed. Daemon.reloading guards
 	// it.
 	policy *apportionv1.Policy
@@ -124,7 +128,7 @@ func (d *Daemon) faulty(ctx context.Context, fault error) string {
 
 // addFollowed adds the policy of the followed cluster to those of the settings. Daemon.reloading is locked.
 func (d *Daemon) addFollowed(policies map[string]*apportionv1.Policy) {
-	if _, configured := policies[followedName]; !configured && d.followed.policy != nil {
-		policies[followedName] = d.followed.policy
+	if _, configured := policies[d.followed.name]; !configured && d.followed.policy != nil {
+		policies[d.followed.name] = d.followed.policy
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -55,7 +54,7 @@ func readBudgets(name string, o ledger.Options) ([]ledger.Budget, error) {
 }
 
 // openHistory opens the history in the settings; nil if none is kept. policies are those of the settings.
-func openHistory(c *setting.History, policies map[string]string) (*cluster.History, error) {
+func openHistory(c *setting.History, policies map[string]string, followed *followed) (*cluster.History, error) {
 	if !c.Enabled {
 		return nil, nil //nolint:nilnil // No history is no fault.
 	}
@@ -63,13 +62,13 @@ func openHistory(c *setting.History, policies map[string]string) (*cluster.Histo
 	switch {
 	case name != "":
 	case len(policies) == 0:
-		name = followedName
+		name = followed.name
 	case len(policies) == 1:
 		for name = range policies {
 			break
 		}
 	default:
-		policy = client.VolcanoDefault()
+		policy = followed.policy
 	}
 	h, err := cluster.OpenHistory(c, policy, name)
 	if err != nil {

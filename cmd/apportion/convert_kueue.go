@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/contract/quantity"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// convertKueue proposes policy fair and its queues for a cluster with Kueue.
+func convertKueue(ctx context.Context, s streams, input *inputFlags, into string) error {
+	if input.policy != "" {
+		return errors.New("--to fair takes a configuration or a preset without manifests, or manifests of Kueue: give --policy or -f, not both")
+	}
+	sources, err := input.sources(ctx, s.in)
+	if err != nil {
+		return err
+	}
+	if !ofKueue(sources) {
+		return errors.New("--to fair: the input has no objects of Kueue, or objects of Volcano, too; for a configuration of Volcano give --policy")
+	}
+	policy, err := fairAboveDeserved()
+	if err != nil {
+		return err
+	}
+	loaded, err := input.readKueue(sources, policy)
+	if err != nil {
+		return err
+	}
+	render.Warnings(s.err, loaded.warnings)
+	files, err := proposedForKueue(loaded.Snapshot, policy)
+	if err != nil {
+		return err
+	}
+	if into != "" {
+		snapshot, err := protojson.Marshal(loaded.Snapshot)
+		if err != nil {
+			return err
+		}
+		files = append(files, written{"snapshot.json", append(snapshot, '\n')})
+	}
+	return s.writeFiles(files, into)
+}
+
+// fairAboveDeserved returns the preset fair, with weights that count from deserved amounts. As in Kueue, what is not lent stays free, and a
+// running gang may be evicted as a whole: the plugin gang protects none.
+func fairAboveDeserved() (*apportionv1.Policy, error) {
+	policy, ok := client.Preset(policyFair)
+	if !ok {
+		return nil, fmt.Errorf("there is no preset %s", policyFair)
+	}
+	for _, tier := range policy.GetTiers() {
+		for _, p := range tier.GetPlugins() {
+			if p.GetGang() != nil {
+				p.Disabled = []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}
+			}
+			if fair := p.GetFair(); fair != nil {
+				fair.Base, fair.ReserveGuarantee = apportionv1.FairBase_FAIR_BASE_DESERVED, true
+			}
+		}
+	}
+	return policy, nil
+}
+
+// proposedForKueue returns a policy and the queues of a snapshot as files.
+func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy) ([]written, error) {
+	raw, err := protojson.Marshal(policy)
+	if err != nil {
+		return nil, err
+	}
+	text, err := document.YAML(raw)
+	if err != nil {
+		return nil, err
+	}
+	files := []written{{"policy.yaml", append([]byte("# policy.yaml: apportion shares --policy policy.yaml, or policies.NAME of a server\n"), text...)}}
+	data := []byte("# queues.yaml: kubectl apply -f queues.yaml\n")
+	amounts := func(r *apportionv1.Resource) map[string]string {
+		out := map[string]string{}
+		for i, d := range r.GetDimension() {
+			name := snapshot.GetDimensions()[d]
+			out[name] = quantity.Format(name, r.GetAmount()[i])
+		}
+		return out
+	}
+	for i, q := range snapshot.GetQueues() {
+		spec := map[string]any{}
+		if q.Weight != nil {
+			spec["weight"] = q.GetWeight()
+		}
+		if q.GetParent() != "" {
+			spec["parent"] = q.GetParent()
+		}
+		for name, of := range map[string]*apportionv1.Resource{"deserved": q.GetDeserved(), "capability": q.GetCapability()} {
+			if len(of.GetDimension()) > 0 {
+				spec[name] = amounts(of)
+			}
+		}
+		if len(q.GetGuarantee().GetDimension()) > 0 {
+			spec["guarantee"] = map[string]any{"resource": amounts(q.GetGuarantee())}
+		}
+		one, err := yaml.Marshal(map[string]any{
+			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": q.GetName()}, "spec": spec,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			data = append(data, "---\n"...)
+		}
+		data = append(data, one...)
+	}
+	return append(files, written{"queues.yaml", data}), nil
+}

@@ -1,0 +1,137 @@
+package asfair
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/engine/policy/kueue"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/wire/kueue"
+)
+
+// job makes a gang of a workload: a role of each pod set, of which the minimum must run together. It states no minimum resources, because
+// Kueue has no admission before that of the quota, and so it may enter its queue while that is full. Pods that need no quota any more are left
+// out, and so are those with which a partially admitted workload was not admitted.
+func (t *translator) job(from *apportionv1.Job) *apportionv1.Job {
+	own := from.GetKueue()
+	out := &apportionv1.Job{
+		Uid: from.GetUid(), Name: from.GetName(), Namespace: from.GetNamespace(), Queue: from.GetQueue(), Priority: from.GetPriority(),
+		CreateTime: from.GetCreateTime(), Owner: from.GetOwner(), ExpectedEnd: from.GetExpectedEnd(),
+		EndIsDeadline: from.GetEndIsDeadline(), ExpectedRuntime: from.GetExpectedRuntime(), Phase: apportionv1.JobPhase_JOB_PHASE_PENDING,
+	}
+	queue := t.queueNamed(from.GetQueue())
+	admitted := map[string]*apportionv1.KueueAdmittedPodSet{}
+	if own.GetAdmission() != nil {
+		out.Phase = apportionv1.JobPhase_JOB_PHASE_RUNNING
+		for _, p := range own.GetAdmission().GetPodSets() {
+			admitted[p.GetName()] = p
+		}
+	}
+	for _, p := range own.GetPodSets() {
+		count, least := p.GetCount(), p.GetCount()
+		if p.MinCount != nil {
+			least = p.GetMinCount()
+		}
+		is := admitted[p.GetName()]
+		if is != nil && is.Count != nil {
+			count = is.GetCount()
+			least = min(least, count)
+		}
+		count = min(count, max(0, p.GetCount()-p.GetReclaimable()))
+		least = min(least, count)
+		request := t.request(queue, p)
+		g := &apportionv1.TaskGroup{Role: p.GetName(), Request: t.resource(request), MinAvailable: new(uint32(least))}
+		if own.GetAdmission() == nil {
+			g.NodeSet = t.nodeSet(queue, p)
+		}
+		for i := range count {
+			g.Tasks = append(g.Tasks, t.task(from, own, is, p, i))
+		}
+		out.MinAvailable += uint32(least)
+		out.Groups = append(out.Groups, g)
+	}
+	return out
+}
+
+// request returns what a pod requests. A group that covers pods counts it.
+func (t *translator) request(queue *apportionv1.Queue, p *apportionv1.KueuePodSet) amounts {
+	out := amounts{}
+	for _, r := range p.GetRequests() {
+		out[r.GetName()] = r.GetAmount()
+	}
+	delete(out, "pods")
+	for _, g := range queue.GetKueue().GetGroups() {
+		if slices.Contains(g.GetCoveredResources(), "pods") {
+			out["pods"] = 1
+		}
+	}
+	return out
+}
+
+func (t *translator) task(
+	job *apportionv1.Job, own *apportionv1.KueueWorkload, admitted *apportionv1.KueueAdmittedPodSet, p *apportionv1.KueuePodSet, i int32,
+) *apportionv1.Task {
+	task := &apportionv1.Task{
+		Name: job.GetName() + "-" + p.GetName() + "-" + strconv.Itoa(int(i)), Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
+		CreateTime: job.GetCreateTime(), Index: new(uint32(i)),
+	}
+	switch {
+	case own.GetAdmission() == nil && own.GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED:
+		task.Detail = &apportionv1.TaskDetail{Gate: apportionv1.TaskGate_TASK_GATE_OTHER}
+		return task
+	case own.GetAdmission() == nil:
+		return task
+	}
+	task.Status = apportionv1.TaskStatus_TASK_STATUS_RUNNING
+	if own.GetEvicted() {
+		task.Status = apportionv1.TaskStatus_TASK_STATUS_RELEASING
+	}
+	for _, u := range admitted.GetUsage() {
+		if node, ok := t.node[u.GetFlavor()]; ok {
+			task.Node = new(node)
+			break
+		}
+	}
+	return task
+}
+
+// queueNamed returns a queue of the cluster.
+func (t *translator) queueNamed(name string) *apportionv1.Queue {
+	if t.byName == nil {
+		t.byName = map[string]*apportionv1.Queue{}
+		for _, q := range t.from.GetQueues() {
+			t.byName[q.GetName()] = q
+		}
+		t.flavors = map[string]*kueue.Flavor{}
+		for _, f := range t.from.GetKueue().GetFlavors() {
+			t.flavors[f.GetName()] = new(wirekueue.Flavor(f))
+		}
+	}
+	return t.byName[name]
+}
+
+// nodeSet returns the name of the set of nodes whose flavors the queue has and the pods of a set may use.
+func (t *translator) nodeSet(queue *apportionv1.Queue, p *apportionv1.KueuePodSet) string {
+	pods := wirekueue.PodSet(p)
+	var nodes []uint32
+	var named []string
+	for _, g := range queue.GetKueue().GetGroups() {
+		for _, f := range g.GetFlavors() {
+			of, exists := t.flavors[f.GetName()]
+			if node := t.node[f.GetName()]; exists && kueue.Suits(of, &pods) && !slices.Contains(nodes, node) {
+				nodes, named = append(nodes, node), append(named, f.GetName())
+			}
+		}
+	}
+	slices.Sort(nodes)
+	slices.Sort(named)
+	name := "flavors " + strings.Join(named, ", ")
+	if !t.sets[name] {
+		t.sets[name] = true
+		t.to.NodeSets = append(t.to.NodeSets, &apportionv1.NodeSet{
+			Name: name, Nodes: nodes, Rule: "flavors of its queue that suit its pods: " + strings.Join(named, ", "),
+		})
+	}
+	return name
+}
