@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -63,14 +64,12 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 			switch {
 			case system != "":
 				return convertFrom(s, &input, system, into)
-			case target != "" && len(input.files) > 0:
-				return convertKueue(command.Context(), s, &input, into)
-			case into != "":
+			case into != "" && (target == "" || len(input.files) == 0):
 				return errors.New("--into: it is where --from writes, and --to with -f; name the system with --from")
 			case delegate != "":
 				return convertExtender(s, delegate, form, reached)
 			case target != "":
-				return convertTo(c, &input)
+				return convertTo(command.Context(), c, &input, into)
 			case !input.given():
 				rules, err := input.rules(nil)
 				if err != nil {
@@ -96,11 +95,18 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	choose(command, &release, "volcano", "", "release of Volcano whose decisions the policy takes", release115, release116)
 	choose(command, &system, "from", "", "propose policy fair with memory for the settings in -f of a system",
 		string(fairshare.Slurm), string(fairshare.KAI), string(fairshare.Kueue))
-	command.Flags().StringVar(&into, "into", "", "`DIRECTORY` for the files of --from or --to, none of which exists; default: standard output")
+	command.Flags().StringVar(&into, "into", "",
+		"`DIRECTORY` for the files of --from or --to, none of which exists; default: standard output")
 	command.Flags().StringVar(&delegate, "extender", "", "volcano-scheduler.conf `FILE` to rewrite so that Volcano calls Apportion")
 	choose(command, &form, "extender-form", "", "which configurations to write", formDelegate, formShadow, formBoth)
 	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
 	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
+	excludeForms(command)
+	return command
+}
+
+// excludeForms makes flags of different forms of convert exclude each other.
+func excludeForms(command *cobra.Command) {
 	for _, other := range []string{"file", "snapshot", "policy", "output", "to"} {
 		command.MarkFlagsMutuallyExclusive("extender", other)
 	}
@@ -110,7 +116,6 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	for _, other := range []string{"extender", "to", "snapshot", "output"} {
 		command.MarkFlagsMutuallyExclusive("from", other)
 	}
-	return command
 }
 
 // The releases of Volcano that differ in their decisions.
@@ -119,8 +124,11 @@ const release115, release116 = "v1.15", "v1.16"
 // policyFair is the policy for which settings can be proposed.
 const policyFair = "fair"
 
-// convertTo writes the settings of policy fair that are nearest to a configuration.
-func convertTo(c *converting, input *inputFlags) error {
+// convertTo writes the settings of policy fair that are nearest to a configuration, or to the queues of Kueue.
+func convertTo(ctx context.Context, c *converting, input *inputFlags, into string) error {
+	if len(input.files) > 0 {
+		return convertKueue(ctx, c.streams, input, into)
+	}
 	if input.snapshot != "" {
 		return errors.New("--to takes a configuration or a preset, or manifests of Kueue: give --policy or -f, without --snapshot")
 	}

@@ -135,12 +135,17 @@ func proposed(p *fairshare.Proposal) ([]written, error) {
 				spec[name] = amounts
 			}
 		}
-		queues = append(queues, map[string]any{
-			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": q.Name}, "spec": spec,
-		})
+		queues = append(queues, queueObject(q.Name, spec))
 	}
 	if len(queues) > 0 {
 		add(queuesName, "kubectl apply -f "+queuesName, queues...)
 	}
 	return files, err
+}
+
+// queueObject returns a Queue of Volcano.
+func queueObject(name string, spec map[string]any) map[string]any {
+	return map[string]any{
+		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": name}, "spec": spec,
+	}
 }

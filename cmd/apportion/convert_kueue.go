@@ -18,14 +18,16 @@ import (
 // convertKueue proposes policy fair and its queues for a cluster with Kueue.
 func convertKueue(ctx context.Context, s streams, input *inputFlags, into string) error {
 	if input.policy != "" {
-		return errors.New("--to fair takes a configuration or a preset without manifests, or manifests of Kueue: give --policy or -f, not both")
+		return errors.New("--to fair takes a configuration or a preset without manifests, or manifests of Kueue: " +
+			"give --policy or -f, not both")
 	}
 	sources, err := input.sources(ctx, s.in)
 	if err != nil {
 		return err
 	}
 	if !ofKueue(sources) {
-		return errors.New("--to fair: the input has no objects of Kueue, or objects of Volcano, too; for a configuration of Volcano give --policy")
+		return errors.New("--to fair: the input has no objects of Kueue, or objects of Volcano, too; " +
+			"for a configuration of Volcano give --policy")
 	}
 	policy, err := fairAboveDeserved()
 	if err != nil {
@@ -80,7 +82,8 @@ func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy
 	if err != nil {
 		return nil, err
 	}
-	files := []written{{"policy.yaml", append([]byte("# policy.yaml: apportion shares --policy policy.yaml, or policies.NAME of a server\n"), text...)}}
+	head := []byte("# policy.yaml: apportion shares --policy policy.yaml, or policies.NAME of a server\n")
+	files := []written{{"policy.yaml", append(head, text...)}}
 	data := []byte("# queues.yaml: kubectl apply -f queues.yaml\n")
 	amounts := func(r *apportionv1.Resource) map[string]string {
 		out := map[string]string{}
@@ -106,9 +109,7 @@ func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy
 		if len(q.GetGuarantee().GetDimension()) > 0 {
 			spec["guarantee"] = map[string]any{"resource": amounts(q.GetGuarantee())}
 		}
-		one, err := yaml.Marshal(map[string]any{
-			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": q.GetName()}, "spec": spec,
-		})
+		one, err := yaml.Marshal(queueObject(q.GetName(), spec))
 		if err != nil {
 			return nil, err
 		}

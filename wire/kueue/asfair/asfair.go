@@ -178,60 +178,18 @@ func factor(resource string) float64 {
 
 // makeNodes makes a node of each flavor. Flavors of different groups of one queue are one node, because a pod uses several of them.
 func (t *translator) makeNodes() {
-	top := map[string]string{}
-	var find func(string) string
-	find = func(f string) string {
-		if above, ok := top[f]; ok && above != f {
-			top[f] = find(above)
-			return top[f]
-		}
-		top[f] = f
-		return f
+	top := t.joinFlavors()
+	offers, members := t.offers(top), map[string][]string{}
+	flavors := slices.Sorted(maps.Keys(top))
+	for _, f := range flavors {
+		members[top.find(f)] = append(members[top.find(f)], f)
 	}
-	offers := map[string]amounts{}
-	for _, groups := range t.quotas() {
-		first := ""
-		for _, g := range groups {
-			for i, f := range g.GetFlavors() {
-				find(f.GetName())
-				if i == 0 && first != "" {
-					t.joined = true
-				}
-				if first = cmp.Or(first, f.GetName()); len(groups) > 1 {
-					top[find(f.GetName())] = find(first)
-				}
-			}
-		}
-	}
-	wanted := t.wanted()
-	for _, groups := range t.quotas() {
-		for _, g := range groups {
-			for _, f := range g.GetFlavors() {
-				at := find(f.GetName())
-				if offers[at] == nil {
-					offers[at] = amounts{}
-				}
-				for _, q := range f.GetResources() {
-					offers[at].add(q.GetName(), q.GetNominal())
-				}
-			}
-		}
-	}
-	members, position := map[string][]string{}, map[string]uint32{}
-	for _, f := range slices.Sorted(maps.Keys(top)) {
-		members[find(f)] = append(members[find(f)], f)
-	}
+	position := map[string]uint32{}
 	t.node = map[string]uint32{}
-	for _, f := range slices.Sorted(maps.Keys(top)) {
-		at := find(f)
+	for _, f := range flavors {
+		at := top.find(f)
 		if _, made := position[at]; !made {
 			position[at] = uint32(len(t.to.GetNodes()))
-			for resource, amount := range offers[at] {
-				if amount == unlimited {
-					// Unlimited: all that is wanted has room.
-					offers[at][resource] = wanted[resource]
-				}
-			}
 			t.to.Nodes = append(t.to.Nodes, &apportionv1.Node{
 				Name: "flavor-" + strings.Join(members[at], "+"), Allocatable: t.resource(offers[at]),
 			})
@@ -241,6 +199,68 @@ func (t *translator) makeNodes() {
 	if t.joined {
 		t.note("flavors of different resource groups of one queue are one node here, and cannot be told apart")
 	}
+}
+
+// joins has for each flavor another one with which it is joined, or itself.
+type joins map[string]string
+
+// find returns the flavor that stands for all that are joined with f.
+func (j joins) find(f string) string {
+	for {
+		above, ok := j[f]
+		if !ok {
+			j[f] = f
+			return f
+		}
+		if above == f {
+			return f
+		}
+		f = above
+	}
+}
+
+// joinFlavors joins the flavors of each owner that has several groups.
+func (t *translator) joinFlavors() joins {
+	top := joins{}
+	for _, groups := range t.quotas() {
+		first := ""
+		for _, g := range groups {
+			for _, f := range g.GetFlavors() {
+				here := top.find(f.GetName())
+				if first = cmp.Or(first, f.GetName()); len(groups) > 1 {
+					t.joined = t.joined || here != top.find(first)
+					top[here] = top.find(first)
+				}
+			}
+		}
+	}
+	return top
+}
+
+// offers returns the nominal quota of joined flavors. An unlimited quota is as much as all workloads want.
+func (t *translator) offers(top joins) map[string]amounts {
+	offers, wanted := map[string]amounts{}, t.wanted()
+	for _, groups := range t.quotas() {
+		for _, g := range groups {
+			for _, f := range g.GetFlavors() {
+				at := top.find(f.GetName())
+				if offers[at] == nil {
+					offers[at] = amounts{}
+				}
+				for _, q := range f.GetResources() {
+					offers[at].add(q.GetName(), q.GetNominal())
+				}
+			}
+		}
+	}
+	for _, offer := range offers {
+		for resource, amount := range offer {
+			if amount == unlimited {
+				offer[resource] = wanted[resource]
+			}
+		}
+	}
+	return offers
 }
 
 // wanted returns what all workloads request.

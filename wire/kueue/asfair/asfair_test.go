@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/wire/kueue/asfair"
 )
 
-func quota(resource string, nominal int64, borrowing, lending *int64) *apportionv1.KueueQuota {
-	return &apportionv1.KueueQuota{Name: resource, Nominal: nominal, BorrowingLimit: borrowing, LendingLimit: lending}
+func quota(nominal int64, borrowing, lending *int64) *apportionv1.KueueQuota {
+	return &apportionv1.KueueQuota{Name: "cpu", Nominal: nominal, BorrowingLimit: borrowing, LendingLimit: lending}
 }
 
 func queue(name, cohort string, flavors ...*apportionv1.KueueFlavorQuotas) *apportionv1.Queue {
@@ -41,9 +41,9 @@ func cluster(jobs ...*apportionv1.Job) *apportionv1.Snapshot {
 			{Name: "slow", NodeLabels: []*apportionv1.KueueLabel{{Key: "kind", Value: "slow"}}},
 		}},
 		Queues: []*apportionv1.Queue{
-			queue("a", "all", flavor("fast", quota("cpu", 4000, new(int64(2000)), new(int64(1000)))), flavor("slow", quota("cpu", 6000, new(int64(0)), nil))),
-			queue("b", "all", flavor("slow", quota("cpu", 10_000, nil, nil))),
-			queue("alone", "", flavor("fast", quota("cpu", 8000, nil, nil))),
+			queue("a", "all", flavor("fast", quota(4000, new(int64(2000)), new(int64(1000)))), flavor("slow", quota(6000, new(int64(0)), nil))),
+			queue("b", "all", flavor("slow", quota(10_000, nil, nil))),
+			queue("alone", "", flavor("fast", quota(8000, nil, nil))),
 		},
 		Jobs: jobs,
 	}

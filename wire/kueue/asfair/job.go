@@ -11,8 +11,8 @@ import (
 )
 
 // job makes a gang of a workload: a role of each pod set, of which the minimum must run together. It states no minimum resources, because
-// Kueue has no admission before that of the quota, and so it may enter its queue while that is full. Pods that need no quota any more are left
-// out, and so are those with which a partially admitted workload was not admitted.
+// Kueue has no admission before that of the quota, and so it may enter its queue while that is full. Pods that need no quota any more are
+// left out, and so are those with which a partially admitted workload was not admitted.
 func (t *translator) job(from *apportionv1.Job) *apportionv1.Job {
 	own := from.GetKueue()
 	out := &apportionv1.Job{

@@ -1,6 +1,7 @@
 package asfair
 
 import (
+	"maps"
 	"math"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -196,9 +197,7 @@ func (t *translator) uncovered(own terms) amounts {
 	for name := range own.nominal {
 		most[name] = unlimited
 	}
-	for name, amount := range own.most {
-		most[name] = amount
-	}
+	maps.Copy(most, own.most)
 	return most
 }
 
