@@ -93,16 +93,26 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	c.register(command, formatBinary)
 	choose(command, &target, "to", "", "propose settings of another policy", policyFair)
 	choose(command, &release, "volcano", "", "release of Volcano whose decisions the policy takes", release115, release116)
-	choose(command, &system, "from", "", "propose policy fair with memory for the settings in -f of a system",
-		string(fairshare.Slurm), string(fairshare.KAI), string(fairshare.Kueue))
-	command.Flags().StringVar(&into, "into", "",
-		"`DIRECTORY` for the files of --from or --to, none of which exists; default: standard output")
+	registerFrom(command, &system, &into)
 	command.Flags().StringVar(&delegate, "extender", "", "volcano-scheduler.conf `FILE` to rewrite so that Volcano calls Apportion")
 	choose(command, &form, "extender-form", "", "which configurations to write", formDelegate, formShadow, formBoth)
-	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
-	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
+	registerReached(command, &reached)
 	excludeForms(command)
 	return command
+}
+
+// registerFrom adds the flags that name another system, and where to write.
+func registerFrom(command *cobra.Command, system, into *string) {
+	choose(command, system, "from", "", "propose policy fair with memory for the settings in -f of a system",
+		string(fairshare.Slurm), string(fairshare.KAI), string(fairshare.Kueue))
+	command.Flags().StringVar(into, "into", "",
+		"`DIRECTORY` for the files of --from or --to, none of which exists; default: standard output")
+}
+
+// registerReached adds the flags that say how Volcano reaches Apportion.
+func registerReached(command *cobra.Command, reached *delegation.Options) {
+	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
+	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
 }
 
 // excludeForms makes flags of different forms of convert exclude each other.
