@@ -46,8 +46,12 @@ FUZZTIME ?= 10s
 LANGUAGES ?=
 UIFLAGS ?=
 
-# tools/cluster pins an API server, whose module takes minutes to tidy: `make test-cluster` uses it as it is.
-MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*' -not -path './tools/cluster/*')))
+# tools/cluster pins an API server, and adapter/kubescheduler/cmd a scheduler, whose modules take minutes to tidy: `make test-cluster` and
+# `make test-schedulers` use them as they are.
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*' -not -path './tools/cluster/*' \
+	-not -path './adapter/kubescheduler/cmd/*')))
+# The adapters with modules of their own, whose packages `./...` does not reach.
+ADAPTERS := adapter/kubescheduler
 
 .DEFAULT_GOAL := help
 
@@ -90,6 +94,14 @@ test-race:
 .PHONY: test-cluster
 test-cluster: ## Test against a real API server and scheduler of Kubernetes, built from their Go module, and etcd (fifteen minutes of processor time the first time).
 	scripts/test-cluster.sh
+
+.PHONY: test-schedulers
+test-schedulers: ## Test Kubernetes' scheduler with the plugin against a real API server (TESTFLAGS='-run Measured -args -nodes 5000 -pods 10000').
+	scripts/test-schedulers.sh
+
+.PHONY: test-adapters
+test-adapters: ## Vet and test the adapters that are modules of their own, without a cluster.
+	for module in $(ADAPTERS); do (cd "$$module" && $(GO) vet ./... && $(GO) test -vet=off ./...); done
 
 .PHONY: reference
 reference: ## Compare our answers with the recorded ones (CASES=PATH for some of them).
@@ -271,6 +283,7 @@ vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in the c
 lint: $(TOOLS)/golangci-lint ## Run the linters, import rules included.
 	scripts/purity.sh
 	golangci-lint run ./...
+	for module in $(ADAPTERS); do (cd "$$module" && golangci-lint run ./...); done
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the Go code in place.

@@ -1,0 +1,260 @@
+package kubescheduler
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cycle"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var one = *resource.NewQuantity(1, resource.DecimalSI)
+
+const (
+	// reread is how often the file of queues is compared.
+	reread = 10 * time.Second
+	// again is how long a node is left out that another plugin refused, sparing how long a pod is no victim whose eviction was refused.
+	again, sparing = 10 * time.Second, time.Minute
+)
+
+// loop decides again after each change of the cluster. Its mirror belongs to its goroutine.
+type loop struct {
+	arguments *Arguments
+	decide    *client.Client
+	input     client.Input
+	model     *model
+	log       *slog.Logger
+	// activate lets pods be tried that have a place now.
+	activate func(map[string]*corev1.Pod)
+
+	mirror *client.Mirror
+	sets   *nodeSets
+	told   map[string]bool
+	file   []byte
+	// state is the newest State that was decided about.
+	state atomic.Pointer[client.State]
+}
+
+func (l *loop) run(ctx context.Context) {
+	files, retry := time.NewTicker(reread), time.NewTicker(time.Second)
+	defer files.Stop()
+	defer retry.Stop()
+	failed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-files.C:
+			if data, err := os.ReadFile(l.arguments.Queues); err == nil && !bytes.Equal(data, l.file) {
+				if err := l.reload(); err != nil {
+					l.log.ErrorContext(ctx, "the queues stay as they were", "error", err)
+					l.file = data
+				}
+			}
+			continue
+		case <-retry.C:
+			// Nodes that were left out and victims that were spared count again after a while.
+			if !failed && !l.waits() {
+				continue
+			}
+		case <-l.model.changed:
+		}
+		if err := l.once(ctx); err != nil {
+			failed = true
+			l.log.WarnContext(ctx, "no decision", "error", err, "fallback", l.arguments.Fallback)
+			l.suspend(err)
+		} else {
+			failed = false
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(l.arguments.Interval.Duration):
+		}
+	}
+}
+
+// waits reports whether time alone may change the decision.
+func (l *loop) waits() bool {
+	m := l.model
+	m.Lock()
+	defer m.Unlock()
+	waits := len(m.spared) > 0
+	for _, j := range m.jobs {
+		if len(j.refused) > 0 {
+			m.dirtyJobs[j.id] = true
+			waits = true
+		}
+	}
+	return waits
+}
+
+// suspend is what happens without a decision.
+func (l *loop) suspend(err error) {
+	m := l.model
+	m.Lock()
+	m.closed = "Apportion does not answer: " + client.Describe(err)
+	m.open = l.arguments.Fallback == fallbackOpen
+	pods := map[string]*corev1.Pod{}
+	if m.open {
+		for _, p := range m.pods {
+			if p.job != nil && p.node == "" {
+				pods[key(p.object)] = p.object
+			}
+		}
+	}
+	m.Unlock()
+	if len(pods) > 0 {
+		l.activate(pods)
+	}
+}
+
+// once decides about the cluster as it is now.
+func (l *loop) once(ctx context.Context) error {
+	m := l.model
+	m.Lock()
+	if err := l.tell(time.Now()); err != nil {
+		m.Unlock()
+		return err
+	}
+	waiting := m.waiting()
+	m.Unlock()
+	in := l.input
+	in.State = l.mirror.State()
+	l.state.Store(in.State)
+	if len(waiting) == 0 {
+		l.answered(nil)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	r := &round{ctx: ctx, waiting: waiting}
+	if err := r.open(l.decide, in); err != nil {
+		return err
+	}
+	defer func() { _ = r.session.Close() }()
+	c := cycle.Cycle[*candidate]{Scheduler: r, Plans: r.plans()}
+	if err := c.Run(l.actions()...); err != nil {
+		return err
+	}
+	l.answered(r)
+	return nil
+}
+
+func (l *loop) actions() []cycle.Action {
+	actions := []cycle.Action{cycle.Enqueue, cycle.Allocate}
+	if l.arguments.Evict == evictAll || l.arguments.Evict == evictPreempt {
+		actions = append(actions, cycle.Preempt)
+	}
+	if l.arguments.Evict == evictAll || l.arguments.Evict == evictReclaim {
+		actions = append(actions, cycle.Reclaim)
+	}
+	return actions
+}
+
+// answered records the decisions, and lets the pods be tried that have a place. A plan of which a pod has gone in the meantime is dropped
+// whole.
+func (l *loop) answered(r *round) {
+	m := l.model
+	m.Lock()
+	m.open, m.closed = false, ""
+	pods := map[string]*corev1.Pod{}
+	if r != nil {
+		for _, id := range r.admitted {
+			if j := m.jobs[id]; j != nil && !j.admitted {
+				j.admitted = true
+				m.dirtyJobs[id] = true
+			}
+		}
+		for _, plan := range r.made {
+			l.record(plan, pods)
+		}
+	}
+	m.Unlock()
+	if len(pods) > 0 {
+		l.activate(pods)
+	}
+}
+
+func (l *loop) record(plan *made, pods map[string]*corev1.Pod) {
+	m := l.model
+	j := m.jobs[plan.job]
+	m.touch(j)
+	for _, at := range plan.placements {
+		p := m.pods[at.uid]
+		if p == nil || p.job != j || p.node != "" || p.planned != "" || m.nodes[at.node] == nil || m.nodes[at.node].object == nil {
+			return
+		}
+	}
+	for _, uid := range plan.victims {
+		if v := m.pods[uid]; v != nil {
+			v.releasing = true
+			m.touch(v.job)
+		}
+	}
+	for _, at := range plan.placements {
+		p := m.pods[at.uid]
+		m.seq++
+		p.planned, p.seq, p.victims, p.sentence = at.node, m.seq, plan.victims, plan.sentence
+		pods[key(p.object)] = p.object
+	}
+}
+
+func key(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
+
+// waiting returns the jobs that have pods without a place; the lock is held.
+func (m *model) waiting() map[string]*candidate {
+	waiting := map[string]*candidate{}
+	for id, j := range m.jobs {
+		if !j.known {
+			continue
+		}
+		bound := j.bound()
+		c := &candidate{
+			id: id, queue: j.queue, begun: bound > 0 && bound < j.least, admitted: j.admitted || bound > 0,
+			least: j.least, placed: j.placed(),
+		}
+		for _, p := range j.pods {
+			if p.node == "" && p.planned == "" {
+				c.pending++
+			}
+			if c.shape == "" {
+				c.shape = p.shape + requestKey(p.object)
+			}
+		}
+		if c.pending > 0 {
+			if len(j.refused) > 0 {
+				c.shape += id
+			}
+			waiting[id] = c
+		}
+	}
+	return waiting
+}
+
+func (j *job) placed() int {
+	count := 0
+	for _, p := range j.pods {
+		if !p.releasing && (p.node != "" || p.planned != "") {
+			count++
+		}
+	}
+	return count
+}
+
+func requestKey(p *corev1.Pod) string { return written(requests(p)).String() }
+
+// refuse withdraws the plan of a pod whose node another plugin refused, and leaves the node out for a while.
+func (m *model) refuse(p *pod, name string, now time.Time) []types.UID {
+	if p.job != nil {
+		p.job.refused[name] = now.Add(again)
+	}
+	return m.withdraw(p)
+}

@@ -1,0 +1,292 @@
+package kubescheduler
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cycle"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// candidate is a job that has pods without a place.
+type candidate struct {
+	id, queue string
+	// shape is equal for jobs of a queue that differ in nothing that a place depends on.
+	shape string
+	// begun is true if a part of its gang is bound and the rest is not: it goes first.
+	begun, admitted        bool
+	least, placed, pending int
+}
+
+// block is the number of pods that are placed together.
+func (c *candidate) block() int { return max(1, c.least-c.placed) }
+
+// made is a plan that was made.
+type made struct {
+	job, sentence string
+	placements    []placement
+	victims       []types.UID
+}
+
+type placement struct {
+	uid  types.UID
+	node string
+}
+
+// round is a cycle of decisions in a session: package cycle says what is asked, and the answers are Apportion's.
+type round struct {
+	ctx     context.Context //nolint:containedctx // A round is one conversation.
+	session *client.Session
+	policy  *apportionv1.Policy
+	waiting map[string]*candidate
+	// number is the index of each job, id the opposite.
+	number map[string]uint32
+	id     map[uint32]string
+
+	admitted []string
+	made     []*made
+	// missed are shapes without a plan since something was freed or the order began.
+	missed map[string]bool
+}
+
+func (r *round) open(decide *client.Client, in client.Input) (err error) {
+	r.policy = in.Policy
+	if r.session, err = decide.OpenSession(r.ctx, in); err != nil {
+		return err
+	}
+	answers, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
+		Jobs: &apportionv1.Jobs{Uid: slices.Sorted(maps.Keys(r.waiting))},
+	}}})
+	if err != nil {
+		return err
+	}
+	r.number, r.id = map[string]uint32{}, map[uint32]string{}
+	for _, standing := range answers[0].GetJobs().GetJobs() {
+		r.number[standing.GetUid()], r.id[standing.GetJob()] = standing.GetJob(), standing.GetUid()
+	}
+	return nil
+}
+
+// plans reports whether the policy reclaims by plans. That of a service is not known here: asking again costs a question and no more.
+func (r *round) plans() bool {
+	if r.policy == nil {
+		return true
+	}
+	for _, tier := range r.policy.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			if plugin.GetFair() != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *round) ask(steps ...*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	answers, err := r.session.Do(r.ctx, steps...)
+	if err != nil {
+		return nil, err
+	}
+	for i, step := range steps {
+		if fault := answers[i].GetError(); fault != nil {
+			return nil, fmt.Errorf("%v: %w", step, status.FromProto(fault).Err())
+		}
+	}
+	return answers, nil
+}
+
+// Enqueue lets jobs in.
+func (r *round) Enqueue() error {
+	answers, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
+		Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
+	}}})
+	if err != nil {
+		return err
+	}
+	for _, verdict := range answers[0].GetEnqueue().GetJobs() {
+		if c := r.waiting[verdict.GetUid()]; c != nil && verdict.GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT {
+			c.admitted = true
+			r.admitted = append(r.admitted, c.id)
+		}
+	}
+	return nil
+}
+
+// Waiting yields the admitted jobs: those whose gang has begun, then the first job of the first queue. Reclaim by plans also serves queues
+// that use all they may.
+func (r *round) Waiting(action cycle.Action) iter.Seq2[*candidate, error] {
+	return func(yield func(*candidate, error) bool) {
+		r.missed = map[string]bool{}
+		begun, lines, err := r.lines()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, c := range begun {
+			if !yield(c, nil) {
+				return
+			}
+		}
+		var order []string
+		for stale := true; ; {
+			if stale {
+				if order, err = r.order(action == cycle.Reclaim && r.plans()); err != nil {
+					yield(nil, err)
+					return
+				}
+			}
+			at := slices.IndexFunc(order, func(queue string) bool { return len(lines[queue]) > 0 })
+			if at < 0 {
+				return
+			}
+			c, before := lines[order[at]][0], len(r.made)
+			if !yield(c, nil) {
+				return
+			}
+			stale = len(r.made) > before
+			if !stale || c.pending == 0 || action != cycle.Allocate {
+				lines[c.queue] = lines[c.queue][1:]
+			}
+		}
+	}
+}
+
+// lines returns the admitted jobs with pending pods: those whose gang has begun, and the others by queue, each in the order of service.
+func (r *round) lines() (begun []*candidate, lines map[string][]*candidate, err error) {
+	jobs := &apportionv1.Jobs{}
+	for _, id := range slices.Sorted(maps.Keys(r.waiting)) {
+		if c := r.waiting[id]; c.admitted && c.pending > 0 {
+			jobs.Index = append(jobs.Index, r.number[id])
+		}
+	}
+	lines = map[string][]*candidate{}
+	if len(jobs.GetIndex()) == 0 {
+		return nil, lines, nil
+	}
+	answers, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
+		Subject: &apportionv1.OrderStep_Jobs{Jobs: jobs},
+	}}})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, number := range answers[0].GetOrder().GetSorted() {
+		c := r.waiting[r.id[number]]
+		if c.begun {
+			begun = append(begun, c)
+		} else {
+			lines[c.queue] = append(lines[c.queue], c)
+		}
+	}
+	return begun, lines, nil
+}
+
+// order returns the queues in the order of service, without those that use all they may unless all is set.
+func (r *round) order(all bool) ([]string, error) {
+	answers, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
+		Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_SHARE},
+	}}})
+	if err != nil {
+		return nil, err
+	}
+	standings := slices.Clone(answers[0].GetShares().GetStandings())
+	slices.SortStableFunc(standings, func(a, b *apportionv1.QueueStanding) int { return int(a.GetRank()) - int(b.GetRank()) })
+	var order []string
+	for _, standing := range standings {
+		if standing.Rank != nil && (all || !standing.GetOverused()) {
+			order = append(order, standing.GetName())
+		}
+	}
+	return order, nil
+}
+
+// Allocate plans a job on what is free.
+func (r *round) Allocate(c *candidate) (bool, error) {
+	return r.plan(c, apportionv1.PlanMeans_PLAN_MEANS_PLACE)
+}
+
+// Evict plans a job in the place of other pods.
+func (r *round) Evict(c *candidate, action cycle.Action) (bool, error) {
+	if action == cycle.Preempt {
+		return r.plan(c, apportionv1.PlanMeans_PLAN_MEANS_PREEMPT)
+	}
+	return r.plan(c, apportionv1.PlanMeans_PLAN_MEANS_RECLAIM)
+}
+
+// plan asks for a plan, and carries it out in the session. A job that equals one of its queue without a plan has none either.
+func (r *round) plan(c *candidate, means apportionv1.PlanMeans) (bool, error) {
+	same := fmt.Sprintf("%v %s %d %s", means, c.queue, c.block(), c.shape)
+	if c.pending == 0 || r.missed[same] {
+		return false, nil
+	}
+	answers, err := r.ask(
+		&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
+		&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+			Job: &apportionv1.Jobs{Index: []uint32{r.number[c.id]}}, Means: means,
+		}}},
+	)
+	if err != nil {
+		return false, err
+	}
+	plan := answers[1].GetPlan()
+	later := slices.ContainsFunc(plan.GetPlacements(), (*apportionv1.PlannedPlacement).GetAfterRelease)
+	if plan.GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE || later || plan.GetEnters() {
+		r.missed[same] = true
+		return false, nil
+	}
+	done, err := r.carryOut(plan, answers[0].GetMark().GetMark())
+	if err != nil || !done {
+		r.missed[same] = true
+		return false, err
+	}
+	decided := &made{job: c.id, sentence: plan.GetText()}
+	for _, p := range plan.GetPlacements() {
+		decided.placements = append(decided.placements, placement{types.UID(p.GetUid()), p.GetNodeName()})
+	}
+	for _, v := range plan.GetVictims() {
+		decided.victims = append(decided.victims, types.UID(v.GetUid()))
+	}
+	if len(decided.victims) > 0 {
+		clear(r.missed)
+	}
+	c.placed += len(decided.placements)
+	c.pending -= len(decided.placements)
+	r.made = append(r.made, decided)
+	return true, nil
+}
+
+// carryOut changes the state of the session to that after a plan; if that fails, the state is as before.
+func (r *round) carryOut(plan *apportionv1.PlanAnswer, mark uint32) (bool, error) {
+	var steps []*apportionv1.Step
+	if len(plan.GetVictims()) > 0 {
+		victims := &apportionv1.Tasks{}
+		for _, v := range plan.GetVictims() {
+			victims.Index = append(victims.Index, v.GetTask())
+		}
+		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
+			Tasks: victims, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
+		}}})
+	}
+	placed := &apportionv1.AllocateStep{Tasks: &apportionv1.Tasks{}}
+	for _, p := range plan.GetPlacements() {
+		placed.Tasks.Index = append(placed.Tasks.Index, p.GetTask())
+		placed.Node = append(placed.Node, p.GetNode())
+	}
+	steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: placed}})
+	answers, err := r.session.Do(r.ctx, steps...)
+	if err != nil {
+		return false, err
+	}
+	for _, answer := range answers {
+		if answer.GetError() != nil {
+			_, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: mark}}})
+			return false, err
+		}
+	}
+	return true, nil
+}

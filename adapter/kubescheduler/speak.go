@@ -1,0 +1,131 @@
+package kubescheduler
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/apportion/apportion/client"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+)
+
+const (
+	// tongue is how often sentences are written, spoken how many pods get one each time, and repeated after what time a pod gets a new one.
+	tongue, spoken, repeated = time.Second, 50, time.Minute
+	// The reasons of a pod's condition PodScheduled and of its events: the queue has not let it in, or it has no place yet.
+	reasonNotAdmitted, reasonNoPlace = "NotAdmitted", corev1.PodReasonUnschedulable
+)
+
+// saying is what was last said about a pod.
+type saying struct {
+	text string
+	at   time.Time
+}
+
+// speaker tells why pods wait, in their conditions and events.
+type speaker struct {
+	loop    *loop
+	clients kubernetes.Interface
+	events  events.EventRecorder
+}
+
+func (s *speaker) run(ctx context.Context) {
+	ticker := time.NewTicker(tongue)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if err := s.once(ctx, time.Now()); err != nil && ctx.Err() == nil {
+				s.loop.log.DebugContext(ctx, "sentences are not written", "error", err)
+			}
+		}
+	}
+}
+
+// line is a sentence about a pod that waits.
+type line struct {
+	pod          *pod
+	object       *corev1.Pod
+	job          string
+	reason, text string
+}
+
+// once writes the sentences of those pods that waited for one the longest.
+func (s *speaker) once(ctx context.Context, now time.Time) error {
+	lines, jobs := s.due(now)
+	if len(jobs) > 0 {
+		input := s.loop.input
+		if input.State = s.loop.state.Load(); input.State == nil {
+			return nil
+		}
+		answer, err := s.loop.decide.Explain(ctx, input, client.ExplainQuestion{Jobs: jobs})
+		if err != nil {
+			return err
+		}
+		texts := map[string]string{}
+		for _, job := range answer.Answer.GetJobs() {
+			texts[job.GetUid()] = job.GetText()
+		}
+		for _, l := range lines {
+			l.text = cmp.Or(l.text, texts[l.job])
+		}
+	}
+	for _, l := range lines {
+		m := s.loop.model
+		m.Lock()
+		changed := l.text != l.pod.said.text && l.text != ""
+		l.pod.said = saying{l.text, now}
+		over := l.pod.planned != "" || l.pod.node != ""
+		m.Unlock()
+		if !changed || over {
+			continue
+		}
+		err := setCondition(ctx, s.clients, l.object, &corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: l.reason, Message: l.text,
+		})
+		if err != nil {
+			return err
+		}
+		s.events.Eventf(l.object, nil, corev1.EventTypeWarning, l.reason, "Scheduling", "%s", short(l.text))
+	}
+	return nil
+}
+
+// due returns the pods that wait and have no fresh sentence, and the jobs to be explained.
+func (s *speaker) due(now time.Time) (lines []*line, jobs []string) {
+	m := s.loop.model
+	m.Lock()
+	defer m.Unlock()
+	for _, p := range m.pods {
+		if p.job == nil || p.planned != "" || p.node != "" || now.Sub(p.said.at) < repeated {
+			continue
+		}
+		l := &line{pod: p, object: p.object, job: p.job.id, reason: reasonNotAdmitted, text: cmp.Or(p.job.fault, m.closed)}
+		if l.text == "" && !p.job.known {
+			continue
+		}
+		if p.job.admitted {
+			l.reason = reasonNoPlace
+		}
+		lines = append(lines, l)
+	}
+	slices.SortFunc(lines, func(a, b *line) int {
+		return cmp.Or(a.pod.said.at.Compare(b.pod.said.at), cmp.Compare(a.object.UID, b.object.UID))
+	})
+	lines = lines[:min(len(lines), spoken)]
+	for _, l := range lines {
+		if l.text == "" && !slices.Contains(jobs, l.job) {
+			jobs = append(jobs, l.job)
+		}
+	}
+	return lines, jobs
+}
+
+func logrSlog(logger logr.Logger) slog.Handler { return logr.ToSlogHandler(logger) }
