@@ -178,7 +178,7 @@ fuzz: ## Run every fuzz target for FUZZTIME each.
 
 .PHONY: generate
 generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Regenerate gen/ and docs/api from proto/.
-	buf generate
+	scripts/generate.sh
 
 .PHONY: generate-config
 generate-config: ## Regenerate docs/configuration.schema.json and docs/configuration.md from the settings.
@@ -242,6 +242,14 @@ ui-pictures: build ## Take the pictures of the page that README and docs show.
 .PHONY: ui-measure
 ui-measure: build ## Measure What if on the standard cluster in Chromium (UIFLAGS='--steps 40').
 	scripts/ui.sh measure $(UIFLAGS)
+
+.PHONY: site
+site: ## Build the page without a server: dist/site, static files with the engine in WebAssembly (needs Node.js and npm).
+	scripts/site.sh build
+
+.PHONY: test-site
+test-site: site ## Test the page without a server: the conformance vectors in WebAssembly, its views in Chromium (UIFLAGS=--test-name-pattern=zip).
+	scripts/site.sh test $(UIFLAGS)
 
 ##@ Deployment
 

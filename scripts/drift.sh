@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
-buf generate --output "$fresh"
+scripts/generate.sh "$fresh"
 for folder in gen docs/api; do
   if ! diff --recursive --unified --new-file "$folder" "$fresh/$folder"; then
     echo "$folder is stale: run 'make generate' and commit the result" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ui.sh build|drift|test|pictures|measure: works on the page in ui/. build writes ui/dist; drift fails if ui/dist is not what ui/src makes;
+# ui.sh install|browser|build|drift|test|pictures|measure: works on the page in ui/. install installs its packages; browser prints Chromium's path. build writes ui/dist; drift fails if ui/dist is not what ui/src makes;
 # test runs the unit tests and then the views in Chromium, with bin/apportion; pictures takes those of the docs; measure measures What if on
 # the standard cluster. CHROMIUM names the browser's program.
 set -euo pipefail
@@ -31,6 +31,13 @@ browser() {
 }
 
 case ${1:-} in
+  install)
+    install
+    ;;
+  browser)
+    browser
+    echo "$CHROMIUM"
+    ;;
   build)
     install
     npm run --silent generate
@@ -66,7 +73,7 @@ case ${1:-} in
     node browser/measure.mjs "${@:2}"
     ;;
   *)
-    echo 'usage: ui.sh build|drift|test|pictures|measure' >&2
+    echo 'usage: ui.sh install|browser|build|drift|test|pictures|measure' >&2
     exit 2
     ;;
 esac

@@ -5,6 +5,8 @@ import path from "node:path";
 
 import { build } from "esbuild";
 
+import { licenses } from "./licenses.mjs";
+
 const root = import.meta.dirname;
 const out = path.resolve(process.argv[2] === "--out" ? process.argv[3] : path.join(root, "dist"));
 // Bytes of everything, compressed.
@@ -28,22 +30,7 @@ const result = await build({
   jsxImportSource: "preact",
 });
 
-// Licences of the packages of which something is in the bundle.
-const packages = new Set();
-for (const input of Object.keys(result.metafile.inputs)) {
-  const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
-  if (name !== undefined) {
-    packages.add(name);
-  }
-}
-const texts = [];
-for (const name of [...packages].sort()) {
-  const folder = path.join(root, "node_modules", name);
-  const { version, license } = JSON.parse(await readFile(path.join(folder, "package.json"), "utf8"));
-  const text = await readFile(path.join(folder, "LICENSE"), "utf8");
-  texts.push(`${name} ${version} (${license})\n\n${text.trim()}\n`);
-}
-await writeFile(path.join(out, "licenses.txt"), `The page holds parts of these packages.\n\n${texts.join(`\n${"-".repeat(80)}\n\n`)}`);
+await writeFile(path.join(out, "licenses.txt"), await licenses(result.metafile));
 await writeFile(path.join(out, "index.html"), await readFile(path.join(root, "src/index.html")));
 await writeFile(path.join(out, "icon.svg"), await readFile(path.join(root, "src/icon.svg")));
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/status"
 
+	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -93,7 +94,7 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 	var invalid error
 	if loaded.cluster != nil {
 		invalid = loaded.cluster.Fault("")
-		c.warnings = c.warnings[len(leftOut(loaded.cluster)):]
+		c.warnings = c.warnings[len(manifest.LeftOut(loaded.cluster)):]
 	}
 	err = a.about(ctx, loaded, func(ctx context.Context, q *question) error {
 		session, err := q.decider.OpenSession(ctx, q.Input)

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -25,7 +26,7 @@ func convertKueue(ctx context.Context, s streams, input *inputFlags, into string
 	if err != nil {
 		return err
 	}
-	if !ofKueue(sources) {
+	if !manifest.OfKueue(sources) {
 		return errors.New("--to fair: the input has no objects of Kueue, or objects of Volcano, too; " +
 			"for a configuration of Volcano give --policy")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
@@ -201,7 +202,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.snapshot == "" && (byKueue(rules.Message) || byFair(rules.Message) && ofKueue(sources)) {
+	if f.snapshot == "" && (byKueue(rules.Message) || byFair(rules.Message) && manifest.OfKueue(sources)) {
 		return f.readKueue(sources, rules.Message)
 	}
 	tellOrigin(s.err, rules)
@@ -230,10 +231,10 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 			return nil, err
 		}
 		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
-		loaded.warnings = slices.Concat(leftOut(cluster), f.unread, cluster.Warnings, missing, rules.Warnings)
-		if ofBoth(sources) {
+		loaded.warnings = slices.Concat(manifest.LeftOut(cluster), f.unread, cluster.Warnings, missing, rules.Warnings)
+		if manifest.OfBoth(sources) {
 			loaded.both = sources
-			loaded.warnings = append(loaded.warnings, shareOfKueue(sources)...)
+			loaded.warnings = append(loaded.warnings, manifest.ShareOfKueue(sources, time.Now())...)
 		}
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
@@ -250,7 +251,7 @@ func (f *inputFlags) manifests(s streams, sources []volcano.Source, options []vo
 	if err != nil {
 		return nil, nil, perhapsSnapshot(err, sources)
 	}
-	missing, err := emptiness(sources, cluster)
+	missing, err := manifest.Missing(sources, cluster, "`apportion help` shows the kubectl command that lists a cluster")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -261,23 +262,6 @@ func (f *inputFlags) manifests(s streams, sources []volcano.Source, options []vo
 		}
 	}
 	return cluster, missing, nil
-}
-
-// leftOut returns warnings that name the first objects that are left out, and count the others.
-func leftOut(c *volcano.Cluster) []*apportionv1.Warning {
-	const named = 10
-	var warnings []*apportionv1.Warning
-	for _, faulty := range c.Faulty[:min(named, len(c.Faulty))] {
-		warnings = append(warnings, &apportionv1.Warning{
-			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Path: faulty.Place(), Message: "left out: " + faulty.String(),
-		})
-	}
-	if more := len(c.Faulty) - named; more > 0 {
-		warnings = append(warnings, &apportionv1.Warning{
-			Code: apportionv1.WarningCode_WARNING_CODE_TRUNCATED, Message: text.Are(more, "more object") + " left out",
-		})
-	}
-	return warnings
 }
 
 // options returns the options for reading manifests.

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/kueue/asfair"
 )
@@ -40,49 +39,6 @@ func noted(notes []string) []*apportionv1.Warning {
 		warnings = append(warnings, &apportionv1.Warning{Message: note})
 	}
 	return warnings
-}
-
-// ofKueue reports whether manifests have objects of Kueue and none of Volcano.
-func ofKueue(sources []volcano.Source) bool {
-	found := false
-	for _, s := range sources {
-		if bytes.Contains(s.Data, []byte("scheduling.volcano.sh/")) {
-			return false
-		}
-		found = found || kueue.Recognizes(s.Data)
-	}
-	return found
-}
-
-// ofBoth reports whether manifests have objects of Kueue and of Volcano.
-func ofBoth(sources []volcano.Source) bool {
-	kueues, volcanos := false, false
-	for _, s := range sources {
-		kueues = kueues || kueue.Recognizes(s.Data)
-		volcanos = volcanos || bytes.Contains(s.Data, []byte(`scheduling.volcano.sh/`))
-	}
-	return kueues && volcanos
-}
-
-// shareOfKueue says which of the workloads of Kueue wait for Kueue, in an input that is judged by another policy.
-func shareOfKueue(sources []volcano.Source) []*apportionv1.Warning {
-	read := make([]kueue.Source, len(sources))
-	for i, s := range sources {
-		read[i] = kueue.Source{Name: s.Name, Data: s.Data}
-	}
-	cluster, err := kueue.Read(read, time.Now(), kueue.LeaveOutFaulty())
-	if err != nil || len(cluster.Snapshot.GetJobs()) == 0 {
-		return nil
-	}
-	waiting := 0
-	for _, job := range cluster.Snapshot.GetJobs() {
-		if job.GetKueue().GetAdmission() == nil {
-			waiting++
-		}
-	}
-	return []*apportionv1.Warning{{Message: fmt.Sprintf(
-		"Kueue has %s in this cluster, of which %d wait: --policy kueue judges them, and this answer is about Volcano's jobs",
-		text.Count(len(cluster.Snapshot.GetJobs()), "workload"), waiting)}}
 }
 
 // kindsOfOwners are the kinds whose objects Kueue makes workloads for, as people write them.
@@ -174,15 +130,11 @@ func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Pol
 	if !given {
 		moment = time.Now()
 	}
-	read := make([]kueue.Source, len(sources))
-	for i, s := range sources {
-		read[i] = kueue.Source{Name: s.Name, Data: s.Data}
-	}
 	var options []kueue.Option
 	if !f.strict {
 		options = append(options, kueue.LeaveOutFaulty())
 	}
-	cluster, err := kueue.Read(read, moment, options...)
+	cluster, err := kueue.Read(manifest.KueueSources(sources), moment, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -198,16 +150,6 @@ func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Pol
 		loaded.warnings = append(loaded.warnings, noted(translation.Notes)...)
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
-	for _, faulty := range cluster.Faulty {
-		loaded.warnings = append(loaded.warnings, &apportionv1.Warning{
-			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: "left out: " + faulty.Fault,
-		})
-	}
-	for _, l := range cluster.Snapshot.GetLeftOut() {
-		loaded.warnings = append(loaded.warnings, &apportionv1.Warning{
-			Code:    apportionv1.WarningCode_WARNING_CODE_DROPPED,
-			Message: text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}),
-		})
-	}
+	loaded.warnings = append(loaded.warnings, manifest.LeftOutOfKueue(cluster)...)
 	return loaded, nil
 }

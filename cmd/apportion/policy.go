@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
@@ -25,7 +26,7 @@ func (f *inputFlags) rules(sources []volcano.Source) (*policy.Policy, error) {
 		return &policy.Policy{}, nil
 	case f.policy != "":
 		return policy.Read(f.policy)
-	case ofKueue(sources):
+	case manifest.OfKueue(sources):
 		preset, _ := client.Preset(kueuePolicy)
 		return &policy.Policy{Message: preset}, nil
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -46,40 +45,6 @@ func perhapsSnapshot(err error, sources []volcano.Source) error {
 		}
 	}
 	return err
-}
-
-// emptiness returns an error if the manifests contain no object, and otherwise warnings about missing kinds.
-func emptiness(sources []volcano.Source, cluster *volcano.Cluster) ([]*apportionv1.Warning, error) {
-	var lines []string
-	var warnings []*apportionv1.Warning
-	for _, source := range sources {
-		if !slices.Contains(cluster.Empty, source.Name) {
-			continue
-		}
-		what := "holds no object of Kubernetes, such as a list without items"
-		if len(bytes.TrimSpace(source.Data)) == 0 {
-			what = "is empty"
-		}
-		lines = append(lines, source.Name+" "+what)
-		warnings = append(warnings, &apportionv1.Warning{Path: source.Name, Message: "the file " + what})
-	}
-	if len(sources) > 0 && len(cluster.Empty) == len(sources) {
-		return nil, fmt.Errorf("no input: %s; `apportion help` shows the kubectl command that lists a cluster",
-			strings.Join(lines, ", "))
-	}
-	snapshot := cluster.Snapshot
-	for _, kind := range []struct {
-		count int
-		words string
-	}{
-		{len(snapshot.GetQueues()), "no Queue is in the input: no job has a queue to be in"},
-		{len(snapshot.GetNodes()), "no Node is in the input: nothing is judged that depends on nodes"},
-	} {
-		if kind.count == 0 {
-			warnings = append(warnings, &apportionv1.Warning{Message: kind.words})
-		}
-	}
-	return warnings, nil
 }
 
 // sources are the manifests: files, the files of directories in the order of their names, standard input, or the lists of a live cluster.

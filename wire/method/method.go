@@ -140,8 +140,11 @@ func one(step *apportionv1.Step) ([]*apportionv1.Step, error) { return []*apport
 // oneByOne holds the unary calls except Simulate.
 var oneByOne = func() map[string]bool {
 	names := map[string]bool{}
-	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
-		names[m.MethodName] = m.MethodName != Simulate.Name
+	methods := apportionv1.File_apportion_v1_service_proto.Services().ByName("ApportionService").Methods()
+	for i := range methods.Len() {
+		if m := methods.Get(i); !m.IsStreamingClient() && !m.IsStreamingServer() {
+			names[string(m.Name())] = string(m.Name()) != Simulate.Name
+		}
 	}
 	return names
 }()

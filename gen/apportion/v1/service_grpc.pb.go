@@ -4,6 +4,8 @@
 // - protoc             (unknown)
 // source: apportion/v1/service.proto
 
+//go:build !js
+
 package apportionv1
 
 import (

@@ -27,15 +27,22 @@ interface ErrorBody {
   details?: { type?: string; debug?: { reason?: string } }[];
 }
 
-// call makes one call.
-export async function call<A>(method: string, request: unknown, signal?: AbortSignal): Promise<A> {
+// Transport makes calls. Its errors are Faults.
+export interface Transport {
+  // call sends a request in JSON to a method of the contract, and returns the response in JSON.
+  readonly call: (method: string, request: string, signal?: AbortSignal) => Promise<string>;
+  // patches sends answers with remedies in JSON to a path, and returns in JSON the changes of objects that make them.
+  readonly patches: (path: string, answers: string, signal: AbortSignal) => Promise<string>;
+}
+
+async function post(method: string, request: string, signal?: AbortSignal): Promise<string> {
   const headers: Record<string, string> = { "Content-Type": "application/json", "Connect-Protocol-Version": "1" };
   if (bearer !== "") {
     headers["Authorization"] = `Bearer ${bearer}`;
   }
   let response: Response;
   try {
-    response = await fetch(service + method, { method: "POST", headers, body: JSON.stringify(request), signal: signal ?? null });
+    response = await fetch(service + method, { method: "POST", headers, body: request, signal: signal ?? null });
   } catch (error) {
     if (signal?.aborted) {
       throw error;
@@ -44,7 +51,7 @@ export async function call<A>(method: string, request: unknown, signal?: AbortSi
   }
   const text = await response.text();
   if (response.ok) {
-    return JSON.parse(text) as A;
+    return text;
   }
   let body: ErrorBody = {};
   try {
@@ -54,6 +61,34 @@ export async function call<A>(method: string, request: unknown, signal?: AbortSi
   }
   const reason = body.details?.map((d) => d.debug?.reason ?? "").find((r) => r !== "") ?? "";
   throw new Fault(body.code ?? `HTTP ${response.status}`, body.message ?? response.statusText, reason);
+}
+
+const overHTTP: Transport = {
+  call: post,
+  patches: async (path, answers, signal) => {
+    const response = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: answers, signal });
+    if (!response.ok) {
+      throw new Fault(`HTTP ${response.status}`, `${path}: ${response.statusText}`);
+    }
+    return response.text();
+  },
+};
+
+let transport = overHTTP;
+
+// sendBy sets the transport of all calls. Default: HTTP, to the server that sent the page.
+export function sendBy(other: Transport): void {
+  transport = other;
+}
+
+// call makes one call.
+export async function call<A>(method: string, request: unknown, signal?: AbortSignal): Promise<A> {
+  return JSON.parse(await transport.call(method, JSON.stringify(request), signal)) as A;
+}
+
+// patches returns the changes of objects that make the remedies of an answer.
+export async function patches<A>(path: string, answers: Answers, signal: AbortSignal): Promise<A> {
+  return JSON.parse(await transport.patches(path, JSON.stringify(answers), signal)) as A;
 }
 
 export interface Answers {

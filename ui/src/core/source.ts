@@ -1,5 +1,5 @@
 // Where the cluster and the policies come from: the server that sent the page, or a file that its reader opens.
-import { Fault, type Answers } from "./ask.ts";
+import { Fault, patches, type Answers } from "./ask.ts";
 import { Cluster } from "./cluster.ts";
 import type { PolicyJson, SnapshotJson, SnapshotViewJson } from "./contract.ts";
 import { read } from "./kept.ts";
@@ -78,7 +78,7 @@ export async function open(): Promise<Source> {
 }
 
 // still contains the fields of a snapshot that does not change.
-const still = { name: "", view: undefined, restricted: false, patches: "", ledger: "" };
+export const still = { name: "", view: undefined, restricted: false, patches: "", ledger: "" };
 
 // follow opens a snapshot that the server maintains.
 export async function follow(name: string): Promise<Opened> {
@@ -116,10 +116,6 @@ export interface Patch {
 }
 
 // patchesOf returns the changes that make each remedy of an answer.
-export async function patchesOf(path: string, answers: Answers, signal: AbortSignal): Promise<readonly (readonly Patch[] | null)[]> {
-  const response = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(answers), signal });
-  if (!response.ok) {
-    throw new Fault(`HTTP ${response.status}`, `${path}: ${response.statusText}`);
-  }
-  return (await response.json()) as (readonly Patch[] | null)[];
+export function patchesOf(path: string, answers: Answers, signal: AbortSignal): Promise<readonly (readonly Patch[] | null)[]> {
+  return patches(path, answers, signal);
 }

@@ -5,18 +5,13 @@ import { go, useRoute } from "../address.ts";
 import { Fault, identify } from "../core/ask.ts";
 import { list, type View } from "../core/kept.ts";
 import { having, parse, type Route } from "../core/route.ts";
-import { follow, openText, type Opened } from "../core/source.ts";
+import { follow, openText } from "../core/source.ts";
+import type { Choice } from "../app.tsx";
 import { Failed, Loading } from "../parts/states.tsx";
-
-interface Props {
-  readonly onOpen: (opened: Opened) => void;
-  // Names of the policies of the server, once they are known.
-  readonly onPolicies: (names: readonly string[]) => void;
-}
 
 // useKept lists the snapshots that the server maintains, once more when the reader has entered a token, and opens the one that the address
 // names, or the only one.
-function useKept(token: string, route: Route, { onOpen, onPolicies }: Props) {
+function useKept(token: string, route: Route, { onOpen, onPolicies }: Choice) {
   const [kept, setKept] = useState<readonly View[] | undefined>();
   const [fault, setFault] = useState<Fault | undefined>();
   const from = route.query["from"] ?? "";
@@ -68,7 +63,7 @@ function useKept(token: string, route: Route, { onOpen, onPolicies }: Props) {
   return { kept: kept ?? [], fault, opening: wanted !== "" && fault === undefined };
 }
 
-export function OpenView(props: Props) {
+export function OpenView(props: Choice) {
   const { onOpen } = props;
   const route = useRoute();
   const [token, setToken] = useState("");

@@ -1,0 +1,135 @@
+// Package manifest says of manifests, before and after their reader has read them, whose objects they hold, and what they lack. The command
+// line and the page in a browser read the same manifests by it, and give the same warnings.
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// volcanoGroup is in each object of Volcano that a scheduler reads.
+const volcanoGroup = "scheduling.volcano.sh/"
+
+// OfKueue reports whether manifests have objects of Kueue and none of Volcano.
+func OfKueue(sources []volcano.Source) bool {
+	found := false
+	for _, s := range sources {
+		if bytes.Contains(s.Data, []byte(volcanoGroup)) {
+			return false
+		}
+		found = found || kueue.Recognizes(s.Data)
+	}
+	return found
+}
+
+// OfBoth reports whether manifests have objects of Kueue and of Volcano.
+func OfBoth(sources []volcano.Source) bool {
+	kueues, volcanos := false, false
+	for _, s := range sources {
+		kueues = kueues || kueue.Recognizes(s.Data)
+		volcanos = volcanos || bytes.Contains(s.Data, []byte(volcanoGroup))
+	}
+	return kueues && volcanos
+}
+
+// ShareOfKueue says which of the workloads of Kueue wait for Kueue, in an input that is judged by another policy.
+func ShareOfKueue(sources []volcano.Source, now time.Time) []*apportionv1.Warning {
+	cluster, err := kueue.Read(KueueSources(sources), now, kueue.LeaveOutFaulty())
+	if err != nil || len(cluster.Snapshot.GetJobs()) == 0 {
+		return nil
+	}
+	waiting := 0
+	for _, job := range cluster.Snapshot.GetJobs() {
+		if job.GetKueue().GetAdmission() == nil {
+			waiting++
+		}
+	}
+	return []*apportionv1.Warning{{Message: fmt.Sprintf(
+		"Kueue has %s in this cluster, of which %d wait: --policy kueue judges them, and this answer is about Volcano's jobs",
+		text.Count(len(cluster.Snapshot.GetJobs()), "workload"), waiting)}}
+}
+
+// KueueSources returns the sources as the reader of Kueue takes them.
+func KueueSources(sources []volcano.Source) []kueue.Source {
+	read := make([]kueue.Source, len(sources))
+	for i, s := range sources {
+		read[i] = kueue.Source{Name: s.Name, Data: s.Data}
+	}
+	return read
+}
+
+// LeftOutOfKueue returns warnings that name the objects of Kueue that are left out.
+func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
+	var warnings []*apportionv1.Warning
+	for _, faulty := range c.Faulty {
+		warnings = append(warnings, &apportionv1.Warning{
+			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: "left out: " + faulty.Fault,
+		})
+	}
+	for _, l := range c.Snapshot.GetLeftOut() {
+		warnings = append(warnings, &apportionv1.Warning{
+			Code:    apportionv1.WarningCode_WARNING_CODE_DROPPED,
+			Message: text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}),
+		})
+	}
+	return warnings
+}
+
+// LeftOut returns warnings that name the first objects that are left out, and count the others.
+func LeftOut(c *volcano.Cluster) []*apportionv1.Warning {
+	const named = 10
+	var warnings []*apportionv1.Warning
+	for _, faulty := range c.Faulty[:min(named, len(c.Faulty))] {
+		warnings = append(warnings, &apportionv1.Warning{
+			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Path: faulty.Place(), Message: "left out: " + faulty.String(),
+		})
+	}
+	if more := len(c.Faulty) - named; more > 0 {
+		warnings = append(warnings, &apportionv1.Warning{
+			Code: apportionv1.WarningCode_WARNING_CODE_TRUNCATED, Message: text.Are(more, "more object") + " left out",
+		})
+	}
+	return warnings
+}
+
+// Missing returns an error if the manifests contain no object, and otherwise warnings about missing kinds. hint ends the error: what a person
+// does about it.
+func Missing(sources []volcano.Source, cluster *volcano.Cluster, hint string) ([]*apportionv1.Warning, error) {
+	var lines []string
+	var warnings []*apportionv1.Warning
+	for _, source := range sources {
+		if !slices.Contains(cluster.Empty, source.Name) {
+			continue
+		}
+		what := "holds no object of Kubernetes, such as a list without items"
+		if len(bytes.TrimSpace(source.Data)) == 0 {
+			what = "is empty"
+		}
+		lines = append(lines, source.Name+" "+what)
+		warnings = append(warnings, &apportionv1.Warning{Path: source.Name, Message: "the file " + what})
+	}
+	if len(sources) > 0 && len(cluster.Empty) == len(sources) {
+		return nil, fmt.Errorf("no input: %s; %s", strings.Join(lines, ", "), hint)
+	}
+	snapshot := cluster.Snapshot
+	for _, kind := range []struct {
+		count int
+		words string
+	}{
+		{len(snapshot.GetQueues()), "no Queue is in the input: no job has a queue to be in"},
+		{len(snapshot.GetNodes()), "no Node is in the input: nothing is judged that depends on nodes"},
+	} {
+		if kind.count == 0 {
+			warnings = append(warnings, &apportionv1.Warning{Message: kind.words})
+		}
+	}
+	return warnings, nil
+}

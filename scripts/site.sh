@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# site.sh build [FOLDER]|test: build writes the page without a server into FOLDER (default: dist/site), as files that any web server serves: the
+# page, the engine and the reader as programs of WebAssembly, and samples. It needs Go, and Node.js with npm. test plays the conformance vectors
+# in the engine of dist/site, and the page in Chromium.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if [[ ${1:-} == test ]]; then
+  cd ui
+  node --test site/vectors.test.mjs
+  if ! browser=$(../scripts/ui.sh browser); then
+    echo 'the tests in the browser are SKIPPED: there is no Chromium, and it could not be installed' >&2
+    exit 0
+  fi
+  CHROMIUM=$browser node --test --test-concurrency=1 --test-timeout=600000 "${@:2}" site/site.test.mjs
+  exit 0
+fi
+[[ ${1:-} == build ]] || { echo 'usage: site.sh build [FOLDER]|test' >&2; exit 2; }
+out=${2:-dist/site}
+scripts/ui.sh install
+rm -rf "$out" && mkdir -p "$out" && out=$(realpath "$out")
+for program in engine reader; do
+  GOOS=js GOARCH=wasm go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$out/$program.wasm" "./ui/offline/wasm/$program"
+  gzip -9 --no-name "$out/$program.wasm"
+done
+chmod 644 "$out"/*.gz
+go run ./ui/offline/site "$out"
+(cd ui && npm run --silent generate && npm run --silent check && node site.mjs "$out")
+(cd "$out" && find . -type f | sort | xargs ls -l | awk '{ size += $5 } END { printf "%d files, %.1f MB\n", NR, size / 1e6 }')

@@ -1,0 +1,2 @@
+// wasm_exec.js of the Go distribution, which the build names by this.
+declare module "go-wasm-exec";
