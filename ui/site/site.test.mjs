@@ -115,7 +115,7 @@ test("files that cannot be read get an answer", async () => {
     [{ "noise.yaml": Buffer.from([0, 1, 2, 255, 254]) }, /noise\.yaml/],
   ]) {
     await give(page, given);
-    await page.waitForFunction((source) => new RegExp(source).test(document.querySelector(".failed")?.innerText ?? ""), want.source, { timeout: 120_000 })
+    await page.waitForFunction((source) => new RegExp(source).test(document.querySelector(".failed")?.innerText ?? ""), want.source, { timeout: 20_000 })
       .catch(async () => assert.match(await text(page, "main"), want));
     await sound(page);
   }

@@ -37,7 +37,8 @@ type Dump struct {
 }
 
 // hint says what a person does about files without objects.
-const hint = "give the output of: kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml"
+const hint = "give the output of: " +
+	"kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml"
 
 // Read reads files at a time. progress is told how many bytes are read so far.
 func Read(sources []volcano.Source, now time.Time, progress func(read int)) (*Dump, error) {
@@ -148,7 +149,8 @@ func IsSnapshot(data []byte) bool {
 func readSnapshot(source volcano.Source) (*Dump, error) {
 	snapshot := &apportionv1.Snapshot{}
 	if err := protojson.Unmarshal(source.Data, snapshot); err != nil {
-		return nil, fmt.Errorf("%s is neither a dump of kubectl nor a snapshot as `apportion convert -o json` writes it: %w", source.Name, err)
+		const format = "%s is neither a dump of kubectl nor a snapshot as `apportion convert -o json` writes it: %w"
+		return nil, fmt.Errorf(format, source.Name, err)
 	}
 	if proto.Size(snapshot) == 0 {
 		return nil, fmt.Errorf("%s has no queue, no job and no node", source.Name)

@@ -80,7 +80,8 @@ async function unpacked(name: string, data: Uint8Array<ArrayBuffer>, room: Room)
       return untarred(data, room);
     }
   } catch (error) {
-    throw new Error(`${name} cannot be unpacked: ${error instanceof Error ? error.message : String(error)}`);
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${name} cannot be unpacked: ${/invalid|unexpected EOF/.test(why) ? "it is damaged, or ends early." : why}`);
   }
   room.take(data.length);
   return [one(name, data, room)];
