@@ -164,8 +164,8 @@ func (s *Session) waiting() []model.JobID {
 func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []model.JobID, each func(*apportionv1.Explanation)) error {
 	v := s.engine.View()
 	stuck := map[int32]bool{}
-	for i, j := range jobs {
-		if s.stopped(i) {
+	for _, j := range jobs {
+		if s.stop != nil && s.stop() {
 			return policy.ErrStopped
 		}
 		job := v.Jobs.At(j)

@@ -46,6 +46,10 @@ func (s *Session) classicalVictims(c *claim) []Victim {
 	case !q.preemption.Borrow && len(ahead) == 0:
 		tries = []bool{false, true}
 	}
+	const comparisons = 20
+	if !s.spend(len(same)+len(ahead)+len(others), comparisons) {
+		return nil
+	}
 	all := make([]candidate, 0, len(same)+len(ahead)+len(others))
 	lists := [][]candidate{ahead, others, same}
 	for _, evicted := range []bool{true, false} {
@@ -74,6 +78,9 @@ func (s *Session) sortClassified(list []candidate, queue int32) {
 func (s *Session) tryClassical(c *claim, all []candidate, borrow bool) []Victim {
 	var victims []Victim
 	for _, o := range all {
+		if !s.spendVictim(c, o.workload) {
+			break
+		}
 		if !s.stillValid(c, o, borrow) {
 			continue
 		}
@@ -173,6 +180,9 @@ func (s *Session) within(id int32, amounts []Use) bool {
 
 // below appends the candidates below a cohort, except those below the cohort that was searched before. It skips nodes within their quota.
 func (s *Session) below(dst []candidate, c *claim, cohort, top, seen int32, ahead bool) []candidate {
+	if n := &s.nodes[cohort]; !s.spend(1+len(n.cohorts)+len(n.queues), 1+len(c.needed)) {
+		return dst
+	}
 	for _, child := range s.nodes[cohort].cohorts {
 		if child != seen && !s.withinQuota(child, c.needed) {
 			dst = s.below(dst, c, child, top, seen, ahead)

@@ -94,6 +94,9 @@ func (s *Session) heads() []*head {
 	var heads []*head
 	for i := range s.queues {
 		q := &s.queues[i]
+		if !s.spend(1+len(q.pending), 1) {
+			break
+		}
 		first := slices.IndexFunc(q.pending, func(id int32) bool { return !s.workloads[id].Parked && !s.booked[id] })
 		if !q.active() || first < 0 {
 			continue
@@ -193,6 +196,11 @@ func (c *cycle) fits(h *head) bool {
 	}
 	gone = append(gone, c.order...)
 	for _, id := range gone {
+		if !s.spend(s.depth(h.queue), 1+s.moves(id)) {
+			return false
+		}
+	}
+	for _, id := range gone {
 		s.release(id)
 	}
 	fits := s.fits(&claim{w: &s.workloads[h.workload], wanted: h.Usage}, true)
@@ -206,6 +214,11 @@ func (c *cycle) fits(h *head) bool {
 // fits then.
 func (c *cycle) recompute(h *head) bool {
 	s := c.session
+	for _, id := range c.order {
+		if !s.spend(s.depth(h.queue), 1+s.moves(id)) {
+			return false
+		}
+	}
 	s.restricted = make([]flavoredSet, len(h.PodSets))
 	for i := range h.PodSets {
 		s.restricted[i] = flavoredSet{h.PodSets[i].Flavors}

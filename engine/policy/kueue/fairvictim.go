@@ -11,6 +11,10 @@ func (s *Session) fairVictims(c *claim) []Victim {
 	if len(candidates) == 0 {
 		return nil
 	}
+	const comparisons = 20
+	if !s.spend(len(candidates), comparisons) {
+		return nil
+	}
 	s.sortCandidates(candidates, c.w.queue)
 	s.addAll(c.w.queue, c.wanted)
 	strategies := s.settings.strategies()
@@ -39,6 +43,9 @@ func (s *Session) fairCandidates(c *claim) []int32 {
 	stack := []int32{s.trees[n.tree].root}
 	for len(stack) > 0 {
 		cohort := &s.nodes[stack[len(stack)-1]]
+		if !s.spend(1+len(cohort.cohorts)+len(cohort.queues), 1+len(c.needed)) {
+			break
+		}
 		stack = append(stack[:len(stack)-1], cohort.cohorts...)
 		for _, queue := range cohort.queues {
 			if queue != c.w.queue && slices.ContainsFunc(c.needed, func(fr int32) bool { return s.borrows(queue, fr, 0) }) {
@@ -63,6 +70,9 @@ func (s *Session) firstStrategy(c *claim, candidates []int32, strategy Strategy)
 	entitled := s.settings.FairSharingPreemptWithinNominal &&
 		!slices.ContainsFunc(c.needed, func(fr int32) bool { return s.borrows(c.w.queue, fr, 0) })
 	evict := func(id int32, reason VictimReason) bool {
+		if !s.spendVictim(c, id) {
+			return false
+		}
 		s.release(id)
 		victims = append(victims, Victim{id, reason})
 		return s.fitsWithout(c)
@@ -106,6 +116,9 @@ func (s *Session) passes(strategy Strategy, id int32, mine, theirs *share, other
 	if strategy == InitialShare {
 		return compareShares(mine, theirs) < 0
 	}
+	if !s.spend(s.depth(s.workloads[id].queue), 1+s.moves(id)) {
+		return false
+	}
 	s.release(id)
 	left := *s.shareOf(other)
 	s.restore(id)
@@ -122,6 +135,9 @@ func (s *Session) secondStrategy(c *claim, kept []int32, victims []Victim) (bool
 		}
 		id := walk.pop(queue)
 		if compareShares(s.shareOf(own), s.shareOf(other)) < 0 {
+			if !s.spendVictim(c, id) {
+				break
+			}
 			s.release(id)
 			victims = append(victims, Victim{id, InCohortFairSharing})
 			if s.fitsWithout(c) {

@@ -180,6 +180,8 @@ type podSet struct {
 	count int32
 	// requests are those of all pods, without `pods`, and in the order in which Kueue visits them.
 	requests []request
+	// rules is the number of requirements on flavors and of their values.
+	rules int
 }
 
 type request struct {

@@ -44,14 +44,15 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 		faults.Add("kueue", "%s", err)
 		return nil, faults
 	}
-	return &State{Session: compiled.NewSession(), view: v, judged: none, admitted: p.Admitted}, nil
+	session := compiled.NewSession()
+	session.view = v
+	return &State{Session: session, judged: none, admitted: p.Admitted}, nil
 }
 
 // State is the opened plugin. A workload that it permits is booked, and judged as one that holds quota from then on.
 type State struct {
 	*Session
 
-	view     *policy.View
 	last     Nomination
 	judged   int32
 	admitted func(*model.Model, model.JobID, *Admission) *model.Extra
@@ -93,6 +94,8 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 		return refuse(policy.NoFlavor, 0)
 	case n.Mode != Fit:
 		return refuse(policy.QuotaInUse, float64(len(n.Victims)))
+	case !s.spend(1, 1):
+		return policy.Reject
 	}
 	s.Book(j, &n.Assignment)
 	return policy.Permit
@@ -151,6 +154,9 @@ func (s *State) admission(id int32, a *Assignment) *Admission {
 // Decide returns the decisions of one cycle, in which jobs that are booked do not take part, and books the admitted.
 func (s *State) Decide() []Decision {
 	decisions := s.Cycle()
+	if !s.spend(1+len(decisions), 1) {
+		return nil
+	}
 	for i := range decisions {
 		if d := &decisions[i]; d.Verdict == Admitted {
 			s.Book(model.JobID(d.Workload), &d.Assignment)

@@ -87,7 +87,7 @@ func (s *Session) Behind(workload int32) int32 {
 	}
 	for _, id := range s.queues[w.queue].pending {
 		switch {
-		case id == workload:
+		case id == workload || !s.spend(1, 1):
 			return none
 		case !s.workloads[id].Parked && !s.booked[id] && s.workloads[id].Withheld != WithheldNamespace:
 			return id

@@ -140,7 +140,7 @@ func (c *compiler) request(w *workload) {
 	w.podSets = make([]podSet, len(w.PodSets))
 	for k := range w.PodSets {
 		set := &w.podSets[k]
-		set.PodSet, set.count = &w.PodSets[k], c.remaining(&w.PodSets[k])
+		set.PodSet, set.count, set.rules = &w.PodSets[k], c.remaining(&w.PodSets[k]), rulesOf(&w.PodSets[k])
 		set.requests = make([]request, 0, len(set.Requests)+1)
 		for _, r := range set.Requests {
 			set.requests = append(set.requests, request{c.resource[r.Resource], max(0, r.Amount).times(int64(set.count))})

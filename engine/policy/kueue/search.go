@@ -71,6 +71,7 @@ func (h *search) lack(l Lack) { h.lacks = append(h.lacks, l) }
 // suits reports whether the pods may run on the nodes of a flavor.
 func (h *search) suits(id int32) bool {
 	f, p := &h.session.flavors[id], h.w.podSets[h.set].PodSet
+	h.session.spend(1, h.w.podSets[h.set].selecting(f))
 	lack := Lack{Flavor: id, Resource: none}
 	if !f.exists {
 		lack.Kind = FlavorMissing
@@ -135,6 +136,9 @@ func (h *search) try(position int) ([]FlavorAssignment, outcome) {
 // ask judges one request in a flavor, on top of what the sets before use.
 func (h *search) ask(fr, flavor int32, r request) (outcome, Cause) {
 	s, q := h.session, &h.session.queues[h.w.queue]
+	if !s.spend(s.depth(h.w.queue)+len(h.out.Usage), 3) {
+		return outcome{}, NoCause
+	}
 	used := Amount(0)
 	for _, u := range h.out.Usage {
 		if u.FR == fr {
@@ -170,6 +174,11 @@ func (s *Session) possible(w *workload, fr int32, amount Amount) outcome {
 		return outcome{noCandidates, borrow}
 	}
 	o := outcome{grade: reclaim}
+	for _, v := range victims {
+		if !s.spend(s.depth(w.queue), 1+s.moves(v.Workload)) {
+			return outcome{}
+		}
+	}
 	for _, v := range victims {
 		s.release(v.Workload)
 		if s.workloads[v.Workload].queue == w.queue {

@@ -1,6 +1,10 @@
 package kueue
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/policy"
+)
 
 // Session judges workloads of a model. What it assumes for a question it undoes: between questions it is as it was. It is for one
 // goroutine.
@@ -20,6 +24,10 @@ type Session struct {
 	restricted []flavoredSet
 
 	scratch scratch
+
+	// view has the work that questions may take; nil: any. spends counts how often some was spent.
+	view   *policy.View
+	spends uint
 }
 
 // scratch holds memory that questions use again.

@@ -44,7 +44,10 @@ func compareShares(a, b *share) int {
 
 // shareOf returns the share of a node.
 func (s *Session) shareOf(id int32) *share {
-	if !s.known[id] {
+	if tree := s.nodes[id].tree; !s.known[id] {
+		if tree != none {
+			s.spend(1, len(s.trees[tree].pairs))
+		}
 		s.shares[id], s.known[id] = s.computeShare(id), true
 	}
 	return &s.shares[id]

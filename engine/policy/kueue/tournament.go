@@ -39,7 +39,9 @@ func (t *tournament) next() *head {
 				t.measure(other)
 			}
 		}
-		h = t.winner(s.trees[n.tree].root)
+		if best := t.winner(s.trees[n.tree].root); best != nil {
+			h = best
+		}
 	}
 	h.done = true
 	delete(t.ofQueue, h.queue)
@@ -50,6 +52,9 @@ func (t *tournament) next() *head {
 func (t *tournament) measure(h *head) {
 	s := t.session
 	h.paths = h.paths[:0]
+	if !s.spend(s.depth(h.queue), 3*(1+len(h.Usage))) {
+		return
+	}
 	s.addAll(h.queue, h.Usage)
 	child := h.queue
 	for cohort := s.nodes[child].parent; cohort != none; cohort = s.nodes[cohort].parent {
@@ -72,6 +77,9 @@ func (h *head) at(cohort int32) *level {
 // winner returns the head that wins below a cohort, or nil.
 func (t *tournament) winner(cohort int32) *head {
 	n := &t.session.nodes[cohort]
+	if !t.session.spend(1+len(n.cohorts)+len(n.queues), 4) {
+		return nil
+	}
 	var best *head
 	try := func(h *head) {
 		if h != nil && (best == nil || t.before(h, best, cohort)) {
@@ -91,6 +99,9 @@ func (t *tournament) winner(cohort int32) *head {
 func (t *tournament) before(a, b *head, cohort int32) bool {
 	s := t.session
 	l, r := a.at(cohort), b.at(cohort)
+	if !s.spend(len(a.paths)+len(b.paths), 1) || l == nil || r == nil {
+		return false
+	}
 	if s.settings.FairSharingPrioritizeNonBorrowing && l.borrows != r.borrows {
 		return !l.borrows
 	}

@@ -85,7 +85,7 @@ func (s *Session) fits(c *claim, borrow bool) bool {
 // fillBack puts back the victims that are not needed after all, from the last but one to the first. The last victim of the list takes the
 // place of one that is put back, so that the order changes, as in Kueue.
 func (s *Session) fillBack(c *claim, victims []Victim, borrow bool) []Victim {
-	for i := len(victims) - 2; i >= 0; i-- {
+	for i := len(victims) - 2; i >= 0 && s.spendVictim(c, victims[i].Workload); i-- {
 		s.restore(victims[i].Workload)
 		if !s.fits(c, borrow) {
 			s.release(victims[i].Workload)
@@ -108,6 +108,9 @@ func (s *Session) restoreAll(victims []Victim) {
 func (s *Session) candidates(dst []int32, c *claim, queue int32, choice Choice) []int32 {
 	for _, id := range s.queues[queue].admitted {
 		w := &s.workloads[id]
+		if !s.spend(1, 1+len(c.needed)*len(w.assigned)) {
+			break
+		}
 		uses := func(fr int32) bool { return slices.Contains(c.needed, fr) }
 		if !s.gone[id] && s.permits(choice, c.w, w) && slices.ContainsFunc(w.assigned, uses) {
 			dst = append(dst, id)

@@ -46,7 +46,7 @@ func (w *walk) next() int32 {
 		return own
 	}
 	root := w.session.trees[w.session.nodes[own].tree].root
-	for !w.pruned[root] {
+	for !w.pruned[root] && w.session.spend(w.session.depth(own), 4) {
 		if queue := w.descend(root); queue != none {
 			return queue
 		}
@@ -57,6 +57,10 @@ func (w *walk) next() int32 {
 // descend goes from a cohort down the children with the largest share. none: nodes were pruned.
 func (w *walk) descend(cohort int32) int32 {
 	for {
+		if n := &w.session.nodes[cohort]; !w.session.spend(1+len(n.queues)+len(n.cohorts), 4) {
+			w.pruned[cohort] = true
+			return none
+		}
 		queue, cohortBelow := w.largestQueue(cohort), w.largestCohort(cohort)
 		switch {
 		case queue == none && cohortBelow == none:

@@ -1,0 +1,50 @@
+package kueue
+
+// spend takes work off, n times width units, before it is done. If there is not as much, it returns false: the caller leaves the usage as
+// it was, and whatever is answered then is discarded, because the question fails (policy.Work.Use). A session without a view has no limit.
+func (s *Session) spend(n, width int) bool {
+	if s.view == nil {
+		return true
+	}
+	const often = 1 << 12
+	if s.spends++; s.spends%often == 0 {
+		s.view.Look()
+	}
+	return s.view.Work.Use(n, width)
+}
+
+// depth returns an upper bound of the number of nodes from a queue to the root of its tree.
+func (s *Session) depth(queue int32) int {
+	tree := s.nodes[queue].tree
+	if tree == none {
+		return 1
+	}
+	return int(s.nodes[s.trees[tree].root].height) + 2
+}
+
+// moves is the number of amounts at each node that change when a workload is released and restored.
+func (s *Session) moves(workload int32) int { return 2 * len(s.workloads[workload].usage) }
+
+// judging returns the units that finding out whether a claim fits takes at each node, without and with its own usage.
+func (c *claim) judging() int { return 3 * (1 + len(c.wanted)) }
+
+// spendVictim is spend for a candidate that is released and restored, with a look at whether the claim fits.
+func (s *Session) spendVictim(c *claim, workload int32) bool {
+	return s.spend(s.depth(c.w.queue)+s.depth(s.workloads[workload].queue), s.moves(workload)+c.judging()+len(c.needed))
+}
+
+// selecting returns the units that comparing the requirements of a set with a flavor takes.
+func (p *podSet) selecting(f *flavor) int {
+	return p.rules + (1+len(p.Tolerations)+len(f.Tolerations))*len(f.Taints)
+}
+
+// rulesOf returns the number of requirements of a set and of their values.
+func rulesOf(p *PodSet) int {
+	n := 1 + len(p.Selector)
+	for _, term := range p.Affinity {
+		for i := range term {
+			n += 2 + len(term[i].Values)
+		}
+	}
+	return n
+}
