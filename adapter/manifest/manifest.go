@@ -100,8 +100,8 @@ func LeftOut(c *volcano.Cluster) []*apportionv1.Warning {
 	return warnings
 }
 
-// Missing returns an error if the manifests contain no object, and otherwise warnings about missing kinds. hint ends the error: what a person
-// does about it.
+// Missing returns an error if the manifests contain no object, and otherwise warnings about missing kinds. hint ends the error: what a
+// person does about it.
 func Missing(sources []volcano.Source, cluster *volcano.Cluster, hint string) ([]*apportionv1.Warning, error) {
 	var lines []string
 	var warnings []*apportionv1.Warning

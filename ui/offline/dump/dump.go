@@ -1,5 +1,5 @@
-// Package dump reads the files that a person gives the page where there is no server: what kubectl prints, or a snapshot of the contract. It
-// reads them as the command line does, with the same warnings.
+// Package dump reads the files that a person gives the page where there is no server: what kubectl prints, or a snapshot of the contract.
+// It reads them as the command line does, with the same warnings.
 package dump
 
 import (

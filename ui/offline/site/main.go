@@ -106,5 +106,5 @@ func (s *sample) write(out string) error {
 // write writes a file that all may read, as a web server must.
 func write(name string, data []byte) error {
 	const folder, file = 0o755, 0o644
-	return errors.Join(os.MkdirAll(filepath.Dir(name), folder), os.WriteFile(name, data, file)) //nolint:gosec // Served to all.
+	return errors.Join(os.MkdirAll(filepath.Dir(name), folder), os.WriteFile(name, data, file))
 }
