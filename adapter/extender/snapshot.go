@@ -147,8 +147,8 @@ func (s *snapshot) overused(name string) (overused, ok bool) {
 	return overused, true
 }
 
-// enqueueable votes on the admission of a job. For Volcano 1.15, which does not tell an extender which jobs it admits, a permit books the job
-// as if it were admitted; Volcano 1.16 sends jobEnqueued.
+// enqueueable votes on the admission of a job. For Volcano 1.15, which does not tell an extender which jobs it admits, a permit books the
+// job as if it were admitted; Volcano 1.16 sends jobEnqueued.
 func (s *snapshot) enqueueable(job jobState) (vote policy.Vote, ok bool) {
 	j, ok := s.engine.View().Job(job.uid)
 	if !ok {

@@ -113,7 +113,8 @@ history: {file: %q, interval: 100ms}
 decision_log: {sink: file, file: %q, file_bytes: 1MiB, keep: 1, store: %q}
 limit: {snapshot_bytes: 64MiB, session_idle: 5s}
 `, m.operatorHash, m.teamHash, owned, m.http, m.extender, m.api,
-		filepath.Join(m.directory, "ledger"), filepath.Join(m.directory, "history"), filepath.Join(m.directory, "decisions"), filepath.Join(m.directory, "store"))
+		filepath.Join(m.directory, "ledger"), filepath.Join(m.directory, "history"),
+		filepath.Join(m.directory, "decisions"), filepath.Join(m.directory, "store"))
 	// The server may read it at any time, so it is replaced whole.
 	next := m.configuration + ".next"
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {

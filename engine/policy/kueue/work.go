@@ -23,14 +23,12 @@ func (s *Session) depth(queue int32) int {
 }
 
 // moves is the number of amounts at each node that change when a workload is released and restored.
-func (s *Session) moves(workload int32) int { return 2 * len(s.workloads[workload].usage) }
+func (s *Session) moves(workload int32) int { return len(s.workloads[workload].usage) }
 
-// judging returns the units that finding out whether a claim fits takes at each node, without and with its own usage.
-func (c *claim) judging() int { return 3 * (1 + len(c.wanted)) }
-
-// spendVictim is spend for a candidate that is released and restored, with a look at whether the claim fits.
+// spendVictim is spend for a candidate that is released and restored, with a look at whether the claim fits. Claims and candidates are in
+// one tree.
 func (s *Session) spendVictim(c *claim, workload int32) bool {
-	return s.spend(s.depth(c.w.queue)+s.depth(s.workloads[workload].queue), s.moves(workload)+c.judging()+len(c.needed))
+	return s.spend(s.depth(c.w.queue), 1+s.moves(workload)+len(c.wanted)+len(c.needed))
 }
 
 // selecting returns the units that comparing the requirements of a set with a flavor takes.

@@ -48,7 +48,8 @@ func (s *State) open(q model.QueueID, why *policy.Reasons, checks *policy.Checks
 }
 
 // Enqueueable permits a job if its minimum, what the queue has allocated and what it has admitted, less what is elastic, stay within real
-// capability, in the dimensions that the minimum asks for. A permit before policy.V116 adds the minimum, less what gated pods ask for, to what is admitted.
+// capability, in the dimensions that the minimum asks for. A permit before policy.V116 adds the minimum, less what
+// gated pods ask for, to what is admitted.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	job := s.v.Jobs.At(j)
 	q := job.Queue
