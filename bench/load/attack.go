@@ -81,6 +81,11 @@ var attacks = []attack{
 		tested("SnapshotsThatAreNotRead|FetchesEachVersion", "./service"),
 	},
 	{
+		"searches", "searches for victims in a deep tree of cohorts, which would take minutes",
+		"each question ends when its work is spent, and leaves nothing assumed",
+		tested("CostsMoreThanItMay", "./engine/policy/kueue"),
+	},
+	{
 		"pins", "empty changes of kept versions, to hold them", "each is booked to those who hold it",
 		tested("KeptSnapshotIsBooked", "./service"),
 	},
