@@ -20,8 +20,8 @@ var one = *resource.NewQuantity(1, resource.DecimalSI)
 const (
 	// reread is how often the file of queues is compared.
 	reread = 10 * time.Second
-	// again is how long a node is left out that another plugin refused, sparing how long a pod is no victim whose eviction was refused.
-	again, sparing = 10 * time.Second, time.Minute
+	// refusalAge is how long a node is left out that another plugin refused, sparing how long a pod whose eviction was refused is no victim.
+	refusalAge, sparing = 10 * time.Second, time.Minute
 )
 
 // loop decides again after each change of the cluster. Its mirror belongs to its goroutine.
@@ -254,7 +254,7 @@ func requestKey(p *corev1.Pod) string { return written(requests(p)).String() }
 // refuse withdraws the plan of a pod whose node another plugin refused, and leaves the node out for a while.
 func (m *model) refuse(p *pod, name string, now time.Time) []types.UID {
 	if p.job != nil {
-		p.job.refused[name] = now.Add(again)
+		p.job.refused[name] = now.Add(refusalAge)
 	}
 	return m.withdraw(p)
 }

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// tongue is how often sentences are written, spoken how many pods get one each time, and repeated after what time a pod gets a new one.
-	tongue, spoken, repeated = time.Second, 50, time.Minute
+	// speakInterval is the time between two writes of sentences, speakMost the number of pods that get one each time, and sentenceAge the age
+	// after which the sentence of a pod is formed again.
+	speakInterval, speakMost, sentenceAge = time.Second, 50, time.Minute
 	// The reasons of a pod's condition PodScheduled and of its events: the queue has not let it in, or it has no place yet.
 	reasonNotAdmitted, reasonNoPlace = "NotAdmitted", corev1.PodReasonUnschedulable
 )
@@ -35,7 +36,7 @@ type speaker struct {
 }
 
 func (s *speaker) run(ctx context.Context) {
-	ticker := time.NewTicker(tongue)
+	ticker := time.NewTicker(speakInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -104,7 +105,7 @@ func (s *speaker) due(now time.Time) (lines []*line, jobs []string) {
 	m.Lock()
 	defer m.Unlock()
 	for _, p := range m.pods {
-		if p.job == nil || p.planned != "" || p.node != "" || now.Sub(p.said.at) < repeated {
+		if p.job == nil || p.planned != "" || p.node != "" || now.Sub(p.said.at) < sentenceAge {
 			continue
 		}
 		l := &line{pod: p, object: p.object, job: p.job.id, reason: reasonNotAdmitted, text: cmp.Or(p.job.fault, m.closed)}
@@ -119,7 +120,7 @@ func (s *speaker) due(now time.Time) (lines []*line, jobs []string) {
 	slices.SortFunc(lines, func(a, b *line) int {
 		return cmp.Or(a.pod.said.at.Compare(b.pod.said.at), cmp.Compare(a.object.UID, b.object.UID))
 	})
-	lines = lines[:min(len(lines), spoken)]
+	lines = lines[:min(len(lines), speakMost)]
 	for _, l := range lines {
 		if l.text == "" && !slices.Contains(jobs, l.job) {
 			jobs = append(jobs, l.job)

@@ -49,12 +49,8 @@ func (f *inputFlags) moment(rules *apportionv1.Policy) (moment time.Time, given 
 	case "now":
 		return time.Now(), true, nil
 	case "":
-		for _, tier := range rules.GetTiers() {
-			for _, plugin := range tier.GetPlugins() {
-				if row, ok := catalogue.Of(plugin); ok && row.Clock {
-					return time.Now(), true, nil
-				}
-			}
+		if catalogue.Clocked(rules) {
+			return time.Now(), true, nil
 		}
 		return time.Time{}, false, nil
 	}

@@ -199,3 +199,15 @@ func (r *Policy) Read(p *apportionv1.Plugin, fault Fault) policy.Plugin {
 func (r *Policy) Canonical(p *apportionv1.Plugin) *apportionv1.Plugin {
 	return r.Settings.plugin(r.Settings.canonical(r.Settings.message(p)))
 }
+
+// Clocked reports whether answers by a policy depend on the snapshot's `as_of`.
+func Clocked(p *apportionv1.Policy) bool {
+	for _, tier := range p.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			if row, ok := Of(plugin); ok && row.Clock {
+				return true
+			}
+		}
+	}
+	return false
+}

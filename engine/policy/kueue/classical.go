@@ -46,7 +46,6 @@ func (s *Session) classicalVictims(c *claim) []Victim {
 	case !q.preemption.Borrow && len(ahead) == 0:
 		tries = []bool{false, true}
 	}
-	const comparisons = 20
 	if !s.spend(len(same)+len(ahead)+len(others), comparisons) {
 		return nil
 	}

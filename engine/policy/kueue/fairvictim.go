@@ -11,7 +11,6 @@ func (s *Session) fairVictims(c *claim) []Victim {
 	if len(candidates) == 0 {
 		return nil
 	}
-	const comparisons = 20
 	if !s.spend(len(candidates), comparisons) {
 		return nil
 	}

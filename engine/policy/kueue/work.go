@@ -1,5 +1,8 @@
 package kueue
 
+// comparisons is about how often a sort compares each element of a long list.
+const comparisons = 20
+
 // spend takes work off, n times width units, before it is done. If there is not as much, it returns false: the caller leaves the usage as
 // it was, and whatever is answered then is discarded, because the question fails (policy.Work.Use). A session without a view has no limit.
 func (s *Session) spend(n, width int) bool {

@@ -40,7 +40,8 @@ type Dump struct {
 const hint = "give the output of: " +
 	"kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml"
 
-// Read reads files at a time. progress is told how many bytes are read so far.
+// Read reads files; now is the time at which a policy that depends on the time judges them. It calls progress with the number of bytes that
+// were read so far.
 func Read(sources []volcano.Source, now time.Time, progress func(read int)) (*Dump, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("no file was given")
@@ -66,7 +67,7 @@ func readVolcano(sources []volcano.Source, now time.Time, progress func(read int
 		if d.Policy, said, err = volcano.ReadConfiguration(*configuration); err != nil {
 			return nil, fmt.Errorf("the configuration of Volcano's scheduler: %w", err)
 		}
-		if clocked(d.Policy) {
+		if catalogue.Clocked(d.Policy) {
 			options = append(options, volcano.WithAsOf(now))
 		}
 	}
@@ -113,18 +114,6 @@ func parted(sources []volcano.Source) (objects []volcano.Source, configuration *
 		return objects, nil, err
 	}
 	return objects, &held.Source, nil
-}
-
-// clocked reports whether a plugin of a policy uses the time.
-func clocked(policy *apportionv1.Policy) bool {
-	for _, tier := range policy.GetTiers() {
-		for _, plugin := range tier.GetPlugins() {
-			if row, ok := catalogue.Of(plugin); ok && row.Clock {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func readKueue(sources []volcano.Source, now time.Time) (*Dump, error) {
