@@ -20,7 +20,8 @@ var one = *resource.NewQuantity(1, resource.DecimalSI)
 const (
 	// reread is how often the file of queues is compared.
 	reread = 10 * time.Second
-	// refusalAge is how long a node is left out that another plugin refused, sparing how long a pod whose eviction was refused is no victim.
+	// refusalAge is how long a node is left out that another plugin refused, sparing how long a pod is no victim whose eviction was
+	// refused.
 	refusalAge, sparing = 10 * time.Second, time.Minute
 )
 

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// speakInterval is the time between two writes of sentences, speakMost the number of pods that get one each time, and sentenceAge the age
-	// after which the sentence of a pod is formed again.
+	// speakInterval is the time between two writes of sentences, speakMost the number of pods that get one each time, and sentenceAge the
+	// age after which the sentence of a pod is formed again.
 	speakInterval, speakMost, sentenceAge = time.Second, 50, time.Minute
 	// The reasons of a pod's condition PodScheduled and of its events: the queue has not let it in, or it has no place yet.
 	reasonNotAdmitted, reasonNoPlace = "NotAdmitted", corev1.PodReasonUnschedulable
