@@ -244,7 +244,7 @@ ui-measure: build ## Measure What if on the standard cluster in Chromium (UIFLAG
 	scripts/ui.sh measure $(UIFLAGS)
 
 .PHONY: site
-site: ## Build the page without a server: dist/site, static files with the engine in WebAssembly (needs Node.js and npm).
+site: ## Build the page without a server: site, static files with the engine in WebAssembly (needs Node.js and npm).
 	scripts/site.sh build
 
 .PHONY: test-site
@@ -317,7 +317,7 @@ tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/
 
 .PHONY: clean
 clean: ## Remove all build results, including the tools.
-	rm -rf bin .bin dist
+	rm -rf bin .bin dist site
 
 # Each tool has a module of its own, so that no tool's dependencies move another's or the project's.
 # A binary is rebuilt when its module's go.mod or go.sum is newer.

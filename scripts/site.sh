@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# site.sh build [FOLDER]|test: build writes the page without a server into FOLDER (default: dist/site), as files that any web server serves: the
+# site.sh build [FOLDER]|test: build writes the page without a server into FOLDER (default: site), as files that any web server serves: the
 # page, the engine and the reader as programs of WebAssembly, and samples. It needs Go, and Node.js with npm. test plays the conformance vectors
-# in the engine of dist/site, and the page in Chromium.
+# in the engine of site, and the page in Chromium.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,7 +16,7 @@ if [[ ${1:-} == test ]]; then
   exit 0
 fi
 [[ ${1:-} == build ]] || { echo 'usage: site.sh build [FOLDER]|test' >&2; exit 2; }
-out=${2:-dist/site}
+out=${2:-site}
 scripts/ui.sh install
 rm -rf "$out" && mkdir -p "$out" && out=$(realpath "$out")
 for program in engine reader; do

@@ -5,7 +5,7 @@ import http from "node:http";
 import path from "node:path";
 
 export const root = path.resolve(import.meta.dirname, "../..");
-export const folder = path.resolve(process.env.SITE ?? path.join(root, "dist/site"));
+export const folder = path.resolve(process.env.SITE ?? path.join(root, "site"));
 
 const media = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml", ".gz": "application/gzip" };
 
