@@ -102,7 +102,7 @@ export const launch = () => chromium.launch({
 export async function visit(browser, address, fragment = "", options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(60_000);
   const wrong = [];
   const origin = new URL(address).origin;
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
