@@ -7,7 +7,7 @@ import { converted, kept, launch, research, settled, sound, text, visit } from "
 
 let browser, server;
 before(async () => {
-  server = await kept(await converted(research), "vision");
+  server = await kept(await converted(research), ["vision"]);
   browser = await launch();
 });
 after(async () => {

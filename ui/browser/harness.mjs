@@ -38,12 +38,12 @@ export async function standing(token) {
   return { address, end: () => child.kill() };
 }
 
-// kept starts a server that keeps a snapshot up to date, and knows an administrator and a member who owns some queues.
-export async function kept(snapshot, ...queues) {
+// kept starts a server that keeps a snapshot up to date, and knows an administrator and a member who owns some queues. Flags may name a ledger.
+export async function kept(snapshot, queues, ...flags) {
   const binary = path.join(await mkdtemp(path.join(os.tmpdir(), "apportion-ui-")), "keptpage");
   const built = spawnSync("go", ["build", "-o", binary, "./internal/test/keptpage"], { cwd: root });
   assert.equal(built.status, 0, String(built.stderr));
-  const child = spawn(binary, [snapshot, ...queues], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(binary, [...flags, snapshot, ...queues], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await new Promise((resolve, reject) => {
     child.stdout.once("data", (data) => resolve(String(data).trim()));
     child.once("exit", () => reject(new Error("the server ended")));
@@ -51,11 +51,46 @@ export async function kept(snapshot, ...queues) {
   return { address, admin: "token-of-the-administrator", member: "token-of-a-member-of-a-team", end: () => child.kill() };
 }
 
+// ran is what the program prints.
+export function ran(...flags) {
+  const done = spawnSync(program, flags, { maxBuffer: 1 << 28, encoding: "utf8" });
+  assert.equal(done.status, 0, done.stderr);
+  return done.stdout;
+}
+
 // converted is a file with the snapshot of a folder of manifests.
-export async function converted(manifests) {
+export async function converted(manifests, ...flags) {
   const file = path.join(await mkdtemp(path.join(os.tmpdir(), "apportion-ui-")), "opened.json");
-  await writeFile(file, spawnSync(program, ["convert", "-f", manifests, "-o", "json"], { maxBuffer: 1 << 28 }).stdout);
+  await writeFile(file, ran("convert", "-f", manifests, "-o", "json", ...flags));
   return file;
+}
+
+// remembered makes a ledger of six weeks until 2026-03-02, in which queues of the sample cluster used devices by turns, and budgets. It
+// returns the flags that name both.
+export async function remembered() {
+  const folder = await mkdtemp(path.join(os.tmpdir(), "apportion-ui-"));
+  const [history, ledger, budgets] = ["history.csv", "usage.ledger", "budgets.yaml"].map((name) => path.join(folder, name));
+  const rows = ["task,queue,owner,start,end,cpu,nvidia.com/gpu"];
+  const [begin, day] = [Date.parse("2026-01-19T00:00:00Z"), 86_400_000];
+  for (let n = 0; n < 42; n++) {
+    const gpus = { vision: n % 7 < 5 ? 32 : 4, language: n < 21 ? 8 : 24, robotics: n % 2 === 0 ? 12 : 0, scavenge: n % 7 < 5 ? 0 : 30 };
+    for (const [queue, held] of Object.entries(gpus)) {
+      for (const [owner, part] of queue === "vision" ? [["ann", 0.75], ["eve", 0.25]] : [["bob", 1]]) {
+        if (held > 0) {
+          const [from, until] = [begin + n * day, begin + (n + 1) * day].map((at) => new Date(at).toISOString().replace(".000", ""));
+          rows.push(`${queue}-${owner}-${n},${queue},${owner},${from},${until},${held * part * 8},${held * part}`);
+        }
+      }
+    }
+  }
+  await writeFile(history, `${rows.join("\n")}\n`);
+  await writeFile(budgets, `budgets:
+- {queue: vision, kind: soft, periods: [{begin: 2026-01-01, hours: {nvidia.com/gpu: 8000}}, {begin: 2026-02-01, hours: {nvidia.com/gpu: 20000}}]}
+- {queue: scavenge, kind: hard, periods: [{begin: 2026-01-01, hours: {nvidia.com/gpu: 10000, cpu: 100000}}]}
+- {queue: root, kind: soft, periods: [{begin: 2026-02-01, hours: {nvidia.com/gpu: 60000}}]}
+`);
+  ran("usage", "import", "--ledger", ledger, "--from", "csv", history);
+  return ["--ledger", ledger, "--budgets", budgets];
 }
 
 // ending is a snapshot of a folder of manifests at a time, with the times at which some jobs are expected to end.

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import type { GetUsageResponseJson, PluginSharesJson } from "../src/core/contract.ts";
-import { halfLife, remembered, series } from "../src/core/usage.ts";
+import { halfLife, remembered, series, spent } from "../src/core/usage.ts";
 
 test("a half-life is said in days or hours", () => {
   assert.equal(halfLife("21600", 28), "7 days");
@@ -35,6 +35,27 @@ test("what queues used is the mean of each day, and what counts is an amount", (
   assert.deepEqual(b?.points.map((p) => p.used), [0, 1000]);
   assert.deepEqual(series(answer, "gpu", new Set(["b"])).map((s) => s.queue), ["b"]);
   assert.deepEqual(series(answer, "tpu"), []);
+});
+
+test("what was spent of a budget is in hours, all before the queues below", () => {
+  const used = (hours: number): { dimension: number[]; quantumSeconds: string[] } => ({ dimension: [1], quantumSeconds: [String(hours * 3600)] });
+  const answer: GetUsageResponseJson = {
+    dimensions: ["cpu", "gpu"], quanta: ["1", "1000"],
+    budgets: [
+      {
+        queue: "a", kind: "BUDGET_KIND_HARD", from: "0", until: String(day), granted: used(10), spent: used(12),
+        users: [{ queue: "a-1", used: used(12) }, { queue: "a-2", used: { dimension: [0], quantumSeconds: ["5"] } }],
+      },
+      { queue: "b", kind: "BUDGET_KIND_SOFT", from: String(day), granted: used(0), spent: { dimension: [], quantumSeconds: [] } },
+    ],
+  };
+  assert.deepEqual(spent(answer, "gpu"), [
+    { queue: "a", kind: "hard", from: 0, until: day / 1e6, user: "", granted: 10, used: 12 },
+    { queue: "a", kind: "hard", from: 0, until: day / 1e6, user: "a-1", granted: 10, used: 12 },
+    { queue: "b", kind: "soft", from: day / 1e6, until: undefined, user: "", granted: 0, used: 0 },
+  ]);
+  assert.deepEqual(spent(answer, "cpu"), []);
+  assert.deepEqual(spent(undefined, "gpu"), []);
 });
 
 test("what memory changes is said for each queue, beside what it is without", () => {

@@ -1,7 +1,7 @@
 // Command keptpage serves the page with a snapshot that the server keeps, to an identity that sees everything and to one that owns some
 // queues. The tests of the page in a browser ask it.
 //
-//	keptpage SNAPSHOT QUEUE...
+//	keptpage [-ledger FILE] [-budgets FILE] SNAPSHOT QUEUE...
 //
 // It prints the address of the page. The tokens are AdminToken and MemberToken.
 package main
@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -21,6 +22,9 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/ledger"
+	"github.com/apportion/apportion/ledger/budget"
+	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/web"
@@ -41,15 +45,25 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	if len(arguments) == 0 {
+	flags := flag.NewFlagSet("keptpage", flag.ContinueOnError)
+	used, budgets := flags.String("ledger", "", "file of the ledger of the snapshot"), flags.String("budgets", "", "file of its budgets")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if flags.NArg() == 0 {
 		return errors.New("a snapshot is needed, and the queues of the member")
 	}
-	server, err := newServer(arguments[1:])
+	server, err := newServer(flags.Args()[1:])
 	if err != nil {
 		return err
 	}
-	if err := keep(ctx, server, arguments[0]); err != nil {
+	if err := keep(ctx, server, flags.Arg(0)); err != nil {
 		return err
+	}
+	if *used != "" {
+		if err := remember(server, *used, *budgets); err != nil {
+			return err
+		}
 	}
 	policies, err := ui.Presets()
 	if err != nil {
@@ -95,6 +109,34 @@ func newServer(queues []string) (*service.Server, error) {
 	})
 }
 
+// name is the name of the snapshot.
+const name = "research"
+
+// remember lets callers ask about the ledger of the snapshot.
+func remember(server *service.Server, used, budgets string) error {
+	epoch, err := file.Epoch(used)
+	if err != nil {
+		return err
+	}
+	options := ledger.Options{Epoch: epoch}
+	var read []ledger.Budget
+	if budgets != "" {
+		data, err := os.ReadFile(budgets)
+		if err != nil {
+			return err
+		}
+		if read, err = budget.Read(data, options); err != nil {
+			return err
+		}
+	}
+	kept, err := file.Read(used, options)
+	if err != nil {
+		return err
+	}
+	server.Remember(name, kept, read)
+	return nil
+}
+
 // keep puts the snapshot of a file on the server.
 func keep(ctx context.Context, server *service.Server, file string) error {
 	data, err := os.ReadFile(file)
@@ -108,7 +150,7 @@ func keep(ctx context.Context, server *service.Server, file string) error {
 	if data, err = proto.Marshal(snapshot); err != nil {
 		return err
 	}
-	return server.Keep("research", func(view *apportionv1.SnapshotView) {
+	return server.Keep(name, func(view *apportionv1.SnapshotView) {
 		view.AsOf, view.Complete = time.Now().UnixNano(), true
 	}).Put(ctx, data, &apportionv1.SnapshotView{})
 }

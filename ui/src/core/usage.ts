@@ -2,7 +2,7 @@
 import { amountOf, unitsOf } from "./amount.ts";
 import { call } from "./ask.ts";
 import type { Cluster } from "./cluster.ts";
-import type { GetUsageRequestJson, GetUsageResponseJson, MemoryDivisionJson, PluginSharesJson } from "./contract.ts";
+import type { GetUsageRequestJson, GetUsageResponseJson, MemoryDivisionJson, PluginSharesJson, UsageJson } from "./contract.ts";
 
 // usage asks who used what of the cluster of a snapshot.
 export const usage = (request: GetUsageRequestJson, signal?: AbortSignal): Promise<GetUsageResponseJson> =>
@@ -46,10 +46,7 @@ export function series(answer: GetUsageResponseJson, dimension: string, only?: R
   const factor = 2 ** (-1 / Math.max(answer.halfLifeEpochs ?? 1, 1));
   const counting = epoch / (1 - factor);
   const names = new Set(intervals.flatMap((x) => (x.queues ?? []).flatMap((q) => (q.owner === undefined ? [q.queue ?? ""] : []))));
-  const amount = (u: { dimension?: number[]; quantumSeconds?: (string | number)[] } | undefined): number => {
-    const at = u?.dimension?.indexOf(d) ?? -1;
-    return at < 0 ? 0 : Number(u?.quantumSeconds?.[at] ?? 0) * quantum;
-  };
+  const amount = (u: UsageJson | undefined): number => (usedOf(u, d) ?? 0) * quantum;
   const out: Series[] = [];
   for (const queue of names) {
     if (d < 0 || (only !== undefined && !only.has(queue))) {
@@ -68,6 +65,42 @@ export function series(answer: GetUsageResponseJson, dimension: string, only?: R
     }
   }
   return out.sort((a, b) => b.hours - a.hours || (a.queue < b.queue ? -1 : 1));
+}
+
+// usedOf returns the quantum-seconds of a dimension; undefined if it is not listed.
+function usedOf(usage: UsageJson | undefined, dimension: number): number | undefined {
+  const at = usage?.dimension?.indexOf(dimension) ?? -1;
+  return at < 0 ? undefined : Number(usage?.quantumSeconds?.[at] ?? 0);
+}
+
+// Spent is what was spent of a budget in one of its periods, by all or by a queue below, in hours of a displayed unit.
+export interface Spent {
+  readonly queue: string;
+  readonly kind: "hard" | "soft";
+  readonly from: number;
+  // The time at which the next period begins; undefined: there is none.
+  readonly until: number | undefined;
+  // Empty: all of the budget's queue.
+  readonly user: string;
+  readonly granted: number;
+  readonly used: number;
+}
+
+// spent returns what was spent of the budgets of a resource, each budget before its users.
+export function spent(answer: GetUsageResponseJson | undefined, dimension: string): Spent[] {
+  const d = (answer?.dimensions ?? []).indexOf(dimension);
+  const hour = (unitsOf(dimension) * 3600) / Number(answer?.quanta?.[d] ?? 1);
+  return (answer?.budgets ?? []).flatMap((b) => {
+    const granted = usedOf(b.granted, d);
+    if (d < 0 || granted === undefined) {
+      return [];
+    }
+    const row = (user: string, usage: UsageJson | undefined): Spent => ({
+      queue: b.queue ?? "", kind: b.kind === "BUDGET_KIND_HARD" ? "hard" : "soft", from: Number(b.from ?? 0) / 1e6,
+      until: b.until === undefined ? undefined : Number(b.until) / 1e6, user, granted: granted / hour, used: (usedOf(usage, d) ?? 0) / hour,
+    });
+    return [row("", b.spent), ...(b.users ?? []).map((u) => row(u.queue ?? "", u.used)).filter((one) => one.used > 0)];
+  });
 }
 
 // Remembered is what past usage changes for a queue.

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { useAsked } from "../asked.ts";
 import { labelOf, textOf } from "../core/amount.ts";
 import type { GetUsageResponseJson, StepJson } from "../core/contract.ts";
-import { halfLife, remembered, said, series, usage, type Point, type Remembered, type Series } from "../core/usage.ts";
+import { halfLife, remembered, said, series, spent, usage, type Point, type Remembered, type Series } from "../core/usage.ts";
 import { dividing } from "../core/shares.ts";
 import { usePage, useSteps } from "../page.tsx";
 
@@ -14,6 +14,13 @@ export function useUsage(queues: readonly string[]): GetUsageResponseJson | unde
   const key = opened.ledger === "" ? undefined : `usage ${opened.ledger} ${JSON.stringify(queues)} ${opened.digest}`;
   const { answer } = useAsked(key, (signal) => usage({ name: opened.ledger, queues: [...queues], period: "USAGE_PERIOD_DAY" }, signal));
   return answer === undefined || answer.begins === undefined ? undefined : answer;
+}
+
+// useBudgets asks who spent which budget; undefined: no ledger is kept, or the answer is not there yet. No queues: all.
+function useBudgets(queues: readonly string[]): GetUsageResponseJson | undefined {
+  const { opened } = usePage();
+  const key = opened.ledger === "" ? undefined : `budgets ${opened.ledger} ${JSON.stringify(queues)} ${opened.digest}`;
+  return useAsked(key, (signal) => usage({ name: opened.ledger, queues: [...queues], budgets: true }, signal)).answer;
 }
 
 const width = 600;
@@ -81,6 +88,58 @@ export function UsagePlots({ answer, dimension, only }: { answer: GetUsageRespon
         Areas: the mean of each day. Lines: what counts, with a half-life of {half ?? "no time"}.
       </p>
     </>
+  );
+}
+
+// timeOf is the day of a time, with the time of the day unless it is midnight.
+function timeOf(at: number | undefined): string {
+  if (at === undefined) {
+    return "–";
+  }
+  const [day, clock] = new Date(at).toISOString().split("T");
+  return clock?.startsWith("00:00:") === true ? `${day}` : `${day} ${clock?.slice(0, 5)}`;
+}
+
+const hoursOf = (hours: number): string => hours.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+// Budgets says what each period of a budget granted, and who spent it, in the words of `apportion usage --by budget`. No queues: all.
+export function Budgets({ queues }: { queues: readonly string[] }) {
+  const { cluster, dimension } = usePage();
+  const answer = useBudgets(queues);
+  const name = cluster.dimensions[dimension] ?? "";
+  if ((answer?.budgets ?? []).length === 0) {
+    return null;
+  }
+  const rows = spent(answer, name);
+  if (rows.length === 0) {
+    return <p class="note">No budget bounds {labelOf(name)}.</p>;
+  }
+  return (
+    <section class="budgets" aria-label="Budgets">
+      <div class="scroll" tabIndex={0} role="region" aria-label={`Budgets of ${labelOf(name)}`}>
+        <table class="grid">
+          <caption>Budgets, in hours of {labelOf(name)}</caption>
+          <thead>
+            <tr>
+              <th>budget</th><th class="roomy">from</th><th>until</th><th>hours</th><th class="roomy">of budget</th><th class="roomy">granted</th><th>left</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((r) => {
+              const whole = r.user === "";
+              return (
+                <tr key={`${r.queue} ${r.from} ${r.user}`}>
+                  <th scope="row" class={whole ? "" : "user"}><bdi>{whole ? r.queue : r.user}</bdi>{whole ? `, ${r.kind}` : ""}</th>
+                  <td class="roomy">{whole ? timeOf(r.from) : ""}</td><td>{whole ? timeOf(r.until) : ""}</td><td>{hoursOf(r.used)}</td>
+                  <td class="roomy">{r.granted > 0 ? `${Math.round((100 * r.used) / r.granted)}%` : "–"}</td>
+                  <td class="roomy">{whole ? hoursOf(r.granted) : ""}</td><td>{whole ? hoursOf(Math.max(0, r.granted - r.used)) : ""}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </section>
   );
 }
 

@@ -7,14 +7,15 @@ import { to } from "../core/route.ts";
 import { QueueHistory } from "../parts/history.tsx";
 import { QueueJobs, QueueNumbers } from "../parts/queue.tsx";
 import { Empty } from "../parts/states.tsx";
-import { UsagePlots, useUsage, WithMemory } from "../parts/usage.tsx";
+import { Budgets, UsagePlots, useUsage, WithMemory } from "../parts/usage.tsx";
 import { usePage } from "../page.tsx";
 
 // QueueUsage says what past usage changes for a queue, and draws it.
 function QueueUsage({ name }: { name: string }) {
   const { cluster, dimension } = usePage();
   const only = useMemo(() => new Set([name]), [name]);
-  const answer = useUsage(useMemo(() => [name], [name]));
+  const queues = useMemo(() => [name], [name]);
+  const answer = useUsage(queues);
   if (cluster.snapshot.memory === undefined && answer === undefined) {
     return null;
   }
@@ -22,6 +23,7 @@ function QueueUsage({ name }: { name: string }) {
     <section aria-labelledby="queue-used">
       <h2 id="queue-used">What it used</h2>
       {answer !== undefined && <UsagePlots answer={answer} dimension={cluster.dimensions[dimension] ?? ""} only={only} />}
+      <Budgets queues={queues} />
       <WithMemory names={only} />
     </section>
   );

@@ -1,7 +1,7 @@
 // Who used what over the last weeks, and what that changes.
 import { Resources } from "../parts/resources.tsx";
 import { Empty } from "../parts/states.tsx";
-import { UsagePlots, useUsage, WithMemory } from "../parts/usage.tsx";
+import { Budgets, UsagePlots, useUsage, WithMemory } from "../parts/usage.tsx";
 import { usePage } from "../page.tsx";
 
 const all: readonly string[] = [];
@@ -16,6 +16,7 @@ export function UsageView() {
       {answer !== undefined ? <UsagePlots answer={answer} dimension={cluster.dimensions[dimension] ?? ""} /> : (
         <Empty>{opened.ledger === "" ? "No ledger is kept of this cluster." : "The ledger has no usage yet."}</Empty>
       )}
+      <Budgets queues={all} />
       <WithMemory />
     </section>
   );
