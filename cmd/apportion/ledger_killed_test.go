@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +31,7 @@ import (
 // podServer is an API server with a node, a queue, and pods that come and go.
 type podServer struct {
 	mutex  sync.Mutex
-	pods   map[string]map[string]any
+	pods   map[string]string
 	events []string
 	// changed is closed by the next event.
 	changed chan struct{}
@@ -43,13 +46,13 @@ func (s *podServer) set(t *testing.T, event string, pod map[string]any) {
 	defer s.mutex.Unlock()
 	metadata, _ := pod["metadata"].(map[string]any)
 	metadata["resourceVersion"] = strconv.Itoa(len(s.events) + 2)
-	text, err := json.Marshal(map[string]any{"type": event, "object": pod})
+	text, err := json.Marshal(pod)
 	require.NoError(t, err)
 	name := fmt.Sprint(metadata["name"])
-	if s.pods[name] = pod; event == "DELETED" {
+	if s.pods[name] = string(text); event == "DELETED" {
 		delete(s.pods, name)
 	}
-	s.events = append(s.events, string(text))
+	s.events = append(s.events, fmt.Sprintf(`{"type": %q, "object": %s}`, event, text))
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -82,12 +85,7 @@ func (s *podServer) list(w http.ResponseWriter, path, list string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if path == podsPath {
-		pods := []map[string]any{}
-		for _, pod := range s.pods {
-			pods = append(pods, pod)
-		}
-		data, _ := json.Marshal(pods)
-		list = string(data[1 : len(data)-1])
+		list = strings.Join(slices.Collect(maps.Values(s.pods)), ",")
 	}
 	_, _ = fmt.Fprintf(w, `{"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "%d"}, "items": [%s]}`, len(s.events)+1, list)
 }
@@ -207,7 +205,7 @@ func TestAKillOfTheServerLosesNothingOfItsLedger(t *testing.T) {
 	if testing.Short() && !raced.On {
 		t.Skip("runs processes")
 	}
-	api := &podServer{pods: map[string]map[string]any{}, changed: make(chan struct{})}
+	api := &podServer{pods: map[string]string{}, changed: make(chan struct{})}
 	listening := httptest.NewServer(api)
 	t.Cleanup(func() {
 		listening.CloseClientConnections()
@@ -221,8 +219,8 @@ func TestAKillOfTheServerLosesNothingOfItsLedger(t *testing.T) {
 		rounds = 2
 	}
 	for i := range rounds {
-		hours := time.Duration(i + 1)
-		name, began := "p"+strconv.Itoa(i), until.Add(-hours*time.Hour).Format(time.RFC3339)
+		seconds := int64(i+1) * 3600
+		name, began := "p"+strconv.Itoa(i), time.Unix(until.Unix()-seconds, 0).UTC().Format(time.RFC3339)
 		pod := map[string]any{
 			"metadata": map[string]any{"name": name, "namespace": "a", "uid": name, "annotations": map[string]any{
 				"scheduling.k8s.io/group-name": "j", "apportion.dev/owner": "o" + strconv.Itoa(i%3),
@@ -236,7 +234,7 @@ func TestAKillOfTheServerLosesNothingOfItsLedger(t *testing.T) {
 		}
 		added := time.Now()
 		api.set(t, "ADDED", pod)
-		want += int64(i+1) * 1000 * int64(hours*time.Hour/time.Second)
+		want += int64(i+1) * 1000 * seconds
 		steady.says(t, until, want)
 		killed.says(t, until, want)
 		acknowledged := i%2 == 0

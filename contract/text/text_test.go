@@ -135,7 +135,10 @@ func TestPastUsageIsPutIntoWords(t *testing.T) {
 	e.Memory.Dimension, e.Memory.First, e.Memory.Until = nil, []uint32{1, 2}, 0
 	require.Contains(t, text.Explanation(names, e), "61 % of the recent usage among its siblings, 2.0 times its part: "+
 		"what becomes free goes to queues language and speech first.")
-	e.Memory.First = nil
+	e.Memory.Used = 0.3
+	require.Contains(t, text.Explanation(names, e), "For its weight, queue vision has more of the recent usage than queues language and speech: "+
+		"what becomes free goes to queues language and speech first.")
+	e.Memory.Used, e.Memory.First = 0.61, nil
 	require.Contains(t, text.Explanation(names, e), "goes to queues that have used less first.")
 }
 

@@ -42,7 +42,7 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 	return visible.Text(strings.Join(sentences, " "))
 }
 
-// remembered tells that a queue has used more than its part, and who comes first.
+// remembered tells that a queue has used more than its part, or more than siblings for its weight, and who comes first.
 func remembered(names Names, m *apportionv1.MemoryStanding) string {
 	if m == nil || m.GetPart() <= 0 {
 		return ""
@@ -65,6 +65,10 @@ func remembered(names Names, m *apportionv1.MemoryStanding) string {
 	until := ""
 	if m.GetUntil() > 0 {
 		until = ", at least until " + moment(m.GetUntil())
+	}
+	if m.GetUsed() <= m.GetPart() {
+		return fmt.Sprintf("For its weight, queue %s has more of %s than %s: what becomes free goes to %s first%s.",
+			names.Queue(m.GetQueue()), of, next, next, until)
 	}
 	return fmt.Sprintf("Queue %s has %.0f %% of %s among its siblings, %.1f times its part: what becomes free goes to %s first%s.",
 		names.Queue(m.GetQueue()), 100*m.GetUsed(), of, m.GetUsed()/m.GetPart(), next, until)

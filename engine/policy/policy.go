@@ -232,7 +232,7 @@ type Sharer interface {
 	Share(q model.QueueID) (Share, bool)
 }
 
-// Standing is a queue that has used more than its part.
+// Standing is a queue that has used more than its part, or more for its weight than siblings that want something.
 type Standing struct {
 	Queue model.QueueID
 	// Dimension is -1 if usage is charged for all dimensions together.
@@ -247,7 +247,8 @@ type Standing struct {
 
 // Rememberer gives what becomes free by past usage.
 type Rememberer interface {
-	// Standing returns where a queue, or one above it, has used most beyond its part in some dimensions; false if it has nowhere.
+	// Standing returns where a queue, or one above it, has used most for its part in some dimensions, so that others come first; false if they
+	// do nowhere.
 	Standing(q model.QueueID, dims resource.Mask) (Standing, bool)
 }
 

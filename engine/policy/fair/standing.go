@@ -8,8 +8,9 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Standing returns in which of some dimensions, at which queue of its path, a queue has used most beyond its part of its siblings' usage;
-// false if it has used no more than its part in any.
+// Standing returns in which of some dimensions, at which queue of its path, a queue has used most for its part of its siblings' usage, of
+// those in which it has used more than its part, or siblings that want something come first up to a line below its entitlement. It returns
+// false if there are none.
 func (s *State) Standing(q model.QueueID, dims resource.Mask) (policy.Standing, bool) {
 	p := s.servingPlace(q)
 	if s.memory == nil || p == none {
@@ -29,7 +30,8 @@ func (s *State) Standing(q model.QueueID, dims resource.Mask) (policy.Standing, 
 				continue
 			}
 			used, part := s.memory.charge(usage, d).float()/sum.reference.float(), float64(weight)/float64(sum.weight)
-			if used > part && (!found || used/part > best.Used/best.Part) {
+			behind := used > part || s.lineWithMemory(p, d) < s.line(2, p, d) && len(s.before(p, d)) > 0
+			if behind && (!found || used/part > best.Used/best.Part) {
 				best, at, found = policy.Standing{Queue: s.tree.queue[p], Dimension: d, Used: used, Part: part}, p, true
 			}
 		}
@@ -37,14 +39,7 @@ func (s *State) Standing(q model.QueueID, dims resource.Mask) (policy.Standing, 
 	if !found {
 		return best, false
 	}
-	own := ratio{s.weighed(best.Dimension).weight[at], max(1, s.weights()[at])}
-	parent := s.tree.parent[at]
-	for _, k := range s.order.sorted[s.tree.first[parent]:s.tree.end[parent]] {
-		its := ratio{s.weighed(best.Dimension).weight[k], max(1, s.weights()[k])}
-		if k != at && s.order.wants[k] && its.compare(own) > 0 {
-			best.First = append(best.First, s.tree.queue[k])
-		}
-	}
+	best.First = s.before(at, best.Dimension)
 	if s.memory.prices != nil {
 		best.Dimension = -1
 	}
@@ -52,4 +47,17 @@ func (s *State) Standing(q model.QueueID, dims resource.Mask) (policy.Standing, 
 		best.Until = (next + 1) * s.memory.EpochSeconds * nanoseconds
 	}
 	return best, true
+}
+
+// before returns the siblings of a place that want something and have used less of a dimension for their weight, in order of service. The
+// queues are sorted.
+func (s *State) before(p place, d int) (first []model.QueueID) {
+	own, parent := ratio{s.weighed(d).weight[p], max(1, s.weights()[p])}, s.tree.parent[p]
+	for _, k := range s.order.sorted[s.tree.first[parent]:s.tree.end[parent]] {
+		its := ratio{s.weighed(d).weight[k], max(1, s.weights()[k])}
+		if k != p && s.order.wants[k] && its.compare(own) > 0 {
+			first = append(first, s.tree.queue[k])
+		}
+	}
+	return first
 }

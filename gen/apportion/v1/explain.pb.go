@@ -506,8 +506,8 @@ type Explanation struct {
 	// When the job could start at the earliest. Absent if the snapshot has no expected end of a running job, if no check blocks the job, if the
 	// job has no waiting task, or if the question names more than 4 jobs.
 	Forecast *Forecast `protobuf:"bytes,18,opt,name=forecast,proto3" json:"forecast,omitempty"`
-	// Where its queue, or one above it, has used more than its part in a dimension that the job asks for. Absent: nowhere, past usage does not
-	// count, or the job waits for nothing.
+	// Where its queue, or one above it, has used more than its part in a dimension that the job asks for, or is given first less than it is
+	// entitled to. Absent: nowhere, past usage does not count, or the job waits for nothing.
 	Memory *MemoryStanding `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
 	// With plugin kueue: how the job would be admitted. Its one finding says the same.
 	Kueue         *KueueNomination `protobuf:"bytes,20,opt,name=kueue,proto3" json:"kueue,omitempty"`
@@ -685,7 +685,8 @@ func (x *Explanation) GetKueue() *KueueNomination {
 	return nil
 }
 
-// MemoryStanding is a queue that has used more than its part, so that others are given first what becomes free.
+// MemoryStanding is a queue that has used more than its part, or more for its weight than siblings that want something, so that others are
+// given first what becomes free.
 type MemoryStanding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the queue: that of the job, or one above it.
