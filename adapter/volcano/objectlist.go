@@ -13,6 +13,8 @@ type objectList struct {
 	fresh   []*content
 	// stale says that ordered contains objects that were replaced or removed.
 	stale bool
+	// whole: all objects of the kind were given at once.
+	whole bool
 }
 
 func (l *objectList) put(c *content) {

@@ -193,7 +193,7 @@ func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *conte
 func (r *reader) forget() {
 	again := newReader(nil)
 	again.units, again.requests, again.placements, again.decoder = r.units, r.requests, r.placements, r.decoder
-	again.limits, again.lenient, again.starts = r.limits, r.lenient, r.starts
+	again.limits, again.lenient, again.starts, again.traits = r.limits, r.lenient, r.starts, r.traits
 	*r = *again
 }
 
@@ -277,7 +277,7 @@ func (o *Objects) Replace(kind Kind, objects []*Object) (changed bool) {
 		}
 		list.put(c)
 	}
-	o.kinds[kind.Name] = list
+	o.kinds[kind.Name], list.whole = list, true
 	if changed && kind.Name == nodeKind {
 		o.generation++
 	}
@@ -310,6 +310,7 @@ func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
 		if list == nil {
 			continue
 		}
+		r.listed[kind] = list.whole
 		for _, c := range list.inOrder() {
 			r.take(c)
 		}
@@ -377,20 +378,21 @@ func (o *Objects) sweep() {
 	if len(r.units) > few {
 		clear(r.units)
 	}
-	if len(r.requests.byKey)+len(r.placements) <= 2*o.swept+few {
+	if len(r.requests.byKey)+len(r.placements)+len(r.traits) <= 2*o.swept+few {
 		return
 	}
-	kept, placements := requests{}, placements{}
+	kept, placements, traits := requests{}, placements{}, sharedTraits{}
 	if pods := o.kinds[podKind]; pods != nil {
 		for _, c := range pods.byKey {
 			if c.pod != nil {
 				kept.share(c.pod.request)
 				placements[c.pod.placed.placement.key] = c.pod.placed.placement
+				traits[c.pod.placed.traits.key] = c.pod.placed.traits
 			}
 		}
 	}
-	r.requests, r.placements = kept, placements
-	o.swept = len(kept.byKey) + len(placements)
+	r.requests, r.placements, r.traits = kept, placements, traits
+	o.swept = len(kept.byKey) + len(placements) + len(traits)
 }
 
 // String names the kind.

@@ -15,7 +15,7 @@ import (
 // in bytes for each pod and as a part of the pods' JSON, and the time as a multiple of the time to encode the finished snapshot.
 func BenchmarkObjects(b *testing.B) {
 	const pods = 100_000
-	before := heap()
+	before := heapBytes()
 	o, pod := NewObjects(), Kind{Name: "Pod", Version: "v1"}
 	add := func(kind Kind, text string) {
 		object, err := o.Read(kind, objectOf(b, text))
@@ -54,7 +54,7 @@ func BenchmarkObjects(b *testing.B) {
 		}
 		o.Put(object)
 	}
-	held := heap() - before
+	held := heapBytes() - before
 	b.ReportAllocs()
 	round, making, encoding := 0, time.Duration(0), time.Duration(0)
 	for b.Loop() {
@@ -85,7 +85,7 @@ func BenchmarkObjects(b *testing.B) {
 	runtime.KeepAlive(o)
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)

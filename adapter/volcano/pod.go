@@ -40,7 +40,7 @@ func (r *reader) pod(m metadata, root *value) {
 		owner:     r.owner(m),
 		request:   r.requests.share(r.podRequest(spec, status)),
 		placed: placed{
-			placement: r.placement(spec), unjudged: r.unjudged(spec), traits: r.traits(m, spec), claims: r.claims(m, spec),
+			placement: r.placement(spec), unjudged: r.unjudged(spec), traits: r.traitsOf(m, spec), claims: r.claims(m, spec),
 		},
 		written: origin{doc: r.doc, at: root.at},
 	}

@@ -2,6 +2,7 @@ package volcano
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,14 +13,20 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// traits are what rules on other pods look at in a pod: its namespace, its labels, and the rules that it has itself.
+// traits are what rules on other pods look at in a pod: its namespace, its labels, and the rules that it has itself. Pods with equal ones
+// share them.
 type traits struct {
+	// key is its key in sharedTraits.
+	key       string
 	namespace string
 	labels    labelList
 	rules     *podRules
 }
 
-// podRules are the rules on other pods that one pod has. Pods with equal ones share them.
+// sharedTraits holds traits once, by the JSON of what they are read from.
+type sharedTraits map[string]*traits
+
+// podRules are the rules on other pods that one pod has.
 type podRules struct {
 	affinity, anti []podTerm
 	spreads        []podSpread
@@ -71,31 +78,58 @@ func (l labelList) Get(label string) string {
 	return value
 }
 
-// traits reads what rules on other pods look at in a pod.
-func (r *reader) traits(m metadata, spec *value) *traits {
-	t := &traits{namespace: m.namespace}
+// traitsOf reads what rules on other pods look at in a pod. Pods with equal ones share them.
+func (r *reader) traitsOf(m metadata, spec *value) *traits {
+	affinity := spec.field("affinity")
+	w := writtenRules{
+		affinity.field("podAffinity").field(requiredField), affinity.field("podAntiAffinity").field(requiredField),
+		spec.field("topologySpreadConstraints"), r.hostPorts(spec),
+	}
+	key := append(append([]byte(m.namespace), '\n'), w.key()...)
+	key = appendJSON(append(key, '\n'), m.labels)
+	if known := r.traits[string(key)]; known != nil {
+		return known
+	}
+	before := r.found.total
+	t := &traits{key: string(key), namespace: once(m.namespace)}
 	if r.is(m.labels, object) {
 		t.labels = make(labelList, 0, 2*len(m.labels.items))
 		for _, item := range m.labels.items {
 			t.labels = append(t.labels, once(item.key), once(r.textAt(item)))
 		}
 	}
-	t.rules = r.podRules(t, spec)
+	t.rules = r.podRules(t, &w)
+	if r.found.total == before {
+		r.traits[t.key] = t
+	}
 	return t
 }
 
-// podRules reads the rules on other pods of a pod; nil: it has none.
-func (r *reader) podRules(t *traits, spec *value) *podRules {
-	affinity := spec.field("affinity")
-	near, apart := affinity.field("podAffinity").field(requiredField), affinity.field("podAntiAffinity").field(requiredField)
-	spreads := spec.field("topologySpreadConstraints")
-	ports := r.hostPorts(spec)
-	if near == nil && apart == nil && spreads == nil && len(ports) == 0 {
+// writtenRules are the rules on other pods of a pod, as they are written.
+type writtenRules struct {
+	near, apart, spreads *value
+	ports                []*apportionv1.HostPort
+}
+
+// key returns the same text for equal rules.
+func (w *writtenRules) key() []byte {
+	if w.near == nil && w.apart == nil && w.spreads == nil && len(w.ports) == 0 {
 		return nil
 	}
-	out := &podRules{ports: ports}
-	out.affinity, out.anti = r.podTerms(t, near, out), r.podTerms(t, apart, out)
-	out.spreads = r.spreads(t, spreads, out)
+	key := appendJSON(nil, w.near)
+	key = appendJSON(append(key, '\n'), w.apart)
+	key = appendJSON(append(key, '\n'), w.spreads)
+	for _, p := range w.ports {
+		key = fmt.Appendf(key, "\n%d %q %q", p.GetPort(), p.GetProtocol(), p.GetAddress())
+	}
+	return key
+}
+
+// podRules reads the rules on other pods of a pod; nil: it has none.
+func (r *reader) podRules(t *traits, w *writtenRules) *podRules {
+	out := &podRules{ports: w.ports}
+	out.affinity, out.anti = r.podTerms(t, w.near, out), r.podTerms(t, w.apart, out)
+	out.spreads = r.spreads(t, w.spreads, out)
 	if len(out.affinity)+len(out.anti)+len(out.spreads)+len(out.ports)+len(out.unread) == 0 {
 		return nil
 	}

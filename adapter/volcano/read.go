@@ -193,6 +193,9 @@ type reader struct {
 
 	entities
 	placements placements
+	traits     sharedTraits
+	// listed are the kinds of which all objects were given, if only none.
+	listed map[string]bool
 	// claimUsers names a pod on a node that uses a claim, by namespace/claim.
 	claimUsers map[string]string
 	// generation is Objects.generation; 0 if the objects are read only once.
@@ -223,8 +226,9 @@ func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.
 
 func newReader(opts []Option) *reader {
 	r := &reader{
-		placements: make(placements), seen: make(map[identity]origin), unread: make(map[string]int),
-		given: make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
+		placements: make(placements), traits: sharedTraits{}, listed: map[string]bool{}, seen: make(map[identity]origin),
+		unread: make(map[string]int),
+		given:  make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
 	}
 	for _, opt := range opts {
 		opt(r)

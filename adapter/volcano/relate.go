@@ -3,14 +3,8 @@ package volcano
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -25,18 +19,36 @@ type otherPod struct {
 type relation struct {
 	*reader
 
-	snapshot   *apportionv1.Snapshot
+	snapshot *apportionv1.Snapshot
+	// rules are all rules in the order of first use, and kinds the pods that they treat alike.
+	rules     []*relatedRules
+	ruleAt    map[ruleKey]*relatedRules
+	kinds     []*relatedPods
+	kindAt    map[kindKey]*relatedPods
+	countedAt map[countedKey]countedNodes
+	ruled
+
+	// conditions counts how often a node was held against a condition of a spread.
+	conditions int64
+}
+
+// ruled is what the rules come to that are judged.
+type ruled struct {
 	selections *selections
 	topologies map[string]uint32
 	out        *apportionv1.PodRules
-	// rules are by rules and, if nodes are counted by it, placement; classes by rules and selections.
-	rules   map[ruleKey]*relatedRules
+	// numbers are those of rules by what they say.
+	numbers map[string]int
 	classes map[string]uint32
-	sets    map[string]string
+	// sets are those of nodes that spreads count, and setAt their positions by nodes.
+	sets    []*apportionv1.NodeSet
+	setAt   map[string]int
+	tallies podTallies
 	// unknown are anti-affinities of pods in namespaces that are not known.
 	unknown []*podTerm
 }
 
+// ruleKey identifies the rules of a pod. They differ with the placement if a spread counts nodes by it.
 type ruleKey struct {
 	rules     *podRules
 	placement *placement
@@ -44,21 +56,42 @@ type ruleKey struct {
 
 // relatedRules are the rules of a pod in a snapshot.
 type relatedRules struct {
+	ruleKey
+
+	namespace string
+	// beyond: they are not judged, because there are too many.
+	beyond   bool
 	number   int
 	class    *apportionv1.PodClass
 	unjudged []apportionConstraint
+	unit     *ruleUnit
+}
+
+type kindKey struct {
+	traits    *traits
+	placement *placement
+}
+
+// relatedPods is pods with the same namespace, labels and rules.
+type relatedPods struct {
+	traits *traits
+	// rules are nil for pods without rules.
+	rules *relatedRules
+	class uint32
+	// touched: an anti-affinity that is not known may concern its pods.
+	touched bool
 }
 
 // maxPodClasses is how many classes a snapshot has at most, and maxPodRules how many rules one of them.
 const maxPodClasses, maxPodRules = 65535, 64
 
-// relate states the rules on other pods in the snapshot, if a pod has any, and names those that cannot be judged.
+// relate states the rules on other pods in the snapshot, if a pod has any, and names those that cannot be judged. If there are too many,
+// each namespace has its part of what can be judged.
 func (r *reader) relate(snapshot *apportionv1.Snapshot, jobs []*job) {
 	rel := &relation{
-		reader: r, snapshot: snapshot, selections: newSelections(r.namespaces), topologies: map[string]uint32{},
-		out: &apportionv1.PodRules{}, rules: map[ruleKey]*relatedRules{}, classes: map[string]uint32{}, sets: map[string]string{},
+		reader: r, snapshot: snapshot, ruleAt: map[ruleKey]*relatedRules{}, kindAt: map[kindKey]*relatedPods{},
+		countedAt: map[countedKey]countedNodes{},
 	}
-	some := false
 	each := func(f func(p *placed, task *apportionv1.Task)) {
 		for _, j := range jobs {
 			for i, group := range j.message.GetGroups() {
@@ -68,23 +101,30 @@ func (r *reader) relate(snapshot *apportionv1.Snapshot, jobs []*job) {
 			}
 		}
 	}
-	each(func(p *placed, _ *apportionv1.Task) { some = rel.resolve(p) || some })
+	each(func(p *placed, _ *apportionv1.Task) { rel.kindOf(p) })
 	for i := range r.nodes {
 		for k := range r.nodes[i].otherPods {
-			some = rel.resolve(&r.nodes[i].otherPods[k].placed) || some
+			rel.kindOf(&r.nodes[i].otherPods[k].placed)
 		}
 	}
-	if !some {
+	if len(rel.rules) == 0 {
 		return
 	}
-	whole := true
-	each(func(p *placed, task *apportionv1.Task) { whole = rel.classify(p, task) && whole })
+	if !rel.state() {
+		rel.choose()
+		if !rel.state() {
+			for _, rules := range rel.rules {
+				rules.beyond = true
+			}
+			rel.state()
+		}
+	}
+	each(rel.mark)
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		for k := range n.otherPods {
 			o := &n.otherPods[k]
-			whole = rel.classify(&o.placed, nil) && whole
-			switch class := o.placed.class; {
+			switch class := rel.kindOf(&o.placed).classOf(); {
 			case class == 0:
 			case o.leaving:
 				n.message.LeavingPods = append(n.message.LeavingPods, class)
@@ -93,193 +133,85 @@ func (r *reader) relate(snapshot *apportionv1.Snapshot, jobs []*job) {
 			}
 		}
 	}
-	if !whole {
-		// Too many pods, selectors or classes: nothing of it is judged.
-		each(func(p *placed, _ *apportionv1.Task) {
-			p.class, p.unjudged = 0, slices.Concat(p.unjudged, kindsOf(p.traits.rules))
-		})
-		for i := range r.nodes {
-			r.nodes[i].message.OtherPods, r.nodes[i].message.LeavingPods = nil, nil
-		}
-		return
-	}
-	if rel.findDomains(); len(rel.out.GetClasses()) > 0 {
-		snapshot.Pods = rel.out
-	}
+	rel.warnBeyond()
+	rel.finish()
 }
 
-// kindsOf lists the constraints that rules are.
-func kindsOf(rules *podRules) (list []apportionConstraint) {
-	if rules == nil {
+// kindOf returns the kind of a pod; nil if nothing is known of it.
+func (r *relation) kindOf(p *placed) *relatedPods {
+	if p.traits == nil {
 		return nil
 	}
-	if len(rules.ports) > 0 {
-		list = append(list, constraintHostPorts)
+	key := kindKey{traits: p.traits}
+	if p.traits.rules != nil && len(p.traits.rules.spreads) > 0 {
+		key.placement = cmp.Or(p.placement.base, p.placement)
 	}
-	if len(rules.affinity)+len(rules.anti) > 0 {
-		list = append(list, constraintPodAffinity)
+	kind := r.kindAt[key]
+	if kind != nil {
+		return kind
 	}
-	if len(rules.spreads) > 0 {
-		list = append(list, constraintTopologySpread)
-	}
-	for _, c := range rules.unread {
-		if !slices.Contains(list, c) {
-			list = append(list, c)
+	kind = &relatedPods{traits: p.traits}
+	if rules := p.traits.rules; rules != nil {
+		at := ruleKey{rules, key.placement}
+		if kind.rules = r.ruleAt[at]; kind.rules == nil {
+			kind.rules = &relatedRules{ruleKey: at, namespace: p.traits.namespace}
+			r.ruleAt[at], r.rules = kind.rules, append(r.rules, kind.rules)
 		}
 	}
-	slices.Sort(list)
-	return list
+	r.kindAt[key], r.kinds = kind, append(r.kinds, kind)
+	return kind
 }
 
-// resolve resolves the rules of a pod, and reports whether it has any.
-func (r *relation) resolve(p *placed) bool {
-	if p.traits == nil || p.traits.rules == nil {
-		return false
+func (k *relatedPods) classOf() uint32 {
+	if k == nil {
+		return 0
 	}
-	key := r.keyOf(p)
-	if r.rules[key] != nil {
-		return true
+	return k.class
+}
+
+func (r *relation) newRuled() ruled {
+	return ruled{
+		selections: newSelections(r.namespaces), topologies: map[string]uint32{}, out: &apportionv1.PodRules{}, numbers: map[string]int{},
+		classes: map[string]uint32{}, setAt: map[string]int{}, tallies: podTallies{seen: map[podTally]bool{}, of: map[uint32]int{}},
 	}
-	rules := p.traits.rules
-	out := &relatedRules{
-		number: len(r.rules) + 1, class: &apportionv1.PodClass{Ports: rules.ports}, unjudged: slices.Clone(rules.unread),
+}
+
+// state finds what all rules come to that are not beyond the bounds, and reports whether it is within them.
+func (r *relation) state() bool {
+	r.ruled = r.newRuled()
+	for _, rules := range r.rules {
+		if !r.resolve(rules) {
+			return false
+		}
+		r.number(rules)
 	}
-	r.rules[key] = out
-	if len(rules.affinity)+len(rules.anti)+len(rules.spreads)+len(rules.ports) > maxPodRules {
-		out.class, out.unjudged = &apportionv1.PodClass{}, kindsOf(rules)
-		return true
-	}
-	if r.resolveAffinity(rules, out); slices.ContainsFunc(rules.anti, func(t podTerm) bool { return !r.selections.known(&t) }) {
-		out.unjudged = append(out.unjudged, constraintPodAffinity)
-	}
-	for i := range rules.anti {
-		t := &rules.anti[i]
-		if !r.selections.known(t) {
-			r.unknown = append(r.unknown, t)
+	pairs := 0
+	for _, kind := range r.kinds {
+		known := len(r.classes)
+		if !r.classify(kind) {
+			return false
+		}
+		if len(r.classes) == known {
 			continue
 		}
-		out.class.AntiAffinities = append(out.class.AntiAffinities, &apportionv1.PodAntiAffinity{
-			Selection: r.selections.number(podSelection{t}), Topology: r.topology(t.topology),
-		})
-	}
-	for i := range rules.spreads {
-		s := &rules.spreads[i]
-		term := &podTerm{selector: s.selector, namespaces: []string{p.traits.namespace}}
-		if s.selector.Empty() {
-			// It counts no pods, as in Kubernetes' scheduler.
-			term.namespaces = nil
+		own := r.tallies.concern(r.out.GetClasses()[kind.class-1])
+		if pairs += own; own > maxPodTallies || pairs > maxPodPairs {
+			return false
 		}
-		out.class.Spreads = append(out.class.Spreads, &apportionv1.PodSpread{
-			Selection: r.selections.number(podSelection{term}), Topology: r.topology(s.topology), MaxSkew: s.maxSkew,
-			MinDomains: s.minDomains, NodeSet: r.counted(p.placement, s),
-		})
 	}
-	slices.Sort(out.unjudged)
-	out.unjudged = slices.Compact(out.unjudged)
+	r.touch()
 	return true
 }
 
-// resolveAffinity resolves the terms of an affinity, which select the pods that match all of them.
-func (r *relation) resolveAffinity(rules *podRules, out *relatedRules) {
-	var all podSelection
-	for i := range rules.affinity {
-		t := &rules.affinity[i]
-		if !r.selections.known(t) {
-			out.class.AffinityTopologies = nil
-			out.unjudged = append(out.unjudged, constraintPodAffinity)
-			return
-		}
-		all = append(all, t)
-		if at := r.topology(t.topology); !slices.Contains(out.class.GetAffinityTopologies(), at) {
-			out.class.AffinityTopologies = append(out.class.AffinityTopologies, at)
-		}
+// classify finds the class of a kind of pods. It is false if there is too much of it.
+func (r *relation) classify(kind *relatedPods) bool {
+	rules := kind.rules
+	if rules == nil {
+		rules = &relatedRules{class: &apportionv1.PodClass{}}
 	}
-	if len(all) > 0 {
-		out.class.AffinitySelection = r.selections.number(all)
-	}
-}
-
-// keyOf is the key of a pod's rules. They differ with the placement if a spread counts nodes by it.
-func (r *relation) keyOf(p *placed) ruleKey {
-	key := ruleKey{rules: p.traits.rules}
-	if len(key.rules.spreads) > 0 {
-		key.placement = cmp.Or(p.placement.base, p.placement)
-	}
-	return key
-}
-
-func (r *relation) topology(key string) uint32 {
-	at, known := r.topologies[key]
-	if !known {
-		at = uint32(len(r.topologies))
-		r.topologies[key] = at
-		r.out.Topologies = append(r.out.Topologies, &apportionv1.Topology{Key: key})
-	}
-	return at
-}
-
-// counted returns the name of the set of nodes that a spread counts; empty: all nodes.
-func (r *relation) counted(p *placement, s *podSpread) string {
-	required := nodeaffinity.GetRequiredNodeAffinity(&p.pod)
-	effects := func(t *corev1.Taint) bool {
-		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-	}
-	var nodes []uint32
-	var key []byte
-	for i := range r.nodes {
-		n := r.nodes[i].candidate
-		if s.byAffinity {
-			if match, err := required.Match(n); err != nil || !match {
-				continue
-			}
-		}
-		if s.byTaints {
-			tolerated := p.pod.Spec.Tolerations
-			if _, not := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, tolerated, effects, false); not {
-				continue
-			}
-		}
-		nodes = append(nodes, uint32(i))
-		key = binary.LittleEndian.AppendUint32(key, uint32(i))
-	}
-	if len(nodes) == len(r.nodes) {
-		return ""
-	}
-	name, known := r.sets[string(key)]
-	if !known {
-		name = fmt.Sprintf("nodes that a spread counts (%d)", len(r.sets)+1)
-		for slices.ContainsFunc(r.snapshot.GetNodeSets(), func(s *apportionv1.NodeSet) bool { return s.GetName() == name }) {
-			name += "'"
-		}
-		r.sets[string(key)] = name
-		r.snapshot.NodeSets = append(r.snapshot.NodeSets, &apportionv1.NodeSet{Name: name, Nodes: nodes})
-	}
-	return name
-}
-
-// classify finds the class of a pod, and names what is not judged of a waiting one. It is false if there is too much of it. task is nil for
-// a pod that is no task.
-func (r *relation) classify(p *placed, task *apportionv1.Task) bool {
-	if p.traits == nil {
-		return true
-	}
-	rules := &relatedRules{class: &apportionv1.PodClass{}}
-	if p.traits.rules != nil {
-		rules = r.rules[r.keyOf(p)]
-	}
-	selected, whole := r.selections.of(p.traits)
-	if !whole {
+	selected, whole := r.selections.of(kind.traits)
+	if kind.class = 0; !whole {
 		return false
-	}
-	unjudged := rules.unjudged
-	if task != nil && task.Node == nil && slices.ContainsFunc(r.unknown, func(t *podTerm) bool {
-		return t.selector.Matches(p.traits.labels)
-	}) && !slices.Contains(unjudged, constraintPodAffinity) {
-		unjudged = append(slices.Clip(unjudged), constraintPodAffinity)
-	}
-	if len(unjudged) > 0 {
-		p.unjudged = slices.Concat(p.unjudged, unjudged)
-		slices.Sort(p.unjudged)
 	}
 	if rules.number == 0 && len(selected) == 0 {
 		return true
@@ -301,8 +233,47 @@ func (r *relation) classify(p *placed, task *apportionv1.Task) bool {
 			AntiAffinities:    rules.class.GetAntiAffinities(), Spreads: rules.class.GetSpreads(), Ports: rules.class.GetPorts(),
 		})
 	}
-	p.class = class
+	kind.class = class
 	return true
+}
+
+// touch finds the kinds of pods that an anti-affinity may concern of which it is not known whether it does. If that takes too long, it may
+// concern all.
+func (r *relation) touch() {
+	all := len(r.unknown)*len(r.kinds) > matches
+	for _, kind := range r.kinds {
+		kind.touched = all || slices.ContainsFunc(r.unknown, func(t *podTerm) bool { return t.selector.Matches(kind.traits.labels) })
+	}
+}
+
+// mark states the class of a task, and names what is not judged of one that waits.
+func (r *relation) mark(p *placed, task *apportionv1.Task) {
+	kind := r.kindOf(p)
+	if kind == nil {
+		return
+	}
+	p.class = kind.class
+	var unjudged []apportionConstraint
+	if kind.rules != nil {
+		unjudged = kind.rules.unjudged
+	}
+	if task.Node == nil && kind.touched && !slices.Contains(unjudged, constraintPodAffinity) {
+		unjudged = append(slices.Clip(unjudged), constraintPodAffinity)
+	}
+	if len(unjudged) > 0 {
+		p.unjudged = slices.Concat(p.unjudged, unjudged)
+		slices.Sort(p.unjudged)
+	}
+}
+
+// finish adds the rules to the snapshot, and the domains of the nodes.
+func (r *relation) finish() {
+	if len(r.out.GetClasses()) == 0 {
+		return
+	}
+	r.snapshot.NodeSets = append(r.snapshot.NodeSets, r.sets...)
+	r.snapshot.Pods = r.out
+	r.findDomains()
 }
 
 // findDomains states the domains of the nodes.

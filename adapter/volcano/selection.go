@@ -15,6 +15,8 @@ type selections struct {
 	// byLabel are positions in all by a label that the pods of a selection must have; anyLabel those that ask for none.
 	byLabel  map[labelOf][]uint32
 	anyLabel []uint32
+	// costs is what it takes to hold a pod against each.
+	costs []int
 	// spaces are the labels of namespaces, nil if no Namespace was read.
 	spaces map[string]labelList
 	// left is how often a pod may still be held against a selection.
@@ -62,27 +64,47 @@ func (s *selections) number(terms podSelection) uint32 {
 		return n
 	}
 	n = uint32(len(s.all))
-	s.byKey[text], s.all = n, append(s.all, terms)
-	for _, t := range terms {
+	s.byKey[text], s.all, s.costs = n, append(s.all, terms), append(s.costs, terms.cost())
+	if label, some := terms.label(); some {
+		s.byLabel[label] = append(s.byLabel[label], n)
+	} else {
+		s.anyLabel = append(s.anyLabel, n)
+	}
+	return n
+}
+
+// label is a label that all pods of a selection have; false if there is none.
+func (s podSelection) label() (labelOf, bool) {
+	for _, t := range s {
 		requirements, _ := t.selector.Requirements()
 		for i := range requirements {
 			if value, some := t.selector.RequiresExactMatch(requirements[i].Key()); some {
-				at := labelOf{requirements[i].Key(), value}
-				s.byLabel[at] = append(s.byLabel[at], n)
-				return n
+				return labelOf{requirements[i].Key(), value}, true
 			}
 		}
 	}
-	s.anyLabel = append(s.anyLabel, n)
-	return n
+	return labelOf{}, false
+}
+
+// cost is what it takes to hold a pod against a selection. Eight expressions cost about as much as a term.
+func (s podSelection) cost() int {
+	const atOnce = 8
+	cost := 0
+	for _, t := range s {
+		requirements, _ := t.selector.Requirements()
+		cost += 1 + len(requirements)/atOnce
+	}
+	return cost
 }
 
 // of returns the selections in which a pod is, ascending; false if that takes too long.
 func (s *selections) of(t *traits) (list []uint32, _ bool) {
 	try := func(candidates []uint32) {
-		s.left -= 1 + len(candidates)
 		for _, n := range candidates {
-			if s.left >= 0 && !slices.ContainsFunc(s.all[n], func(term *podTerm) bool { return !s.matches(term, t) }) {
+			if s.left -= s.costs[n]; s.left < 0 {
+				return
+			}
+			if s.selects(n, t) {
 				list = append(list, n)
 			}
 		}
@@ -93,6 +115,11 @@ func (s *selections) of(t *traits) (list []uint32, _ bool) {
 	try(s.anyLabel)
 	slices.Sort(list)
 	return slices.Compact(list), s.left >= 0
+}
+
+// selects reports whether a pod is in a selection.
+func (s *selections) selects(n uint32, t *traits) bool {
+	return !slices.ContainsFunc(s.all[n], func(term *podTerm) bool { return !s.matches(term, t) })
 }
 
 // matches reports whether a term selects a pod.

@@ -20,14 +20,17 @@ func (v *volumeRules) unbound(claims []*corev1.PersistentVolumeClaim) (list []vo
 	for _, c := range claims {
 		name := storage.GetPersistentVolumeClaimClass(c)
 		class := v.classes[name]
-		if class == nil && name != "" && len(v.classes) == 0 {
+		if class == nil && name != "" && !v.knows(storageKind, len(v.classes)) {
 			return nil, false, ""
 		}
 		if class == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
 			return nil, true, fmt.Sprintf("the claim %q is not bound to a volume yet, and its class does not wait for a pod", c.Name)
 		}
-		contested := len(v.offered[name]) > 0 && v.users[classKey(name)] > 1
-		if v.tracked[class.Provisioner] || contested || len(v.volumes) == 0 && !everywhere(class) {
+		// A volume that is kept for a claim is no matter of others.
+		contested := v.users[classKey(name)] > 1 && slices.ContainsFunc(v.offered[name], func(pv *corev1.PersistentVolume) bool {
+			return pv.Spec.ClaimRef == nil
+		})
+		if v.tracked[class.Provisioner] || contested || !v.knows(volumeKind, len(v.volumes)) && !everywhere(class) {
 			known = false
 		}
 	}

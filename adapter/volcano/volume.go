@@ -74,30 +74,59 @@ const volumeChecks = 2_000_000
 const checksOfSet = 200
 
 // restrictVolumes gives each pod with volumes the placement that its volumes leave, and names those that cannot be judged. Waiting pods
-// come first.
+// come first, and namespaces take turns, so that none uses up what others need.
 func (r *reader) restrictVolumes(jobs []*job) {
 	v := r.newVolumeRules()
-	each := func(waiting bool, f func(p *placed, task *apportionv1.Task)) {
-		for _, j := range jobs {
-			for i, group := range j.message.GetGroups() {
-				for k := range j.placed[i] {
-					if p, task := &j.placed[i][k], group.GetTasks()[k]; len(p.claims) > 0 && waiting == (task.Node == nil) {
-						f(p, task)
-					}
+	type claimant struct {
+		*placed
+
+		task *apportionv1.Task
+	}
+	var claimants [2]map[string][]claimant
+	const waiting, running = 0, 1
+	for i := range claimants {
+		claimants[i] = map[string][]claimant{}
+	}
+	for _, j := range jobs {
+		for i, group := range j.message.GetGroups() {
+			for k := range j.placed[i] {
+				p, task, at := &j.placed[i][k], group.GetTasks()[k], waiting
+				if task.Node != nil {
+					at = running
+				}
+				if len(p.claims) > 0 {
+					claimants[at][p.traits.namespace] = append(claimants[at][p.traits.namespace], claimant{p, task})
 				}
 			}
 		}
 	}
-	each(true, func(p *placed, _ *apportionv1.Task) { v.count(p) })
-	for _, waiting := range []bool{true, false} {
-		each(waiting, func(p *placed, task *apportionv1.Task) {
-			if !v.restrict(p, waiting) || limitedByDriver(task) {
-				p.unjudged = slices.Concat(p.unjudged, []apportionConstraint{constraintVolumes})
-				slices.Sort(p.unjudged)
-				p.unjudged = slices.Compact(p.unjudged)
+	for _, list := range claimants[waiting] {
+		for _, c := range list {
+			v.count(c.placed)
+		}
+	}
+	spent := map[string]float64{}
+	for at, list := range claimants {
+		inTurns(list, func(namespace string, c claimant) (share float64) {
+			before := v.share()
+			if !v.restrict(c.placed, at == waiting) || limitedByDriver(c.task) {
+				c.unjudged = slices.Concat(c.unjudged, []apportionConstraint{constraintVolumes})
+				slices.Sort(c.unjudged)
+				c.unjudged = slices.Compact(c.unjudged)
 			}
+			spent[namespace] += v.share() - before
+			return spent[namespace]
 		})
 	}
+}
+
+// share is the sum of the parts used of what a snapshot has for volumes: of checks and of sets of nodes.
+func (v *volumeRules) share() float64 {
+	share := 1 - float64(v.left)/volumeChecks
+	if most := v.limits.NodeSets; most > 0 {
+		share += float64(len(v.restricted)) / float64(most)
+	}
+	return share
 }
 
 // limitedByDriver reports whether the scheduler itself says that a node has no room for a pod's volumes, which is not judged here.
@@ -135,6 +164,9 @@ func (r *reader) newVolumeRules() *volumeRules {
 	}
 	return v
 }
+
+// knows reports whether all objects of a kind are known, of which so many were read.
+func (v *volumeRules) knows(kind string, read int) bool { return read > 0 || v.listed[kind] }
 
 // count notes what the waiting pods want of the same claims and classes.
 func (v *volumeRules) count(p *placed) {
@@ -217,7 +249,7 @@ func (v *volumeRules) conditions(p *placed, waiting bool) (list []volumeConditio
 	for _, u := range p.claims {
 		key := p.traits.namespace + "/" + u.name
 		c := v.claims[key]
-		if c == nil && !v.spaces[p.traits.namespace] {
+		if c == nil && !v.spaces[p.traits.namespace] && !v.listed[claimKind] {
 			// No claim of the namespace was read.
 			judged = false
 			continue
@@ -257,7 +289,7 @@ func (v *volumeRules) refused(u claimed, c *corev1.PersistentVolumeClaim, waitin
 		return fmt.Sprintf("the claim %q is being deleted", u.name)
 	case c.Spec.VolumeName != "" && !metav1.HasAnnotation(c.ObjectMeta, storage.AnnBindCompleted):
 		return fmt.Sprintf("the claim %q is not bound to its volume %q yet", u.name, c.Spec.VolumeName)
-	case c.Spec.VolumeName != "" && v.volumes[c.Spec.VolumeName] == nil && len(v.volumes) > 0:
+	case c.Spec.VolumeName != "" && v.volumes[c.Spec.VolumeName] == nil && v.knows(volumeKind, len(v.volumes)):
 		return fmt.Sprintf("the volume %q of the claim %q does not exist", c.Spec.VolumeName, u.name)
 	}
 	if user := v.claimUsers[c.Namespace+"/"+c.Name]; waiting && user != "" &&

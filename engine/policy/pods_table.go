@@ -15,7 +15,7 @@ const (
 	ofSelection tallied = iota
 	// ofKeepers: pods that keep those of a selection out of their domain.
 	ofKeepers
-	// ofPorts: pods with a port that conflicts with one.
+	// ofPorts: pods with a port, of one address or of any.
 	ofPorts
 	// ofSpread: pods of a selection that are not being deleted, on nodes that count.
 	ofSpread
@@ -104,7 +104,9 @@ func newPodTable(m *model.Model) (*podTable, error) {
 			return nil, e
 		}
 	}
-	t.addPorts()
+	for i := range m.Pods.Classes {
+		t.addPorts(&m.Pods.Classes[i], &t.classes[i+1])
+	}
 	for i := range t.classes {
 		c := &t.classes[i]
 		c.looks = 1 + len(c.ports) + len(c.keptAway) + len(c.avoided) + len(c.near) + len(c.spreads)
@@ -160,9 +162,6 @@ func (t *podTable) addRules(m *model.Model, from *model.PodClass, c *podClass) {
 		}
 		c.spreads = append(c.spreads, spread)
 	}
-	for _, p := range from.Ports {
-		c.ports = append(c.ports, t.tally(tallyKey{kind: ofPorts, port: p}))
-	}
 	c.ordered = len(c.near)+len(c.spreads) > 0
 }
 
@@ -188,36 +187,29 @@ func (t *podTable) addCounts(from *model.PodClass, c *podClass) int {
 	return len(c.counts) + len(c.keptAway)
 }
 
-// addPorts adds to each class with ports the tallies of the ports with which they conflict.
-func (t *podTable) addPorts() {
-	byNumber := map[uint32][]int32{}
-	for at, key := range t.keys {
-		if key.kind == ofPorts {
-			byNumber[key.port.Port] = append(byNumber[key.port.Port], int32(at))
+// addPorts adds the tallies of ports. A pod counts in two for each of its ports: that of its address, and that of all addresses, in which
+// only pods of the same port and protocol count. A port of every address conflicts with all of these, another one with its own address and
+// with every address.
+func (t *podTable) addPorts(from *model.PodClass, c *podClass) {
+	own := len(c.counts)
+	for _, p := range from.Ports {
+		all, every := p, p
+		all.Address, every.Address = anyAddress, model.EveryAddress
+		at := t.tally(tallyKey{kind: ofPorts, port: all})
+		c.counts = append(c.counts, at, t.tally(tallyKey{kind: ofPorts, port: p}))
+		if p.Address == model.EveryAddress {
+			c.ports = append(c.ports, at)
+		} else {
+			c.ports = append(c.ports, t.tally(tallyKey{kind: ofPorts, port: p}), t.tally(tallyKey{kind: ofPorts, port: every}))
 		}
 	}
-	conflicts := map[model.HostPort][]int32{}
-	for i := range t.rules.Classes {
-		c := &t.classes[i+1]
-		own := len(c.counts)
-		for _, p := range t.rules.Classes[i].Ports {
-			list, known := conflicts[p]
-			if !known {
-				for _, at := range byNumber[p.Port] {
-					if p.Conflicts(t.keys[at].port) {
-						list = append(list, at)
-					}
-				}
-				conflicts[p] = list
-			}
-			c.counts = append(c.counts, list...)
-		}
-		// A pod counts once, also if several of its ports conflict with one.
-		added := c.counts[own:]
-		slices.Sort(added)
-		c.counts = c.counts[:own+len(slices.Compact(added))]
-	}
+	added := c.counts[own:]
+	slices.Sort(added)
+	c.counts = c.counts[:own+len(slices.Compact(added))]
 }
+
+// anyAddress is the address in the key of the tally of all addresses. No port has it.
+const anyAddress = ""
 
 // sortKinds numbers the classes that are treated alike.
 func (t *podTable) sortKinds() {
