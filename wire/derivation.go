@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"math/big"
 
 	"github.com/apportion/apportion/engine/model"
@@ -45,3 +46,20 @@ func (d derivation) Check() error { return d.session.out.check("explain.queues")
 
 // Stopped reports at step i of a loop whether the answer is no longer needed.
 func (d derivation) Stopped(i int) bool { return d.session.stopped(i) }
+
+// Reservation returns the room that is kept for a gang; nil if the reader may not see its queue.
+func (d derivation) Reservation(r policy.Reservation) *apportionv1.Reservation {
+	s := d.session
+	queue := s.engine.View().Jobs.At(r.Job).Queue
+	if !s.audience.Owns(queue) {
+		return nil
+	}
+	d.Count(1)
+	out := &apportionv1.Reservation{
+		Job: uint32(r.Job), Queue: uint32(queue), From: r.From, Task: indices(&s.out, r.Tasks), Node: indices(&s.out, r.Nodes),
+	}
+	if r.Until != math.MaxInt64 {
+		out.Until = &r.Until
+	}
+	return out
+}

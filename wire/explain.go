@@ -179,6 +179,7 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 	}
 	if e.Verdict != engine.Complete {
 		out.Memory = s.memoryStanding(e.Job)
+		out.Reservation = s.reservationFor(e)
 	}
 	if e.Forecast != nil {
 		out.Forecast = s.forecast(e.Forecast)
@@ -214,6 +215,27 @@ func (s *Session) memoryStanding(j model.JobID) *apportionv1.MemoryStanding {
 		}
 	}
 	return nil
+}
+
+// reservationFor returns the reservation that a job holds, or that keeps it from starting; nil if there is none that the caller may see.
+func (s *Session) reservationFor(e *engine.Explanation) *apportionv1.Reservation {
+	for _, d := range s.engine.Dividers() {
+		r, ok := d.State.(policy.Reserver)
+		if !ok {
+			continue
+		}
+		if kept, ok := r.Reservation(); ok && (kept.Job == e.Job || isKeptBack(e)) {
+			return derivation{s}.Reservation(kept)
+		}
+	}
+	return nil
+}
+
+// isKeptBack reports whether what blocks a job is room that is kept for another.
+func isKeptBack(e *engine.Explanation) bool {
+	return e.Blocking >= 0 && slices.ContainsFunc(e.Findings[e.Blocking].Reasons, func(r policy.Reason) bool {
+		return r.Code == policy.Reserved
+	})
 }
 
 // causeOf encodes what of an explanation its group depends on.

@@ -6,22 +6,26 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// run holds the times of a pod that holds resources, in Unix nanoseconds; 0: not known.
+// run holds the times of a pod, in Unix nanoseconds; 0: not known.
 type run struct {
+	// limit is spec.activeDeadlineSeconds, after which the kubelet ends the pod. The other fields are those of a pod that holds resources.
+	limit time.Duration
 	holds bool
-	// started is status.startTime; deadline adds spec.activeDeadlineSeconds, at which the kubelet ends the pod.
+	// started is status.startTime; deadline is limit later.
 	started, deadline int64
 }
 
 // runOf reads when a pod runs.
 func (r *reader) runOf(status apportionv1.TaskStatus, spec, podStatus *value) run {
 	u := run{holds: status == apportionv1.TaskStatus_TASK_STATUS_RUNNING || status == apportionv1.TaskStatus_TASK_STATUS_BOUND}
+	if seconds := r.wholeAt(spec.field("activeDeadlineSeconds")); seconds > 0 {
+		u.limit = time.Duration(seconds) * time.Second
+	}
 	if !u.holds {
 		return u
 	}
-	u.started = r.momentAt(podStatus.field("startTime"))
-	if seconds := r.wholeAt(spec.field("activeDeadlineSeconds")); seconds > 0 && u.started != 0 {
-		u.deadline = u.started + int64(seconds)*int64(time.Second)
+	if u.started = r.momentAt(podStatus.field("startTime")); u.started != 0 && u.limit != 0 {
+		u.deadline = u.started + int64(u.limit)
 	}
 	return u
 }
@@ -35,6 +39,9 @@ type ending struct {
 	started, deadline int64
 	// open: some pod has no deadline.
 	open bool
+	// limit is the greatest limit of its pods, unlimited: some pod has none.
+	limit     time.Duration
+	unlimited bool
 }
 
 // endingOf reads the annotations of a PodGroup.
@@ -63,6 +70,8 @@ func (r *reader) endingOf(m metadata) ending {
 
 // add takes a pod of the job into account.
 func (e *ending) add(u run) {
+	e.limit = max(e.limit, u.limit)
+	e.unlimited = e.unlimited || u.limit == 0
 	if !u.holds {
 		return
 	}
@@ -73,8 +82,13 @@ func (e *ending) add(u run) {
 	e.open = e.open || u.deadline == 0
 }
 
-// set sets the job's end: the estimate, or the deadline of all its pods if it is earlier or there is no estimate.
+// set sets the job's end: the estimate, or the deadline of all its pods if it is earlier or there is no estimate. Its runtime is found
+// likewise.
 func (e *ending) set(job *apportionv1.Job) {
+	job.ExpectedRuntime = int64(e.runtime)
+	if e.limit != 0 && !e.unlimited && (e.runtime == 0 || e.limit < e.runtime) {
+		job.ExpectedRuntime = int64(e.limit)
+	}
 	if job.ExpectedEnd = e.at; e.at == 0 && e.runtime > 0 && e.started != 0 {
 		job.ExpectedEnd = e.started + int64(e.runtime)
 	}

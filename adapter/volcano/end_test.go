@@ -96,3 +96,30 @@ func TestAnnotationsThatAreNoTimesAreWarnedOf(t *testing.T) {
 		require.Equal(t, apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, c.Warnings[0].GetCode())
 	}
 }
+
+func TestHowLongAJobRunsIsReadFromItsAnnotationAndTheDeadlinesOfItsPods(t *testing.T) {
+	const (
+		runtime = `apportion.dev/expected-runtime: 2h30m`
+		hour    = "activeDeadlineSeconds: 3600"
+		waits   = "phase: Pending"
+	)
+	for name, c := range map[string]struct {
+		annotations string
+		pods        [][2]string
+		want        time.Duration
+	}{
+		"nothing is known":                         {pods: [][2]string{{"", waits}}},
+		"the annotation, before the job starts":    {annotations: runtime, pods: [][2]string{{"", waits}}, want: 150 * time.Minute},
+		"the annotation of a job that runs":        {annotations: runtime, pods: [][2]string{{"", "phase: Running"}}, want: 150 * time.Minute},
+		"every pod has a deadline":                 {pods: [][2]string{{hour, waits}, {"activeDeadlineSeconds: 60", waits}}, want: time.Hour},
+		"a pod without a deadline may run on":      {pods: [][2]string{{hour, waits}, {"", waits}}},
+		"deadlines that are earlier than expected": {annotations: runtime, pods: [][2]string{{hour, waits}}, want: time.Hour},
+		"deadlines that are later than expected": {
+			annotations: runtime, pods: [][2]string{{"activeDeadlineSeconds: 86400", waits}}, want: 150 * time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, int64(c.want), readEnding(t, c.annotations, c.pods...).Snapshot.GetJobs()[0].GetExpectedRuntime())
+		})
+	}
+}

@@ -142,6 +142,19 @@ func TestPastUsageIsPutIntoWords(t *testing.T) {
 	require.Contains(t, text.Explanation(names, e), "goes to queues that have used less first.")
 }
 
+func TestAReservationIsPutIntoWords(t *testing.T) {
+	names := text.Names{Job: func(uint32) string { return "language/pretrain-7b" }}
+	kept := &apportionv1.Reservation{From: 1764007200e9, Task: []uint32{0, 1, 2, 3, 4}, Node: []uint32{7, 3, 5, 7, 9}}
+	holder := &apportionv1.Explanation{Name: "language/pretrain-7b", Reservation: kept}
+	other := &apportionv1.Explanation{Name: "vision/small", Job: 1, Reservation: kept}
+	require.Contains(t, text.Explanation(names, holder), "It holds 4 nodes from 2025-11-24 18:00:00 UTC on.")
+	require.Contains(t, text.Explanation(names, other), "4 nodes are kept free for language/pretrain-7b from 2025-11-24 18:00:00 UTC on.")
+	kept.Node = []uint32{2, 2, 2, 2, 2}
+	require.Contains(t, text.Explanation(names, other), "1 node is kept free for language/pretrain-7b from 2025-11-24 18:00:00 UTC on.")
+	kept.Node = nil
+	require.Contains(t, text.Explanation(names, other), "Room for 5 tasks is kept free for language/pretrain-7b from 2025-11-24 18:00:00 UTC on.")
+}
+
 func TestAGangWithAGatedTaskNeedsMoreThanWhatWaits(t *testing.T) {
 	failed := apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED
 	tasks := &apportionv1.Finding{

@@ -19,7 +19,7 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 	if e.Blocking != nil {
 		parts = append(parts, further(e), evictionHelps(e))
 	}
-	parts = append(parts, remembered(names, e.GetMemory()))
+	parts = append(parts, reservation(names, e), remembered(names, e.GetMemory()))
 	if e.GetForecast().GetOutcome() == apportionv1.ForecastOutcome_FORECAST_OUTCOME_AT {
 		f := foreseen{names, e, e.GetForecast()}
 		parts = append(parts, f.start())
@@ -40,6 +40,38 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 		}
 	}
 	return visible.Text(strings.Join(sentences, " "))
+}
+
+// reservation tells which room is kept from when on: for the job, or for the gang that keeps it back.
+func reservation(names Names, e *apportionv1.Explanation) string {
+	r := e.GetReservation()
+	if r == nil {
+		return ""
+	}
+	if r.GetJob() == e.GetJob() {
+		room, _ := roomOf(r)
+		return fmt.Sprintf("It holds %s from %s on.", room, moment(r.GetFrom()))
+	}
+	return Reservation(names.job(r.GetJob()), r)
+}
+
+// Reservation says which room is kept for a gang of that name, and from when on.
+func Reservation(gang string, r *apportionv1.Reservation) string {
+	room, are := roomOf(r)
+	room = strings.ToUpper(room[:1]) + room[1:]
+	return visible.Text(fmt.Sprintf("%s %s kept free for %s from %s on.", room, are, gang, moment(r.GetFrom())))
+}
+
+// roomOf names the room of a reservation, with its verb.
+func roomOf(r *apportionv1.Reservation) (room, are string) {
+	switch nodes := slices.Compact(slices.Sorted(slices.Values(r.GetNode()))); len(nodes) {
+	case 0:
+		return "room for " + Count(len(r.GetTask()), "task"), "is"
+	case 1:
+		return "1 node", "is"
+	default:
+		return Count(len(nodes), "node"), "are"
+	}
 }
 
 // remembered tells that a queue has used more than its part, or more than siblings for its weight, and who comes first.

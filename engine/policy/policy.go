@@ -252,6 +252,23 @@ type Rememberer interface {
 	Standing(q model.QueueID, dims resource.Mask) (Standing, bool)
 }
 
+// Reservation is the room that is kept for a gang until it can start.
+type Reservation struct {
+	Job model.JobID
+	// Tasks start on Nodes, which are nil if there are no nodes.
+	Tasks []model.TaskID
+	Nodes []model.NodeID
+	// From is when it can start, Until when it is expected to end if it does, in Unix nanoseconds. Until is math.MaxInt64 if that is not
+	// known.
+	From, Until int64
+}
+
+// Reserver keeps room for gangs.
+type Reserver interface {
+	// Reservation returns the room that is kept; false if there is none.
+	Reservation() (Reservation, bool)
+}
+
 // Tree is implemented by hierarchical sharers.
 type Tree interface {
 	// Accepted reports whether the queue tree passed; why is the reason if it is not.

@@ -24,6 +24,8 @@ type Answer interface {
 	Optional(n int) *uint32
 	// Fraction returns nil for nil.
 	Fraction(f *big.Rat) *apportionv1.Fraction
+	// Reservation returns nil if the reader may not see its job.
+	Reservation(r policy.Reservation) *apportionv1.Reservation
 	// Room returns an error if n more messages are too many.
 	Room(n int) error
 	// Count counts n messages that were made, without their resources.

@@ -64,6 +64,9 @@ func (s *division) derivation() (*apportionv1.FairDerivation, error) {
 		}
 	}
 	out.Queues = s.queues()
+	if kept, ok := p.Reservation(); ok && s.wanted[s.View().Jobs.At(kept.Job).Queue] {
+		out.Reservation = s.Reservation(kept)
+	}
 	return out, s.Check()
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 )
 
@@ -321,21 +322,15 @@ func (s *State) withholdReserved(r *reservation) {
 	}
 }
 
-// Reservation is the room that is kept for a gang.
-type Reservation struct {
-	Job model.JobID
-	// Tasks start on Nodes, which are nil if there are no nodes.
-	Tasks []model.TaskID
-	Nodes []model.NodeID
-	// From is when it can start, in Unix nanoseconds.
-	From int64
-}
-
 // Reservation returns the room that is kept for a gang; false if there is none.
-func (s *State) Reservation() (Reservation, bool) {
+func (s *State) Reservation() (policy.Reservation, bool) {
 	r := s.reserved()
 	if r == nil {
-		return Reservation{}, false
+		return policy.Reservation{}, false
 	}
-	return Reservation{Job: r.job, Tasks: slices.Clone(r.tasks), Nodes: slices.Clone(r.nodes), From: r.from}, true
+	out := policy.Reservation{Job: r.job, Tasks: slices.Clone(r.tasks), Nodes: slices.Clone(r.nodes), From: r.from, Until: endless}
+	if runtime := s.v.Jobs.At(r.job).ExpectedRuntime; runtime > 0 && runtime < endless-max(r.from, 0) {
+		out.Until = r.from + runtime
+	}
+	return out, true
 }

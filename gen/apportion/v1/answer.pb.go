@@ -1211,7 +1211,9 @@ type FairDerivation struct {
 	// below them is given first what becomes free. Empty: the snapshot has no memory, and the lines are those of `divisions`.
 	WithMemory []*FairDivision `protobuf:"bytes,6,rep,name=with_memory,json=withMemory,proto3" json:"with_memory,omitempty"`
 	// How the weights of `with_memory` follow from usage. One entry for each dimension and queue that has children. Empty without a memory.
-	Weights       []*MemoryDivision `protobuf:"bytes,7,rep,name=weights,proto3" json:"weights,omitempty"`
+	Weights []*MemoryDivision `protobuf:"bytes,7,rep,name=weights,proto3" json:"weights,omitempty"`
+	// The room that is kept for a gang. Absent: no gang holds a reservation, or its queue was not requested.
+	Reservation   *Reservation `protobuf:"bytes,8,opt,name=reservation,proto3" json:"reservation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1291,6 +1293,13 @@ func (x *FairDerivation) GetWithMemory() []*FairDivision {
 func (x *FairDerivation) GetWeights() []*MemoryDivision {
 	if x != nil {
 		return x.Weights
+	}
+	return nil
+}
+
+func (x *FairDerivation) GetReservation() *Reservation {
+	if x != nil {
+		return x.Reservation
 	}
 	return nil
 }
@@ -4624,7 +4633,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\bdeserved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\bdeserved\x124\n" +
 	"\tallocated\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\tallocated\x120\n" +
 	"\arequest\x18\a \x01(\v2\x16.apportion.v1.ResourceR\arequestB\t\n" +
-	"\a_parent\"\xe8\x02\n" +
+	"\a_parent\"\xa5\x03\n" +
 	"\x0eFairDerivation\x128\n" +
 	"\tdivisions\x18\x01 \x03(\v2\x1a.apportion.v1.FairDivisionR\tdivisions\x120\n" +
 	"\x05sated\x18\x02 \x03(\v2\x1a.apportion.v1.FairDivisionR\x05sated\x12/\n" +
@@ -4633,7 +4642,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05total\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05total\x12;\n" +
 	"\vwith_memory\x18\x06 \x03(\v2\x1a.apportion.v1.FairDivisionR\n" +
 	"withMemory\x126\n" +
-	"\aweights\x18\a \x03(\v2\x1c.apportion.v1.MemoryDivisionR\aweights\"\x8f\x02\n" +
+	"\aweights\x18\a \x03(\v2\x1c.apportion.v1.MemoryDivisionR\aweights\x12;\n" +
+	"\vreservation\x18\b \x01(\v2\x19.apportion.v1.ReservationR\vreservation\"\x8f\x02\n" +
 	"\x0eMemoryDivision\x12\x19\n" +
 	"\x05queue\x18\x01 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1c\n" +
 	"\tdimension\x18\x02 \x01(\rR\tdimension\x12\x1c\n" +
@@ -5017,18 +5027,19 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*CapacityDerivation)(nil),   // 58: apportion.v1.CapacityDerivation
 	(*KueueCohortShare)(nil),     // 59: apportion.v1.KueueCohortShare
 	(*Resource)(nil),             // 60: apportion.v1.Resource
-	(*Fraction)(nil),             // 61: apportion.v1.Fraction
-	(*KueueShare)(nil),           // 62: apportion.v1.KueueShare
-	(*Verdict)(nil),              // 63: apportion.v1.Verdict
-	(*KueueNomination)(nil),      // 64: apportion.v1.KueueNomination
-	(*VictimCheck)(nil),          // 65: apportion.v1.VictimCheck
-	(Vote)(0),                    // 66: apportion.v1.Vote
-	(*Policy)(nil),               // 67: apportion.v1.Policy
-	(*Memory)(nil),               // 68: apportion.v1.Memory
-	(*Queue)(nil),                // 69: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 70: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 71: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 72: apportion.v1.TaskStatus
+	(*Reservation)(nil),          // 61: apportion.v1.Reservation
+	(*Fraction)(nil),             // 62: apportion.v1.Fraction
+	(*KueueShare)(nil),           // 63: apportion.v1.KueueShare
+	(*Verdict)(nil),              // 64: apportion.v1.Verdict
+	(*KueueNomination)(nil),      // 65: apportion.v1.KueueNomination
+	(*VictimCheck)(nil),          // 66: apportion.v1.VictimCheck
+	(Vote)(0),                    // 67: apportion.v1.Vote
+	(*Policy)(nil),               // 68: apportion.v1.Policy
+	(*Memory)(nil),               // 69: apportion.v1.Memory
+	(*Queue)(nil),                // 70: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 71: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 72: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 73: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	50,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -5074,84 +5085,85 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	60,  // 40: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
 	14,  // 41: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
 	12,  // 42: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
-	13,  // 43: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
-	0,   // 44: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	61,  // 45: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	15,  // 46: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	15,  // 47: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 48: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	60,  // 49: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	60,  // 50: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	60,  // 51: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
-	60,  // 52: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	60,  // 53: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	60,  // 54: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	60,  // 55: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	60,  // 56: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	60,  // 57: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	60,  // 58: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	60,  // 59: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	60,  // 60: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
-	62,  // 61: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
-	56,  // 62: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	60,  // 63: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	60,  // 64: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	60,  // 65: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	22,  // 66: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	63,  // 67: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	63,  // 68: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	63,  // 69: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	63,  // 70: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	24,  // 71: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	63,  // 72: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	64,  // 73: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
-	27,  // 74: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	27,  // 75: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	63,  // 76: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 77: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	56,  // 78: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	31,  // 79: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	32,  // 80: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	33,  // 81: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	65,  // 82: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	30,  // 83: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	56,  // 84: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 85: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	61,  // 86: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	61,  // 87: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	66,  // 88: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	56,  // 89: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	35,  // 90: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	38,  // 91: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	37,  // 92: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 93: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	39,  // 94: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	40,  // 95: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	56,  // 96: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	60,  // 97: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	43,  // 98: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	44,  // 99: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	45,  // 100: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	67,  // 101: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	42,  // 102: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	68,  // 103: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	69,  // 104: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	60,  // 105: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	60,  // 106: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	60,  // 107: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	70,  // 108: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	71,  // 109: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	60,  // 110: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	60,  // 111: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	60,  // 112: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	60,  // 113: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	72,  // 114: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	60,  // 115: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	116, // [116:116] is the sub-list for method output_type
-	116, // [116:116] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	61,  // 43: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
+	13,  // 44: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
+	0,   // 45: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	62,  // 46: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	15,  // 47: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	15,  // 48: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 49: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	60,  // 50: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	60,  // 51: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	60,  // 52: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	60,  // 53: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	60,  // 54: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	60,  // 55: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	60,  // 56: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	60,  // 57: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	60,  // 58: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	60,  // 59: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	60,  // 60: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	60,  // 61: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	63,  // 62: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
+	56,  // 63: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	60,  // 64: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	60,  // 65: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	60,  // 66: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 67: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	64,  // 68: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	64,  // 69: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	64,  // 70: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	64,  // 71: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 72: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	64,  // 73: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	65,  // 74: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	27,  // 75: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 76: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	64,  // 77: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 78: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	56,  // 79: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	31,  // 80: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	32,  // 81: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	33,  // 82: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	66,  // 83: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	30,  // 84: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	56,  // 85: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 86: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	62,  // 87: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	62,  // 88: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	67,  // 89: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	56,  // 90: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	35,  // 91: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	38,  // 92: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	37,  // 93: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 94: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	39,  // 95: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	40,  // 96: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	56,  // 97: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	60,  // 98: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	43,  // 99: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	44,  // 100: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	45,  // 101: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	68,  // 102: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	42,  // 103: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	69,  // 104: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	70,  // 105: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	60,  // 106: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	60,  // 107: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	60,  // 108: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	71,  // 109: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	72,  // 110: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	60,  // 111: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	60,  // 112: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	60,  // 113: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	60,  // 114: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	73,  // 115: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	60,  // 116: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	117, // [117:117] is the sub-list for method output_type
+	117, // [117:117] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }

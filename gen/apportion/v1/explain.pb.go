@@ -510,7 +510,9 @@ type Explanation struct {
 	// entitled to. Absent: nowhere, past usage does not count, or the job waits for nothing.
 	Memory *MemoryStanding `protobuf:"bytes,19,opt,name=memory,proto3" json:"memory,omitempty"`
 	// With plugin kueue: how the job would be admitted. Its one finding says the same.
-	Kueue         *KueueNomination `protobuf:"bytes,20,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	Kueue *KueueNomination `protobuf:"bytes,20,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	// The reservation that the job holds, or that keeps it from starting. Absent: none does, or the caller may not see the queue of its job.
+	Reservation   *Reservation `protobuf:"bytes,21,opt,name=reservation,proto3" json:"reservation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -685,6 +687,104 @@ func (x *Explanation) GetKueue() *KueueNomination {
 	return nil
 }
 
+func (x *Explanation) GetReservation() *Reservation {
+	if x != nil {
+		return x.Reservation
+	}
+	return nil
+}
+
+// Reservation is the room that is kept for a gang until it can start. It follows from the snapshot and the statuses of its tasks.
+type Reservation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the gang's job.
+	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Index of its queue.
+	Queue uint32 `protobuf:"varint,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	// When the gang can start, in Unix nanoseconds: now, or when running jobs are expected to have ended.
+	From int64 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
+	// When it is expected to end if it starts then, in Unix nanoseconds. Absent: not known.
+	Until *int64 `protobuf:"varint,4,opt,name=until,proto3,oneof" json:"until,omitempty"`
+	// Indices of the tasks that start.
+	Task []uint32 `protobuf:"varint,5,rep,packed,name=task,proto3" json:"task,omitempty"`
+	// Index of the node of each of them. Empty: the snapshot has no nodes.
+	Node          []uint32 `protobuf:"varint,6,rep,packed,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reservation) Reset() {
+	*x = Reservation{}
+	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reservation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reservation) ProtoMessage() {}
+
+func (x *Reservation) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
+func (*Reservation) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Reservation) GetJob() uint32 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *Reservation) GetQueue() uint32 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *Reservation) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Reservation) GetUntil() int64 {
+	if x != nil && x.Until != nil {
+		return *x.Until
+	}
+	return 0
+}
+
+func (x *Reservation) GetTask() []uint32 {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *Reservation) GetNode() []uint32 {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
 // MemoryStanding is a queue that has used more than its part, or more for its weight than siblings that want something, so that others are
 // given first what becomes free.
 type MemoryStanding struct {
@@ -707,7 +807,7 @@ type MemoryStanding struct {
 
 func (x *MemoryStanding) Reset() {
 	*x = MemoryStanding{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	mi := &file_apportion_v1_explain_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +819,7 @@ func (x *MemoryStanding) String() string {
 func (*MemoryStanding) ProtoMessage() {}
 
 func (x *MemoryStanding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[3]
+	mi := &file_apportion_v1_explain_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +832,7 @@ func (x *MemoryStanding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryStanding.ProtoReflect.Descriptor instead.
 func (*MemoryStanding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MemoryStanding) GetQueue() uint32 {
@@ -819,7 +919,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	mi := &file_apportion_v1_explain_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +931,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[4]
+	mi := &file_apportion_v1_explain_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +944,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Forecast) GetOutcome() ForecastOutcome {
@@ -960,7 +1060,7 @@ type ExpectedEnd struct {
 
 func (x *ExpectedEnd) Reset() {
 	*x = ExpectedEnd{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[5]
+	mi := &file_apportion_v1_explain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1072,7 @@ func (x *ExpectedEnd) String() string {
 func (*ExpectedEnd) ProtoMessage() {}
 
 func (x *ExpectedEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[5]
+	mi := &file_apportion_v1_explain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1085,7 @@ func (x *ExpectedEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectedEnd.ProtoReflect.Descriptor instead.
 func (*ExpectedEnd) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ExpectedEnd) GetJob() uint32 {
@@ -1044,7 +1144,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[6]
+	mi := &file_apportion_v1_explain_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1156,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[6]
+	mi := &file_apportion_v1_explain_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1169,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Finding) GetCheck() CheckKind {
@@ -1175,7 +1275,7 @@ type NodeCount struct {
 
 func (x *NodeCount) Reset() {
 	*x = NodeCount{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1287,7 @@ func (x *NodeCount) String() string {
 func (*NodeCount) ProtoMessage() {}
 
 func (x *NodeCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[7]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1300,7 @@ func (x *NodeCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCount.ProtoReflect.Descriptor instead.
 func (*NodeCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeCount) GetCount() uint32 {
@@ -1257,7 +1357,7 @@ type Evictable struct {
 
 func (x *Evictable) Reset() {
 	*x = Evictable{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[8]
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1369,7 @@ func (x *Evictable) String() string {
 func (*Evictable) ProtoMessage() {}
 
 func (x *Evictable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[8]
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1382,7 @@ func (x *Evictable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evictable.ProtoReflect.Descriptor instead.
 func (*Evictable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Evictable) GetCount() uint32 {
@@ -1375,7 +1475,7 @@ type PlanMiss struct {
 
 func (x *PlanMiss) Reset() {
 	*x = PlanMiss{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1487,7 @@ func (x *PlanMiss) String() string {
 func (*PlanMiss) ProtoMessage() {}
 
 func (x *PlanMiss) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1500,7 @@ func (x *PlanMiss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanMiss.ProtoReflect.Descriptor instead.
 func (*PlanMiss) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlanMiss) GetCheck() CheckKind {
@@ -1499,7 +1599,7 @@ type PendingGroup struct {
 
 func (x *PendingGroup) Reset() {
 	*x = PendingGroup{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	mi := &file_apportion_v1_explain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1611,7 @@ func (x *PendingGroup) String() string {
 func (*PendingGroup) ProtoMessage() {}
 
 func (x *PendingGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	mi := &file_apportion_v1_explain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1624,7 @@ func (x *PendingGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingGroup.ProtoReflect.Descriptor instead.
 func (*PendingGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PendingGroup) GetVerdict() PendingVerdict {
@@ -1587,7 +1687,7 @@ type PendingKind struct {
 
 func (x *PendingKind) Reset() {
 	*x = PendingKind{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[11]
+	mi := &file_apportion_v1_explain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1699,7 @@ func (x *PendingKind) String() string {
 func (*PendingKind) ProtoMessage() {}
 
 func (x *PendingKind) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[11]
+	mi := &file_apportion_v1_explain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1712,7 @@ func (x *PendingKind) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingKind.ProtoReflect.Descriptor instead.
 func (*PendingKind) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PendingKind) GetVerdict() PendingVerdict {
@@ -1690,7 +1790,7 @@ type PendingQueue struct {
 
 func (x *PendingQueue) Reset() {
 	*x = PendingQueue{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[12]
+	mi := &file_apportion_v1_explain_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1802,7 @@ func (x *PendingQueue) String() string {
 func (*PendingQueue) ProtoMessage() {}
 
 func (x *PendingQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[12]
+	mi := &file_apportion_v1_explain_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1815,7 @@ func (x *PendingQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingQueue.ProtoReflect.Descriptor instead.
 func (*PendingQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PendingQueue) GetQueue() uint32 {
@@ -1775,7 +1875,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x12LeftOutExplanation\x120\n" +
 	"\bleft_out\x18\x01 \x01(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12#\n" +
 	"\rsimilar_queue\x18\x02 \x01(\tR\fsimilarQueue\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\x96\x06\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xd3\x06\n" +
 	"\vExplanation\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -1802,9 +1902,18 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x04text\x18\x11 \x01(\tR\x04text\x122\n" +
 	"\bforecast\x18\x12 \x01(\v2\x16.apportion.v1.ForecastR\bforecast\x124\n" +
 	"\x06memory\x18\x13 \x01(\v2\x1c.apportion.v1.MemoryStandingR\x06memory\x123\n" +
-	"\x05kueue\x18\x14 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueueB\v\n" +
+	"\x05kueue\x18\x14 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\x12;\n" +
+	"\vreservation\x18\x15 \x01(\v2\x19.apportion.v1.ReservationR\vreservationB\v\n" +
 	"\t_blockingB\r\n" +
-	"\v_queue_rank\"\xab\x01\n" +
+	"\v_queue_rank\"\x96\x01\n" +
+	"\vReservation\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\rR\x03job\x12\x14\n" +
+	"\x05queue\x18\x02 \x01(\rR\x05queue\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x03R\x04from\x12\x19\n" +
+	"\x05until\x18\x04 \x01(\x03H\x00R\x05until\x88\x01\x01\x12\x12\n" +
+	"\x04task\x18\x05 \x03(\rR\x04task\x12\x12\n" +
+	"\x04node\x18\x06 \x03(\rR\x04nodeB\b\n" +
+	"\x06_until\"\xab\x01\n" +
 	"\x0eMemoryStanding\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12!\n" +
 	"\tdimension\x18\x02 \x01(\rH\x00R\tdimension\x88\x01\x01\x12\x12\n" +
@@ -1949,7 +2058,7 @@ func file_apportion_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_apportion_v1_explain_proto_goTypes = []any{
 	(ForecastOutcome)(0),       // 0: apportion.v1.ForecastOutcome
 	(PendingVerdict)(0),        // 1: apportion.v1.PendingVerdict
@@ -1958,65 +2067,67 @@ var file_apportion_v1_explain_proto_goTypes = []any{
 	(*ExplainAnswer)(nil),      // 4: apportion.v1.ExplainAnswer
 	(*LeftOutExplanation)(nil), // 5: apportion.v1.LeftOutExplanation
 	(*Explanation)(nil),        // 6: apportion.v1.Explanation
-	(*MemoryStanding)(nil),     // 7: apportion.v1.MemoryStanding
-	(*Forecast)(nil),           // 8: apportion.v1.Forecast
-	(*ExpectedEnd)(nil),        // 9: apportion.v1.ExpectedEnd
-	(*Finding)(nil),            // 10: apportion.v1.Finding
-	(*NodeCount)(nil),          // 11: apportion.v1.NodeCount
-	(*Evictable)(nil),          // 12: apportion.v1.Evictable
-	(*PlanMiss)(nil),           // 13: apportion.v1.PlanMiss
-	(*PendingGroup)(nil),       // 14: apportion.v1.PendingGroup
-	(*PendingKind)(nil),        // 15: apportion.v1.PendingKind
-	(*PendingQueue)(nil),       // 16: apportion.v1.PendingQueue
-	(*LeftOut)(nil),            // 17: apportion.v1.LeftOut
-	(PlacementConstraint)(0),   // 18: apportion.v1.PlacementConstraint
-	(JobPhase)(0),              // 19: apportion.v1.JobPhase
-	(*KueueNomination)(nil),    // 20: apportion.v1.KueueNomination
-	(*Reason)(nil),             // 21: apportion.v1.Reason
-	(*Resource)(nil),           // 22: apportion.v1.Resource
-	(ReasonCode)(0),            // 23: apportion.v1.ReasonCode
+	(*Reservation)(nil),        // 7: apportion.v1.Reservation
+	(*MemoryStanding)(nil),     // 8: apportion.v1.MemoryStanding
+	(*Forecast)(nil),           // 9: apportion.v1.Forecast
+	(*ExpectedEnd)(nil),        // 10: apportion.v1.ExpectedEnd
+	(*Finding)(nil),            // 11: apportion.v1.Finding
+	(*NodeCount)(nil),          // 12: apportion.v1.NodeCount
+	(*Evictable)(nil),          // 13: apportion.v1.Evictable
+	(*PlanMiss)(nil),           // 14: apportion.v1.PlanMiss
+	(*PendingGroup)(nil),       // 15: apportion.v1.PendingGroup
+	(*PendingKind)(nil),        // 16: apportion.v1.PendingKind
+	(*PendingQueue)(nil),       // 17: apportion.v1.PendingQueue
+	(*LeftOut)(nil),            // 18: apportion.v1.LeftOut
+	(PlacementConstraint)(0),   // 19: apportion.v1.PlacementConstraint
+	(JobPhase)(0),              // 20: apportion.v1.JobPhase
+	(*KueueNomination)(nil),    // 21: apportion.v1.KueueNomination
+	(*Reason)(nil),             // 22: apportion.v1.Reason
+	(*Resource)(nil),           // 23: apportion.v1.Resource
+	(ReasonCode)(0),            // 24: apportion.v1.ReasonCode
 }
 var file_apportion_v1_explain_proto_depIdxs = []int32{
 	6,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
-	14, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
+	15, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
 	5,  // 2: apportion.v1.ExplainAnswer.left_out:type_name -> apportion.v1.LeftOutExplanation
-	15, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
-	16, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
-	17, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
+	16, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
+	17, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
+	18, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
 	1,  // 6: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
-	10, // 7: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
-	18, // 8: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
-	19, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
-	8,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
-	7,  // 11: apportion.v1.Explanation.memory:type_name -> apportion.v1.MemoryStanding
-	20, // 12: apportion.v1.Explanation.kueue:type_name -> apportion.v1.KueueNomination
-	0,  // 13: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
-	9,  // 14: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
-	2,  // 15: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
-	3,  // 16: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
-	21, // 17: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
-	22, // 18: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
-	12, // 19: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
-	13, // 20: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
-	11, // 21: apportion.v1.Finding.node_counts:type_name -> apportion.v1.NodeCount
-	23, // 22: apportion.v1.NodeCount.code:type_name -> apportion.v1.ReasonCode
-	2,  // 23: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
-	21, // 24: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
-	22, // 25: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
-	21, // 26: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
-	11, // 27: apportion.v1.PlanMiss.node_counts:type_name -> apportion.v1.NodeCount
-	1,  // 28: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 29: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
-	21, // 30: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
-	1,  // 31: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 32: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
-	23, // 33: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
-	16, // 34: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	11, // 7: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
+	19, // 8: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
+	20, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
+	9,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
+	8,  // 11: apportion.v1.Explanation.memory:type_name -> apportion.v1.MemoryStanding
+	21, // 12: apportion.v1.Explanation.kueue:type_name -> apportion.v1.KueueNomination
+	7,  // 13: apportion.v1.Explanation.reservation:type_name -> apportion.v1.Reservation
+	0,  // 14: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
+	10, // 15: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
+	2,  // 16: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
+	3,  // 17: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
+	22, // 18: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
+	23, // 19: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
+	13, // 20: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
+	14, // 21: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
+	12, // 22: apportion.v1.Finding.node_counts:type_name -> apportion.v1.NodeCount
+	24, // 23: apportion.v1.NodeCount.code:type_name -> apportion.v1.ReasonCode
+	2,  // 24: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
+	22, // 25: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
+	23, // 26: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
+	22, // 27: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
+	12, // 28: apportion.v1.PlanMiss.node_counts:type_name -> apportion.v1.NodeCount
+	1,  // 29: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 30: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
+	22, // 31: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
+	1,  // 32: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 33: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
+	24, // 34: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
+	17, // 35: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_explain_proto_init() }
@@ -2030,15 +2141,16 @@ func file_apportion_v1_explain_proto_init() {
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_explain_proto_msgTypes[2].OneofWrappers = []any{}
 	file_apportion_v1_explain_proto_msgTypes[3].OneofWrappers = []any{}
-	file_apportion_v1_explain_proto_msgTypes[6].OneofWrappers = []any{}
-	file_apportion_v1_explain_proto_msgTypes[9].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[4].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[7].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_explain_proto_rawDesc), len(file_apportion_v1_explain_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

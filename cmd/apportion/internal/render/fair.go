@@ -28,6 +28,9 @@ func (p *Printer) divisions(d *apportionv1.FairDerivation) {
 		}
 	}
 	p.claims(d)
+	if r := d.GetReservation(); r != nil {
+		p.Line("\n%s", text.Reservation(p.Snapshot.JobName(r.GetJob()), r))
+	}
 }
 
 // units writes numbers of quanta as amounts of a dimension.
