@@ -37,6 +37,10 @@ func TestRecordedCasesOfKueueAreAnsweredAlikeAndAsKueueDoes(t *testing.T) {
 				if want, recorded := q.Nominations[job.GetName()]; recorded {
 					nominations++
 					require.Equal(t, want, nominationOf(job.GetKueue()), job.GetName())
+					plan, err := client.InProcess().Plan(t.Context(), client.Input{Snapshot: q.Input.GetSnapshot(), Policy: q.Input.GetPolicy()},
+						client.PlanQuestion{Job: job.GetUid()})
+					require.NoError(t, err)
+					require.Equal(t, want, nominationOf(plan.Answer.GetKueue()), "a plan of %s", job.GetName())
 				}
 			}
 		})

@@ -219,14 +219,6 @@ func kueueCode(n *apportionv1.KueueNomination) (code policy.Code, have float64) 
 	return policy.QuotaInUse, float64(len(n.GetVictims()))
 }
 
-// notForKueue returns a fault for a question about the tasks of a job that the policy kueue decides about as a whole.
-func (s *Session) notForKueue(j model.JobID) error {
-	if s.kueueState() == nil || s.engine.View().Jobs.At(j).Extra == nil {
-		return nil
-	}
-	return faultAt("job", "the policy kueue has no plans of tasks: enqueue and explain say which jobs a job would evict")
-}
-
 // blockingCheck returns the check that blocks a job, or none.
 func blockingCheck(e *apportionv1.Explanation) apportionv1.CheckKind {
 	if e.Blocking == nil {

@@ -26,8 +26,8 @@ func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.notForKueue(question.Job); err != nil {
-		return nil, err
+	if s.byKueue(question.Job) != nil {
+		return s.kueuePlan(question, q.GetOmitNames())
 	}
 	plan, err := s.engine.Plan(question)
 	if err != nil {

@@ -24,8 +24,8 @@ func (s *Session) remedies(q *apportionv1.RemediesStep) (*apportionv1.Answer, er
 	if err != nil {
 		return nil, err
 	}
-	if err := s.notForKueue(question.Job); err != nil {
-		return nil, err
+	if s.byKueue(question.Job) != nil {
+		return s.kueueRemedies(question, q.GetOmitNames())
 	}
 	found, err := s.engine.Remedies(question)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Session) remedyQuestion(q *apportionv1.RemediesStep) (*engine.RemedyQue
 		question.Job = jobs[0]
 	}
 	for i, kind := range q.GetKinds() {
-		if kind <= apportionv1.RemedyKind_REMEDY_KIND_UNSPECIFIED || kind > apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES {
+		if kind <= apportionv1.RemedyKind_REMEDY_KIND_UNSPECIFIED || kind > apportionv1.RemedyKind_REMEDY_KIND_PRIORITY {
 			faults.Add(indexed("kinds", i), "no kind %d", kind)
 			continue
 		}

@@ -140,7 +140,7 @@ func (q *question) showRemedies(found *client.Remedies, wide bool) error {
 	out := remedied{Basis: message{found.Basis}, Remedies: message{answer}, Trials: []toTry{}}
 	var changes [][]volcano.Patch
 	for _, remedy := range answer.GetRemedies() {
-		patches := volcano.Patches(q.snapshot, names, q.cluster, answer.GetJob(), remedy)
+		patches := q.patches(names, answer.GetJob(), remedy)
 		changes = append(changes, patches)
 		out.Trials = append(out.Trials, toTry{p.Trial(answer.GetJob(), remedy), patches})
 	}
@@ -168,7 +168,7 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 	explained := answer.GetJobs()[0]
 	var found *client.Remedies
 	shown := !e.bare && (e.format == formatTable || e.format == formatWide)
-	if shown && e.server.address == "" && explained.GetKueue() == nil && !goesOn(explained) {
+	if shown && e.server.address == "" && !goesOn(explained) {
 		if found, err = q.remedies(ctx, job); err != nil {
 			return err
 		}

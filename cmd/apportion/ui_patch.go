@@ -7,12 +7,26 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // patchesName is the path, below that of the page, of the patches of remedies.
 const patchesName = "patches"
+
+// patches returns the changes of objects that make a remedy of a job.
+func (in *input) patches(names text.Names, job uint32, remedy *apportionv1.Remedy) []volcano.Patch {
+	if remedy.GetKueue() == nil {
+		return volcano.Patches(in.snapshot, names, in.cluster, job, remedy)
+	}
+	var list []volcano.Patch
+	for _, patch := range kueue.Patches(in.snapshot, job, remedy) {
+		list = append(list, volcano.Patch(patch))
+	}
+	return list
+}
 
 // patchesOf answers a POST of a SimulateResponse about the loaded snapshot whose first answer has remedies. It returns for each remedy the
 // changes of objects that make it.
@@ -38,7 +52,7 @@ func patchesOf(loaded *input) http.HandlerFunc {
 		if answers := asked.GetAnswers(); len(answers) > 0 {
 			answer, names := answers[0].GetRemedies(), loaded.snapshot.Names(asked.GetBasis())
 			for _, remedy := range answer.GetRemedies() {
-				changes = append(changes, volcano.Patches(loaded.snapshot, names, loaded.cluster, answer.GetJob(), remedy))
+				changes = append(changes, loaded.patches(names, answer.GetJob(), remedy))
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")

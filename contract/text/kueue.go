@@ -43,6 +43,12 @@ var (
 		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_RECLAIM_WHILE_BORROWING: "by priority in the cohort, to borrow",
 		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_FAIR_SHARING:            "by fair sharing in the cohort",
 	}
+	kueueNames = map[apportionv1.KueueVictimReason]string{
+		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_CLUSTER_QUEUE:                  "InClusterQueue",
+		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_RECLAMATION:             "InCohortReclamation",
+		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_RECLAIM_WHILE_BORROWING: "InCohortReclaimWhileBorrowing",
+		apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_FAIR_SHARING:            "InCohortFairSharing",
+	}
 	kueueDecisions = map[apportionv1.KueueDecision]string{
 		apportionv1.KueueDecision_KUEUE_DECISION_OVERLAPS:         "In this cycle an earlier job claims one of the same victims.",
 		apportionv1.KueueDecision_KUEUE_DECISION_NO_LONGER_FITS:   "In this cycle earlier jobs take the room.",
@@ -86,14 +92,22 @@ func Kueue(names Names, job uint32, n *apportionv1.KueueNomination) string {
 	if decided := kueueDecisions[n.GetDecision()]; decided != "" {
 		sentences = append(sentences, decided)
 	}
+	if left := kueueLeft(n); left != "" {
+		sentences = append(sentences, left)
+	}
+	return strings.Join(sentences, " ")
+}
+
+// kueueLeft says what is left to Kueue; "" if nothing is.
+func kueueLeft(n *apportionv1.KueueNomination) string {
 	var unjudged []string
 	for _, u := range n.GetUnjudged() {
 		unjudged = append(unjudged, orUnknown(kueueUnjudged[u]))
 	}
-	if len(unjudged) > 0 {
-		say("Not judged, and left to Kueue: %s.", strings.Join(unjudged, ", "))
+	if len(unjudged) == 0 {
+		return ""
 	}
-	return strings.Join(sentences, " ")
+	return fmt.Sprintf("Not judged, and left to Kueue: %s.", strings.Join(unjudged, ", "))
 }
 
 // orUnknown returns words for a value of a newer server.
@@ -181,6 +195,14 @@ func kueueLack(l *apportionv1.KueueLack) string {
 	}
 }
 
+// KueueReason says by which rule a job is evicted, with Kueue's name of the rule.
+func KueueReason(r apportionv1.KueueVictimReason) string {
+	if kueueReasons[r] == "" {
+		return orUnknown("")
+	}
+	return kueueNames[r] + ": " + kueueReasons[r]
+}
+
 // kueueVictims says which jobs a job evicts.
 func kueueVictims(n *apportionv1.KueueNomination) string {
 	victims := n.GetVictims()
@@ -209,7 +231,7 @@ func KueueQuantity(resource string, amount int64) string {
 		return "unlimited"
 	case resource == "cpu":
 		return quantity.Short(resource, float64(amount))
-	case resource == "memory" || strings.HasPrefix(resource, "hugepages-") || resource == "ephemeral-storage":
+	case bytesOf(resource):
 		return quantity.Short("memory", float64(amount))
 	}
 	return strconv.FormatInt(amount, 10)

@@ -18,7 +18,11 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_WAITS_FOR_NOTHING:
 		return job + " waits for nothing."
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW:
-		return job + " can run as soon as its scheduler serves it: nothing but jobs that come first can hold it back."
+		head = job + " can run as soon as its scheduler serves it: nothing but jobs that come first can hold it back."
+		if left := kueueLeft(a.GetKueue()); left != "" {
+			head += " " + left
+		}
+		return head
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED:
 		switch {
 		case nothingOffered(a.GetReasons()):
@@ -44,6 +48,9 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 		head = "No change that was tried lets " + job + " run."
 	}
 	sentences := []string{head}
+	if left := kueueLeft(a.GetKueue()); left != "" {
+		sentences = append(sentences, left)
+	}
 	for _, remedy := range a.GetRemedies() {
 		sentences = append(sentences, remedy.GetText())
 	}
@@ -57,6 +64,9 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 
 // Remedy is one remedy in a sentence, and what it costs others.
 func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
+	if r.GetKueue() != nil {
+		return visible.Text(kueueRemedy(names, r))
+	}
 	w := remedied{names, job, r}
 	var clauses []string
 	switch r.GetKind() {
@@ -221,6 +231,11 @@ var remedyKinds = map[apportionv1.RemedyKind]string{
 	apportionv1.RemedyKind_REMEDY_KIND_EVICTION:        "evicting tasks",
 	apportionv1.RemedyKind_REMEDY_KIND_WAIT:            "waiting for jobs to end",
 	apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES:     "letting the tasks use other nodes",
+	apportionv1.RemedyKind_REMEDY_KIND_NOMINAL:         "more nominal quota",
+	apportionv1.RemedyKind_REMEDY_KIND_BORROWING_LIMIT: "a higher borrowing limit",
+	apportionv1.RemedyKind_REMEDY_KIND_LENDING_LIMIT:   "higher lending limits of others",
+	apportionv1.RemedyKind_REMEDY_KIND_FLAVOR:          "creating a flavor",
+	apportionv1.RemedyKind_REMEDY_KIND_PRIORITY:        "a higher priority",
 }
 
 // noneThere says why a kind of change does not apply.

@@ -11,6 +11,9 @@ import (
 
 // WhatIf returns the arguments of `apportion whatif` that make the change of a remedy of a job.
 func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
+	if r.GetKueue() != nil {
+		return kueueWhatIf(names, "job/"+quoted(names.job(job)), r)
+	}
 	var list []string
 	set := func(target, value string) { list = append(list, "--set", target+"="+value) }
 	of := "job/" + quoted(names.job(job))
@@ -56,6 +59,36 @@ func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
 	for i, dimension := range r.GetMinResources().GetDimension() {
 		name := names.Dimension(dimension)
 		set(of+".minResources."+quoted(name), quantity.Format(name, r.GetMinResources().GetAmount()[i]))
+	}
+	return list
+}
+
+// kueueWhatIf returns the arguments for a remedy of the policy kueue; none for one with a change that `apportion whatif` cannot make.
+func kueueWhatIf(names Names, job string, r *apportionv1.Remedy) []string {
+	var list []string
+	for _, e := range r.GetEdits() {
+		queue, quota := "clusterqueue/"+quoted(names.Queue(e.GetQueue())), quoted(e.GetResource())+"@"+quoted(e.GetFlavor())
+		amount := KueueSetting(e.GetResource(), int64(e.GetAfter()))
+		set := ""
+		switch e.GetField() { //nolint:exhaustive // The others cannot be made.
+		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
+			set = queue + ".stopPolicy=None"
+		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL:
+			set = queue + ".nominal." + quota + "=" + amount
+		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT:
+			set = queue + ".borrowingLimit." + quota + "=" + amount
+		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:
+			set = queue + ".lendingLimit." + quota + "=" + amount
+		case apportionv1.RemedyField_REMEDY_FIELD_JOB_PRIORITY:
+			set = job + ".priority=" + amount
+		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
+			list = append(list, "--finish", names.job(e.GetJob()))
+			continue
+		}
+		if set == "" || e.GetCohort() != "" {
+			return nil
+		}
+		list = append(list, "--set", set)
 	}
 	return list
 }

@@ -66,3 +66,13 @@ func BenchmarkCycle(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRemedies finds all remedies of a workload in one tree with 5,000 that hold quota.
+func BenchmarkRemedies(b *testing.B) {
+	c := large()
+	c.Workloads[9999].PodSets[0].Requests[0].Amount = 9_000_000
+	state := opened(b, c, kueue.Default())
+	for b.Loop() {
+		state.Remedies(9999, nil)
+	}
+}

@@ -185,18 +185,23 @@ func settings(t *rapid.T) kueue.Settings {
 	return s
 }
 
+// small bounds the amounts of workloads.
+func small(c *kueue.Cluster) *kueue.Cluster {
+	for i := range c.Workloads {
+		w := &c.Workloads[i]
+		w.PodSets[0].Requests[0].Amount = min(w.PodSets[0].Requests[0].Amount, 1000)
+		if w.Admission != nil {
+			w.Admission.PodSets[0].Usage[0].Amount = min(w.Admission.PodSets[0].Usage[0].Amount, 1000)
+		}
+	}
+	return c
+}
+
 // TestAQuestionLeavesNothingBehind asks everything twice and in another order: the answers and the accounts stay the same. Amounts near the
 // largest are left out, since what saturates cannot be taken back, in Kueue neither.
 func TestAQuestionLeavesNothingBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawn(t)
-		for i := range c.Workloads {
-			w := &c.Workloads[i]
-			w.PodSets[0].Requests[0].Amount = min(w.PodSets[0].Requests[0].Amount, 1000)
-			if w.Admission != nil {
-				w.Admission.PodSets[0].Usage[0].Amount = min(w.Admission.PodSets[0].Usage[0].Amount, 1000)
-			}
-		}
+		c := small(drawn(t))
 		s := open(t, c, settings(t))
 		state := func() (all []any) {
 			for n := range int32(s.Queues() + s.Cohorts()) {

@@ -46,13 +46,14 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	}
 	session := compiled.NewSession()
 	session.view = v
-	return &State{Session: session, judged: none, admitted: p.Admitted}, nil
+	return &State{Session: session, cluster: cluster, judged: none, admitted: p.Admitted}, nil
 }
 
 // State is the opened plugin. A workload that it permits is booked, and judged as one that holds quota from then on.
 type State struct {
 	*Session
 
+	cluster  *Cluster
 	last     Nomination
 	judged   int32
 	admitted func(*model.Model, model.JobID, *Admission) *model.Extra
@@ -101,6 +102,9 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	return policy.Permit
 }
 
+// Booking reports whether the usage of a pending workload is counted already.
+func (s *State) Booking() bool { return len(s.booked) > 0 }
+
 // Book adds the usage of an assignment.
 func (s *State) Book(j model.JobID, a *Assignment) {
 	id, queue := int32(j), s.workloads[j].queue
@@ -129,7 +133,7 @@ func (s *State) Book(j model.JobID, a *Assignment) {
 }
 
 // admission returns an assignment as the admission of its workload.
-func (s *State) admission(id int32, a *Assignment) *Admission {
+func (s *Session) admission(id int32, a *Assignment) *Admission {
 	w := &s.workloads[id]
 	name, _, _ := s.Node(w.queue)
 	out := &Admission{Queue: name}

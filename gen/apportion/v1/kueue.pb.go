@@ -3549,7 +3549,11 @@ type KueueVictim struct {
 	// Index of its queue.
 	Queue uint32 `protobuf:"varint,3,opt,name=queue,proto3" json:"queue,omitempty"`
 	// By which rule.
-	Reason        KueueVictimReason `protobuf:"varint,4,opt,name=reason,proto3,enum=apportion.v1.KueueVictimReason" json:"reason,omitempty"`
+	Reason KueueVictimReason `protobuf:"varint,4,opt,name=reason,proto3,enum=apportion.v1.KueueVictimReason" json:"reason,omitempty"`
+	// Only in answers to `plan`: once the victims have left, it is admitted before the workload that they left for.
+	ServedFirst bool `protobuf:"varint,5,opt,name=served_first,json=servedFirst,proto3" json:"served_first,omitempty"`
+	// Only in answers to `plan`: once that workload holds quota, the victim may evict it in turn.
+	TakesBack     bool `protobuf:"varint,6,opt,name=takes_back,json=takesBack,proto3" json:"takes_back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3610,6 +3614,20 @@ func (x *KueueVictim) GetReason() KueueVictimReason {
 		return x.Reason
 	}
 	return KueueVictimReason_KUEUE_VICTIM_REASON_UNSPECIFIED
+}
+
+func (x *KueueVictim) GetServedFirst() bool {
+	if x != nil {
+		return x.ServedFirst
+	}
+	return false
+}
+
+func (x *KueueVictim) GetTakesBack() bool {
+	if x != nil {
+		return x.TakesBack
+	}
+	return false
 }
 
 var File_apportion_v1_kueue_proto protoreflect.FileDescriptor
@@ -3862,12 +3880,15 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\x04used\x18\x04 \x01(\x03R\x04used\x12\x1c\n" +
 	"\trequested\x18\x05 \x01(\x03R\trequested\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x16\n" +
-	"\x06detail\x18\a \x01(\tR\x06detail\"\x82\x01\n" +
+	"\x06detail\x18\a \x01(\tR\x06detail\"\xc4\x01\n" +
 	"\vKueueVictim\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05queue\x18\x03 \x01(\rR\x05queue\x127\n" +
-	"\x06reason\x18\x04 \x01(\x0e2\x1f.apportion.v1.KueueVictimReasonR\x06reason*\x91\x01\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x1f.apportion.v1.KueueVictimReasonR\x06reason\x12!\n" +
+	"\fserved_first\x18\x05 \x01(\bR\vservedFirst\x12\x1d\n" +
+	"\n" +
+	"takes_back\x18\x06 \x01(\bR\ttakesBack*\x91\x01\n" +
 	"\rKueueStrategy\x12\x1e\n" +
 	"\x1aKUEUE_STRATEGY_UNSPECIFIED\x10\x00\x124\n" +
 	"0KUEUE_STRATEGY_LESS_THAN_OR_EQUAL_TO_FINAL_SHARE\x10\x01\x12*\n" +

@@ -2591,6 +2591,26 @@ func (m *KueueVictim) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.TakesBack {
+		i--
+		if m.TakesBack {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.ServedFirst {
+		i--
+		if m.ServedFirst {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.Reason != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Reason))
 		i--
@@ -3648,6 +3668,12 @@ func (m *KueueVictim) SizeVT() (n int) {
 	}
 	if m.Reason != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Reason))
+	}
+	if m.ServedFirst {
+		n += 2
+	}
+	if m.TakesBack {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n

@@ -175,7 +175,10 @@ type PlanAnswer struct {
 	// The whole answer in a few sentences.
 	Text string `protobuf:"bytes,15,opt,name=text,proto3" json:"text,omitempty"`
 	// Placement constraints of the waiting tasks that are not evaluated: whether the tasks can be placed also depends on them.
-	Unjudged      []PlacementConstraint `protobuf:"varint,16,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	Unjudged []PlacementConstraint `protobuf:"varint,16,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	// Only with the policy `kueue`, which decides about the job as a whole: its flavors and the jobs that it evicts. There are no placements and
+	// no evictions of tasks then. `ready` says that the job fits once the victims have left.
+	Kueue         *KueueNomination `protobuf:"bytes,17,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -318,6 +321,13 @@ func (x *PlanAnswer) GetText() string {
 func (x *PlanAnswer) GetUnjudged() []PlacementConstraint {
 	if x != nil {
 		return x.Unjudged
+	}
+	return nil
+}
+
+func (x *PlanAnswer) GetKueue() *KueueNomination {
+	if x != nil {
+		return x.Kueue
 	}
 	return nil
 }
@@ -553,7 +563,7 @@ var File_apportion_v1_plan_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xdc\x04\n" +
+	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x91\x05\n" +
 	"\n" +
 	"PlanAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
@@ -574,7 +584,8 @@ const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\x04miss\x18\r \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x12\x16\n" +
 	"\x06looked\x18\x0e \x01(\rR\x06looked\x12\x12\n" +
 	"\x04text\x18\x0f \x01(\tR\x04text\x12=\n" +
-	"\bunjudged\x18\x10 \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\"\x8e\x01\n" +
+	"\bunjudged\x18\x10 \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x123\n" +
+	"\x05kueue\x18\x11 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"\x8e\x01\n" +
 	"\x10PlannedPlacement\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -632,6 +643,7 @@ var file_apportion_v1_plan_proto_goTypes = []any{
 	(*Fraction)(nil),         // 6: apportion.v1.Fraction
 	(*PlanMiss)(nil),         // 7: apportion.v1.PlanMiss
 	(PlacementConstraint)(0), // 8: apportion.v1.PlacementConstraint
+	(*KueueNomination)(nil),  // 9: apportion.v1.KueueNomination
 }
 var file_apportion_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.PlanAnswer.outcome:type_name -> apportion.v1.PlanOutcome
@@ -642,13 +654,14 @@ var file_apportion_v1_plan_proto_depIdxs = []int32{
 	6,  // 5: apportion.v1.PlanAnswer.rise:type_name -> apportion.v1.Fraction
 	7,  // 6: apportion.v1.PlanAnswer.miss:type_name -> apportion.v1.PlanMiss
 	8,  // 7: apportion.v1.PlanAnswer.unjudged:type_name -> apportion.v1.PlacementConstraint
-	5,  // 8: apportion.v1.PlannedEviction.freed:type_name -> apportion.v1.Resource
-	1,  // 9: apportion.v1.PlannedEviction.returns:type_name -> apportion.v1.VictimReturn
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	9,  // 8: apportion.v1.PlanAnswer.kueue:type_name -> apportion.v1.KueueNomination
+	5,  // 9: apportion.v1.PlannedEviction.freed:type_name -> apportion.v1.Resource
+	1,  // 10: apportion.v1.PlannedEviction.returns:type_name -> apportion.v1.VictimReturn
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_plan_proto_init() }
@@ -657,6 +670,7 @@ func file_apportion_v1_plan_proto_init() {
 		return
 	}
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_plan_proto_msgTypes[2].OneofWrappers = []any{}

@@ -121,6 +121,16 @@ const (
 	RemedyKind_REMEDY_KIND_WAIT RemedyKind = 14
 	// The waiting tasks of the job may also use nodes that their node sets leave out.
 	RemedyKind_REMEDY_KIND_OTHER_NODES RemedyKind = 15
+	// Only with the policy `kueue`, as are the following: nominal quotas of the job's queue are raised.
+	RemedyKind_REMEDY_KIND_NOMINAL RemedyKind = 16
+	// Borrowing limits of the job's queue, and of cohorts above it, are raised.
+	RemedyKind_REMEDY_KIND_BORROWING_LIMIT RemedyKind = 17
+	// Lending limits of other queues and cohorts are raised.
+	RemedyKind_REMEDY_KIND_LENDING_LIMIT RemedyKind = 18
+	// Flavors that the job's queue names and that do not exist are created.
+	RemedyKind_REMEDY_KIND_FLAVOR RemedyKind = 19
+	// The priority of the job is raised, so that it may evict others or comes first in its queue.
+	RemedyKind_REMEDY_KIND_PRIORITY RemedyKind = 20
 )
 
 // Enum value maps for RemedyKind.
@@ -142,6 +152,11 @@ var (
 		13: "REMEDY_KIND_EVICTION",
 		14: "REMEDY_KIND_WAIT",
 		15: "REMEDY_KIND_OTHER_NODES",
+		16: "REMEDY_KIND_NOMINAL",
+		17: "REMEDY_KIND_BORROWING_LIMIT",
+		18: "REMEDY_KIND_LENDING_LIMIT",
+		19: "REMEDY_KIND_FLAVOR",
+		20: "REMEDY_KIND_PRIORITY",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":     0,
@@ -160,6 +175,11 @@ var (
 		"REMEDY_KIND_EVICTION":        13,
 		"REMEDY_KIND_WAIT":            14,
 		"REMEDY_KIND_OTHER_NODES":     15,
+		"REMEDY_KIND_NOMINAL":         16,
+		"REMEDY_KIND_BORROWING_LIMIT": 17,
+		"REMEDY_KIND_LENDING_LIMIT":   18,
+		"REMEDY_KIND_FLAVOR":          19,
+		"REMEDY_KIND_PRIORITY":        20,
 	}
 )
 
@@ -220,6 +240,16 @@ const (
 	// The waiting tasks of the job may use `node` besides the nodes of their node sets. A snapshot does not say what keeps the tasks from the
 	// node: a taint, a node selector or an affinity.
 	RemedyField_REMEDY_FIELD_TASK_NODE RemedyField = 12
+	// KueueQuota.nominal.
+	RemedyField_REMEDY_FIELD_QUEUE_NOMINAL RemedyField = 13
+	// KueueQuota.borrowing_limit.
+	RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT RemedyField = 14
+	// KueueQuota.lending_limit.
+	RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT RemedyField = 15
+	// `flavor` is created, without labels and taints.
+	RemedyField_REMEDY_FIELD_FLAVOR RemedyField = 16
+	// Job.priority.
+	RemedyField_REMEDY_FIELD_JOB_PRIORITY RemedyField = 17
 )
 
 // Enum value maps for RemedyField.
@@ -238,21 +268,31 @@ var (
 		10: "REMEDY_FIELD_NODE_UNCORDONED",
 		11: "REMEDY_FIELD_JOB_ENDED",
 		12: "REMEDY_FIELD_TASK_NODE",
+		13: "REMEDY_FIELD_QUEUE_NOMINAL",
+		14: "REMEDY_FIELD_QUEUE_BORROWING_LIMIT",
+		15: "REMEDY_FIELD_QUEUE_LENDING_LIMIT",
+		16: "REMEDY_FIELD_FLAVOR",
+		17: "REMEDY_FIELD_JOB_PRIORITY",
 	}
 	RemedyField_value = map[string]int32{
-		"REMEDY_FIELD_UNSPECIFIED":      0,
-		"REMEDY_FIELD_QUEUE_CAPABILITY": 1,
-		"REMEDY_FIELD_QUEUE_GUARANTEE":  2,
-		"REMEDY_FIELD_QUEUE_DESERVED":   3,
-		"REMEDY_FIELD_QUEUE_WEIGHT":     4,
-		"REMEDY_FIELD_QUEUE_OPEN":       5,
-		"REMEDY_FIELD_JOB_QUEUE":        6,
-		"REMEDY_FIELD_JOB_MINIMUM":      7,
-		"REMEDY_FIELD_TASK_REQUEST":     8,
-		"REMEDY_FIELD_NODES_LIKE":       9,
-		"REMEDY_FIELD_NODE_UNCORDONED":  10,
-		"REMEDY_FIELD_JOB_ENDED":        11,
-		"REMEDY_FIELD_TASK_NODE":        12,
+		"REMEDY_FIELD_UNSPECIFIED":           0,
+		"REMEDY_FIELD_QUEUE_CAPABILITY":      1,
+		"REMEDY_FIELD_QUEUE_GUARANTEE":       2,
+		"REMEDY_FIELD_QUEUE_DESERVED":        3,
+		"REMEDY_FIELD_QUEUE_WEIGHT":          4,
+		"REMEDY_FIELD_QUEUE_OPEN":            5,
+		"REMEDY_FIELD_JOB_QUEUE":             6,
+		"REMEDY_FIELD_JOB_MINIMUM":           7,
+		"REMEDY_FIELD_TASK_REQUEST":          8,
+		"REMEDY_FIELD_NODES_LIKE":            9,
+		"REMEDY_FIELD_NODE_UNCORDONED":       10,
+		"REMEDY_FIELD_JOB_ENDED":             11,
+		"REMEDY_FIELD_TASK_NODE":             12,
+		"REMEDY_FIELD_QUEUE_NOMINAL":         13,
+		"REMEDY_FIELD_QUEUE_BORROWING_LIMIT": 14,
+		"REMEDY_FIELD_QUEUE_LENDING_LIMIT":   15,
+		"REMEDY_FIELD_FLAVOR":                16,
+		"REMEDY_FIELD_JOB_PRIORITY":          17,
 	}
 )
 
@@ -447,7 +487,10 @@ type RemediesAnswer struct {
 	// The whole answer in a few sentences.
 	Text string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
 	// Placement constraints of the waiting tasks that are not evaluated: whether the job runs, now or with a remedy, also depends on them.
-	Unjudged      []PlacementConstraint `protobuf:"varint,10,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	Unjudged []PlacementConstraint `protobuf:"varint,10,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	// Only with the policy `kueue`: how the job is admitted now. It runs if it fits and no other job of its queue holds it back. Kinds about
+	// nodes and about what queues deserve do not apply, and are not listed in `untried`.
+	Kueue         *KueueNomination `protobuf:"bytes,11,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +595,13 @@ func (x *RemediesAnswer) GetUnjudged() []PlacementConstraint {
 	return nil
 }
 
+func (x *RemediesAnswer) GetKueue() *KueueNomination {
+	if x != nil {
+		return x.Kueue
+	}
+	return nil
+}
+
 // Remedy is a smallest change that makes the job run: with all edits it runs, and with one step less of any edit it does not.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -579,7 +629,9 @@ type Remedy struct {
 	// The minimum number of tasks of the job afterwards. Absent: unchanged.
 	MinAvailable *uint32 `protobuf:"varint,11,opt,name=min_available,json=minAvailable,proto3,oneof" json:"min_available,omitempty"`
 	// Only for WAIT: the expected end of the last of the jobs, in Unix nanoseconds.
-	Time          int64 `protobuf:"varint,12,opt,name=time,proto3" json:"time,omitempty"`
+	Time int64 `protobuf:"varint,12,opt,name=time,proto3" json:"time,omitempty"`
+	// Only with the policy `kueue`: how the job is admitted with the remedy, its flavors and the jobs that it evicts.
+	Kueue         *KueueNomination `protobuf:"bytes,13,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -698,6 +750,13 @@ func (x *Remedy) GetTime() int64 {
 	return 0
 }
 
+func (x *Remedy) GetKueue() *KueueNomination {
+	if x != nil {
+		return x.Kueue
+	}
+	return nil
+}
+
 // RemedyEdit is the change of one field.
 type RemedyEdit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -711,7 +770,7 @@ type RemedyEdit struct {
 	Job *uint32 `protobuf:"varint,4,opt,name=job,proto3,oneof" json:"job,omitempty"`
 	// Its uid, or `namespace/name`. Empty with `omit_names`.
 	Uid string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Role whose minimum or request changes. Absent: the minimum of the whole job.
+	// Role, or pod set of Kueue, whose minimum or request changes. Absent: the minimum of the whole job.
 	Role *string `protobuf:"bytes,6,opt,name=role,proto3,oneof" json:"role,omitempty"`
 	// Index of the node that is uncordoned, that is copied, or that tasks may also use. Absent: the field does not belong to a node.
 	Node *uint32 `protobuf:"varint,7,opt,name=node,proto3,oneof" json:"node,omitempty"`
@@ -724,7 +783,13 @@ type RemedyEdit struct {
 	// The value with which the job runs. Absent: the field has no amount.
 	After *float64 `protobuf:"fixed64,11,opt,name=after,proto3,oneof" json:"after,omitempty"`
 	// The granularity: with a value that is nearer to `before` by this amount the job does not run.
-	Step          *float64 `protobuf:"fixed64,12,opt,name=step,proto3,oneof" json:"step,omitempty"`
+	Step *float64 `protobuf:"fixed64,12,opt,name=step,proto3,oneof" json:"step,omitempty"`
+	// Only with the policy `kueue`: the flavor whose quota changes, or that is created.
+	Flavor string `protobuf:"bytes,13,opt,name=flavor,proto3" json:"flavor,omitempty"`
+	// Only with the policy `kueue`: the resource of the amounts, which are thousandths of a CPU, and whole units of everything else.
+	Resource string `protobuf:"bytes,14,opt,name=resource,proto3" json:"resource,omitempty"`
+	// Only with the policy `kueue`: the cohort whose quota changes. Empty: that of `queue`.
+	Cohort        string `protobuf:"bytes,15,opt,name=cohort,proto3" json:"cohort,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -841,6 +906,27 @@ func (x *RemedyEdit) GetStep() float64 {
 		return *x.Step
 	}
 	return 0
+}
+
+func (x *RemedyEdit) GetFlavor() string {
+	if x != nil {
+		return x.Flavor
+	}
+	return ""
+}
+
+func (x *RemedyEdit) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *RemedyEdit) GetCohort() string {
+	if x != nil {
+		return x.Cohort
+	}
+	return ""
 }
 
 // QueueLoss is the decrease of a queue's deserved amount by a remedy.
@@ -1011,7 +1097,7 @@ var File_apportion_v1_remedy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x9c\x03\n" +
+	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xd1\x03\n" +
 	"\x0eRemediesAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x125\n" +
@@ -1023,7 +1109,8 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x05tries\x18\b \x01(\rR\x05tries\x12\x12\n" +
 	"\x04text\x18\t \x01(\tR\x04text\x12=\n" +
 	"\bunjudged\x18\n" +
-	" \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\"\xde\x03\n" +
+	" \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x123\n" +
+	"\x05kueue\x18\v \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"\x93\x04\n" +
 	"\x06Remedy\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.apportion.v1.RemedyKindR\x04kind\x12.\n" +
 	"\x05edits\x18\x02 \x03(\v2\x18.apportion.v1.RemedyEditR\x05edits\x12;\n" +
@@ -1038,8 +1125,9 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x04text\x18\n" +
 	" \x01(\tR\x04text\x12(\n" +
 	"\rmin_available\x18\v \x01(\rH\x00R\fminAvailable\x88\x01\x01\x12\x12\n" +
-	"\x04time\x18\f \x01(\x03R\x04timeB\x10\n" +
-	"\x0e_min_available\"\xb3\x03\n" +
+	"\x04time\x18\f \x01(\x03R\x04time\x123\n" +
+	"\x05kueue\x18\r \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueueB\x10\n" +
+	"\x0e_min_available\"\xff\x03\n" +
 	"\n" +
 	"RemedyEdit\x12/\n" +
 	"\x05field\x18\x01 \x01(\x0e2\x19.apportion.v1.RemedyFieldR\x05field\x12\x19\n" +
@@ -1055,7 +1143,10 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x06before\x18\n" +
 	" \x01(\x01H\x05R\x06before\x88\x01\x01\x12\x19\n" +
 	"\x05after\x18\v \x01(\x01H\x06R\x05after\x88\x01\x01\x12\x17\n" +
-	"\x04step\x18\f \x01(\x01H\aR\x04step\x88\x01\x01B\b\n" +
+	"\x04step\x18\f \x01(\x01H\aR\x04step\x88\x01\x01\x12\x16\n" +
+	"\x06flavor\x18\r \x01(\tR\x06flavor\x12\x1a\n" +
+	"\bresource\x18\x0e \x01(\tR\bresource\x12\x16\n" +
+	"\x06cohort\x18\x0f \x01(\tR\x06cohortB\b\n" +
 	"\x06_queueB\x06\n" +
 	"\x04_jobB\a\n" +
 	"\x05_roleB\a\n" +
@@ -1083,7 +1174,7 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x13REMEDY_OUTCOME_NONE\x10\x02\x12\x1b\n" +
 	"\x17REMEDY_OUTCOME_RUNS_NOW\x10\x03\x12$\n" +
 	" REMEDY_OUTCOME_WAITS_FOR_NOTHING\x10\x04\x12\x1d\n" +
-	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\xaa\x03\n" +
+	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\xb5\x04\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -1102,7 +1193,12 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x14REMEDY_KIND_JOBS_END\x10\f\x12\x18\n" +
 	"\x14REMEDY_KIND_EVICTION\x10\r\x12\x14\n" +
 	"\x10REMEDY_KIND_WAIT\x10\x0e\x12\x1b\n" +
-	"\x17REMEDY_KIND_OTHER_NODES\x10\x0f*\x9d\x03\n" +
+	"\x17REMEDY_KIND_OTHER_NODES\x10\x0f\x12\x17\n" +
+	"\x13REMEDY_KIND_NOMINAL\x10\x10\x12\x1f\n" +
+	"\x1bREMEDY_KIND_BORROWING_LIMIT\x10\x11\x12\x1d\n" +
+	"\x19REMEDY_KIND_LENDING_LIMIT\x10\x12\x12\x16\n" +
+	"\x12REMEDY_KIND_FLAVOR\x10\x13\x12\x18\n" +
+	"\x14REMEDY_KIND_PRIORITY\x10\x14*\xc3\x04\n" +
 	"\vRemedyField\x12\x1c\n" +
 	"\x18REMEDY_FIELD_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dREMEDY_FIELD_QUEUE_CAPABILITY\x10\x01\x12 \n" +
@@ -1117,7 +1213,12 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x1cREMEDY_FIELD_NODE_UNCORDONED\x10\n" +
 	"\x12\x1a\n" +
 	"\x16REMEDY_FIELD_JOB_ENDED\x10\v\x12\x1a\n" +
-	"\x16REMEDY_FIELD_TASK_NODE\x10\f*\xfe\x01\n" +
+	"\x16REMEDY_FIELD_TASK_NODE\x10\f\x12\x1e\n" +
+	"\x1aREMEDY_FIELD_QUEUE_NOMINAL\x10\r\x12&\n" +
+	"\"REMEDY_FIELD_QUEUE_BORROWING_LIMIT\x10\x0e\x12$\n" +
+	" REMEDY_FIELD_QUEUE_LENDING_LIMIT\x10\x0f\x12\x17\n" +
+	"\x13REMEDY_FIELD_FLAVOR\x10\x10\x12\x1d\n" +
+	"\x19REMEDY_FIELD_JOB_PRIORITY\x10\x11*\xfe\x01\n" +
 	"\fUntriedBound\x12\x1d\n" +
 	"\x19UNTRIED_BOUND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14UNTRIED_BOUND_SHAPES\x10\x01\x12\x1d\n" +
@@ -1164,7 +1265,8 @@ var file_apportion_v1_remedy_proto_goTypes = []any{
 	(CheckKind)(0),           // 10: apportion.v1.CheckKind
 	(*Reason)(nil),           // 11: apportion.v1.Reason
 	(PlacementConstraint)(0), // 12: apportion.v1.PlacementConstraint
-	(*Resource)(nil),         // 13: apportion.v1.Resource
+	(*KueueNomination)(nil),  // 13: apportion.v1.KueueNomination
+	(*Resource)(nil),         // 14: apportion.v1.Resource
 }
 var file_apportion_v1_remedy_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.RemediesAnswer.outcome:type_name -> apportion.v1.RemedyOutcome
@@ -1173,23 +1275,25 @@ var file_apportion_v1_remedy_proto_depIdxs = []int32{
 	6,  // 3: apportion.v1.RemediesAnswer.remedies:type_name -> apportion.v1.Remedy
 	9,  // 4: apportion.v1.RemediesAnswer.untried:type_name -> apportion.v1.UntriedRemedy
 	12, // 5: apportion.v1.RemediesAnswer.unjudged:type_name -> apportion.v1.PlacementConstraint
-	1,  // 6: apportion.v1.Remedy.kind:type_name -> apportion.v1.RemedyKind
-	7,  // 7: apportion.v1.Remedy.edits:type_name -> apportion.v1.RemedyEdit
-	13, // 8: apportion.v1.Remedy.min_resources:type_name -> apportion.v1.Resource
-	8,  // 9: apportion.v1.Remedy.losses:type_name -> apportion.v1.QueueLoss
-	13, // 10: apportion.v1.Remedy.freed:type_name -> apportion.v1.Resource
-	2,  // 11: apportion.v1.RemedyEdit.field:type_name -> apportion.v1.RemedyField
-	13, // 12: apportion.v1.QueueLoss.before:type_name -> apportion.v1.Resource
-	13, // 13: apportion.v1.QueueLoss.after:type_name -> apportion.v1.Resource
-	13, // 14: apportion.v1.QueueLoss.allocated:type_name -> apportion.v1.Resource
-	1,  // 15: apportion.v1.UntriedRemedy.kind:type_name -> apportion.v1.RemedyKind
-	4,  // 16: apportion.v1.UntriedRemedy.cause:type_name -> apportion.v1.UntriedCause
-	3,  // 17: apportion.v1.UntriedRemedy.bound:type_name -> apportion.v1.UntriedBound
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	13, // 6: apportion.v1.RemediesAnswer.kueue:type_name -> apportion.v1.KueueNomination
+	1,  // 7: apportion.v1.Remedy.kind:type_name -> apportion.v1.RemedyKind
+	7,  // 8: apportion.v1.Remedy.edits:type_name -> apportion.v1.RemedyEdit
+	14, // 9: apportion.v1.Remedy.min_resources:type_name -> apportion.v1.Resource
+	8,  // 10: apportion.v1.Remedy.losses:type_name -> apportion.v1.QueueLoss
+	14, // 11: apportion.v1.Remedy.freed:type_name -> apportion.v1.Resource
+	13, // 12: apportion.v1.Remedy.kueue:type_name -> apportion.v1.KueueNomination
+	2,  // 13: apportion.v1.RemedyEdit.field:type_name -> apportion.v1.RemedyField
+	14, // 14: apportion.v1.QueueLoss.before:type_name -> apportion.v1.Resource
+	14, // 15: apportion.v1.QueueLoss.after:type_name -> apportion.v1.Resource
+	14, // 16: apportion.v1.QueueLoss.allocated:type_name -> apportion.v1.Resource
+	1,  // 17: apportion.v1.UntriedRemedy.kind:type_name -> apportion.v1.RemedyKind
+	4,  // 18: apportion.v1.UntriedRemedy.cause:type_name -> apportion.v1.UntriedCause
+	3,  // 19: apportion.v1.UntriedRemedy.bound:type_name -> apportion.v1.UntriedBound
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_remedy_proto_init() }
@@ -1198,6 +1302,7 @@ func file_apportion_v1_remedy_proto_init() {
 		return
 	}
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()

@@ -48,6 +48,16 @@ func (m *RemediesAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x5a
+	}
 	if len(m.Unjudged) > 0 {
 		var pksize2 int
 		for _, num := range m.Unjudged {
@@ -171,6 +181,16 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Kueue != nil {
+		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x6a
 	}
 	if m.Time != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Time))
@@ -309,6 +329,27 @@ func (m *RemedyEdit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if len(m.Cohort) > 0 {
+		i -= len(m.Cohort)
+		copy(dAtA[i:], m.Cohort)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Cohort)))
+		i--
+		dAtA[i] = 0x7a
+	}
+	if len(m.Resource) > 0 {
+		i -= len(m.Resource)
+		copy(dAtA[i:], m.Resource)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Resource)))
+		i--
+		dAtA[i] = 0x72
+	}
+	if len(m.Flavor) > 0 {
+		i -= len(m.Flavor)
+		copy(dAtA[i:], m.Flavor)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Flavor)))
+		i--
+		dAtA[i] = 0x6a
 	}
 	if m.Step != nil {
 		i -= 8
@@ -568,6 +609,10 @@ func (m *RemediesAnswer) SizeVT() (n int) {
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -630,6 +675,10 @@ func (m *Remedy) SizeVT() (n int) {
 	if m.Time != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Time))
 	}
+	if m.Kueue != nil {
+		l = m.Kueue.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -679,6 +728,18 @@ func (m *RemedyEdit) SizeVT() (n int) {
 	}
 	if m.Step != nil {
 		n += 9
+	}
+	l = len(m.Flavor)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.Resource)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.Cohort)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -71,3 +71,36 @@ func kueueShare(share *apportionv1.KueueShare) string {
 		return strconv.FormatFloat(weighted/perMille, 'f', 1, 64) + "%"
 	}
 }
+
+// kueuePlan shows the flavors that a job gets, and the jobs that it evicts.
+func (p *Printer) kueuePlan(n *apportionv1.KueueNomination) {
+	table := p.NewTable("POD SET", ">PODS", "RESOURCE", "FLAVOR", ">AMOUNT")
+	flavors := 0
+	for _, set := range n.GetPodSets() {
+		name, pods := visible.Text(set.GetName()), strconv.Itoa(int(set.GetCount()))
+		for _, f := range set.GetFlavors() {
+			amount := text.KueueQuantity(f.GetResource(), f.GetAmount())
+			table.Row(name, pods, visible.Text(f.GetResource()), visible.Text(f.GetFlavor()), amount)
+			name, pods = "", ""
+			flavors++
+		}
+	}
+	p.Heading("%s", text.Count(flavors, "flavor"))
+	p.table(table)
+	if len(n.GetVictims()) == 0 {
+		return
+	}
+	p.Heading("%s", text.Count(len(n.GetVictims()), "eviction"))
+	evictions := p.NewTable("JOB", "QUEUE", "REASON", "RETURNS")
+	for _, v := range n.GetVictims() {
+		way := "no"
+		switch {
+		case v.GetServedFirst():
+			way = "served first"
+		case v.GetTakesBack():
+			way = "takes back"
+		}
+		evictions.Row(visible.Text(v.GetName()), p.Names.Queue(v.GetQueue()), text.KueueReason(v.GetReason()), way)
+	}
+	p.table(evictions)
+}

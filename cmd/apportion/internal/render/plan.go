@@ -35,6 +35,9 @@ func (p *Printer) Plan(a *apportionv1.PlanAnswer) {
 		}
 		p.table(table)
 	}
+	if n := a.GetKueue(); n != nil && a.GetMiss() == nil {
+		p.kueuePlan(n)
+	}
 	paint := Good
 	if a.GetMiss() != nil {
 		paint = Bad

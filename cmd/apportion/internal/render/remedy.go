@@ -37,6 +37,7 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]volcan
 	}
 	short := &apportionv1.RemediesAnswer{
 		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Reasons: a.GetReasons(), Unjudged: a.GetUnjudged(),
+		Kueue: a.GetKueue(),
 	}
 	for range a.GetRemedies() {
 		short.Remedies = append(short.Remedies, &apportionv1.Remedy{})
@@ -72,7 +73,9 @@ func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool, chang
 		if !commands {
 			continue
 		}
-		p.Line("%s%s", indent, p.Paint(Strong, p.Trial(a.GetJob(), remedy)))
+		if trial := p.Trial(a.GetJob(), remedy); trial != "" {
+			p.Line("%s%s", indent, p.Paint(Strong, trial))
+		}
 		if i < len(changes) {
 			p.patches(changes[i], indent, parts)
 		}
@@ -82,7 +85,7 @@ func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool, chang
 	}
 }
 
-// Trial is the command that tries a remedy.
+// Trial is the command that tries a remedy; "" if none can.
 func (p *Printer) Trial(job uint32, remedy *apportionv1.Remedy) string {
 	words := strings.Fields(cmp.Or(p.Program, "apportion"))
 	name := p.Snapshot.JobName(job)
@@ -91,6 +94,8 @@ func (p *Printer) Trial(job uint32, remedy *apportionv1.Remedy) string {
 		words = append(append(append(words, "plan"), p.Input...), "--", name)
 	case plan:
 		words = append(append(words, "plan", name), p.Input...)
+	case len(remedy.GetWhatif()) == 0:
+		return ""
 	default:
 		words = append(append(append(words, "whatif"), remedy.GetWhatif()...), p.Input...)
 	}

@@ -1,0 +1,150 @@
+package kueue
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// apiGroup is that of Kueue's objects.
+const apiGroup = "kueue.x-k8s.io"
+
+// Patch is a change of an object of the cluster that makes a part of a remedy.
+type Patch struct {
+	// Why is a sentence that explains the change. It may be empty.
+	Why string `json:"why,omitempty"`
+	// YAML is an object to create, or a part of a template that makes pods; "" with a Kubectl.
+	YAML string `json:"yaml"`
+	// Kubectl are the arguments of a command that makes the change; nil if no command can.
+	Kubectl []string `json:"kubectl,omitempty"`
+}
+
+// Patches returns the changes of objects that make a remedy of a job of a snapshot.
+func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []Patch {
+	var out []Patch
+	if int(job) >= len(snapshot.GetJobs()) {
+		return nil
+	}
+	of := snapshot.GetJobs()[job]
+	quotas := map[string]int{}
+	for _, e := range r.GetEdits() {
+		switch e.GetField() { //nolint:exhaustive // The others change no object of Kueue.
+		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL, apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT,
+			apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:
+			kind, name, operations := quotaPatch(snapshot, e)
+			if operations == nil {
+				continue
+			}
+			// All quotas of an object are one patch.
+			at, known := quotas[kind+name]
+			if !known {
+				at = len(out)
+				quotas[kind+name] = at
+				out = append(out, Patch{Kubectl: []string{"kubectl", "patch", kind + "." + apiGroup, name, "--type=json", "--patch=[]"}})
+			}
+			patch := &out[at].Kubectl[len(out[at].Kubectl)-1]
+			*patch = joined(*patch, operations)
+		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
+			out = append(out, Patch{Kubectl: merged("clusterqueues", "", text.NamesOf(nil, snapshot.Snapshot).Queue(e.GetQueue()), `{"spec":{"stopPolicy":"None"}}`)})
+		case apportionv1.RemedyField_REMEDY_FIELD_FLAVOR:
+			out = append(out, Patch{
+				Why:  "Create this flavor, with the labels and taints of its nodes if it has some:",
+				YAML: "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata:\n  name: " + e.GetFlavor() + "\n",
+			})
+		case apportionv1.RemedyField_REMEDY_FIELD_JOB_PRIORITY:
+			out = append(out, Patch{Kubectl: merged("workloads", of.GetNamespace(), of.GetName(),
+				`{"spec":{"priority":`+strconv.FormatInt(int64(e.GetAfter()), 10)+`}}`)})
+		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
+			if int(e.GetJob()) < len(snapshot.GetJobs()) {
+				ended := snapshot.GetJobs()[e.GetJob()]
+				out = append(out, Patch{Kubectl: merged("workloads", ended.GetNamespace(), ended.GetName(), `{"spec":{"active":false}}`)})
+			}
+		case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
+			out = append(out, minimumPatch(of, e)...)
+		case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
+			out = append(out, Patch{
+				Why: fmt.Sprintf("The template of the pods of %s needs %s %s, for all containers together: submit the job again.",
+					e.GetRole(), text.KueueExact(e.GetResource(), int64(e.GetAfter())), e.GetResource()),
+			})
+		}
+	}
+	return out
+}
+
+// merged is a command that merges a part into an object.
+func merged(resource, namespace, name, part string) []string {
+	command := []string{"kubectl", "patch", resource + "." + apiGroup, name}
+	if namespace != "" {
+		command = append(command, "--namespace="+namespace)
+	}
+	return append(command, "--type=merge", "--patch="+part)
+}
+
+// minimumPatch lets a Job of Kubernetes be admitted with fewer pods. Other kinds have no setting for it.
+func minimumPatch(of *apportionv1.Job, e *apportionv1.RemedyEdit) []Patch {
+	for _, origin := range of.GetKueue().GetOrigins() {
+		if origin.GetKind() == "Job" && len(of.GetKueue().GetPodSets()) == 1 {
+			return []Patch{{Kubectl: []string{
+				"kubectl", "annotate", "--overwrite", "jobs.batch", origin.GetName(), "--namespace=" + of.GetNamespace(),
+				"kueue.x-k8s.io/job-min-parallelism=" + strconv.FormatInt(int64(e.GetAfter()), 10),
+			}}}
+		}
+	}
+	return []Patch{{Why: "Only a Job of Kubernetes states how few pods it needs, in its annotation kueue.x-k8s.io/job-min-parallelism."}}
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
+// quotaPatch returns the object of a quota, and the operations that change it: they test first that the place still has this quota.
+func quotaPatch(snapshot *lookup.Snapshot, e *apportionv1.RemedyEdit) (kind, name string, operations []operation) {
+	field := map[apportionv1.RemedyField]string{
+		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL:         "nominalQuota",
+		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT: "borrowingLimit",
+		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:   "lendingLimit",
+	}[e.GetField()]
+	var groups []*apportionv1.KueueResourceGroup
+	if kind, name = "cohorts", e.GetCohort(); name != "" {
+		at := slices.IndexFunc(snapshot.GetKueue().GetCohorts(), func(c *apportionv1.KueueCohort) bool { return c.GetName() == name })
+		if at >= 0 {
+			groups = snapshot.GetKueue().GetCohorts()[at].GetGroups()
+		}
+	} else if q := e.GetQueue(); int(q) < len(snapshot.GetQueues()) {
+		kind, name, groups = "clusterqueues", snapshot.GetQueues()[q].GetName(), snapshot.GetQueues()[q].GetKueue().GetGroups()
+	}
+	for g, group := range groups {
+		for f, flavor := range group.GetFlavors() {
+			for k, quota := range flavor.GetResources() {
+				if flavor.GetName() != e.GetFlavor() || quota.GetName() != e.GetResource() {
+					continue
+				}
+				of := fmt.Sprintf("/spec/resourceGroups/%d/flavors/%d", g, f)
+				at := fmt.Sprintf("%s/resources/%d", of, k)
+				operations = append(operations,
+					operation{"test", of + "/name", flavor.GetName()}, operation{"test", at + "/name", quota.GetName()},
+					operation{"add", at + "/" + field, text.KueueSetting(e.GetResource(), int64(e.GetAfter()))})
+			}
+		}
+	}
+	return kind, name, operations
+}
+
+// joined adds operations to the flag of a JSON patch.
+func joined(flag string, operations []operation) string {
+	const head = "--patch="
+	var all []operation
+	// The flag was written here.
+	_ = json.Unmarshal([]byte(strings.TrimPrefix(flag, head)), &all)
+	data, _ := json.Marshal(append(all, operations...))
+	return head + string(data)
+}

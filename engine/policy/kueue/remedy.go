@@ -1,0 +1,495 @@
+package kueue
+
+import (
+	"cmp"
+	"slices"
+)
+
+// RemedyKind is a kind of change that may admit a workload.
+type RemedyKind uint8
+
+// The kinds, in the order in which they are tried.
+const (
+	// FewerPods lets the workload be admitted with fewer pods of a set.
+	FewerPods RemedyKind = iota + 1
+	// SmallerRequest lowers what the pods of a set ask for.
+	SmallerRequest
+	// OpenedQueue lets a stopped queue admit.
+	OpenedQueue
+	// MoreNominal raises nominal quotas of the queue.
+	MoreNominal
+	// MoreBorrowing raises borrowing limits of the queue and of cohorts above it.
+	MoreBorrowing
+	// MoreLending raises lending limits of other queues and cohorts of the tree.
+	MoreLending
+	// MadeFlavor makes the flavors of the queue that do not exist.
+	MadeFlavor
+	// HigherPriority raises the priority of the workload, so that it evicts others or comes first in a strict queue.
+	HigherPriority
+	// EndedHolders ends workloads that hold quota.
+	EndedHolders
+	// Evictions changes nothing: victims make room.
+	Evictions
+)
+
+// Remedy is a smallest change with which a workload is admitted. It was tried.
+type Remedy struct {
+	Kind  RemedyKind
+	Edits []Edit
+	// Nomination is how the workload is admitted then, without its usage.
+	Nomination Nomination
+}
+
+// Remedies are the smallest changes of each kind that were found.
+type Remedies struct {
+	List []Remedy
+	// Cut are kinds of which not all changes were tried, because there are more than so many of them.
+	Cut []RemedyKind
+	// Spent: the tries or the work of the question ended before all changes were tried, at kind At.
+	Spent bool
+	At    RemedyKind
+	Tries int
+}
+
+// Limits on what is tried.
+const (
+	maxTries      = 320
+	maxVariants   = 8
+	maxHolders    = 64
+	maxPriorities = 32
+	maxLenders    = 64
+)
+
+// Remedies finds the smallest changes of each kind that admit a pending workload, all kinds if there are none. Each was tried: the workload
+// was judged again in the changed cluster, and it is admitted there, or for HigherPriority may evict others; and with one step less of any
+// edit it is not. Workloads that come first in other queues are not considered.
+func (s *State) Remedies(workload int32, kinds []RemedyKind) Remedies {
+	if w := &s.workloads[workload]; w.holds || w.queue == none || s.nodes[w.queue].tree == none {
+		return Remedies{}
+	}
+	r := &remedier{State: s, part: s.partOf(workload), now: s.Nominate(workload)}
+	for kind := FewerPods; kind <= Evictions && !r.out.Spent; kind++ {
+		if kinds != nil && !slices.Contains(kinds, kind) {
+			continue
+		}
+		r.try(kind)
+		if r.out.Spent {
+			r.out.At = kind
+		}
+	}
+	return r.out
+}
+
+// remedier finds remedies of a workload.
+type remedier struct {
+	*State
+
+	part *part
+	// now is how the workload would be admitted without a change.
+	now Nomination
+	out Remedies
+}
+
+func (r *remedier) try(kind RemedyKind) {
+	switch kind {
+	case FewerPods, SmallerRequest:
+		r.ofPods(kind)
+	case OpenedQueue:
+		if q := r.own(); q.Stopped {
+			r.list(kind, []Edit{{Field: StopPolicy, Queue: q.Name, Workload: none}}, fitting)
+		}
+	case MoreNominal:
+		r.perFlavor(kind, r.nominals)
+	case MoreBorrowing:
+		r.perFlavor(kind, r.borrowings)
+	case MoreLending:
+		r.perFlavor(kind, r.lendings)
+	case MadeFlavor:
+		r.madeFlavor()
+	case HigherPriority:
+		r.higherPriority()
+	case EndedHolders:
+		r.endedHolders()
+	case Evictions:
+		if len(r.now.Victims) > 0 {
+			r.out.List = append(r.out.List, Remedy{Kind: kind, Nomination: r.now})
+		}
+	}
+}
+
+// own returns the queue of the workload.
+func (r *remedier) own() *Queue {
+	return &r.part.Queues[r.part.queue(r.part.Workloads[r.part.at].Queue)]
+}
+
+// fitting and claiming say what a remedy must reach.
+func fitting(n *Nomination) bool  { return n.Mode == Fit }
+func claiming(n *Nomination) bool { return n.Mode == Fit || len(n.Victims) > 0 }
+
+// tried judges the workload in the changed cluster. It is false if it is not admitted there, or if no try is left.
+func (r *remedier) tried(edits []Edit, reaches func(*Nomination) bool) (Nomination, bool) {
+	if r.out.Spent || r.out.Tries >= maxTries {
+		r.out.Spent = true
+		return Nomination{}, false
+	}
+	r.out.Tries++
+	if r.view.Work.Spend(len(r.part.Queues)+len(r.part.Workloads), 1) != nil {
+		r.out.Spent = true
+		return Nomination{}, false
+	}
+	changed := r.part.apply(edits)
+	s := changed.open()
+	if s == nil {
+		r.out.Spent = r.out.Spent || r.view.Work.Exceeded() != nil
+		return Nomination{}, false
+	}
+	at := int32(changed.at)
+	n := s.Nominate(at)
+	ok := s.judged(&s.workloads[at]) && s.workloads[at].Withheld == "" && reaches(&n)
+	if first := s.Behind(at); ok && first != none {
+		before := s.Nominate(first)
+		ok = before.Mode == Fit && s.workloads[first].Withheld == ""
+	}
+	if r.view.Work.Exceeded() != nil || r.view.Stop != nil && r.view.Stop() {
+		r.out.Spent = true
+		return Nomination{}, false
+	}
+	if !ok {
+		return Nomination{}, false
+	}
+	return changed.whole(s, n), true
+}
+
+// list lists the smallest part of a change, if the whole of it admits the workload.
+func (r *remedier) list(kind RemedyKind, edits []Edit, reaches func(*Nomination) bool) bool {
+	if len(edits) == 0 {
+		return false
+	}
+	n, ok := r.tried(edits, reaches)
+	if !ok {
+		return false
+	}
+	for i := len(edits) - 1; i >= 0 && len(edits) > 1; i-- {
+		if fewer, ok := r.tried(slices.Delete(slices.Clone(edits), i, i+1), reaches); ok {
+			edits, n = slices.Delete(slices.Clone(edits), i, i+1), fewer
+		}
+	}
+	for i := range edits {
+		if edits[i].counted() {
+			n = r.bisect(edits, i, n, reaches)
+		}
+	}
+	if r.out.Spent {
+		return false
+	}
+	same := func(other Remedy) bool { return slices.Equal(other.Edits, edits) }
+	if !slices.ContainsFunc(r.out.List, same) {
+		r.out.List = append(r.out.List, Remedy{Kind: kind, Edits: edits, Nomination: n})
+	}
+	return true
+}
+
+// bisect finds the smallest difference of an edit, first at what is lacking now.
+func (r *remedier) bisect(edits []Edit, i int, n Nomination, reaches func(*Nomination) bool) Nomination {
+	e := &edits[i]
+	from, sign := e.Before, int64(1)
+	if e.After < from {
+		sign = -1
+	}
+	low, high := int64(0), sign*(e.After-from)
+	try := func(k int64) {
+		e.After = from + sign*k
+		if found, ok := r.tried(edits, reaches); ok {
+			high, n = k, found
+		} else {
+			low = k
+		}
+	}
+	if guess := r.lacking(e); guess > low && guess < high {
+		if try(guess); high == guess && guess > 1 {
+			try(guess - 1)
+		}
+	}
+	for high-low > 1 && !r.out.Spent {
+		try(low + (high-low)/2)
+	}
+	e.After = from + sign*high
+	return n
+}
+
+// lacking returns what is lacking now of the quota of an edit, 0 if that is not known.
+func (r *remedier) lacking(e *Edit) int64 {
+	lacking := Amount(0)
+	for i := range r.now.PodSets {
+		for _, l := range r.now.PodSets[i].Lacks {
+			if l.Flavor == none || l.Resource == none || r.flavors[l.Flavor].Name != e.Flavor || r.resources[l.Resource] != e.Resource {
+				continue
+			}
+			lacking = max(lacking, l.Used.plus(l.Requested).minus(l.Limit))
+		}
+	}
+	return int64(lacking)
+}
+
+// requested returns what all pods of the workload, and of the one that it waits behind, ask for of a resource.
+func (r *remedier) requested(resource string) Amount {
+	sum := Amount(0)
+	for i := range r.part.Workloads {
+		w := &r.part.Workloads[i]
+		if w.Admission != nil {
+			continue
+		}
+		for k := range w.PodSets {
+			if resource == podsResource {
+				sum = sum.plus(Amount(w.PodSets[k].Count))
+			}
+			for _, q := range w.PodSets[k].Requests {
+				if q.Resource == resource {
+					sum = sum.plus(max(0, q.Amount).times(int64(w.PodSets[k].Count)))
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// perFlavor tries a change of the quotas of each flavor of the queue, together with those of the other groups.
+func (r *remedier) perFlavor(kind RemedyKind, edits func(flavor string) []Edit) {
+	groups, variants := r.own().Groups, 0
+	for g := range groups {
+		for _, f := range groups[g].Flavors {
+			list := edits(f.Flavor)
+			if len(list) == 0 {
+				continue
+			}
+			if variants++; variants > maxVariants {
+				r.out.Cut = append(r.out.Cut, kind)
+				return
+			}
+			for other := range groups {
+				if other == g {
+					continue
+				}
+				for _, f := range groups[other].Flavors {
+					list = append(list, edits(f.Flavor)...)
+				}
+			}
+			r.list(kind, list, fitting)
+		}
+	}
+}
+
+// quotas calls each for the quotas of a flavor that concern what the workload asks for.
+func (r *remedier) quotas(groups []Group, flavor string, each func(q *Quota, asked Amount)) {
+	for g := range groups {
+		for f := range groups[g].Flavors {
+			if groups[g].Flavors[f].Flavor != flavor {
+				continue
+			}
+			for k := range groups[g].Flavors[f].Resources {
+				q := &groups[g].Flavors[f].Resources[k]
+				if asked := r.requested(q.Resource); asked > 0 {
+					each(q, asked)
+				}
+			}
+		}
+	}
+}
+
+// raised returns an edit that raises an amount, and whether that is possible.
+func raised(e Edit, before, by Amount) (Edit, bool) {
+	e.Before, e.After, e.Given, e.Workload = int64(before), int64(min(before.plus(by), Unlimited-1)), true, none
+	return e, e.After > e.Before
+}
+
+func (r *remedier) nominals(flavor string) (edits []Edit) {
+	q := r.own()
+	r.quotas(q.Groups, flavor, func(of *Quota, asked Amount) {
+		// What others use of the queue's quota may be needed, too.
+		more := asked.plus(r.used(flavor, of.Resource))
+		if e, ok := raised(Edit{Field: NominalQuota, Queue: q.Name, Flavor: flavor, Resource: of.Resource}, of.Nominal, more); ok {
+			edits = append(edits, e)
+		}
+	})
+	return edits
+}
+
+// used returns what all workloads of the tree use of a flavor-resource.
+func (r *remedier) used(flavor, resource string) Amount {
+	sum := Amount(0)
+	for i := range r.part.Workloads {
+		if a := r.part.Workloads[i].Admission; a != nil {
+			for k := range a.PodSets {
+				for _, u := range a.PodSets[k].Usage {
+					if u.Flavor == flavor && u.Resource == resource {
+						sum = sum.plus(max(0, u.Amount))
+					}
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// borrowings raises the borrowing limits from the queue upwards.
+func (r *remedier) borrowings(flavor string) (edits []Edit) {
+	at := func(e Edit, groups []Group) {
+		r.quotas(groups, flavor, func(of *Quota, asked Amount) {
+			if of.Borrowing == nil {
+				return
+			}
+			e.Field, e.Flavor, e.Resource = BorrowingLimit, flavor, of.Resource
+			if e, ok := raised(e, *of.Borrowing, asked); ok {
+				edits = append(edits, e)
+			}
+		})
+	}
+	q := r.own()
+	at(Edit{Queue: q.Name}, q.Groups)
+	for parent, i := q.Cohort, 0; parent != "" && i < maxLenders; i++ {
+		c := r.part.cohort(parent)
+		if c < 0 {
+			break
+		}
+		at(Edit{Cohort: parent}, r.part.Cohorts[c].Groups)
+		parent = r.part.Cohorts[c].Parent
+	}
+	return edits
+}
+
+// lendings raises the lending limits of all others.
+func (r *remedier) lendings(flavor string) (edits []Edit) {
+	at := func(e Edit, groups []Group) {
+		r.quotas(groups, flavor, func(of *Quota, asked Amount) {
+			if of.Lending == nil {
+				return
+			}
+			e.Field, e.Flavor, e.Resource = LendingLimit, flavor, of.Resource
+			if e, ok := raised(e, *of.Lending, asked); ok && len(edits) < maxLenders {
+				edits = append(edits, e)
+			}
+		})
+	}
+	own := r.own().Name
+	for i := range r.part.Queues {
+		if q := &r.part.Queues[i]; q.Name != own {
+			at(Edit{Queue: q.Name}, q.Groups)
+		}
+	}
+	for i := range r.part.Cohorts {
+		at(Edit{Cohort: r.part.Cohorts[i].Name}, r.part.Cohorts[i].Groups)
+	}
+	if len(edits) == maxLenders && !slices.Contains(r.out.Cut, MoreLending) {
+		r.out.Cut = append(r.out.Cut, MoreLending)
+	}
+	return edits
+}
+
+// ofPods changes each pod set alone.
+func (r *remedier) ofPods(kind RemedyKind) {
+	w := &r.part.Workloads[r.part.at]
+	for i := range w.PodSets {
+		set := &w.PodSets[i]
+		if i == maxVariants {
+			r.out.Cut = append(r.out.Cut, kind)
+			return
+		}
+		var edits []Edit
+		e := Edit{Workload: r.part.ids[r.part.at], Set: i, Given: true}
+		if kind == FewerPods {
+			e.Field, e.Before, e.After = LeastPods, int64(set.Count), 1
+			if set.Least != nil {
+				e.Before = int64(*set.Least)
+			}
+			if r.settings.PartialAdmission && e.After < e.Before {
+				edits = append(edits, e)
+			}
+		} else {
+			for _, q := range set.Requests {
+				e.Field, e.Resource, e.Before, e.After = PodRequest, q.Resource, int64(q.Amount), 1
+				if e.After < e.Before && q.Resource != podsResource {
+					edits = append(edits, e)
+				}
+			}
+		}
+		r.list(kind, edits, fitting)
+	}
+}
+
+func (r *remedier) madeFlavor() {
+	var edits []Edit
+	for _, g := range r.own().Groups {
+		for _, f := range g.Flavors {
+			exists := slices.ContainsFunc(r.part.Flavors, func(known Flavor) bool { return known.Name == f.Flavor })
+			if e := (Edit{Field: MissingFlavor, Flavor: f.Flavor, Workload: none}); !exists && !slices.Contains(edits, e) {
+				edits = append(edits, e)
+			}
+		}
+	}
+	r.list(MadeFlavor, edits, fitting)
+}
+
+// higherPriority tries the priorities of others, and those just above them, the lowest first, unless the workload evicts others already.
+func (r *remedier) higherPriority() {
+	if len(r.now.Victims) > 0 && r.Behind(r.part.ids[r.part.at]) == none {
+		return
+	}
+	id := r.part.ids[r.part.at]
+	own := r.part.Workloads[r.part.at].Priority
+	boost := r.workloads[id].priority - own
+	var tries []int64
+	for i, other := range r.part.ids {
+		if p := r.workloads[other].priority - boost; i != r.part.at && p >= own {
+			tries = append(tries, p, p+1)
+		}
+	}
+	slices.Sort(tries)
+	tries = slices.DeleteFunc(slices.Compact(tries), func(p int64) bool { return p <= own || p > maxPriority })
+	for i, p := range tries {
+		if i == maxPriorities {
+			r.out.Cut = append(r.out.Cut, HigherPriority)
+			return
+		}
+		e := Edit{Field: Priority, Workload: id, Before: own, After: p, Given: true}
+		if n, ok := r.tried([]Edit{e}, claiming); ok {
+			r.out.List = append(r.out.List, Remedy{Kind: HigherPriority, Edits: []Edit{e}, Nomination: n})
+			return
+		}
+	}
+}
+
+// maxPriority is the highest priority of a workload.
+const maxPriority = 1<<31 - 1
+
+// endedHolders ends all workloads whose quota the workload could use, but those that are not needed: of low priority and young ones first.
+func (r *remedier) endedHolders() {
+	var holders []int
+	for i := range r.part.Workloads {
+		if r.part.Workloads[i].Admission != nil {
+			holders = append(holders, i)
+		}
+	}
+	slices.SortStableFunc(holders, func(a, b int) int {
+		l, n := &r.part.Workloads[a], &r.part.Workloads[b]
+		return cmp.Or(cmp.Compare(l.Priority, n.Priority), cmp.Compare(n.Created, l.Created))
+	})
+	if len(holders) > maxHolders {
+		holders = holders[:maxHolders]
+		r.out.Cut = append(r.out.Cut, EndedHolders)
+	}
+	edits := make([]Edit, 0, len(holders))
+	for _, at := range holders {
+		edits = append(edits, Edit{Field: HolderEnds, Workload: r.part.ids[at]})
+	}
+	// Fewer than low do not suffice.
+	low, high := 0, len(edits)
+	for low < high && !r.out.Spent {
+		middle := low + (high-low)/2
+		if _, ok := r.tried(edits[:middle], fitting); ok {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	r.list(EndedHolders, edits[:high], fitting)
+}

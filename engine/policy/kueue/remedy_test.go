@@ -1,0 +1,202 @@
+package kueue_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/kueue"
+)
+
+// opened returns the policy opened on a cluster.
+func opened(t require.TestingT, c *kueue.Cluster, s kueue.Settings) *kueue.State {
+	b := model.NewBuilder(0)
+	b.Queue(model.QueueSpec{Name: "any"})
+	for i := range c.Workloads {
+		b.Job(model.JobSpec{UID: c.Workloads[i].UID, Queue: "any", Phase: model.PhasePending})
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	view := policy.NewView(m, nil)
+	view.Work = policy.NewWork(100 * policy.DefaultWork)
+	plugin := kueue.Plugin{Settings: s, Cluster: func(*model.Model) (*kueue.Cluster, error) { return c, nil }}
+	state, err := plugin.Open(view)
+	require.NoError(t, err)
+	of, ok := state.(*kueue.State)
+	require.True(t, ok)
+	return of
+}
+
+// remedy returns the remedy of a kind of the last workload of a cluster.
+func remedy(t *testing.T, c *kueue.Cluster, kind kueue.RemedyKind) kueue.Remedy {
+	t.Helper()
+	found := opened(t, c, kueue.Default()).Remedies(int32(len(c.Workloads)-1), []kueue.RemedyKind{kind})
+	require.Len(t, found.List, 1)
+	return found.List[0]
+}
+
+func TestTheLeastChangeOfEachKindIsFound(t *testing.T) {
+	limited := func(nominal kueue.Amount, borrowing, lending *kueue.Amount) []kueue.Group {
+		g := queue("", "", nominal).Groups
+		g[0].Flavors[0].Resources[0].Borrowing, g[0].Flavors[0].Resources[0].Lending = borrowing, lending
+		return g
+	}
+	of := func(a kueue.Amount) *kueue.Amount { return &a }
+	a, b := queue("a", "root", 4000), queue("b", "root", 4000)
+	a.Groups, b.Groups = limited(4000, of(1000), nil), limited(4000, nil, of(3000))
+	c := cluster([]kueue.Queue{a, b}, running("r", "b", 500), waiting("w", "a", 6000))
+
+	nominal := remedy(t, c, kueue.MoreNominal)
+	require.Equal(t, []kueue.Edit{{
+		Field: kueue.NominalQuota, Queue: "a", Workload: -1, Flavor: "f", Resource: "cpu", Before: 4000, After: 5000, Given: true,
+	}}, nominal.Edits)
+	require.Equal(t, kueue.Fit, nominal.Nomination.Mode)
+	require.EqualValues(t, 2000, remedy(t, c, kueue.MoreBorrowing).Edits[0].After)
+	require.EqualValues(t, 5000, remedy(t, c, kueue.SmallerRequest).Edits[0].After)
+
+	a.Groups = limited(4000, nil, nil)
+	b.Groups[0].Flavors[0].Resources[0].Lending = of(1000)
+	lending := remedy(t, cluster([]kueue.Queue{a, b}, running("r", "b", 500), waiting("w", "a", 6000)), kueue.MoreLending)
+	require.Equal(t, "b", lending.Edits[0].Queue)
+	require.EqualValues(t, 2000, lending.Edits[0].After)
+}
+
+func TestAStoppedQueueAndAMissingFlavorAreMended(t *testing.T) {
+	stopped := queue("a", "", 4000)
+	stopped.Stopped = true
+	require.Equal(t, kueue.StopPolicy, remedy(t, cluster([]kueue.Queue{stopped}, waiting("w", "a", 1000)), kueue.OpenedQueue).Edits[0].Field)
+	c := cluster([]kueue.Queue{queue("a", "", 4000)}, waiting("w", "a", 1000))
+	c.Flavors = nil
+	require.Equal(t, "f", remedy(t, c, kueue.MadeFlavor).Edits[0].Flavor)
+}
+
+func TestFewerPodsAndAHigherPriority(t *testing.T) {
+	w := waiting("w", "a", 1000)
+	w.PodSets[0].Count = 8
+	pods := remedy(t, cluster([]kueue.Queue{queue("a", "", 5000)}, w), kueue.FewerPods)
+	require.EqualValues(t, 5, pods.Edits[0].After)
+	require.True(t, pods.Nomination.Partial)
+	r := running("r", "a", 4000)
+	r.Priority = 7
+	raised := remedy(t, cluster([]kueue.Queue{queue("a", "", 4000)}, r, waiting("w", "a", 1000)), kueue.HigherPriority)
+	require.EqualValues(t, 8, raised.Edits[0].After)
+	require.Equal(t, []kueue.Victim{{Workload: 0, Reason: kueue.InQueue}}, raised.Nomination.Victims)
+}
+
+func TestTheFewestHoldersOfLowPriorityEnd(t *testing.T) {
+	high := running("high", "a", 2000)
+	high.Priority = 5
+	ended := remedy(t, cluster([]kueue.Queue{queue("a", "", 4000)}, high, running("low", "a", 2000), waiting("w", "a", 2000)), kueue.EndedHolders)
+	require.Len(t, ended.Edits, 1)
+	require.EqualValues(t, 1, ended.Edits[0].Workload)
+}
+
+func TestAWorkloadBehindAnotherComesFirstWithAHigherPriority(t *testing.T) {
+	q := queue("a", "", 4000)
+	q.Strict = true
+	first, w := waiting("first", "a", 9000), waiting("w", "a", 1000)
+	first.Priority = 3
+	raised := remedy(t, cluster([]kueue.Queue{q}, first, w), kueue.HigherPriority)
+	require.EqualValues(t, 4, raised.Edits[0].After)
+	require.Equal(t, kueue.Fit, raised.Nomination.Mode)
+}
+
+// TestARemedyIsWhatItSays draws clusters and makes each remedy in them by hand: the workload is admitted then, and not with one step less.
+func TestARemedyIsWhatItSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, s := small(drawn(t)), settings(t)
+		// One tree without cycles, and no partial admission: most workloads wait.
+		for i := range c.Cohorts {
+			c.Cohorts[i].Parent = map[int]string{0: "", 1: "r", 2: "r"}[i]
+		}
+		for i := range c.Queues {
+			c.Queues[i].Cohort = c.Cohorts[i%3].Name
+		}
+		for i := range c.Workloads {
+			c.Workloads[i].PodSets[0].Least = nil
+		}
+		// Another tree has a resource that comes first by its name.
+		c.Queues = append(c.Queues, queue("other", "", 1))
+		c.Queues[len(c.Queues)-1].Groups[0].Covered, c.Queues[len(c.Queues)-1].Groups[0].Flavors[0].Resources[0].Resource = []string{"a"}, "a"
+		state := opened(t, c, s)
+		for i := range int32(len(c.Workloads)) {
+			n, judged := state.Judge(model.JobID(i))
+			if !judged || n.Mode == kueue.Fit {
+				continue
+			}
+			found := state.Remedies(i, []kueue.RemedyKind{kueue.MoreNominal, kueue.MoreBorrowing, kueue.MoreLending, kueue.EndedHolders})
+			for _, r := range found.List {
+				require.Equal(t, kueue.Fit, r.Nomination.Mode)
+				changed := open(t, edited(c, r.Edits), s)
+				admitted := changed.Nominate(i)
+				require.Equal(t, kueue.Fit, admitted.Mode, "%+v", r)
+				for k, set := range admitted.PodSets {
+					for f, of := range set.Flavors {
+						told := r.Nomination.PodSets[k].Flavors[f]
+						require.Equal(t, changed.FlavorName(of.Flavor), state.FlavorName(told.Flavor))
+						require.Equal(t, changed.ResourceName(of.Resource), state.ResourceName(told.Resource))
+						require.Equal(t, of.Amount, told.Amount)
+					}
+				}
+				for k := range r.Edits {
+					less := append([]kueue.Edit{}, r.Edits...)
+					if e := &less[k]; e.Field != kueue.HolderEnds {
+						e.After--
+						require.NotEqual(t, kueue.Fit, open(t, edited(c, less), s).Nominate(i).Mode, "%+v", r)
+					}
+				}
+			}
+			require.Equal(t, n, state.Nominate(i), "a question leaves nothing behind")
+		}
+	})
+}
+
+// edited makes edits in a copy of a cluster, quota by quota.
+func edited(c *kueue.Cluster, edits []kueue.Edit) *kueue.Cluster {
+	out := *c
+	out.Queues, out.Workloads = append([]kueue.Queue{}, c.Queues...), append([]kueue.Workload{}, c.Workloads...)
+	for i := range out.Queues {
+		groups := []kueue.Group{}
+		for _, g := range out.Queues[i].Groups {
+			flavors := []kueue.FlavorQuota{}
+			for _, f := range g.Flavors {
+				f.Resources = append([]kueue.Quota{}, f.Resources...)
+				flavors = append(flavors, f)
+			}
+			g.Flavors = flavors
+			groups = append(groups, g)
+		}
+		out.Queues[i].Groups = groups
+	}
+	for _, e := range edits {
+		if e.Field == kueue.HolderEnds {
+			out.Workloads[e.Workload].Admission, out.Workloads[e.Workload].Queue = nil, ""
+		}
+		for i := range out.Queues {
+			for _, g := range out.Queues[i].Groups {
+				for _, f := range g.Flavors {
+					for k := range f.Resources {
+						if out.Queues[i].Name != e.Queue || f.Flavor != e.Flavor || f.Resources[k].Resource != e.Resource {
+							continue
+						}
+						amount := kueue.Amount(min(e.After, math.MaxInt64-1))
+						switch e.Field {
+						case kueue.NominalQuota:
+							f.Resources[k].Nominal = amount
+						case kueue.BorrowingLimit:
+							f.Resources[k].Borrowing = &amount
+						case kueue.LendingLimit:
+							f.Resources[k].Lending = &amount
+						default:
+						}
+					}
+				}
+			}
+		}
+	}
+	return &out
+}
