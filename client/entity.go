@@ -25,6 +25,10 @@ type Queue struct {
 	Capability, Guarantee, Deserved Resources
 	// NodeGroupAffinity binds the queue to groups of nodes.
 	NodeGroupAffinity *apportionv1.NodeGroupAffinity
+	// NodeGroupLimits bound, by group, what the queue's own tasks may hold together on the nodes of the group (Volcano 1.16).
+	// NodeGroupLimitsInvalid: they could not be read, and no node takes tasks of the queue.
+	NodeGroupLimits        map[string]Resources
+	NodeGroupLimitsInvalid bool
 	// FairShareHierarchy places the queue in the tree of hierarchical DRF.
 	FairShareHierarchy *apportionv1.FairShareHierarchy
 	// Usage is the decayed usage of all tasks that ever ran in the queue or below it, for `fair` with memory. Nil: not known.

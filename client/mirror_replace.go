@@ -158,6 +158,9 @@ func queueDimensions(queue *apportionv1.Queue) [][]uint32 {
 	for _, owner := range queue.GetOwners() {
 		lists = append(lists, owner.GetUsage().GetDimension())
 	}
+	for _, limit := range queue.GetNodeGroupLimits().GetGroups() {
+		lists = append(lists, limit.GetLimit().GetDimension())
+	}
 	return lists
 }
 

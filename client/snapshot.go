@@ -99,6 +99,7 @@ func (s *Snapshot) queue(q *Queue) {
 		CreateTime: moment(q.Created),
 		Usage:      s.usage(q.Usage), Entitled: s.usage(q.Entitled), Budget: s.budget(q.Budget), Owners: s.owners(q.Owners), Kueue: q.Kueue,
 	}
+	message.NodeGroupLimits = s.nodeGroupLimits(path, q)
 	switch {
 	case q.Weightless && q.Weight != 0:
 		s.fault(path+".weight", "both weightless and of weight %d", q.Weight)
@@ -111,6 +112,19 @@ func (s *Snapshot) queue(q *Queue) {
 		message.Reclaimable = new(false)
 	}
 	s.message.Queues = append(s.message.Queues, message)
+}
+
+// nodeGroupLimits returns a queue's limits for groups of nodes in the order of the groups' names, nil if there are none.
+func (s *Snapshot) nodeGroupLimits(path string, q *Queue) *apportionv1.NodeGroupLimits {
+	if len(q.NodeGroupLimits) == 0 && !q.NodeGroupLimitsInvalid {
+		return nil
+	}
+	limits := &apportionv1.NodeGroupLimits{Invalid: q.NodeGroupLimitsInvalid}
+	for _, group := range slices.Sorted(maps.Keys(q.NodeGroupLimits)) {
+		at := fmt.Sprintf("%s.node_group_limits.groups[%d].limit", path, len(limits.GetGroups()))
+		limits.Groups = append(limits.Groups, &apportionv1.NodeGroupLimit{Group: group, Limit: s.resource(at, q.NodeGroupLimits[group])})
+	}
+	return limits
 }
 
 // Node adds nodes.

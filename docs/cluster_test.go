@@ -140,6 +140,11 @@ func (r *reader) readQueue(l line) error {
 		spec.Hierarchy = &model.Hierarchy{Path: path, Weights: l.set["weights"]}
 	}
 	spec.Affinity = affinity(l)
+	if limit, ok := l.set["limit"]; ok {
+		group, amounts, _ := strings.Cut(limit, ":")
+		l.set["limit"] = amounts
+		spec.NodeLimits = &model.NodeLimitsSpec{Groups: []model.NodeLimitSpec{{Group: group, Limit: r.optional(l, "limit", &err)}}}
+	}
 	r.b.Queue(spec)
 	return err
 }

@@ -304,7 +304,7 @@ func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 	}
 	room = &kindRoom{limit: limit}
 	g.room[key] = room
-	idle, request := resource.NewAccount(v.Dims.Len()), v.Request(t)
+	idle, request, together := resource.NewAccount(v.Dims.Len()), v.Request(t), filling{}
 	for i, n := range g.nodes {
 		if v.Stopped(i) {
 			return nil, policy.ErrStopped
@@ -313,8 +313,10 @@ func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 			continue
 		}
 		v.Idle(n, &idle)
-		for ; room.tasks < limit && resource.Covers(idle, request); room.tasks++ {
+		b := g.nodeBound(t, n)
+		for ; room.tasks < limit && resource.Covers(idle, request) && together.takes(b, request); room.tasks++ {
 			idle.SubWithin(request)
+			together.put(b, request)
 		}
 		if room.tasks >= limit {
 			return room, nil

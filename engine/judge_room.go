@@ -214,7 +214,7 @@ func (g *judge) releases(s seating) []policy.Reason {
 func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placement, known bool, _ error) {
 	p := placer{session: f.session, tasks: tasks, nodes: f.nodes, at: make([]int32, len(tasks))}
 	p.sort(f.offered)
-	if p.related() {
+	if p.related() || slices.ContainsFunc(tasks, func(t model.TaskID) bool { return f.session.bounded(f.session.view.QueueOf(t)) }) {
 		return Placement{}, false, nil
 	}
 	if len(p.kinds)*len(f.nodes) > placementCells {

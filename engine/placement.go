@@ -43,7 +43,8 @@ type Placement struct {
 }
 
 // Place reports whether tasks have room on the given nodes together, by Fits and HasRoom for each task. Nothing is booked. Tasks that rules
-// on other pods concern are placed one after the other, each with the earlier ones on their nodes.
+// on other pods concern are placed one after the other, each with the earlier ones on their nodes. Tasks count together to bounds of the
+// policy (policy.NodeBounder).
 //
 // It is exact for equal tasks that no such rule concerns, and if one kind of task alone, or one dimension alone, has no room. Otherwise it
 // tries best fit, then every placement up to placementTrials comparisons: it is exact for six tasks on seven nodes with any requests. The
@@ -105,6 +106,8 @@ type placer struct {
 	trials  int
 	stopped bool
 	saved   []resource.Row
+	// filling is what the placed tasks use of the policy's bounds.
+	filling filling
 	// later: room is what nodes have once what is being released is gone. bare: the rules on other pods are left aside.
 	later, bare bool
 }
@@ -138,7 +141,7 @@ func (p *placer) prepare() error {
 	if len(p.nodes)*width > placementCells {
 		return nil
 	}
-	p.idle = resource.NewAccounts(len(p.nodes), width)
+	p.idle, p.filling = resource.NewAccounts(len(p.nodes), width), filling{}
 	offered := resource.NewAccount(width)
 	for i, n := range p.nodes {
 		if v.Stopped(i) {
@@ -197,6 +200,7 @@ func (p *placer) bestFit() (most int, alone bool, err error) {
 	for i := range free {
 		free[i].CopyFrom(p.idle[i])
 	}
+	defer clear(p.filling)
 	for k := range p.kinds {
 		if v.Stop != nil && v.Stop() {
 			return 0, false, policy.ErrStopped
@@ -211,18 +215,25 @@ func (p *placer) bestFit() (most int, alone bool, err error) {
 	return most, true, nil
 }
 
+// bound returns the policy's bound to which tasks of a kind count on the node at a position, nil if there is none.
+func (p *placer) bound(k *taskKind, i int) *policy.NodeBound {
+	return p.session.nodeBound(p.tasks[k.tasks[0]], p.nodes[i])
+}
+
 // hasRoomAlone reports whether the tasks of a kind have room if no other kind is placed. The room of a node does not depend on the other
-// nodes, so that no choice of nodes has room for more.
+// nodes but by a bound, to which equal tasks count alike, so that no choice of nodes has room for more.
 func (p *placer) hasRoomAlone(k *taskKind) bool {
 	left := resource.NewAccount(p.session.view.Dims.Len())
-	room := 0
+	room, alone := 0, filling{}
 	for i := range p.nodes {
 		if !k.fits[i] {
 			continue
 		}
 		left.CopyFrom(p.idle[i])
-		for ; room < len(k.tasks) && resource.Covers(left, k.request); room++ {
+		b := p.bound(k, i)
+		for ; room < len(k.tasks) && resource.Covers(left, k.request) && alone.takes(b, k.request); room++ {
 			left.SubWithin(k.request)
+			alone.put(b, k.request)
 		}
 	}
 	return room == len(k.tasks)
@@ -273,8 +284,10 @@ func (p *placer) fill(k *taskKind, free []resource.Row) int {
 	next := 0
 	for h := p.tightest(k, free); h.Len() > 0 && next < len(k.tasks); heap.Pop(h) {
 		i := h.order[0]
-		for ; next < len(k.tasks) && resource.Covers(free[i], k.request); next++ {
+		b := p.bound(k, int(i))
+		for ; next < len(k.tasks) && resource.Covers(free[i], k.request) && p.filling.takes(b, k.request); next++ {
 			free[i].SubWithin(k.request)
+			p.filling.put(b, k.request)
 			p.at[k.tasks[next]] = i
 		}
 	}
@@ -333,16 +346,19 @@ func (p *placer) search(k, n, from int) bool {
 		if !p.try() {
 			return false
 		}
-		if !kind.fits[i] || !resource.Covers(p.idle[i], kind.request) || p.tried(from, i) {
+		b := p.bound(kind, i)
+		if !kind.fits[i] || !resource.Covers(p.idle[i], kind.request) || !p.filling.takes(b, kind.request) || p.tried(from, i) {
 			continue
 		}
 		saved.CopyFrom(p.idle[i])
 		p.idle[i].SubWithin(kind.request)
+		undo := p.filling.put(b, kind.request)
 		p.at[kind.tasks[n]] = int32(i)
 		if p.search(k, n+1, i) {
 			return true
 		}
 		p.idle[i].CopyFrom(*saved)
+		undo()
 		if p.trials < 0 {
 			return false
 		}
@@ -372,7 +388,8 @@ func (p *placer) tried(from, i int) bool {
 
 func (p *placer) alike(i, j int) bool {
 	for k := range p.kinds {
-		if p.kinds[k].fits[i] != p.kinds[k].fits[j] {
+		kind := &p.kinds[k]
+		if kind.fits[i] != kind.fits[j] || p.bound(kind, i) != p.bound(kind, j) {
 			return false
 		}
 	}

@@ -25,8 +25,9 @@ type relation struct {
 	// ordered: what fits depends on the order of placing. ofKind says it of each kind.
 	ordered bool
 	ofKind  []bool
-	// placed are the positions of the tasks that count on their nodes now.
+	// placed are the positions of the tasks that count on their nodes now; undo takes each off the bounds of the policy.
 	placed []int32
+	undo   []func()
 	// first, if above 0, is how many of the buckets are left out for the first task that must be near others.
 	first int
 }
@@ -87,17 +88,20 @@ func (r *relation) apart(k *taskKind) bool {
 }
 
 // put places a task on the node at a position, and lift takes all but the first n placed tasks off again.
-func (r *relation) put(task, at int32) {
+func (r *relation) put(k *taskKind, task, at int32) {
 	r.at[task] = at
 	r.pods.Place(r.tasks[task], r.nodes[at])
-	r.placed = append(r.placed, task)
+	r.placed, r.undo = append(r.placed, task), append(r.undo, r.filling.put(r.bound(k, int(at)), k.request))
 }
 
 func (r *relation) lift(n int) {
 	for _, task := range slices.Backward(r.placed[n:]) {
 		r.pods.Remove(r.tasks[task], r.nodes[r.at[task]])
 	}
-	r.placed = r.placed[:n]
+	for _, undo := range slices.Backward(r.undo[n:]) {
+		undo()
+	}
+	r.placed, r.undo = r.placed[:n], r.undo[:n]
 }
 
 // greedy places by best fit and returns how many tasks it placed. Where tasks must be near each other, it also tries to begin elsewhere.
@@ -236,11 +240,11 @@ func (r *relation) fill(k *taskKind, ordered bool, buckets []*bucket, next int, 
 		i, t := b.order[0], k.tasks[next]
 		r.trials -= len(buckets)
 		switch {
-		case !resource.Covers(r.free[i], k.request):
+		case !resource.Covers(r.free[i], k.request), !r.filling.takes(r.bound(k, int(i)), k.request):
 			heap.Pop(&b.tightness)
 		case r.pods.Fits(r.tasks[t], r.nodes[i], r.later, nil):
 			r.free[i].SubWithin(k.request)
-			r.put(t, i)
+			r.put(k, t, i)
 			next++
 			moved, inOrder = true, false
 		case ordered && !single && !r.pods.Excludes(r.tasks[t], r.nodes[i], r.later):
@@ -296,13 +300,14 @@ func (r *relation) searchKind(k, n, from, left int) bool {
 		if !r.try() {
 			return false
 		}
-		if !kind.fits[i] || !resource.Covers(r.idle[i], kind.request) || !r.pods.Fits(r.tasks[task], r.nodes[i], r.later, nil) {
+		if !kind.fits[i] || !resource.Covers(r.idle[i], kind.request) || !r.filling.takes(r.bound(kind, i), kind.request) ||
+			!r.pods.Fits(r.tasks[task], r.nodes[i], r.later, nil) {
 			continue
 		}
 		saved.CopyFrom(r.idle[i])
 		r.idle[i].SubWithin(kind.request)
 		before := len(r.placed)
-		r.put(task, int32(i))
+		r.put(kind, task, int32(i))
 		if r.search(k, n+1, i, left-1) {
 			return true
 		}

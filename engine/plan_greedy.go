@@ -134,6 +134,9 @@ func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error
 	for o.Len() > 0 {
 		best := heap.Pop(o).(offer) //nolint:forcetypeassert,errcheck // A heap of offers.
 		switch {
+		case s.bounded(s.view.QueueOf(t)) && !s.admits(t, best.node, nil):
+			// The tasks that were placed before use up the bound of the node.
+			continue
 		case best.count > 0 && best.state != state:
 		case s.fitsBeside(t, &best):
 			return best, true, nil

@@ -110,8 +110,16 @@ func (s *stall) reopen(o *offers) {
 	s.aside = s.aside[:0]
 }
 
-// fitTogether reports whether the rules on other pods let the tasks of a draft on their nodes, in some order.
+// fitTogether reports whether bounds and the rules on other pods let the tasks of a draft on their nodes, in some order.
 func (p *planner) fitTogether(d *draft) bool {
+	together := filling{}
+	for i, t := range p.tasks {
+		b := p.nodeBound(t, d.nodes[i])
+		if !together.takes(b, p.view.Request(t)) {
+			return false
+		}
+		together.put(b, p.view.Request(t))
+	}
 	pods := p.view.Rules()
 	if pods == nil {
 		return true

@@ -137,16 +137,18 @@ func (p *planner) attempt(tasks []model.TaskID, proven bool) (*attempt, error) {
 	if a.best, err = a.drafts(); err != nil || p.question.Quick {
 		return a, err
 	}
-	if a.best == nil {
+	// Victims of the own queue may give back what they use of a bound, which the proofs below do not consider.
+	exhausted := a.exhausted()
+	if a.best == nil && !exhausted {
 		if a.every, err = a.roomless(); err != nil || a.every {
 			a.bounded = a.every
 			return a, err
 		}
 	}
-	if a.every, err = a.smaller(&a.best, proven); err != nil {
+	if a.every, err = a.smaller(&a.best, proven && !exhausted); err != nil {
 		return nil, err
 	}
-	if a.bounded = a.every; a.best != nil && !a.every {
+	if a.bounded = a.every; a.best != nil && !a.every && !exhausted {
 		least, err := a.leastByRoom()
 		if err != nil {
 			return nil, err

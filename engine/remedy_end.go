@@ -79,6 +79,8 @@ type ender struct {
 	// sum and stamp belong to one job at a time: what nodes have left without it.
 	sum   []resource.Row
 	stamp []model.JobID
+	// filling is what the placed tasks use of the policy's bounds.
+	filling filling
 }
 
 // find lists the jobs that may end.
@@ -196,6 +198,7 @@ func (e *ender) forRoom() {
 	for i := range e.dials {
 		e.eachHeld(e.dials[i].edit.Job, func(n model.NodeID, request resource.Row) { e.free[n].Add(request) })
 	}
+	e.filling = filling{}
 	place := placer{session: e.Session, tasks: e.gang}
 	place.sort(v.Total)
 	for k := range place.kinds {
@@ -212,11 +215,13 @@ func (e *ender) forRoom() {
 
 // roomFor ends jobs until all tasks of a kind have room, and reports whether they have.
 func (e *ender) roomFor(kind *taskKind) bool {
-	missing := len(kind.tasks)
+	missing, t := len(kind.tasks), e.gang[kind.tasks[0]]
 	for {
 		for _, n := range e.view.NodeOrder {
-			for missing > 0 && kind.fits[n] && resource.Covers(e.free[n], kind.request) {
+			b := e.nodeBound(t, n)
+			for missing > 0 && kind.fits[n] && resource.Covers(e.free[n], kind.request) && e.filling.takes(b, kind.request) {
 				e.free[n].SubWithin(kind.request)
+				e.filling.put(b, kind.request)
 				missing--
 			}
 		}

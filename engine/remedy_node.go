@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 )
 
@@ -27,14 +28,24 @@ type shape struct {
 	useful bool
 }
 
-// offers reports whether a node could take a task if it were empty, schedulable, and among those that the task may use.
+// offers reports whether a node could take a task if it were empty, schedulable, and among those that the task may use, and if no other task
+// counted to a bound.
 func (r *remedier) offers(t model.TaskID, n model.NodeID) bool {
 	for _, p := range r.by.predicate {
-		if !p.Fits(t, n, nil) {
+		if !p.Fits(t, n, nil) && !r.onlyBounded(t, n) {
 			return false
 		}
 	}
 	return resource.Covers(r.base.Nodes[n].Allocatable, r.view.Request(t))
+}
+
+// onlyBounded reports whether a bound is the first reason for which the policy keeps a task off a node.
+func (r *remedier) onlyBounded(t model.TaskID, n model.NodeID) bool {
+	if !r.bounded(r.view.QueueOf(t)) {
+		return false
+	}
+	var why policy.Reasons
+	return !r.admits(t, n, &why) && why.List[0].Code == policy.AboveNodeGroupLimit
 }
 
 // spendOnOffers spends what it costs to ask of so many nodes whether they could take a task of each kind.

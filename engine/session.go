@@ -69,6 +69,7 @@ type table struct {
 	pipelined        []policy.Pipeliner
 	starving         []named[policy.Starver]
 	predicate        []policy.Predicater
+	bounds           []policy.NodeBounder
 	score            []named[policy.NodeScorer]
 	events           []policy.EventHandler
 	statuses         []policy.StatusHandler
@@ -144,6 +145,7 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	part(&t.ready, state, JobReady, off)
 	part(&t.pipelined, state, JobPipelined, off)
 	part(&t.predicate, state, Predicate, off)
+	part(&t.bounds, state, Predicate, off)
 	part(&t.events, state, 0, off)
 	part(&t.statuses, state, 0, off)
 	if p, ok := state.(policy.Enqueuer); ok && !off.Has(JobEnqueued) {

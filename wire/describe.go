@@ -112,6 +112,13 @@ func describeQueue(m *model.Model, q *model.Queue) *apportionv1.Queue {
 		out.FairShareHierarchy = &apportionv1.FairShareHierarchy{Path: h.Path, Weights: h.Weights}
 	}
 	describeMemory(m, q.Memory, out)
+	if l := q.NodeLimits; l != nil {
+		limits := &apportionv1.NodeGroupLimits{Invalid: l.Invalid}
+		for _, g := range l.Groups {
+			limits.Groups = append(limits.Groups, &apportionv1.NodeGroupLimit{Group: g.Group, Limit: resourceOf(m, g.Limit)})
+		}
+		out.NodeGroupLimits = limits
+	}
 	return out
 }
 

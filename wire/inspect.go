@@ -26,9 +26,11 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 		"NodeUnschedulable": "cause detail",
 		"InspectedQueue":    "queue settings",
 		"Queue": "name parent weight priority state reclaimable capability guarantee deserved create_time node_group_affinity " +
-			"fair_share_hierarchy usage budget owners entitled",
+			"fair_share_hierarchy usage budget owners entitled node_group_limits",
 		"NodeGroupAffinity":  "affinity anti_affinity",
 		"NodeGroupTerms":     "required preferred",
+		"NodeGroupLimits":    "groups invalid",
+		"NodeGroupLimit":     "group limit",
 		"FairShareHierarchy": "path weights",
 		"Usage":              "dimension quantum_seconds",
 		"Budget":             "kind amount spent",

@@ -184,7 +184,7 @@ func (z *Size) job(b []byte) {
 	}
 }
 
-// queue counts what a queue says of usage, and the terms of its affinity.
+// queue counts what a queue says of usage, the terms of its affinity, and its limits for groups of nodes.
 func (z *Size) queue(b []byte) {
 	for i := 0; i < len(b); {
 		tag, _, from, to := field.At(b, i)
@@ -198,13 +198,23 @@ func (z *Size) queue(b []byte) {
 			z.Usages++
 		case tagQueueBudget:
 			z.Usages += 2
+		case tagQueueLimits:
+			before := z.ExtraParts
+			z.extra(b[from:to])
+			z.limits(z.ExtraParts - before)
 		case tagQueueKueue:
 			z.extra(b[from:to])
 		}
 	}
 }
 
-// extra counts what only the policy kueue reads.
+// limits counts n limits for groups of nodes: each has a row in the model and another one in node_group, and names a group.
+func (z *Size) limits(n int64) {
+	z.Usages += 2 * n
+	z.Terms += n
+}
+
+// extra counts what is decoded by the library: what only the policy kueue reads, and limits for groups of nodes.
 func (z *Size) extra(b []byte) {
 	z.ExtraBytes += int64(len(b))
 	for i := 0; i < len(b); {
@@ -305,6 +315,8 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 		for _, terms := range []*apportionv1.NodeGroupTerms{a.GetAffinity(), a.GetAntiAffinity()} {
 			z.Terms += int64(len(terms.GetRequired()) + len(terms.GetPreferred()))
 		}
+		z.decoded(queue.GetNodeGroupLimits())
+		z.limits(int64(len(queue.GetNodeGroupLimits().GetGroups())))
 	}
 	for _, job := range s.GetJobs() {
 		z.decoded(job.GetKueue())

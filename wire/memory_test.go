@@ -131,8 +131,15 @@ func hostile() map[string]*apportionv1.Snapshot {
 	}
 	counts.Jobs[0].Groups = []*apportionv1.TaskGroup{group}
 	terms.Queues[1].NodeGroupAffinity = &apportionv1.NodeGroupAffinity{AntiAffinity: list}
+	limits, bounds := queues(0, dimensions), &apportionv1.NodeGroupLimits{}
+	for i := range 20_000 {
+		bounds.Groups = append(bounds.Groups, &apportionv1.NodeGroupLimit{
+			Group: strconv.Itoa(i), Limit: &apportionv1.Resource{Dimension: []uint32{61}, Amount: []float64{1}},
+		})
+	}
+	limits.Queues[1].NodeGroupLimits = bounds
 	return map[string]*apportionv1.Snapshot{
-		"counts of tasks": counts, "node groups of a queue": terms, "left out": out,
+		"counts of tasks": counts, "node groups of a queue": terms, "left out": out, "limits for node groups": limits,
 		"nodes of 64 dimensions": nodes(5000, dimensions), "nodes without more dimensions": nodes(20_000, nil),
 		"queues of 64 dimensions": queues(1000, dimensions), "queues without more dimensions": queues(10_000, nil),
 		"jobs of 64 dimensions": jobs(2000, dimensions), "jobs without more dimensions": jobs(20_000, nil),
@@ -148,7 +155,7 @@ func TestASnapshotTakesNoMoreThanIsBookedForIt(t *testing.T) {
 		require.NoError(t, err)
 		for _, policy := range []string{
 			everyPlugin, `tiers { plugins { gang {} } plugins { fair {} } plugins { drf {} } }`,
-			`tiers { plugins { hierarchical_drf {} } plugins { capacity {} } }`,
+			`tiers { plugins { hierarchical_drf {} } plugins { capacity {} } }`, `volcano_release: VOLCANO_RELEASE_1_16 ` + everyPlugin,
 		} {
 			size := wire.Measure(data)
 			p := parse(t, &apportionv1.Policy{}, policy)

@@ -67,13 +67,14 @@ func members(m *model.Model) int64 {
 	return sizeOf[model.NodeID](n) + sizeOf[model.Exclusion](exclusions)
 }
 
-// termsOf returns the memory of the lists of node groups of all queues.
+// termsOf returns the memory of the lists of node groups of all queues, and of their limits for groups.
 func termsOf(m *model.Model) int64 {
-	n := 0
+	n, limits := 0, 0
 	for i := range m.Queues {
 		n += m.Queues[i].Affinity.Len()
+		limits += m.Queues[i].NodeLimits.Len()
 	}
-	return sizeOf[string](n)
+	return sizeOf[string](n) + int64(limits)*(sizeOf[string](1)+rowBytes(m.Dims.Len()))
 }
 
 // usagesOf returns the memory of what queues say of usage.

@@ -117,7 +117,7 @@ func (c *compiler) queue(i int, q *apportionv1.Queue) {
 	spec := model.QueueSpec{
 		Name: q.GetName(), Parent: q.GetParent(), Weight: 1, Priority: q.GetPriority(), Reclaimable: true,
 		Capability: c.one.of(q.GetCapability()), Guarantee: c.two.of(q.GetGuarantee()), Deserved: c.more.of(q.GetDeserved()),
-		CreateTime: q.GetCreateTime(), Memory: c.queueMemory(q), Extra: extra(c, q.GetKueue()),
+		CreateTime: q.GetCreateTime(), Memory: c.queueMemory(q), NodeLimits: c.nodeLimits(q), Extra: extra(c, q.GetKueue()),
 	}
 	if q != nil && q.Weight != nil {
 		spec.Weight = *q.Weight
@@ -143,6 +143,21 @@ func (c *compiler) queue(i int, q *apportionv1.Queue) {
 		spec.Hierarchy = &c.hierarchy
 	}
 	c.b.Queue(spec)
+}
+
+// nodeLimits returns a queue's limits for groups of nodes, nil if it has none.
+func (c *compiler) nodeLimits(q *apportionv1.Queue) *model.NodeLimitsSpec {
+	limits := q.GetNodeGroupLimits()
+	if limits == nil {
+		return nil
+	}
+	spec := &model.NodeLimitsSpec{Groups: make([]model.NodeLimitSpec, 0, len(limits.GetGroups())), Invalid: limits.GetInvalid()}
+	for _, l := range limits.GetGroups() {
+		c.text(l.GetGroup())
+		limit := &amounts{}
+		spec.Groups = append(spec.Groups, model.NodeLimitSpec{Group: l.GetGroup(), Limit: limit.of(l.GetLimit())})
+	}
+	return spec
 }
 
 func terms(t *apportionv1.NodeGroupTerms) *model.Terms {

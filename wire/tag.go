@@ -27,6 +27,7 @@ const (
 	tagQueueOwner    = 15<<3 | field.Delimited
 	tagQueueKueue    = 16<<3 | field.Delimited
 	tagQueueEntitled = 17<<3 | field.Delimited
+	tagQueueLimits   = 18<<3 | field.Delimited
 
 	tagJobUID           = 1<<3 | field.Delimited
 	tagJobName          = 2<<3 | field.Delimited

@@ -9,6 +9,7 @@ const (
 	oversubscribedCPUAnnotation    = "volcano.sh/oversubscription-cpu"
 	oversubscribedMemoryAnnotation = "volcano.sh/oversubscription-memory"
 	nodeGroupLabel                 = "volcano.sh/nodegroup-name"
+	nodeGroupLimitsAnnotation      = "volcano.sh/nodegroup-resource-limits"
 
 	// Read from annotations and from labels.
 	taskRoleKey    = "volcano.sh/task-spec"

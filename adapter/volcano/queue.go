@@ -53,7 +53,9 @@ type queue struct {
 	message *apportionv1.Queue
 	// capability, guarantee and deserved are nil where they are absent.
 	capability, guarantee, deserved *amounts
-	written                         origin
+	// limits are those of message.NodeGroupLimits, by position.
+	limits  []*amounts
+	written origin
 }
 
 // queue reads a Queue. An absent weight is 0, and with an absent state the queue admits no job, as for a queue without an API server's
@@ -77,6 +79,7 @@ func (r *reader) queue(m metadata, root *value) {
 	q.capability = r.resourcesAt(spec.field("capability"))
 	q.guarantee = r.resourcesAt(guarantee.field("resource"))
 	q.deserved = r.resourcesAt(spec.field("deserved"))
+	q.message.NodeGroupLimits, q.limits = r.nodeGroupLimits(m)
 	r.queues = append(r.queues, q)
 }
 
@@ -84,6 +87,9 @@ func (r *reader) queue(m metadata, root *value) {
 func (q *queue) add(to *apportionv1.Snapshot, d *dimensions) {
 	m := q.message
 	m.Capability, m.Guarantee, m.Deserved = d.message(q.capability), d.message(q.guarantee), d.message(q.deserved)
+	for i, limit := range q.limits {
+		m.NodeGroupLimits.Groups[i].Limit = d.message(limit)
+	}
 	to.Queues = append(to.Queues, m)
 }
 

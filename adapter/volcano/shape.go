@@ -59,7 +59,7 @@ var (
 	}}
 	annotationsShape = &shape{fields: fields{
 		groupNameAnnotation: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf, taskPriorityAnnotation: leaf,
-		hierarchyAnnotation: leaf, hierarchyWeightsAnnotation: leaf,
+		hierarchyAnnotation: leaf, hierarchyWeightsAnnotation: leaf, nodeGroupLimitsAnnotation: leaf,
 		oversubscribedCPUAnnotation: leaf, oversubscribedMemoryAnnotation: leaf,
 		storage.AnnBindCompleted: leaf, storage.AnnSelectedNode: leaf, corev1.BetaStorageClassAnnotation: leaf,
 		ExpectedEndAnnotation: leaf, ExpectedRuntimeAnnotation: leaf, OwnerKey: leaf,

@@ -58,6 +58,10 @@ func lack(names Names, counts []*apportionv1.NodeCount) string {
 		return "not in the queue's node groups"
 	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:
 		return "in a node group that the queue avoids"
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT:
+		return "in node group " + c.GetDetail() + ", of which the queue may hold no more"
+	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID:
+		return "refused to a queue whose limits for node groups cannot be read"
 	case apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN, apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY,
 		apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY, apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS,
 		apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD, apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:

@@ -243,4 +243,8 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         plain("nodes belong to no node group"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of the queue"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of the queue excludes the nodes"),
+	apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT: func(f facts) string {
+		return f.queue() + " would hold more " + f.dimension() + " than it may on the nodes of group " + f.reason.GetDetail()
+	},
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID: plain("the limits of the queue for node groups cannot be read"),
 }

@@ -204,6 +204,7 @@ func (b *Builder) Queue(s QueueSpec) {
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
 		Deserved:   b.rowAt(s.Deserved, limited, path, "deserved"),
 		Memory:     b.queueMemory(s.Memory, path),
+		NodeLimits: b.nodeLimits(s.NodeLimits, path),
 		Extra:      s.Extra,
 	})
 }

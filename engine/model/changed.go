@@ -406,7 +406,7 @@ func (b *Builder) own(r *result) *Own {
 	}
 	if c.ownQueues {
 		o.Queues = len(m.Queues)
-		o.Bytes += ownTerms(m, base) + ownUsages(m, base)
+		o.Bytes += ownTerms(m, base) + ownUsages(m, base) + ownLimits(m, base)
 	}
 	if len(r.fresh)+len(c.jobsGone) > 0 {
 		o.Order = len(m.JobOrder)

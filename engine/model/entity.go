@@ -135,6 +135,8 @@ type Queue struct {
 	CreateTime  int64
 	// Memory is nil if the snapshot has neither usage nor a budget nor owners of it.
 	Memory *QueueMemory
+	// NodeLimits is nil if the queue has no limits for groups of nodes.
+	NodeLimits *NodeLimits
 	// Extra is nil for most policies.
 	Extra *Extra
 }

@@ -47,7 +47,7 @@ func (m *Model) QueueSpecOf(q QueueID) QueueSpec {
 		Name: queue.Name, Parent: queue.Parent, Weight: uint32(queue.Weight), Priority: queue.Priority, State: queue.State,
 		Reclaimable: queue.Reclaimable, Capability: amountsOf(queue.Capability), Guarantee: amountsOf(queue.Guarantee),
 		Deserved: amountsOf(queue.Deserved), Affinity: queue.Affinity, Hierarchy: queue.Hierarchy, CreateTime: queue.CreateTime,
-		Extra: queue.Extra,
+		NodeLimits: queue.NodeLimits.spec(), Extra: queue.Extra,
 	}
 }
 

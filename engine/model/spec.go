@@ -19,6 +19,7 @@ type QueueSpec struct {
 	Hierarchy                       *Hierarchy
 	CreateTime                      int64
 	Memory                          *QueueMemorySpec
+	NodeLimits                      *NodeLimitsSpec
 	Extra                           *Extra
 }
 

@@ -32,6 +32,7 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 	for i := range w.Queues {
 		q := &w.Queues[i]
 		q.Capability, q.Guarantee, q.Deserved = wider(q.Capability), wider(q.Guarantee), wider(q.Deserved)
+		q.NodeLimits = q.NodeLimits.widened(wider)
 		q.Memory = q.Memory.wider(at, dims.Len())
 	}
 	for i := range w.Requests {

@@ -139,7 +139,8 @@ type Release uint8
 const (
 	// V115 books a job when a plugin permits it.
 	V115 Release = iota
-	// V116 books a job when it is admitted, so that nothing stays booked for a job that another plugin rejects (volcano-sh/volcano 5339).
+	// V116 books a job when it is admitted, so that nothing stays booked for a job that another plugin rejects (volcano-sh/volcano 5339),
+	// and bounds what a queue uses of a group of nodes (5461).
 	V116
 )
 
@@ -190,6 +191,33 @@ type Starver interface {
 // Predicater says whether a task may run on a node.
 type Predicater interface {
 	Fits(t model.TaskID, n model.NodeID, why *Reasons) bool
+}
+
+// NodeBounder is a Predicater that counts what tasks use together: Fits respects the bounds as they are used at present.
+type NodeBounder interface {
+	// Bounded reports whether a queue has bounds at all.
+	Bounded(q model.QueueID) bool
+	// NodeBound returns the bound to which a task of a queue counts on a node, the same one for all nodes of a group, and nil if there is
+	// none. It changes with the state; callers must not modify it.
+	NodeBound(q model.QueueID, n model.NodeID) *NodeBound
+}
+
+// NodeBound is what the tasks of a queue use, and may use, of a group of nodes.
+type NodeBound struct {
+	Group string
+	// Used sums the requests of the tasks that hold resources. Limit names the dimensions that are bounded.
+	Used, Limit resource.Row
+}
+
+// Exceeded returns the first dimension in which a request in addition to what is used would exceed the limit, or -1 (Volcano's
+// limitedResourceExceededNames).
+func (b *NodeBound) Exceeded(used, request resource.Row) int {
+	for m := b.Limit.Has; m != 0; m = m.Rest() {
+		if d := m.First(); used.V[d]+request.V[d]-b.Limit.V[d] >= resource.Threshold {
+			return d
+		}
+	}
+	return -1
 }
 
 // NodeScorer scores nodes for a task: out[i] is the score of nodes[i].

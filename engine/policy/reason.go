@@ -75,6 +75,8 @@ const (
 	PodAntiAffinityOfOthers   Code = 87
 	TopologySpread            Code = 88
 	TopologyLabelMissing      Code = 89
+	AboveNodeGroupLimit       Code = 90
+	NodeGroupLimitsInvalid    Code = 91
 	Entitled                  Code = 100
 	Borrowed                  Code = 101
 	AboveLimit                Code = 102

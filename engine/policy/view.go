@@ -284,7 +284,7 @@ func (v *View) Changed(dimensions []string, feed func(*model.ChangeBuilder) erro
 	if err != nil {
 		return nil, err
 	}
-	return &View{Model: m, Journal: v.Journal, Stop: v.Stop, Work: v.Work}, nil
+	return &View{Model: m, Journal: v.Journal, Stop: v.Stop, Work: v.Work, Release: v.Release}, nil
 }
 
 // reached returns a model of the view's state.

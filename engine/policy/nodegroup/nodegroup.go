@@ -28,7 +28,7 @@ func Default() Plugin { return Plugin{Strict: true} }
 // Name returns "nodegroup".
 func (Plugin) Name() string { return Name }
 
-// Open returns a policy.Predicater that scores nodes as well.
+// Open returns a policy.Predicater that scores nodes as well. It is a policy.NodeBounder if queues have limits and the release knows them.
 func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	s := &state{view: v, strict: p.Strict, groups: make([]groupID, len(v.Nodes)), ruleOf: make([]ruleID, len(v.Queues))}
 	known := names{}
@@ -52,7 +52,10 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 			s.ruleOf[q] = free
 		}
 	}
-	return s, nil
+	if v.Release < policy.V116 {
+		return s, nil
+	}
+	return s.limited(known), nil
 }
 
 // compile returns the rule that a queue itself writes.
@@ -75,6 +78,8 @@ type state struct {
 	groups []groupID
 	ruleOf []ruleID
 	rules  []rule
+	// limits is nil if no queue has limits that count.
+	limits *limits
 }
 
 var (
@@ -84,9 +89,14 @@ var (
 )
 
 // Fits reports whether the affinity of the task's queue admits the node's group. A queue without an affinity admits no group; a node
-// without a group fits only such queues, and these only if the plugin is not strict.
+// without a group fits only such queues, and these only if the plugin is not strict. Where the affinity admits the group, the limit of the
+// task's own queue for it must leave room for the task; limits that could not be read admit no node at all.
 func (s *state) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	queue := s.view.QueueOf(t)
+	if s.limits != nil && s.view.Queues[queue].NodeLimits.Unreadable() {
+		why.Add(policy.Because(Name, policy.NodeGroupLimitsInvalid, queue))
+		return false
+	}
 	id, group := s.ruleOf[queue], s.groups[n]
 	if id >= 0 {
 		queue = s.rules[id].queue
@@ -108,7 +118,7 @@ func (s *state) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	case !found.admits:
 		why.Add(policy.Because(Name, policy.NodeGroupAntiAffinity, queue))
 	default:
-		return true
+		return s.limits.takes(t, n, why)
 	}
 	return false
 }
@@ -147,6 +157,21 @@ func (s *state) Warnings(add func(policy.Warning)) {
 	}
 	if s.strict {
 		s.warnOfFree(add)
+	}
+	if s.view.Release < policy.V116 {
+		s.warnOfLimits(add)
+	}
+}
+
+// warnOfLimits names the queues with limits, which have no effect before policy.V116.
+func (s *state) warnOfLimits(add func(policy.Warning)) {
+	for _, q := range s.view.QueueOrder {
+		if queue := &s.view.Queues[q]; queue.NodeLimits != nil {
+			add(policy.Warning{
+				Code: policy.SettingIgnored, Path: fmt.Sprintf("queues[%d].node_group_limits", q), Queue: q,
+				Text: fmt.Sprintf("queue %q has limits for node groups, which only Volcano 1.16 respects", queue.Name),
+			})
+		}
 	}
 }
 

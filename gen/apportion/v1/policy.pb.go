@@ -30,7 +30,8 @@ const (
 	// Volcano 1.15: `proportion` and `capacity` add the minimum of a job to what is admitted when they permit the job, even if another plugin
 	// rejects it.
 	VolcanoRelease_VOLCANO_RELEASE_1_15 VolcanoRelease = 1
-	// Volcano 1.16: they add it when the job is admitted (pull request 5339 of volcano-sh/volcano).
+	// Volcano 1.16: they add it when the job is admitted (pull request 5339 of volcano-sh/volcano), and `nodegroup` respects
+	// `Queue.node_group_limits` (5461).
 	VolcanoRelease_VOLCANO_RELEASE_1_16 VolcanoRelease = 2
 )
 

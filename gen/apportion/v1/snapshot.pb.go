@@ -1239,9 +1239,12 @@ type Queue struct {
 	// For the plugin `kueue`. Absent: a queue without quota.
 	Kueue *KueueQueue `protobuf:"bytes,16,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	// For `fair` with turns: what the queue was entitled to, decayed as `usage` is. Absent: not known, and the queue has no turn beyond its line.
-	Entitled      *Usage `protobuf:"bytes,17,opt,name=entitled,proto3" json:"entitled,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Entitled *Usage `protobuf:"bytes,17,opt,name=entitled,proto3" json:"entitled,omitempty"`
+	// For the nodegroup plugin with `VOLCANO_RELEASE_1_16`: what the tasks of the queue itself may hold together on the nodes of a group. Queues
+	// below do not inherit it. Absent: no limits.
+	NodeGroupLimits *NodeGroupLimits `protobuf:"bytes,18,opt,name=node_group_limits,json=nodeGroupLimits,proto3" json:"node_group_limits,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
@@ -1389,6 +1392,13 @@ func (x *Queue) GetKueue() *KueueQueue {
 func (x *Queue) GetEntitled() *Usage {
 	if x != nil {
 		return x.Entitled
+	}
+	return nil
+}
+
+func (x *Queue) GetNodeGroupLimits() *NodeGroupLimits {
+	if x != nil {
+		return x.NodeGroupLimits
 	}
 	return nil
 }
@@ -1631,6 +1641,116 @@ func (x *NodeGroupTerms) GetPreferred() []string {
 	return nil
 }
 
+// NodeGroupLimits bounds what the tasks of a queue hold on groups of nodes (annotation `volcano.sh/nodegroup-resource-limits`).
+type NodeGroupLimits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In any order. A group that is not listed has no limit.
+	Groups []*NodeGroupLimit `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	// The limits could not be read: no node takes tasks of the queue.
+	Invalid       bool `protobuf:"varint,2,opt,name=invalid,proto3" json:"invalid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeGroupLimits) Reset() {
+	*x = NodeGroupLimits{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeGroupLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeGroupLimits) ProtoMessage() {}
+
+func (x *NodeGroupLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeGroupLimits.ProtoReflect.Descriptor instead.
+func (*NodeGroupLimits) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *NodeGroupLimits) GetGroups() []*NodeGroupLimit {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *NodeGroupLimits) GetInvalid() bool {
+	if x != nil {
+		return x.Invalid
+	}
+	return false
+}
+
+// NodeGroupLimit bounds what the tasks of a queue hold on the nodes of a group.
+type NodeGroupLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the group. Unique in the queue.
+	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// Dimensions that are not listed have no limit.
+	Limit         *Resource `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeGroupLimit) Reset() {
+	*x = NodeGroupLimit{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeGroupLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeGroupLimit) ProtoMessage() {}
+
+func (x *NodeGroupLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeGroupLimit.ProtoReflect.Descriptor instead.
+func (*NodeGroupLimit) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *NodeGroupLimit) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *NodeGroupLimit) GetLimit() *Resource {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
 // FairShareHierarchy places a queue in the tree of hierarchical DRF (annotations `volcano.sh/hierarchy` and
 // `volcano.sh/hierarchy-weights`).
 type FairShareHierarchy struct {
@@ -1646,7 +1766,7 @@ type FairShareHierarchy struct {
 
 func (x *FairShareHierarchy) Reset() {
 	*x = FairShareHierarchy{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1778,7 @@ func (x *FairShareHierarchy) String() string {
 func (*FairShareHierarchy) ProtoMessage() {}
 
 func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1671,7 +1791,7 @@ func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairShareHierarchy.ProtoReflect.Descriptor instead.
 func (*FairShareHierarchy) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FairShareHierarchy) GetPath() string {
@@ -1729,7 +1849,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1861,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1874,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Job) GetUid() string {
@@ -1895,7 +2015,7 @@ type TaskGroup struct {
 
 func (x *TaskGroup) Reset() {
 	*x = TaskGroup{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +2027,7 @@ func (x *TaskGroup) String() string {
 func (*TaskGroup) ProtoMessage() {}
 
 func (x *TaskGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2040,7 @@ func (x *TaskGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGroup.ProtoReflect.Descriptor instead.
 func (*TaskGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TaskGroup) GetRole() string {
@@ -1994,7 +2114,7 @@ type TaskCount struct {
 
 func (x *TaskCount) Reset() {
 	*x = TaskCount{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2126,7 @@ func (x *TaskCount) String() string {
 func (*TaskCount) ProtoMessage() {}
 
 func (x *TaskCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2139,7 @@ func (x *TaskCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCount.ProtoReflect.Descriptor instead.
 func (*TaskCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskCount) GetStatus() TaskStatus {
@@ -2068,7 +2188,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2200,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2213,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Task) GetUid() string {
@@ -2181,7 +2301,7 @@ type TaskDetail struct {
 
 func (x *TaskDetail) Reset() {
 	*x = TaskDetail{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2313,7 @@ func (x *TaskDetail) String() string {
 func (*TaskDetail) ProtoMessage() {}
 
 func (x *TaskDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2326,7 @@ func (x *TaskDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDetail.ProtoReflect.Descriptor instead.
 func (*TaskDetail) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TaskDetail) GetPreemptable() bool {
@@ -2339,7 +2459,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06_group\"c\n" +
 	"\x11NodeUnschedulable\x126\n" +
 	"\x05cause\x18\x01 \x01(\x0e2 .apportion.v1.UnschedulableCauseR\x05cause\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xb2\x06\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xfd\x06\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1b\n" +
@@ -2361,7 +2481,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06budget\x18\x0e \x01(\v2\x14.apportion.v1.BudgetR\x06budget\x120\n" +
 	"\x06owners\x18\x0f \x03(\v2\x18.apportion.v1.OwnerUsageR\x06owners\x12.\n" +
 	"\x05kueue\x18\x10 \x01(\v2\x18.apportion.v1.KueueQueueR\x05kueue\x12/\n" +
-	"\bentitled\x18\x11 \x01(\v2\x13.apportion.v1.UsageR\bentitledB\t\n" +
+	"\bentitled\x18\x11 \x01(\v2\x13.apportion.v1.UsageR\bentitled\x12I\n" +
+	"\x11node_group_limits\x18\x12 \x01(\v2\x1d.apportion.v1.NodeGroupLimitsR\x0fnodeGroupLimitsB\t\n" +
 	"\a_weightB\x0e\n" +
 	"\f_reclaimable\"\x8e\x01\n" +
 	"\x06Budget\x12,\n" +
@@ -2379,7 +2500,13 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\ranti_affinity\x18\x02 \x01(\v2\x1c.apportion.v1.NodeGroupTermsR\fantiAffinity\"J\n" +
 	"\x0eNodeGroupTerms\x12\x1a\n" +
 	"\brequired\x18\x01 \x03(\tR\brequired\x12\x1c\n" +
-	"\tpreferred\x18\x02 \x03(\tR\tpreferred\"B\n" +
+	"\tpreferred\x18\x02 \x03(\tR\tpreferred\"a\n" +
+	"\x0fNodeGroupLimits\x124\n" +
+	"\x06groups\x18\x01 \x03(\v2\x1c.apportion.v1.NodeGroupLimitR\x06groups\x12\x18\n" +
+	"\ainvalid\x18\x02 \x01(\bR\ainvalid\"T\n" +
+	"\x0eNodeGroupLimit\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12,\n" +
+	"\x05limit\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\x05limit\"B\n" +
 	"\x12FairShareHierarchy\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\aweights\x18\x02 \x01(\tR\aweights\"\xba\x04\n" +
@@ -2518,7 +2645,7 @@ func file_apportion_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(LeftOutCause)(0),          // 0: apportion.v1.LeftOutCause
 	(UnschedulableCause)(0),    // 1: apportion.v1.UnschedulableCause
@@ -2541,72 +2668,77 @@ var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(*OwnerUsage)(nil),         // 18: apportion.v1.OwnerUsage
 	(*NodeGroupAffinity)(nil),  // 19: apportion.v1.NodeGroupAffinity
 	(*NodeGroupTerms)(nil),     // 20: apportion.v1.NodeGroupTerms
-	(*FairShareHierarchy)(nil), // 21: apportion.v1.FairShareHierarchy
-	(*Job)(nil),                // 22: apportion.v1.Job
-	(*TaskGroup)(nil),          // 23: apportion.v1.TaskGroup
-	(*TaskCount)(nil),          // 24: apportion.v1.TaskCount
-	(*Task)(nil),               // 25: apportion.v1.Task
-	(*TaskDetail)(nil),         // 26: apportion.v1.TaskDetail
-	(*Resource)(nil),           // 27: apportion.v1.Resource
-	(*KueueSnapshot)(nil),      // 28: apportion.v1.KueueSnapshot
-	(*PodRules)(nil),           // 29: apportion.v1.PodRules
-	(*KueueQueue)(nil),         // 30: apportion.v1.KueueQueue
-	(*KueueWorkload)(nil),      // 31: apportion.v1.KueueWorkload
+	(*NodeGroupLimits)(nil),    // 21: apportion.v1.NodeGroupLimits
+	(*NodeGroupLimit)(nil),     // 22: apportion.v1.NodeGroupLimit
+	(*FairShareHierarchy)(nil), // 23: apportion.v1.FairShareHierarchy
+	(*Job)(nil),                // 24: apportion.v1.Job
+	(*TaskGroup)(nil),          // 25: apportion.v1.TaskGroup
+	(*TaskCount)(nil),          // 26: apportion.v1.TaskCount
+	(*Task)(nil),               // 27: apportion.v1.Task
+	(*TaskDetail)(nil),         // 28: apportion.v1.TaskDetail
+	(*Resource)(nil),           // 29: apportion.v1.Resource
+	(*KueueSnapshot)(nil),      // 30: apportion.v1.KueueSnapshot
+	(*PodRules)(nil),           // 31: apportion.v1.PodRules
+	(*KueueQueue)(nil),         // 32: apportion.v1.KueueQueue
+	(*KueueWorkload)(nil),      // 33: apportion.v1.KueueWorkload
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	14, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
 	16, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
-	22, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
-	27, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
+	24, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
+	29, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
 	12, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
 	11, // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
 	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
-	28, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
-	29, // 8: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
+	30, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
+	31, // 8: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
 	10, // 9: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
 	0,  // 10: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
 	13, // 11: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
-	27, // 12: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	27, // 13: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	29, // 12: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	29, // 13: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
 	15, // 14: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
 	1,  // 15: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
 	2,  // 16: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	27, // 17: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	27, // 18: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	27, // 19: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	29, // 17: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	29, // 18: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	29, // 19: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
 	19, // 20: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	21, // 21: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	23, // 21: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
 	10, // 22: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
 	17, // 23: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
 	18, // 24: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
-	30, // 25: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
+	32, // 25: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
 	10, // 26: apportion.v1.Queue.entitled:type_name -> apportion.v1.Usage
-	3,  // 27: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
-	10, // 28: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
-	10, // 29: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
-	10, // 30: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
-	20, // 31: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	20, // 32: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	4,  // 33: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	27, // 34: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	23, // 35: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	31, // 36: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
-	27, // 37: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	25, // 38: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	24, // 39: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	5,  // 40: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
-	6,  // 41: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	7,  // 42: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	6,  // 43: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	26, // 44: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	7,  // 45: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	27, // 46: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	5,  // 47: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	21, // 27: apportion.v1.Queue.node_group_limits:type_name -> apportion.v1.NodeGroupLimits
+	3,  // 28: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
+	10, // 29: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
+	10, // 30: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
+	10, // 31: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
+	20, // 32: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	20, // 33: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	22, // 34: apportion.v1.NodeGroupLimits.groups:type_name -> apportion.v1.NodeGroupLimit
+	29, // 35: apportion.v1.NodeGroupLimit.limit:type_name -> apportion.v1.Resource
+	4,  // 36: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	29, // 37: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	25, // 38: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	33, // 39: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
+	29, // 40: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	27, // 41: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	26, // 42: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	5,  // 43: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	6,  // 44: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	7,  // 45: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	6,  // 46: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	28, // 47: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	7,  // 48: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	29, // 49: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	5,  // 50: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -2620,16 +2752,16 @@ func file_apportion_v1_snapshot_proto_init() {
 	file_apportion_v1_snapshot_proto_msgTypes[6].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[8].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[15].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[19].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_snapshot_proto_rawDesc), len(file_apportion_v1_snapshot_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
