@@ -32,12 +32,19 @@ func (r *reader) cluster() *Cluster {
 			own.LocalQueues = append(own.LocalQueues, q.message)
 		}
 	}
+	uids := map[string]bool{}
 	for _, key := range sortedKeys(r.workloads) {
 		w := r.workloads[key]
+		uid := w.message.GetUid()
+		if uid != "" && uids[uid] {
+			r.twice(w.message)
+			continue
+		}
+		uids[uid] = true
 		if detail := r.place(w); detail != "" {
 			snapshot.LeftOut = append(snapshot.LeftOut, &apportionv1.LeftOut{
 				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: w.message.Namespace, Name: w.message.Name,
-				Queue: w.message.Queue, Detail: detail,
+				Queue: r.shortened(w.message.Queue), Detail: r.shortened(detail),
 			})
 			continue
 		}
@@ -46,7 +53,19 @@ func (r *reader) cluster() *Cluster {
 		}
 		snapshot.Jobs = append(snapshot.Jobs, w.message)
 	}
+	r.tell(snapshot)
 	return &Cluster{Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty}
+}
+
+// twice reports a workload that has the uid of another one.
+func (r *reader) twice(w *apportionv1.Job) {
+	h := header{Kind: workloadKind, Metadata: metadata{Namespace: w.GetNamespace(), Name: w.GetName()}}
+	r.object = h.Kind + " " + h.Metadata.key()
+	before := r.total
+	r.fault("metadata.uid", "%q is there twice", w.GetUid())
+	if r.lenient {
+		r.leaveOut(&h, r.total-before)
+	}
 }
 
 // place gives a workload its queue. It returns why the workload has none, or "".

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"sync"
 	"time"
 
@@ -49,8 +48,13 @@ const syncedAnnotation = "k8s.io/initial-events-end"
 // Read reads one object in JSON; without a kind of its own it has the given one.
 func (o *Objects) Read(kind, version string, data []byte) (*Object, error) {
 	var h header
+	r := newReader(time.Time{}, o.options)
 	if err := json.Unmarshal(data, &h); err != nil {
-		return nil, fmt.Errorf("%s: %w", kind, err)
+		// What can be read names the object, if it is one.
+		if h.Metadata.Name == "" {
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
+		r.fault("", "%v", err)
 	}
 	out := &Object{
 		Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, ResourceVersion: h.Metadata.ResourceVersion, kind: kind,
@@ -59,20 +63,20 @@ func (o *Objects) Read(kind, version string, data []byte) (*Object, error) {
 	if out.Name == "" {
 		return out, nil // A bookmark.
 	}
-	if out.key = out.Name; out.Namespace != "" {
-		out.key = out.Namespace + "/" + out.Name
-	}
+	out.key = h.Metadata.key()
 	if h.Kind == "" {
 		h.Kind, h.Version = kind, version
 	}
-	r := newReader(time.Time{}, []Option{LeaveOutFaulty()})
-	r.single(h, data)
-	out.entity = r.get(kind, out.key)
-	switch {
-	case len(r.faulty) > 0:
+	if r.total == 0 {
+		r.single(h, data)
+		out.entity = r.get(kind, out.key)
+	}
+	if len(r.faulty) == 0 && r.total > 0 {
+		h.Kind = kind
+		r.leaveOut(&h, r.total)
+	}
+	if len(r.faulty) > 0 {
 		out.fault = &r.faulty[0]
-	case r.total > 0:
-		out.fault = &Faulty{kind, r.faults[0]}
 	}
 	out.sum = o.hash(out)
 	return out, nil
@@ -204,6 +208,5 @@ func (o *Objects) Cluster(now time.Time) *Cluster {
 			}
 		}
 	}
-	slices.SortFunc(r.faulty, compare)
 	return r.cluster()
 }

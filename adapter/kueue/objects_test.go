@@ -73,6 +73,7 @@ func TestAFollowedObjectThatIsInvalidIsLeftOutAndNamed(t *testing.T) {
 	require.Len(t, cluster.Snapshot.GetJobs(), 1)
 	require.Len(t, cluster.Faulty, 1)
 	require.Contains(t, cluster.Faulty[0].Fault, `ClusterQueue b: spec.queueingStrategy`)
+	require.Equal(t, "b", cluster.Snapshot.GetLeftOut()[0].GetName())
 	require.True(t, put("ClusterQueue", `{"metadata": {"name": "b"}}`))
 	require.Empty(t, objects.Cluster(now).Faulty)
 }

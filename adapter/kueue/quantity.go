@@ -14,9 +14,13 @@ import (
 // quantity is a quantity as it is written.
 type quantity string
 
-// UnmarshalJSON accepts a text or a number.
+// UnmarshalJSON accepts a text or a number. null is 0, as in Kubernetes.
 func (q *quantity) UnmarshalJSON(data []byte) error {
-	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] != '"' {
+	if data = bytes.TrimSpace(data); string(data) == "null" {
+		*q = "0"
+		return nil
+	}
+	if len(data) > 0 && data[0] != '"' {
 		*q = quantity(data)
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // Source is one input: YAML or JSON documents, each an object or a list of objects.
@@ -34,14 +35,8 @@ type Cluster struct {
 	Snapshot *apportionv1.Snapshot
 	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.
 	Unread map[string]int
-	// Faulty are the objects that are left out because they are invalid, with LeaveOutFaulty.
+	// Faulty are the objects that are left out because they are invalid, with LeaveOutFaulty. The snapshot lists the first of them.
 	Faulty []Faulty
-}
-
-// Faulty is an object that is left out.
-type Faulty struct {
-	// Kind is its kind, Fault what is wrong with it, with its name and the path of the field.
-	Kind, Fault string
 }
 
 // Option changes how objects are read.
@@ -49,6 +44,9 @@ type Option func(*reader)
 
 // LeaveOutFaulty leaves invalid objects out and lists them, where otherwise they are an error.
 func LeaveOutFaulty() Option { return func(r *reader) { r.lenient = true } }
+
+// WithLimits are those of the server for which the snapshot is made: an object that exceeds them by itself is invalid.
+func WithLimits(l wire.Limits) Option { return func(r *reader) { r.limits = l } }
 
 // WithClusterLabel sets the snapshot's label, which has no effect on decisions.
 func WithClusterLabel(label string) Option { return func(r *reader) { r.label = label } }
@@ -79,6 +77,14 @@ type metadata struct {
 	Owners          []owner           `json:"ownerReferences"`
 }
 
+// key is the name, with the namespace if there is one.
+func (m *metadata) key() string {
+	if m.Namespace == "" {
+		return m.Name
+	}
+	return m.Namespace + "/" + m.Name
+}
+
 // owner is an object that owns another one.
 type owner struct {
 	Kind string `json:"kind"`
@@ -90,6 +96,9 @@ type reader struct {
 	now     time.Time
 	label   string
 	lenient bool
+	limits  wire.Limits
+	// decoder decodes the objects that are judged alone.
+	decoder wire.Decoder
 	faulty  []Faulty
 	source  string
 	// object names the object that is read.
@@ -201,10 +210,7 @@ func (r *reader) single(h header, raw []byte) {
 		r.unread[strings.TrimPrefix(h.Version+" "+h.Kind, " ")]++
 		return
 	}
-	key := h.Metadata.Name
-	if h.Metadata.Namespace != "" {
-		key = h.Metadata.Namespace + "/" + key
-	}
+	key := h.Metadata.key()
 	r.object = h.Kind + " " + key
 	before := r.total
 	switch {
@@ -214,24 +220,13 @@ func (r *reader) single(h header, raw []byte) {
 		r.fault("", "is there twice")
 	default:
 		r.seen[r.object] = true
-		kind.read(r, h, raw)
+		if kind.read(r, h, raw); r.total == before {
+			r.refuse(&h, r.get(h.Kind, key))
+		}
 		if r.lenient && r.total > before {
-			r.leaveOut(h.Kind, key, r.total-before)
+			r.leaveOut(&h, r.total-before)
 		}
 	}
-}
-
-// leaveOut leaves an object out of which the last faults are.
-func (r *reader) leaveOut(kind, key string, faults int) {
-	fault := "invalid"
-	if listed := len(r.faults); listed > 0 {
-		from := max(0, listed-faults)
-		fault = strings.Join(r.faults[from:], "; ")
-		r.faults = r.faults[:from]
-	}
-	r.total -= faults
-	r.faulty = append(r.faulty, Faulty{kind, fault})
-	r.put(kind, key, nil)
 }
 
 // decode decodes JSON, and reports whether it succeeded.
@@ -253,17 +248,23 @@ func (r *reader) fault(path, format string, args ...any) {
 	if r.total++; len(r.faults) >= maxFaults {
 		return
 	}
-	var parts []string
-	for _, part := range []string{r.source, r.object, path, fmt.Sprintf(format, args...)} {
-		if part != "" {
-			parts = append(parts, part)
-		}
+	text := r.shortened(fmt.Sprintf(format, args...))
+	if path != "" {
+		text = r.shortened(path) + ": " + text
 	}
-	r.faults = append(r.faults, strings.Join(parts, ": "))
+	r.faults = append(r.faults, r.prefix()+text)
 }
 
-// compare orders faulty objects by what is wrong.
-func compare(a, b Faulty) int { return strings.Compare(a.Kind+a.Fault, b.Kind+b.Fault) }
+// prefix begins the faults of the object that is read.
+func (r *reader) prefix() string {
+	prefix := ""
+	for _, part := range []string{r.source, r.shortened(r.object)} {
+		if part != "" {
+			prefix += part + ": "
+		}
+	}
+	return prefix
+}
 
 // byName returns the values of a map in the order of the keys.
 func byName[V any](m map[string]V) []V {

@@ -71,7 +71,7 @@ type podSet struct {
 }
 
 type podTemplate struct {
-	Spec json.RawMessage `json:"spec"`
+	Spec podSpec `json:"spec"`
 }
 
 type podCount struct {
@@ -221,14 +221,7 @@ func (r *reader) readPodSet(p *podSet, path string, own *apportionv1.KueueWorklo
 	if len(p.Topology) > 0 && string(p.Topology) != "null" {
 		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_TOPOLOGY)
 	}
-	var pod corev1.Pod
-	if len(p.Template.Spec) == 0 {
-		return
-	}
-	if err := json.Unmarshal(p.Template.Spec, &pod.Spec); err != nil {
-		r.fault(path+".template.spec", "%v", err)
-		return
-	}
+	pod := corev1.Pod{Spec: r.podSpec(&p.Template.Spec, path+".template.spec.")}
 	if aboveLimit(&pod.Spec) {
 		own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_ABOVE_LIMIT
 	}

@@ -66,18 +66,34 @@ func KueueSources(sources []volcano.Source) []kueue.Source {
 	return read
 }
 
-// LeftOutOfKueue returns warnings that name the objects of Kueue that are left out.
+// named is the number of objects that are left out and named in warnings; the others are counted.
+const named = 10
+
+// LeftOutOfKueue returns warnings that name the first objects of Kueue that are left out, and count the others.
 func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
-	var warnings []*apportionv1.Warning
-	for _, faulty := range c.Faulty {
-		warnings = append(warnings, &apportionv1.Warning{
-			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: "left out: " + faulty.Fault,
-		})
+	var messages []string
+	for i := range c.Faulty {
+		messages = append(messages, "left out: "+c.Faulty[i].Fault)
 	}
+	warnings := firstOf(messages, "object")
+	messages = nil
 	for _, l := range c.Snapshot.GetLeftOut() {
+		if l.GetCause() != apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID {
+			messages = append(messages, text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}))
+		}
+	}
+	return append(warnings, firstOf(messages, "workload")...)
+}
+
+// firstOf returns the first warnings of a list, and one that counts the others.
+func firstOf(messages []string, noun string) []*apportionv1.Warning {
+	var warnings []*apportionv1.Warning
+	for _, message := range messages[:min(named, len(messages))] {
+		warnings = append(warnings, &apportionv1.Warning{Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: message})
+	}
+	if more := len(messages) - named; more > 0 {
 		warnings = append(warnings, &apportionv1.Warning{
-			Code:    apportionv1.WarningCode_WARNING_CODE_DROPPED,
-			Message: text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}),
+			Code: apportionv1.WarningCode_WARNING_CODE_TRUNCATED, Message: text.Are(more, "more "+noun) + " left out",
 		})
 	}
 	return warnings
@@ -85,7 +101,6 @@ func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
 
 // LeftOut returns warnings that name the first objects that are left out, and count the others.
 func LeftOut(c *volcano.Cluster) []*apportionv1.Warning {
-	const named = 10
 	var warnings []*apportionv1.Warning
 	for _, faulty := range c.Faulty[:min(named, len(c.Faulty))] {
 		warnings = append(warnings, &apportionv1.Warning{

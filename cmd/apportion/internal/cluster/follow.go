@@ -203,7 +203,7 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 // storeOf returns the empty store of what is followed.
 func storeOf(o *FollowOptions) store {
 	if o.Kueue {
-		return &kueueStore{kueue.NewObjects(kueue.WithClusterLabel(o.Label))}
+		return &kueueStore{kueue.NewObjects(kueue.WithClusterLabel(o.Label), kueue.WithLimits(o.Limits)), o.Limits}
 	}
 	options := []volcano.Option{volcano.WithLimits(o.Limits), volcano.WithClusterLabel(o.Label)}
 	if o.Memory != nil {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -175,7 +174,11 @@ func (s *volcanoStore) within(
 }
 
 // kueueStore holds Kueue's objects.
-type kueueStore struct{ *kueue.Objects }
+type kueueStore struct {
+	*kueue.Objects
+
+	limits wire.Limits
+}
 
 func (s *kueueStore) read(kind volcano.Kind, data []byte) (*item, error) {
 	o, err := s.Read(kind.Name, kueueVersion(kind), data)
@@ -220,62 +223,3 @@ func (s *kueueStore) replace(kind volcano.Kind, items []*item) bool {
 }
 
 func (s *kueueStore) count(kind volcano.Kind) int { return s.Count(kind.Name) }
-
-// version leaves out waiting workloads for which the server has no memory: those of the namespace whose workloads take most, before those
-// of others.
-func (s *kueueStore) version(now time.Time, most int64, fill func(*apportionv1.Snapshot)) (*made, error) {
-	cluster := s.Cluster(now)
-	m := &made{snapshot: cluster.Snapshot}
-	for _, faulty := range cluster.Faulty {
-		m.leaveOut(faulty.Kind, fmt.Sprintf("the %s", faulty.Fault))
-	}
-	if fill != nil {
-		fill(m.snapshot)
-	}
-	for {
-		var takes int64
-		var err error
-		if m.data, takes, err = encode(m.snapshot, most); err != nil {
-			return nil, err
-		}
-		if takes <= most || !s.shorten(m, float64(most)/float64(takes)) {
-			return m, nil
-		}
-	}
-}
-
-// shorten leaves out waiting workloads of the namespace with the largest ones in sum, so that about a part of all stays. It reports whether
-// there were any.
-func (s *kueueStore) shorten(m *made, part float64) bool {
-	sizes, total := map[string]int{}, 0
-	for _, job := range m.snapshot.GetJobs() {
-		if size := proto.Size(job); job.GetKueue().GetAdmission() == nil {
-			sizes[job.GetNamespace()] += size
-			total += size
-		}
-	}
-	largest := ""
-	for namespace, size := range sizes {
-		if size > sizes[largest] || size == sizes[largest] && namespace < largest {
-			largest = namespace
-		}
-	}
-	if sizes[largest] == 0 {
-		return false
-	}
-	// The last of the list go first: at least one.
-	excess := max(1, min(sizes[largest], int((1-part)*float64(total))))
-	jobs := m.snapshot.GetJobs()
-	kept := make([]*apportionv1.Job, 0, len(jobs))
-	for _, job := range slices.Backward(jobs) {
-		if excess > 0 && job.GetNamespace() == largest && job.GetKueue().GetAdmission() == nil {
-			excess -= proto.Size(job)
-			m.leaveOut("Workload", fmt.Sprintf("the Workload %s/%s: no memory is left for it", job.GetNamespace(), job.GetName()))
-			continue
-		}
-		kept = append(kept, job)
-	}
-	slices.Reverse(kept)
-	m.snapshot.Jobs = kept
-	return true
-}
