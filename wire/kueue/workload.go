@@ -110,12 +110,12 @@ func (r *reader) resource(name, path string) string {
 
 // resources reports resources that are there twice.
 func (r *reader) resources(n int, path string, name func(int) string) {
+	seen := make(map[string]bool, n)
 	for i := range n {
-		for k := range i {
-			if name(i) == name(k) && name(i) != "" {
-				r.fault(fmt.Sprintf("%s[%d]", path, i), "%q is there twice", name(i))
-				break
-			}
+		if key := name(i); key != "" && seen[key] {
+			r.fault(fmt.Sprintf("%s[%d]", path, i), "%q is there twice", key)
+		} else {
+			seen[key] = true
 		}
 	}
 }

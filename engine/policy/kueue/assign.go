@@ -93,11 +93,14 @@ func (s *Session) assign(w *workload, counts []int32, last *Assignment) Assignme
 		s.assignSet(w, i, asked, &p, &out, last)
 		s.sortAttempts(p.Attempts)
 		p.settle()
+		if !s.spend(len(p.Flavors), 1+len(out.Usage)+len(p.Flavors)) {
+			break
+		}
 		for k := range p.Flavors {
 			f := &p.Flavors[k]
 			out.Borrows = max(out.Borrows, f.borrow)
 			g, pos := q.groupOf(f.Resource)
-			out.Usage = addUse(out.Usage, g.fr(g.position(f.Flavor), pos), f.Amount)
+			out.Usage = addUse(out.Usage, g.fr(g.flavorAt(f.Flavor), pos), f.Amount)
 		}
 		out.Mode = min(out.Mode, p.Mode)
 		out.PodSets = append(out.PodSets, p)
@@ -111,8 +114,8 @@ func (s *Session) assign(w *workload, counts []int32, last *Assignment) Assignme
 	return out
 }
 
-// position returns the position of a flavor in its group.
-func (g *group) position(flavor int32) int {
+// flavorAt returns the position of a flavor in its group.
+func (g *group) flavorAt(flavor int32) int {
 	for i, f := range g.flavors {
 		if f == flavor {
 			return i
@@ -163,6 +166,10 @@ func (s *Session) asked(q *queue, set *podSet, count int32) []request {
 // assignSet searches flavors for all requests of a set.
 func (s *Session) assignSet(w *workload, i int, asked []request, p *PodSetAssignment, out *Assignment, last *Assignment) {
 	q := &s.queues[w.queue]
+	if !s.spend(len(asked), 1+len(asked)) {
+		p.failed = true
+		return
+	}
 	for _, r := range asked {
 		g, _ := q.groupOf(r.resource)
 		if g == nil {

@@ -38,6 +38,9 @@ func Compile(cluster *Cluster, settings Settings) (*Model, error) {
 		Model: &Model{settings: settings, now: cluster.Now}, cluster: cluster,
 		flavorIDs: map[string]int32{}, resource: map[string]int32{}, queueIDs: map[string]int32{}, cohortIDs: map[string]int32{},
 	}
+	if err := c.bound(); err != nil {
+		return nil, err
+	}
 	c.listFlavors()
 	c.listNodes()
 	if err := c.formTrees(); err != nil {
@@ -54,6 +57,24 @@ func Compile(cluster *Cluster, settings Settings) (*Model, error) {
 	c.settle()
 	return c.Model, nil
 }
+
+// bound returns an error if the groups of all queues alone have too many flavor-resources, before any is made.
+func (c *compiler) bound() error {
+	accounts := 0
+	for i := range c.cluster.Queues {
+		for k := range c.cluster.Queues[i].Groups {
+			g := &c.cluster.Queues[i].Groups[k]
+			if n := len(g.Covered); n > 0 && len(g.Flavors) > (maxAccounts-accounts)/n {
+				return errAccounts
+			}
+			accounts += len(g.Covered) * len(g.Flavors)
+		}
+	}
+	return nil
+}
+
+// errAccounts is the error about more than maxAccounts.
+var errAccounts = &SizeError{fmt.Sprintf("the queues and cohorts have more than %d accounts of flavor-resources", maxAccounts)}
 
 func (c *compiler) listFlavors() {
 	for i := range c.cluster.Flavors {
@@ -274,7 +295,7 @@ func (c *compiler) layOut() error {
 		}
 		n.row, n.lendable = int32(rows), int32(lendable)
 		if rows += len(c.trees[n.tree].pairs); rows > maxAccounts {
-			return &SizeError{fmt.Sprintf("the queues and cohorts have more than %d accounts of flavor-resources", maxAccounts)}
+			return errAccounts
 		}
 		if i >= len(c.queues) {
 			lendable += len(c.trees[n.tree].resources)

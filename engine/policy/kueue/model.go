@@ -1,5 +1,7 @@
 package kueue
 
+import "slices"
+
 // Model is a compiled cluster. It is immutable, and safe for concurrent use by sessions.
 type Model struct {
 	settings Settings
@@ -84,6 +86,8 @@ func (q *queue) active() bool { return q.inactive == Active && !q.inCycle }
 // group is a compiled resource group.
 type group struct {
 	covered []int32
+	// places are the positions in covered by resource; nil for a short list.
+	places  map[int32]int
 	flavors []int32
 	// frs[f*len(covered)+r] is the flavor-resource of flavors[f] and covered[r].
 	frs []int32
@@ -95,13 +99,36 @@ func (g *group) fr(flavor, resource int) int32 { return g.frs[flavor*len(g.cover
 // groupOf returns the first group that covers a resource and the resource's position in it, or nil.
 func (q *queue) groupOf(resource int32) (*group, int) {
 	for i := range q.groups {
-		for k, r := range q.groups[i].covered {
-			if r == resource {
-				return &q.groups[i], k
-			}
+		if k := q.groups[i].position(resource); k != none {
+			return &q.groups[i], k
 		}
 	}
 	return nil, 0
+}
+
+// shortList is the length from which a list is looked up by a map.
+const shortList = 32
+
+// index sets places.
+func (g *group) index() {
+	if len(g.covered) < shortList {
+		return
+	}
+	g.places = make(map[int32]int, len(g.covered))
+	for k, resource := range slices.Backward(g.covered) {
+		g.places[resource] = k
+	}
+}
+
+// position returns the first position of a resource among those that the group covers, or none.
+func (g *group) position(resource int32) int {
+	if g.places == nil {
+		return slices.Index(g.covered, resource)
+	}
+	if k, ok := g.places[resource]; ok {
+		return k
+	}
+	return none
 }
 
 // accounts are slabs with a row for each node.

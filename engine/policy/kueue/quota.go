@@ -86,6 +86,7 @@ func (c *compiler) group(n int32, g *Group) group {
 			out.frs = append(out.frs, fr)
 		}
 	}
+	out.index()
 	return out
 }
 

@@ -89,9 +89,18 @@ func (c *compiler) remaining(p *PodSet) int32 {
 func (c *compiler) use(w *workload) {
 	n := &c.nodes[w.queue]
 	frs := c.pairs[n.tree]
+	// sets are the positions of the pod sets, of which the last one of a name counts, and uses those of what the workload uses.
+	sets, uses := map[string]int{}, map[int32]int{}
+	for i := range w.PodSets {
+		sets[w.PodSets[i].Name] = i
+	}
 	for k := range w.Admission.PodSets {
 		set := &w.Admission.PodSets[k]
-		count, remaining := c.counts(w.Workload, set)
+		var own *PodSet
+		if i, ok := sets[set.Name]; ok {
+			own = &w.PodSets[i]
+		}
+		count, remaining := c.counts(own, set)
 		for _, u := range set.Usage {
 			fr := frs[pair{c.flavor(u.Flavor), c.resource[u.Resource]}]
 			if u.Flavor != "" {
@@ -104,19 +113,22 @@ func (c *compiler) use(w *workload) {
 			if remaining < count {
 				amount = (amount / Amount(count)).times(int64(remaining))
 			}
-			w.usage = addUse(w.usage, fr, amount)
+			if i, ok := uses[fr]; ok {
+				w.usage[i].Amount = w.usage[i].Amount.plus(amount)
+			} else {
+				uses[fr] = len(w.usage)
+				w.usage = append(w.usage, Use{fr, amount})
+			}
 			c.usage[n.row+fr] = c.usage[n.row+fr].plus(amount)
 			c.quotas.kept[n.row+fr] |= hasUsage
 		}
 	}
 }
 
-// counts returns the number of pods for which a set was admitted, and the number of those that need quota.
-func (c *compiler) counts(w *Workload, set *AdmittedPodSet) (count, remaining int32) {
-	for i := range w.PodSets {
-		if w.PodSets[i].Name == set.Name {
-			count, remaining = w.PodSets[i].Count, c.remaining(&w.PodSets[i])
-		}
+// counts returns the number of pods for which a set, own, was admitted, and the number of those that need quota.
+func (c *compiler) counts(own *PodSet, set *AdmittedPodSet) (count, remaining int32) {
+	if own != nil {
+		count, remaining = own.Count, c.remaining(own)
 	}
 	if set.Count != nil {
 		count = *set.Count

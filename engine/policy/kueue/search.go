@@ -71,7 +71,10 @@ func (h *search) lack(l Lack) { h.lacks = append(h.lacks, l) }
 // suits reports whether the pods may run on the nodes of a flavor.
 func (h *search) suits(id int32) bool {
 	f, p := &h.session.flavors[id], h.w.podSets[h.set].PodSet
-	h.session.spend(1, h.w.podSets[h.set].selecting(f))
+	if !h.session.spend(1, h.w.podSets[h.set].selecting(f)) {
+		h.failed = true
+		return false
+	}
 	lack := Lack{Flavor: id, Resource: none}
 	if !f.exists {
 		lack.Kind = FlavorMissing
@@ -99,13 +102,7 @@ func (h *search) try(position int) ([]FlavorAssignment, outcome) {
 	worst, borrow, cause := outcome{grade: fit}, int32(0), NoCause
 	var assigned []FlavorAssignment
 	for _, r := range h.asked {
-		covered := none
-		for k, resource := range h.group.covered {
-			if resource == r.resource {
-				covered = k
-				break
-			}
-		}
+		covered := h.group.position(r.resource)
 		if covered == none {
 			continue
 		}

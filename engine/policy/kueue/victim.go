@@ -43,10 +43,13 @@ func (s *Session) claimOf(w *workload, a *Assignment) *claim {
 	q := &s.queues[w.queue]
 	for i := range a.PodSets {
 		p := &a.PodSets[i]
+		if asked := len(p.Flavors) + len(w.podSets[i].requests); !s.spend(asked, 1+len(p.Flavors)+len(c.needed)+len(c.wanted)) {
+			break
+		}
 		for k := range p.Flavors {
 			f := &p.Flavors[k]
 			g, covered := q.groupOf(f.Resource)
-			fr := g.fr(g.position(f.Flavor), covered)
+			fr := g.fr(g.flavorAt(f.Flavor), covered)
 			if f.Mode == Preempt && !slices.Contains(c.needed, fr) {
 				c.needed = append(c.needed, fr)
 			}
@@ -58,7 +61,7 @@ func (s *Session) claimOf(w *workload, a *Assignment) *claim {
 				continue
 			}
 			g, covered := q.groupOf(r.resource)
-			c.wanted = addUse(c.wanted, g.fr(g.position(f.Flavor), covered), amount)
+			c.wanted = addUse(c.wanted, g.fr(g.flavorAt(f.Flavor), covered), amount)
 		}
 	}
 	return c
