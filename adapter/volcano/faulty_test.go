@@ -400,3 +400,16 @@ func TestADumpWithFaultyObjectsAnswersAboutTheRest(t *testing.T) {
 	require.NoError(t, cluster.Fault("other.yaml"))
 	require.ErrorContains(t, cluster.Fault(""), "f.yaml:4: spec.capability.cpu: not a quantity")
 }
+
+func TestAQuantityOfStorageThatTakesForEverIsRefused(t *testing.T) {
+	for name, data := range map[string]string{
+		"a volume": `{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "x"}, "spec": {"capacity": {"storage": "1e999999999"}}}`,
+		"a claim": `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "x", "namespace": "n"},
+			"spec": {"resources": {"requests": {"storage": "1e999999999"}}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := volcano.ReadManifests([]volcano.Source{{Name: "x.json", Data: []byte(data)}})
+			require.ErrorContains(t, err, "storage: not a quantity")
+		})
+	}
+}

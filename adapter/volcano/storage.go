@@ -58,7 +58,10 @@ var storageAnnotations = []string{storage.AnnBindCompleted, storage.AnnSelectedN
 // persistentVolumeClaim reads a PersistentVolumeClaim.
 func (r *reader) persistentVolumeClaim(m metadata, root *value) {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: r.storedMetadata(m)}
-	decode(r, root.field(specField), &c.Spec)
+	spec := root.field(specField)
+	if resources := spec.field("resources"); r.areQuantities(resources.field("requests")) && r.areQuantities(resources.field("limits")) {
+		decode(r, spec, &c.Spec)
+	}
 	c.Status.Phase = corev1.PersistentVolumeClaimPhase(root.field("status").textOf("phase"))
 	r.storage = append(r.storage, stored{claim: c})
 }
@@ -66,7 +69,9 @@ func (r *reader) persistentVolumeClaim(m metadata, root *value) {
 // persistentVolume reads a PersistentVolume.
 func (r *reader) persistentVolume(m metadata, root *value) {
 	v, spec := &corev1.PersistentVolume{ObjectMeta: r.storedMetadata(m)}, root.field(specField)
-	decode(r, spec, &v.Spec)
+	if r.areQuantities(spec.field("capacity")) {
+		decode(r, spec, &v.Spec)
+	}
 	for _, in := range builtIn {
 		if spec.field(in) != nil {
 			// The name of the source is all that is kept of it.
@@ -79,6 +84,18 @@ func (r *reader) persistentVolume(m metadata, root *value) {
 	}
 	v.Status.Phase = corev1.PersistentVolumePhase(root.field("status").textOf("phase"))
 	r.storage = append(r.storage, stored{volume: v})
+}
+
+// areQuantities reports whether all fields of an object are quantities, and adds a problem for each that is none. Kubernetes' own type, which
+// is decoded next, computes 1e999999999.
+func (r *reader) areQuantities(v *value) bool {
+	before := r.found.total
+	if v != nil {
+		for _, item := range v.items {
+			r.quantityAt(item)
+		}
+	}
+	return r.found.total == before
 }
 
 // builtIn are the sources of volumes that Kubernetes once served itself. Its scheduler translates the labels of such volumes to those of
