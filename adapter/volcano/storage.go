@@ -86,8 +86,8 @@ func (r *reader) persistentVolume(m metadata, root *value) {
 	r.storage = append(r.storage, stored{volume: v})
 }
 
-// areQuantities reports whether all fields of an object are quantities, and adds a problem for each that is none. Kubernetes' own type, which
-// is decoded next, computes 1e999999999.
+// areQuantities reports whether all fields of an object are quantities, and adds a problem for each that is none. Kubernetes' own type,
+// which is decoded next, computes 1e999999999.
 func (r *reader) areQuantities(v *value) bool {
 	before := r.found.total
 	if v != nil {
