@@ -34,9 +34,7 @@ func requesting(requests string) string {
 }
 
 // named is an object with a name of 5,000 bytes.
-func named(rest string) string {
-	return fmt.Sprintf(`{"metadata": {"name": "x%s"}%s}`, strings.Repeat("x", 4999), rest)
-}
+var named = fmt.Sprintf(`{"metadata": {"name": "x%s"}}`, strings.Repeat("x", 4999))
 
 func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 	const assigned = `{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {
@@ -47,7 +45,7 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 			"resources": [{"name": %q, "nominalQuota": 1}]}]}]}}`, resource, flavor, resource)
 	}
 	for name, c := range map[string]struct{ kind, data, says string }{
-		"a name of 5,000 bytes":           {"Workload", named(""), "metadata.name: it has 5000 bytes, at most 4096 are taken"},
+		"a name of 5,000 bytes":           {"Workload", named, "metadata.name: it has 5000 bytes, at most 4096 are taken"},
 		"an owner of 5,000 bytes":         {"Workload", strings.Replace(podSets(""), `"uid"`, `"annotations": {"apportion.dev/owner": "`+strings.Repeat("o", 5000)+`"}, "uid"`, 1), "a name or uid has 5000 bytes"},
 		"a resource without a name":       {"Workload", podSets(requesting(`"": 1`)), "pod_sets[0].requests[0].name: the name of a resource is needed"},
 		"usage of a resource without one": {"Workload", assigned, "admission.pod_sets[0].usage[0].resource: the name of a resource is needed"},
@@ -59,14 +57,14 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 		"a pod that is none":              {"Workload", podSets(`{"name": "m", "template": {"spec": 5}}`), "number is not possible here"},
 		"metadata of another type":        {"Workload", `{"metadata": {"name": "x", "namespace": "n", "labels": {"a": 5}}}`, "cannot unmarshal number"},
 		"the uid of another one":          {"Workload", `{"metadata": {"name": "x", "namespace": "n", "uid": "w"}, "spec": {"queueName": "l"}}`, `metadata.uid: "w" is there twice`},
-		"a queue of 5,000 bytes":          {"ClusterQueue", named(""), "metadata.name: it has 5000 bytes"},
+		"a queue of 5,000 bytes":          {"ClusterQueue", named, "metadata.name: it has 5000 bytes"},
 		"a quota of no resource":          {"ClusterQueue", `{"metadata": {"name": "x"}` + groups("", "f"), "groups[0].flavors[0].resources[0].name"},
 		"a quota of no flavor":            {"ClusterQueue", `{"metadata": {"name": "x"}` + groups("cpu", ""), "groups[0].flavors[0].name: a flavor needs a name"},
 		"a cohort's quota of no flavor":   {"Cohort", `{"metadata": {"name": "x"}` + groups("cpu", ""), "groups[0].flavors[0].name: a flavor needs a name"},
-		"a flavor of 5,000 bytes":         {"ResourceFlavor", named(""), "metadata.name: it has 5000 bytes"},
-		"a cohort of 5,000 bytes":         {"Cohort", named(""), "metadata.name: it has 5000 bytes"},
-		"a local queue of 5,000 bytes":    {"LocalQueue", named(""), "metadata.name: it has 5000 bytes"},
-		"a check of 5,000 bytes":          {"AdmissionCheck", named(""), "metadata.name: it has 5000 bytes"},
+		"a flavor of 5,000 bytes":         {"ResourceFlavor", named, "metadata.name: it has 5000 bytes"},
+		"a cohort of 5,000 bytes":         {"Cohort", named, "metadata.name: it has 5000 bytes"},
+		"a local queue of 5,000 bytes":    {"LocalQueue", named, "metadata.name: it has 5000 bytes"},
+		"a check of 5,000 bytes":          {"AdmissionCheck", named, "metadata.name: it has 5000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := wire.Limits{TextBytes: 4096}

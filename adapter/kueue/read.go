@@ -257,13 +257,13 @@ func (r *reader) fault(path, format string, args ...any) {
 
 // prefix begins the faults of the object that is read.
 func (r *reader) prefix() string {
-	prefix := ""
+	var prefix strings.Builder
 	for _, part := range []string{r.source, r.shortened(r.object)} {
 		if part != "" {
-			prefix += part + ": "
+			prefix.WriteString(part + ": ")
 		}
 	}
-	return prefix
+	return prefix.String()
 }
 
 // byName returns the values of a map in the order of the keys.
