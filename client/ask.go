@@ -52,7 +52,7 @@ func (q question[Q, A]) made(ctx context.Context, c *Client, in Input, request Q
 
 // local answers with the engine of this process.
 func (q question[Q, A]) local(ctx context.Context, c *Client, in Input, request Q) (response A, at *held, err error) {
-	engine, at, err := c.engine.about(ctx, in.State)
+	engine, at, err := c.engine.about(ctx, in)
 	if err != nil {
 		return response, nil, err
 	}

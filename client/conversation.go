@@ -30,7 +30,7 @@ func (s *Session) openLocal(ctx context.Context) (conversation, error) {
 		}
 	}
 	c := &inside{asker: ctx}
-	engine, _, err := s.client.engine.about(ctx, s.in.State)
+	engine, _, err := s.client.engine.about(ctx, s.in)
 	if err != nil {
 		return nil, err
 	}

@@ -14,20 +14,23 @@ import (
 // local answers the calls of the contract in process. Its errors are those of the service.
 type local struct {
 	policies map[string]*apportionv1.Policy
-	// model replaces the snapshot of a request, if it is not nil.
-	model *model.Model
+	// compiled returns what replaces the snapshot of a request, if it is not nil.
+	compiled func() (*model.Model, error)
 }
 
-// about returns the engine for requests about a State, and how the State is held. Without a State it returns l.
-func (l local) about(ctx context.Context, s *State) (local, *held, error) {
-	if s == nil {
+// about returns the engine for requests about an input, and how its State is held, if it has one.
+func (l local) about(ctx context.Context, in Input) (local, *held, error) {
+	if in.State == nil {
+		if in.Upload != nil {
+			l.compiled = in.Upload.compiled
+		}
 		return l, nil, nil
 	}
-	at, err := s.inProcess(ctx, stopped(ctx))
+	at, err := in.State.inProcess(ctx, stopped(ctx))
 	if err != nil {
 		return l, nil, err
 	}
-	l.model = at.model
+	l.compiled = func() (*model.Model, error) { return at.model, nil }
 	return l, at, nil
 }
 
@@ -49,16 +52,17 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 			return nil, failure(method.UnknownPolicy("input.", name))
 		}
 	}
-	compiled := l.model
-	if compiled == nil {
+	compile := l.compiled
+	if compile == nil {
 		snapshot := in.GetSnapshot()
 		if snapshot == nil {
 			return nil, failure(method.NoSnapshot())
 		}
-		var err error
-		if compiled, err = wire.Compile(snapshot); err != nil {
-			return nil, failure(err)
-		}
+		compile = func() (*model.Model, error) { return wire.Compile(snapshot) }
+	}
+	compiled, err := compile()
+	if err != nil {
+		return nil, failure(err)
 	}
 	session, err := wire.Open(compiled, policy, wire.Options{Stop: stop})
 	if err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
 )
@@ -26,15 +28,21 @@ type Upload struct {
 	base string
 	// data are the bytes to send; nil in process.
 	data []byte
+	// compiled returns the snapshot as the engine reads it; nil if questions go to a service.
+	compiled func() (*model.Model, error)
 }
 
 // Digest returns the SHA-256 of the sent bytes; empty in process.
 func (u *Upload) Digest() string { return u.digest }
 
-// Upload sends a snapshot, for use in Input. Use it for more than one question about a snapshot.
+// Upload sends a snapshot, for use in Input. Use it for more than one question about a snapshot. In process the first question compiles it,
+// and all others share the result.
 func (c *Client) Upload(ctx context.Context, snapshot *apportionv1.Snapshot) (*Upload, error) {
 	if c.remote == nil {
-		return &Upload{snapshot: snapshot}, nil
+		return &Upload{
+			snapshot: snapshot,
+			compiled: sync.OnceValues(func() (*model.Model, error) { return wire.Compile(snapshot) }),
+		}, nil
 	}
 	data, err := snapshot.MarshalVT()
 	if err != nil {

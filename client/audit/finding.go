@@ -74,7 +74,7 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 	c.settings()
 	c.memory()
 	c.jobs()
-	if err := c.gangs(ctx, decider, in); err != nil {
+	if err := c.gangs(ctx, decider, in, c.crowding(in)); err != nil {
 		return nil, nil, err
 	}
 	if err := a.breaches(ctx, decider, in); err != nil {

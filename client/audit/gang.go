@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -34,14 +35,16 @@ func (c *checker) tree(plugin *apportionv1.PluginShares) {
 }
 
 // gangs finds jobs that would have no room even if nothing else were on the nodes and all of them took tasks. Tasks that no single node
-// could hold are other findings.
-func (c *checker) gangs(ctx context.Context, decider Decider, in client.Input) error {
-	empty := emptied(in.Snapshot)
-	if len(in.Snapshot.GetNodes()) == 0 || len(empty.GetJobs()) == 0 {
+// could hold are other findings. Jobs are asked about by their positions in emptied.
+func (c *checker) gangs(ctx context.Context, decider Decider, in client.Input, asked []uint32) error {
+	if len(in.Snapshot.GetNodes()) == 0 || len(asked) == 0 {
 		return nil
 	}
+	empty := emptied(in.Snapshot)
 	alone := client.Input{Snapshot: empty, Policy: in.Policy, PolicyName: in.PolicyName}
-	simulation, err := decider.Simulate(ctx, alone, &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{}}})
+	simulation, err := decider.Simulate(ctx, alone, &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{
+		Filter: &apportionv1.PendingFilter{Jobs: &apportionv1.Jobs{Index: asked}},
+	}}})
 	if err == nil {
 		err = simulation.Err(0)
 	}
@@ -67,6 +70,73 @@ func (c *checker) gangs(ctx context.Context, decider Decider, in client.Input) e
 	return nil
 }
 
+// crowding lists the jobs of emptied whose room on its nodes is not plain, by their positions there: all if pods have rules, or if the policy
+// may keep queues from nodes.
+func (c *checker) crowding(in client.Input) []uint32 {
+	unknown := c.snapshot.GetPods() != nil || in.Policy == nil || slices.ContainsFunc(in.Policy.GetTiers(), func(t *apportionv1.Tier) bool {
+		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetNodeGroup() != nil })
+	})
+	nodes := make([][]float64, len(c.snapshot.GetNodes()))
+	for i, n := range c.snapshot.GetNodes() {
+		nodes[i] = c.amounts(n.GetAllocatable())
+	}
+	var crowding []uint32
+	at := uint32(0)
+	for _, job := range c.snapshot.GetJobs() {
+		if !waits(job) {
+			continue
+		}
+		if unknown || !c.spacious(job, nodes) {
+			crowding = append(crowding, at)
+		}
+		at++
+	}
+	return crowding
+}
+
+// waits reports whether a task of a job waits.
+func waits(job *apportionv1.Job) bool {
+	return slices.ContainsFunc(job.GetGroups(), func(g *apportionv1.TaskGroup) bool { return pendingOf(g) > 0 })
+}
+
+// spacious reports whether there are as many nodes as a job has tasks of which each could hold any of them, and the tasks may use all nodes.
+// However tasks are then placed, a node is left for the next.
+func (c *checker) spacious(job *apportionv1.Job, nodes [][]float64) bool {
+	tasks, most := 0, make([]float64, len(c.names.Dimensions))
+	include := func(request *apportionv1.Resource) {
+		for d, x := range c.amounts(request) {
+			most[d] = max(most[d], x)
+		}
+	}
+	for _, g := range job.GetGroups() {
+		if tasks += len(g.GetTasks()); g.GetNodeSet() != "" {
+			return false
+		}
+		for _, count := range g.GetCounts() {
+			tasks += int(count.GetCount())
+		}
+		include(g.GetRequest())
+		for _, t := range g.GetTasks() {
+			if t.GetDetail().GetNodeSet() != "" {
+				return false
+			}
+			if own := t.GetDetail().GetRequest(); own != nil {
+				include(own)
+			}
+		}
+	}
+	for n := 0; n < len(nodes) && tasks > 0; n++ {
+		larger := true
+		for d, x := range most {
+			larger = larger && x <= nodes[n][d]
+		}
+		if larger {
+			tasks--
+		}
+	}
+	return tasks == 0
+}
+
 // mostListed bounds the tasks that are listed of one count of a group.
 const mostListed = 1000
 
@@ -82,11 +152,7 @@ func emptied(s *apportionv1.Snapshot) *apportionv1.Snapshot {
 		out.Nodes = append(out.Nodes, n)
 	}
 	for _, job := range s.GetJobs() {
-		waits := false
-		for _, group := range job.GetGroups() {
-			waits = waits || pendingOf(group) > 0
-		}
-		if !waits {
+		if !waits(job) {
 			continue
 		}
 		job = proto.CloneOf(job)

@@ -146,7 +146,7 @@ func (a *asking) about(ctx context.Context, loaded *input, do func(context.Conte
 		return err
 	}
 	defer done()
-	if err := a.checkResources(loaded.snapshot); err != nil {
+	if err := cmp.Or(a.checkResources(loaded.snapshot), a.server.compileOnce(ctx, decider, loaded)); err != nil {
 		return err
 	}
 	return loaded.named(do(ctx, &question{asking: a, input: loaded, decider: decider}))

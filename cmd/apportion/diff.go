@@ -152,6 +152,15 @@ func (d *differing) compare(
 			between:  byKueue(inputs[0].Policy) != byKueue(inputs[1].Policy),
 		}
 	}
+	if err := d.server.compileOnce(ctx, decider, inputs[0]); err != nil {
+		return sides, nil, err
+	}
+	if inputs[1].Upload = inputs[0].Upload; inputs[1].Snapshot != inputs[0].Snapshot {
+		err = d.server.compileOnce(ctx, decider, inputs[1])
+	}
+	if err != nil {
+		return sides, nil, err
+	}
 	err = both(func(i int) error {
 		if err := sides[i].decide(ctx); err != nil {
 			return fmt.Errorf("%s: %w", []string{a, b}[i], inputs[i].named(err))

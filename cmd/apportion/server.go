@@ -94,6 +94,14 @@ func (f *serverFlags) decider(ctx context.Context) (*client.Client, context.Cont
 	}, nil
 }
 
+// compileOnce has all questions that this process answers about an input share one compiled snapshot. A server keeps none for a command.
+func (f *serverFlags) compileOnce(ctx context.Context, decider *client.Client, in *input) (err error) {
+	if f.address == "" {
+		in.Upload, err = decider.Upload(ctx, in.Snapshot)
+	}
+	return err
+}
+
 // newHealth is `apportion health`.
 func newHealth(s streams) *cobra.Command {
 	var f serverFlags

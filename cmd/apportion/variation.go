@@ -53,9 +53,12 @@ func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*appo
 		return err
 	}
 	if made.Base.Snapshot != q.Snapshot {
+		q.snapshot, q.Snapshot = made.Base, made.Base.Snapshot
 		q.Upload = nil // The base has more dimensions than what the server holds.
+		if err := q.server.compileOnce(ctx, q.decider, q.input); err != nil {
+			return err
+		}
 	}
-	q.snapshot, q.Snapshot = made.Base, made.Base.Snapshot
 	shares, waiting := sharesStep(), explainStep(nil)
 	if made.Base.GetMemory() != nil || made.Change.GetMemory() != nil {
 		shares.GetShares().Explain = &apportionv1.Explain{} // The weights that follow from usage are part of the derivation.

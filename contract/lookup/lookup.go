@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -51,7 +52,9 @@ type Snapshot struct {
 	*apportionv1.Snapshot
 	Tasks []Task
 	// queues, jobs and tasks by every name they answer to; a name that several share has the number ambiguous.
-	queues, jobs, tasks, nodes map[string]int
+	queues, jobs, nodes map[string]int
+	// tasks is made when it is first needed: few commands name a task.
+	tasks func() map[string]int
 	// registered is the number of jobs with names.
 	registered int
 }
@@ -62,7 +65,7 @@ const ambiguous = -1
 func Of(snapshot *apportionv1.Snapshot) *Snapshot {
 	s := &Snapshot{
 		Snapshot: snapshot,
-		queues:   make(map[string]int), jobs: make(map[string]int), tasks: make(map[string]int), nodes: make(map[string]int),
+		queues:   make(map[string]int), jobs: make(map[string]int), nodes: make(map[string]int),
 	}
 	for i, queue := range snapshot.GetQueues() {
 		s.queues[queue.GetName()] = i
@@ -70,10 +73,29 @@ func Of(snapshot *apportionv1.Snapshot) *Snapshot {
 	for i, node := range snapshot.GetNodes() {
 		s.nodes[node.GetName()] = i
 	}
+	tasks := 0
+	for _, job := range snapshot.GetJobs() {
+		for _, group := range job.GetGroups() {
+			tasks += len(group.GetTasks())
+		}
+	}
+	s.Tasks = make([]Task, 0, tasks)
 	for _, job := range snapshot.GetJobs() {
 		s.add(job)
 	}
+	s.tasks = namesOf(s.Tasks)
 	return s
+}
+
+// namesOf returns a function that makes the table of tasks once.
+func namesOf(tasks []Task) func() map[string]int {
+	return sync.OnceValue(func() map[string]int {
+		names := make(map[string]int, 2*len(tasks))
+		for _, t := range tasks {
+			register(names, int(t.Number), t.GetUid(), full(t.Job.GetNamespace(), t.GetName()), t.GetName())
+		}
+		return names
+	})
 }
 
 // With returns the snapshot with one more job, as after add_job, and the job's index. s is not modified.
@@ -85,9 +107,10 @@ func (s *Snapshot) With(job *apportionv1.Job) (*Snapshot, uint32) {
 			Jobs: append(slices.Clone(s.GetJobs()), job), Total: s.GetTotal(),
 		},
 		Tasks:  slices.Clone(s.Tasks),
-		queues: s.queues, jobs: maps.Clone(s.jobs), tasks: maps.Clone(s.tasks), nodes: s.nodes, registered: s.registered,
+		queues: s.queues, jobs: maps.Clone(s.jobs), nodes: s.nodes, registered: s.registered,
 	}
 	larger.add(job)
+	larger.tasks = namesOf(larger.Tasks)
 	return larger, uint32(larger.registered - 1)
 }
 
@@ -97,9 +120,7 @@ func (s *Snapshot) add(job *apportionv1.Job) {
 	s.registered++
 	for _, group := range job.GetGroups() {
 		for _, task := range group.GetTasks() {
-			t := Task{Task: task, Number: uint32(len(s.Tasks)), Job: job, Group: group}
-			register(s.tasks, len(s.Tasks), task.GetUid(), full(job.GetNamespace(), task.GetName()), task.GetName())
-			s.Tasks = append(s.Tasks, t)
+			s.Tasks = append(s.Tasks, Task{Task: task, Number: uint32(len(s.Tasks)), Job: job, Group: group})
 		}
 	}
 }
@@ -165,14 +186,14 @@ func (s *Snapshot) JobOrTask(name string) (uint32, error) {
 	if err == nil {
 		return index, nil
 	}
-	if number, ok := s.tasks[name]; ok && number >= 0 {
+	if number, ok := s.tasks()[name]; ok && number >= 0 {
 		return uint32(slices.Index(s.GetJobs(), s.Tasks[number].Job)), nil
 	}
 	return 0, err
 }
 
 // Task finds a task by uid, namespace/name, or name alone if no other task has it.
-func (s *Snapshot) Task(name string) (uint32, error) { return find("task", s.tasks, name) }
+func (s *Snapshot) Task(name string) (uint32, error) { return find("task", s.tasks(), name) }
 
 // TaskName returns the name of a task by its number.
 func (s *Snapshot) TaskName(number uint32) string {
