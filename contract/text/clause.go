@@ -102,7 +102,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the node's group is not in the queue's affinity"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the queue's anti-affinity excludes the node's group"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT: func(f facts) string {
-		return f.exceeds("may hold at most " + f.limit() + f.of() + " on the nodes of group " + f.reason.GetDetail())
+		return f.exceeds("may hold at most " + f.with(f.reason.GetLimit()) + " on the nodes of group " + f.reason.GetDetail())
 	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID: func(f facts) string {
 		return "the limits of " + f.queue() + " for node groups cannot be read, so that no node takes its tasks"

@@ -214,7 +214,8 @@ func (c *checked) lacks() string {
 		case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
 			nodes := int(c.finding.GetCounts()[i])
 			clauses = append(clauses, fmt.Sprintf("it asks for %s, %s left on %s", f.with(reason.GetNeed()), atMost(f), oneOf(nodes)))
-		case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE, apportionv1.ReasonCode_REASON_CODE_FRAGMENTED:
+		case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE, apportionv1.ReasonCode_REASON_CODE_FRAGMENTED,
+			apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT:
 			clauses = append(clauses, f.clause())
 		}
 	}

@@ -177,3 +177,12 @@ func TestAGangWithAGatedTaskNeedsMoreThanWhatWaits(t *testing.T) {
 	require.Equal(t, "the nodes have no room at the same time for 2 waiting tasks that no scheduling gate holds back (8 cpu); "+
 		"best fit places 1", text.Finding(names, job, nodes))
 }
+
+func TestTheSentenceAboutALimitNamesGroupLimitAndUse(t *testing.T) {
+	reason := &apportionv1.Reason{
+		Plugin: "nodegroup", Code: apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT, Queue: new(uint32(1)), Dimension: new(uint32(0)),
+		Have: 2000, Need: 1500, Limit: 3000, Detail: "g\x1b1",
+	}
+	require.Equal(t, "queue "+names.Queue(1)+` may hold at most 3 cpu on the nodes of group g\x1b1: 2 taken, 1.5 more asked (nodegroup)`,
+		text.Reason(names, reason))
+}
