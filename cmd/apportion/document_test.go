@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/internal/test/raced"
@@ -36,6 +38,16 @@ func TestDocumentsShowWhatTheCommandsPrint(t *testing.T) {
 			require.Equal(t, string(before), after)
 		})
 	}
+}
+
+// TestTheDocumentShowsWhatAStoryOfMemoryPrints compares a table of the document about the commands with that of the script, which has the ledger.
+func TestTheDocumentShowsWhatAStoryOfMemoryPrints(t *testing.T) {
+	script, err := txtar.ParseFile(filepath.Join("testdata", "script", "memory.txtar"))
+	require.NoError(t, err)
+	at := slices.IndexFunc(script.Files, func(f txtar.File) bool { return f.Name == "want/half-life" })
+	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(document), string(script.Files[at].Data))
 }
 
 // console plays the console blocks of a document.

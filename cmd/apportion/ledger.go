@@ -23,21 +23,28 @@ import (
 const halfLife = 7 * 24 * time.Hour
 
 // ledgerFlags name the ledger whose usage a snapshot states.
-type ledgerFlags struct{ file, budgets string }
+type ledgerFlags struct {
+	file, budgets string
+	half          time.Duration
+}
 
 func (f *ledgerFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.file, "ledger", "", "ledger `FILE` with what queues and owners used, for policy fair")
 	flags.StringVar(&f.budgets, "budgets", "", "budgets `FILE`, as a server reads it, with --ledger")
+	flags.DurationVar(&f.half, "ledger-half-life", 0, "`TIME` after which usage of --ledger counts half, as a server says it; default: 168h")
 	must(command, command.MarkFlagFilename("ledger"))
 	must(command, command.MarkFlagFilename("budgets", formatYAML, "yml"))
 }
 
-// fill states in a snapshot what its queues used until a time. half is the half-life, 0 for 7 days.
+// fill states in a snapshot what its queues used until a time. half is the half-life of a question, 0 for that of the flags.
 func (f *ledgerFlags) fill(s *apportionv1.Snapshot, at time.Time, half time.Duration) ([]*apportionv1.Warning, error) {
 	if f.file == "" {
-		if f.budgets != "" {
+		switch {
+		case f.budgets != "":
 			return nil, errors.New("--budgets: name the ledger, which knows what is spent, with --ledger")
+		case f.half != 0:
+			return nil, errors.New("--ledger-half-life: name the ledger, which knows when queues used what, with --ledger")
 		}
 		return nil, nil
 	}
@@ -66,13 +73,13 @@ func (f *ledgerFlags) fill(s *apportionv1.Snapshot, at time.Time, half time.Dura
 	return warnings, kept.Close()
 }
 
-// open opens the ledger, which must be named, and reads the budgets. half is the half-life, 0 for 7 days.
+// open opens the ledger, which must be named, and reads the budgets. half is the half-life of a question, 0 for that of the flags.
 func (f *ledgerFlags) open(half time.Duration) (*file.File, []ledger.Budget, error) {
 	epoch, err := file.Epoch(f.file)
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := optionsOf(epoch, half)
+	o, err := optionsOf(epoch, cmp.Or(half, f.half))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
@@ -21,6 +24,7 @@ func newUsageImport(s streams) *cobra.Command {
 	a := &answering{streams: s}
 	from := string(history.Slurm)
 	var paths []string
+	var queues string
 	o := history.Options{}
 	var asked rangeFlags
 	command := &cobra.Command{
@@ -34,16 +38,23 @@ sacct: sacct -X -a -P -o JobID,Account,User,Start,End,AllocTRES, with its first 
 queue, the user the owner. Times are UTC: set TZ=UTC for sacct.
 prometheus: the JSON of query_range. Each series is one queue, named by --queue-label; --metric says what it counts.
 With --url the server is asked for --query from --since to --until, every --step; ask again with the same step.
-csv: columns task, queue, owner, start, end, and one for each resource, with quantities such as 8 and 64Gi.`,
+csv: columns task, queue, owner, start, end, and one for each resource, with quantities such as 8 and 64Gi.
+
+A queue is directly below the root unless --queues or --path says where it is. Import with the tree: usage stays
+where it was charged.`,
 		Example: `  sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES > sacct.txt
   apportion usage import --ledger usage.ledger --from sacct sacct.txt
   apportion usage import --ledger usage.ledger --from prometheus --url http://prometheus:9090 --query gpus_by_queue --since 2026-10-01
   apportion usage import --ledger usage.ledger --from csv --path vision/research/root history.csv`,
 		RunE: func(command *cobra.Command, args []string) error {
-			o.Queues, o.Now = map[string][]string{}, time.Now().Unix()
+			var err error
+			if o.Queues, err = pathsOf(command.Context(), queues); err != nil {
+				return err
+			}
+			o.Now = time.Now().Unix()
 			for _, path := range paths {
-				queues := strings.Split(path, "/")
-				o.Queues[queues[0]] = queues
+				names := strings.Split(path, "/")
+				o.Queues[names[0]] = names
 			}
 			switch {
 			case (asked.URL == "") == (len(args) == 0):
@@ -68,12 +79,45 @@ csv: columns task, queue, owner, start, end, and one for each resource, with qua
 	kept.register(command)
 	choose(command, &from, "from", "", "format of the history", string(history.Slurm), string(history.Prometheus), string(history.CSV))
 	flags := command.Flags()
-	flags.StringSliceVar(&paths, "path", nil, "path of a queue that is not directly below the root, the queue first: vision/research/root")
+	flags.StringVar(&queues, "queues", "", "`FILE` of the queues, as convert --from and kubectl get queues -o yaml write it: it says where each is in the tree")
+	flags.StringSliceVar(&paths, "path", nil, "path of a queue that is not directly below the root, the queue first: vision/research/root (repeatable)")
 	flags.StringVar(&o.Metric, "metric", "nvidia.com/gpu", "resource that a range query of Prometheus counts")
 	flags.StringVar(&o.QueueLabel, "queue-label", "queue", "label of the queue in a range query")
 	flags.StringVar(&o.OwnerLabel, "owner-label", "user", "label of the owner in a range query")
 	asked.register(command)
+	must(command, command.MarkFlagFilename("queues", formatYAML, "yml"))
 	return command
+}
+
+// pathsOf returns the path of each queue of a file, the queue first. Without a file there are none.
+func pathsOf(ctx context.Context, file string) (map[string][]string, error) {
+	paths := map[string][]string{}
+	if file == "" {
+		return paths, nil
+	}
+	sources, err := (&inputFlags{files: []string{file}}).sources(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := volcano.ReadManifests(sources)
+	if err != nil {
+		return nil, err
+	}
+	parents := map[string]string{}
+	for _, q := range cluster.Snapshot.GetQueues() {
+		parents[q.GetName()] = cmp.Or(q.GetParent(), "root")
+	}
+	for name := range parents {
+		path := []string{name}
+		for at := name; at != "root" && len(path) <= len(parents); path = append(path, at) {
+			at = cmp.Or(parents[at], "root")
+		}
+		if path[len(path)-1] != "root" {
+			return nil, fmt.Errorf("%s: the parents of queue %s form a circle", file, name)
+		}
+		paths[name] = path
+	}
+	return paths, nil
 }
 
 // rangeFlags are those of a range query.

@@ -36,7 +36,7 @@ func (p *Printer) memoryDifference(before, after *apportionv1.SharesAnswer) *Tab
 			}
 			row := []string{
 				p.between(used(old), used(now)), p.between(percent(old.Part), percent(now.Part)),
-				p.between(percent(old.PartWithMemory), percent(now.PartWithMemory)),
+				p.between(finePercent(old.PartWithMemory), finePercent(now.PartWithMemory)),
 			}
 			if strings.Contains(strings.Join(row, ""), p.arrow()) {
 				table.Row(append([]string{name, p.Names.Dimensions[d]}, row...)...)

@@ -53,6 +53,14 @@ func used(r lookup.Remembered) string {
 
 func percent(part float64) string { return strconv.Itoa(int(math.Round(100*part))) + "%" }
 
+// finePercent writes a part in percent, below 10 with two digits.
+func finePercent(part float64) string {
+	if x := 100 * part; x > 0 && x < 9.95 {
+		return strconv.FormatFloat(x, 'g', 2, 64) + "%"
+	}
+	return percent(part)
+}
+
 // significant writes three digits of a number, or all before the point.
 func significant(x float64) string {
 	if x >= 100 {
