@@ -28,11 +28,13 @@ type used struct {
 // hoursIn returns hours of whole units of an amount: of a device, a core, a GiB, a pod.
 func hoursIn(r *apportionv1.GetUsageResponse, d uint32, amount int64) float64 {
 	unit := 1000.0
-	switch r.GetDimensions()[d] {
-	case "memory":
+	switch name := r.GetDimensions()[d]; {
+	case name == "memory":
 		unit = 1 << 30
-	case "pods":
+	case name == "pods":
 		unit = 1
+	case name == "ephemeral-storage" || strings.HasPrefix(name, "hugepages-"):
+		unit = 1000 << 30
 	}
 	return float64(amount) * float64(r.GetQuanta()[d]) / unit / 3600
 }
