@@ -119,7 +119,7 @@ properties: ## Try the properties of `fair` on a million divisions and a hundred
 	$(GO) test -timeout 0 -run Weeks -v ./engine/policy/fair -args -weeks
 
 .PHONY: properties-memory
-properties-memory: ## Make the figures of docs/fair.md about memory: 100,000 histories, weeks of demand, half a year, cost, a ledger of 10^7 events (half an hour of processor time, on one core).
+properties-memory: ## Make the figures of docs/fair.md about memory: 100,000 histories, weeks of demand, half a year, cost, a ledger of 10^7 events (eight minutes of processor time, on one core).
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run 'NeverRepeat|LinesWithMemory|WithoutAMemory|Dividing|Converge' -v ./engine/policy/fair -args -runs 100000 $(PROPERTYFLAGS)
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run Weeks -v ./engine/policy/fair -args -weeks
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run TheHalfYear -v ./cmd/apportion

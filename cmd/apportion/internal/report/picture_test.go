@@ -77,6 +77,7 @@ func TestThePictureOfALateQueueIsAsTheEngineDecides(t *testing.T) {
 	var plots []plot
 	for i := range r.Runs {
 		plots = append(plots, r.shares(i, 16, from, to))
+		plots[i].YUnit = "solid: in use, dashed: entitled to"
 	}
 	documented(t, "fair-memory-late.svg", "The GPUs of two queues of equal weight, one of which comes two weeks after the other", plots)
 }
