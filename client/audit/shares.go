@@ -94,6 +94,9 @@ func (a *auditor) envies(less, more *apportionv1.Queue, d int) float64 {
 	if less == more || weight(less) < weight(more) || less.GetParent() != more.GetParent() {
 		return 0
 	}
+	if a.snapshot.GetMemory() != nil && less.GetBudget().GetKind() == apportionv1.BudgetKind_BUDGET_KIND_HARD {
+		return 0 // It lowers the capability.
+	}
 	if !a.alike(less.GetGuarantee(), more.GetGuarantee(), d) || !a.alike(less.GetCapability(), more.GetCapability(), d) ||
 		!a.alike(less.GetDeserved(), more.GetDeserved(), d) {
 		return 0

@@ -47,8 +47,37 @@ func (m *Model) QueueSpecOf(q QueueID) QueueSpec {
 		Name: queue.Name, Parent: queue.Parent, Weight: uint32(queue.Weight), Priority: queue.Priority, State: queue.State,
 		Reclaimable: queue.Reclaimable, Capability: amountsOf(queue.Capability), Guarantee: amountsOf(queue.Guarantee),
 		Deserved: amountsOf(queue.Deserved), Affinity: queue.Affinity, Hierarchy: queue.Hierarchy, CreateTime: queue.CreateTime,
-		NodeLimits: queue.NodeLimits.spec(), Extra: queue.Extra,
+		Memory: queue.Memory.spec(), NodeLimits: queue.NodeLimits.spec(), Extra: queue.Extra,
 	}
+}
+
+// spec returns the spec of what a queue used and may use.
+func (q *QueueMemory) spec() *QueueMemorySpec {
+	if q == nil {
+		return nil
+	}
+	out := &QueueMemorySpec{Usage: q.Usage.integers(), Entitled: q.Entitled.integers()}
+	if of := q.Budget; of != nil {
+		out.Budget = &BudgetSpec{Kind: of.Kind, Amount: of.Amount.integers(), Spent: of.Spent.integers()}
+	}
+	for i := range q.Owners {
+		o := &q.Owners[i]
+		out.Owners = append(out.Owners, OwnerSpec{Owner: o.Owner, Usage: o.Usage.integers(), Weight: uint32(o.Weight)})
+	}
+	return out
+}
+
+// integers returns the sparse form of a usage; nil for nil.
+func (u *Usage) integers() *Integers {
+	if u == nil {
+		return nil
+	}
+	out := &Integers{}
+	for m := u.Has; m != 0; m = m.Rest() {
+		d := m.First()
+		out.Dimension, out.Amount = append(out.Dimension, uint32(d)), append(out.Amount, u.v[d])
+	}
+	return out
 }
 
 // JobSpecOf returns the spec of a job without its groups and tasks.
@@ -57,7 +86,8 @@ func (m *Model) JobSpecOf(j JobID) JobSpec {
 	return JobSpec{
 		UID: job.UID, Name: job.Name, Namespace: job.Namespace, Queue: m.Queues[job.Queue].Name, Priority: job.Priority, Phase: job.Phase,
 		MinAvailable: uint32(job.MinAvailable), MinResources: amountsOf(job.MinResources), CreateTime: job.CreateTime,
-		Condition: job.Condition, Owner: job.Owner, Extra: job.Extra,
+		Condition: job.Condition, ExpectedEnd: job.ExpectedEnd, EndIsDeadline: job.EndIsDeadline, ExpectedRuntime: job.ExpectedRuntime,
+		Owner: job.Owner, Extra: job.Extra,
 	}
 }
 

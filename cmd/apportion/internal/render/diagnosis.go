@@ -1,6 +1,8 @@
 package render
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apportion/apportion/contract/lookup"
@@ -25,10 +27,37 @@ func (p *Printer) Findings(e *apportionv1.Explanation) {
 		}
 		table.Row(mark, text.Enum(f.GetCheck(), "CHECK_KIND_"), f.GetText())
 	}
+	for _, budget := range p.limitingBudgets(e) {
+		table.Row(" ", "budget", budget)
+	}
 	if forecast := e.GetForecast(); forecast != nil {
 		table.Row(" ", "forecast", strings.TrimSuffix(forecast.GetText(), "."))
 	}
 	p.table(table)
+}
+
+// limitingBudgets says which hard budgets lower the limits that hold a job back.
+func (p *Printer) limitingBudgets(e *apportionv1.Explanation) (budgets []string) {
+	for _, f := range e.GetFindings() {
+		for _, r := range f.GetReasons() {
+			if r.GetCode() != apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT || r.Queue == nil || int(r.GetQueue()) >= len(p.Snapshot.GetQueues()) {
+				continue
+			}
+			queue := p.Snapshot.GetQueues()[r.GetQueue()]
+			left, stated := lookup.Left(queue.GetBudget(), r.GetDimension())
+			capability := slices.Index(queue.GetCapability().GetDimension(), r.GetDimension())
+			if !stated || queue.GetBudget().GetKind() != apportionv1.BudgetKind_BUDGET_KIND_HARD ||
+				capability >= 0 && queue.GetCapability().GetAmount()[capability] <= r.GetLimit() {
+				continue
+			}
+			said := fmt.Sprintf("queue %s has a hard budget of %s, of which %s is left: that is what limits it", p.Names.Queue(r.GetQueue()),
+				p.Names.Dimension(r.GetDimension()), finePercent(left))
+			if !slices.Contains(budgets, said) {
+				budgets = append(budgets, said)
+			}
+		}
+	}
+	return budgets
 }
 
 // Submitted shows what would become of jobs that are submitted together, and which queues would deserve something else then.
