@@ -21,7 +21,9 @@ func requireWhole(t *testing.T, spec any) {
 // TestWhatIsStatedAgainLacksNothing builds a queue and a job with every field, builds them again from the specs that the model returns, as
 // a change of one field does, and compares.
 func TestWhatIsStatedAgainLacksNothing(t *testing.T) {
-	one := func(d uint32, x int64) *model.Integers { return &model.Integers{Dimension: []uint32{d}, Amount: []int64{x}} }
+	one := func(d uint32, x int64) *model.Integers {
+		return &model.Integers{Dimension: []uint32{d}, Amount: []int64{x}}
+	}
 	queue := model.QueueSpec{
 		Name: "q", Parent: "root", Weight: 3, Priority: 4, State: model.Closed, Reclaimable: true, Capability: amounts(0, 5), Guarantee: amounts(1, 2),
 		Deserved: amounts(0, 3), Affinity: &model.NodeAffinity{}, Hierarchy: &model.Hierarchy{Path: "root/q", Weights: "1/2"}, CreateTime: 6,
