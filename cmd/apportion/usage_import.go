@@ -79,8 +79,10 @@ where it was charged.`,
 	kept.register(command)
 	choose(command, &from, "from", "", "format of the history", string(history.Slurm), string(history.Prometheus), string(history.CSV))
 	flags := command.Flags()
-	flags.StringVar(&queues, "queues", "", "`FILE` of the queues, as convert --from and kubectl get queues -o yaml write it: it says where each is in the tree")
-	flags.StringSliceVar(&paths, "path", nil, "path of a queue that is not directly below the root, the queue first: vision/research/root (repeatable)")
+	flags.StringVar(&queues, "queues", "",
+		"`FILE` of the queues, as convert --from and kubectl get queues -o yaml write it: it says where each is in the tree")
+	flags.StringSliceVar(&paths, "path", nil,
+		"path of a queue that is not directly below the root, the queue first: vision/research/root (repeatable)")
 	flags.StringVar(&o.Metric, "metric", "nvidia.com/gpu", "resource that a range query of Prometheus counts")
 	flags.StringVar(&o.QueueLabel, "queue-label", "queue", "label of the queue in a range query")
 	flags.StringVar(&o.OwnerLabel, "owner-label", "user", "label of the owner in a range query")

@@ -40,7 +40,8 @@ func (p *Printer) Findings(e *apportionv1.Explanation) {
 func (p *Printer) limitingBudgets(e *apportionv1.Explanation) (budgets []string) {
 	for _, f := range e.GetFindings() {
 		for _, r := range f.GetReasons() {
-			if r.GetCode() != apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT || r.Queue == nil || int(r.GetQueue()) >= len(p.Snapshot.GetQueues()) {
+			if r.GetCode() != apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT || r.Queue == nil ||
+				int(r.GetQueue()) >= len(p.Snapshot.GetQueues()) {
 				continue
 			}
 			queue := p.Snapshot.GetQueues()[r.GetQueue()]
@@ -50,8 +51,8 @@ func (p *Printer) limitingBudgets(e *apportionv1.Explanation) (budgets []string)
 				capability >= 0 && queue.GetCapability().GetAmount()[capability] <= r.GetLimit() {
 				continue
 			}
-			said := fmt.Sprintf("queue %s has a hard budget of %s, of which %s is left: that is what limits it", p.Names.Queue(r.GetQueue()),
-				p.Names.Dimension(r.GetDimension()), finePercent(left))
+			said := fmt.Sprintf("queue %s has a hard budget of %s, of which %s is left: that is what limits it",
+				p.Names.Queue(r.GetQueue()), p.Names.Dimension(r.GetDimension()), finePercent(left))
 			if !slices.Contains(budgets, said) {
 				budgets = append(budgets, said)
 			}
