@@ -89,7 +89,7 @@ func (q question[Q, A]) remote(ctx context.Context, c *Client, in Input, request
 	ask := func() (A, error) { return q.call(c.remote, ctx, request) }
 	for range replicas {
 		answer, err := again(ctx, c, q.kind, ask)
-		if in.Upload == nil || !notHeld(err) {
+		if !in.sends() || !notHeld(err) {
 			return answer, err
 		}
 		if err := c.spread(ctx, in.Upload); err != nil {
@@ -104,6 +104,9 @@ func (q question[Q, A]) remote(ctx context.Context, c *Client, in Input, request
 func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in Input, request Q) (answer A, at *held, ok bool) {
 	switch by {
 	case FallbackEngine:
+		if in.partial() {
+			break
+		}
 		if in.State == nil {
 			request.GetInput().Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
 		}

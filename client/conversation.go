@@ -74,7 +74,7 @@ func (s *Session) openRemote(ctx context.Context) (conversation, error) {
 		if err == nil {
 			return c, nil
 		}
-		if s.in.Upload == nil || n > replicas || !notHeld(err) {
+		if !s.in.sends() || n > replicas || !notHeld(err) {
 			return nil, err
 		}
 		if n == replicas {

@@ -20,6 +20,14 @@ type Input struct {
 	Texts bool
 }
 
+// sends reports whether the input is an upload that can be sent to a replica that does not hold it.
+func (in Input) sends() bool { return in.Upload != nil && in.Upload.data != nil }
+
+// partial reports whether the input has only what the caller may see of a snapshot, so that only the service can answer.
+func (in Input) partial() bool {
+	return in.Upload != nil && in.Upload.data == nil && in.Upload.digest != ""
+}
+
 // snapshot returns the snapshot of the input. The snapshot of a State is assembled for the call.
 func (in Input) snapshot() *apportionv1.Snapshot {
 	switch {
@@ -59,7 +67,7 @@ func (in Input) message() *apportionv1.Input {
 	switch {
 	case in.State != nil:
 		// The digest follows when the State is held.
-	case in.Upload != nil && in.Upload.data == nil:
+	case in.Upload != nil && in.Upload.digest == "":
 		message.Source = &apportionv1.Input_Snapshot{Snapshot: in.Upload.snapshot}
 	case in.Upload != nil:
 		message.Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: in.Upload.digest}

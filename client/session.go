@@ -161,7 +161,7 @@ func (s *Session) restore(ctx context.Context) (conversation, error) {
 
 // instead restores the session in process, if that is the fallback for the error of the replicas.
 func (s *Session) instead(ctx context.Context, err error) (conversation, error) {
-	if s.client.fallback(ctx, KindSession, err) != FallbackEngine {
+	if s.in.partial() || s.client.fallback(ctx, KindSession, err) != FallbackEngine {
 		return nil, err
 	}
 	current, refused := s.replayed(ctx, s.openLocal)

@@ -26,7 +26,7 @@ type Upload struct {
 	digest   string
 	// base is the digest of the snapshot that data is a Change of, "" if data is a Snapshot.
 	base string
-	// data are the bytes to send; nil in process.
+	// data are the bytes to send; nil in process, and where the caller may not see all of the snapshot: then it cannot be sent.
 	data []byte
 	// compiled returns the snapshot as the engine reads it; nil if questions go to a service.
 	compiled func() (*model.Model, error)
@@ -100,7 +100,8 @@ func (c *Client) sendOnce(ctx context.Context, u *Upload) (held bool, err error)
 }
 
 // Kept returns the newest version of a snapshot that the service maintains itself, for use in Input, with its age and completeness.
-// Questions refer to it by digest; the client sends it to a replica that does not hold the version.
+// Questions refer to it by digest; the client sends it to a replica that does not hold the version. For a caller that may see only its own
+// queues, the Upload has these and their jobs, at their positions; what the caller may not see is empty.
 func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.SnapshotView, error) {
 	if c.remote == nil {
 		return nil, nil, status.Error(codes.FailedPrecondition, "no service is asked, so there is no snapshot "+name)
@@ -110,6 +111,11 @@ func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.S
 	response, err := again(ctx, c, KindUpload, func() (*apportionv1.GetSnapshotResponse, error) {
 		return c.remote.GetSnapshot(ctx, &apportionv1.GetSnapshotRequest{Name: name})
 	})
+	if status.Code(err) == codes.PermissionDenied {
+		if part, view := c.shown(ctx, name); part != nil {
+			return part, view, nil
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
@@ -172,10 +171,10 @@ func (s *Session) Basis() *apportionv1.Basis {
 func (s *Session) warningText(w *policy.Warning) string {
 	words := w.Text
 	for i, amount := range w.Amounts {
-		shown := quantity.Short(s.engine.View().Dims.Name(w.Dimension), amount)
+		shown := text.Figure(s.engine.View().Dims.Name(w.Dimension), amount)
 		words = strings.ReplaceAll(words, "{"+strconv.Itoa(i)+"}", shown)
 	}
-	return words
+	return text.Sentence(words)
 }
 
 // stopped is meant to be called for every row i of a loop, and asks once in many rows.

@@ -173,7 +173,7 @@ type auditor struct {
 }
 
 func (a *auditor) add(b Breach, format string, args ...any) {
-	b.Title, b.Witness = b.Property.String(), fmt.Sprintf(format, args...)
+	b.Title, b.Witness = b.Property.String(), text.Sentence(fmt.Sprintf(format, args...))
 	a.report.Breaches = append(a.report.Breaches, b)
 }
 

@@ -136,9 +136,9 @@ func (c *checker) kueueWorkload(e *apportionv1.Explanation) {
 				c.say(kueueUncovered, at, "%s requests %s, which ClusterQueue %s does not cover", e.GetName(), l.GetResource(), queue)
 			case apportionv1.KueueLackKind_KUEUE_LACK_KIND_ABOVE_CAPACITY:
 				at.Resource, said = l.GetResource(), true
-				c.say(kueueNeverFits, at, "%s requests %s in flavor %s, and ClusterQueue %s could have %s at most", e.GetName(),
-					text.KueueAmount(l.GetResource(), l.GetRequested()+l.GetUsed()), l.GetFlavor(), queue,
-					text.KueueQuantity(l.GetResource(), l.GetLimit()))
+				amounts := text.KueueQuantities(l.GetResource(), l.GetRequested()+l.GetUsed(), l.GetLimit())
+				c.say(kueueNeverFits, at, "%s requests %s %s in flavor %s, and ClusterQueue %s could have %s at most", e.GetName(),
+					amounts[0], l.GetResource(), l.GetFlavor(), queue, amounts[1])
 			default:
 			}
 		}

@@ -109,7 +109,7 @@ type checker struct {
 }
 
 func (c *checker) say(rule Rule, f Finding, format string, args ...any) {
-	f.Rule, f.Severity, f.Help, f.Witness = rule.ID, rule.Severity, rule.Help, fmt.Sprintf(format, args...)
+	f.Rule, f.Severity, f.Help, f.Witness = rule.ID, rule.Severity, rule.Help, text.Sentence(fmt.Sprintf(format, args...))
 	c.found = append(c.found, f)
 }
 

@@ -3,7 +3,7 @@ package audit
 import (
 	"math"
 
-	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -129,7 +129,8 @@ func (a *auditor) deserved(queue string, d int) float64 {
 	return a.row(a.queues[queue].GetDeserved())[d]
 }
 
-func (a *auditor) short(d int, x float64) string { return quantity.Short(a.names.Dimensions[d], x) }
+// short writes an amount in a text that add or say completes.
+func (a *auditor) short(d int, x float64) string { return text.Figure(a.names.Dimensions[d], x) }
 
 func weight(q *apportionv1.Queue) uint32 {
 	if q.Weight == nil {

@@ -244,8 +244,8 @@ func (d *differing) readFiles(ctx context.Context, names ...string) ([]*input, e
 		things += len(loaded.snapshot.GetNodes()) + len(loaded.snapshot.GetJobs())
 	}
 	if alone && things == 0 {
-		return nil, fmt.Errorf("%s hold no nodes and no jobs: name the cluster to compare them on with -f FILE or --cluster",
-			strings.Join(names, " and "))
+		return nil, fmt.Errorf("%s hold no nodes and no jobs: name the cluster to compare them on with -f FILE or --cluster; "+
+			"two dumps of a whole cluster need none", strings.Join(names, " and "))
 	}
 	return inputs, nil
 }

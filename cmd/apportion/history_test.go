@@ -23,7 +23,13 @@ import (
 // serveKept starts a server that keeps a cluster, as of a time, and returns its address.
 func serveKept(t *testing.T, file string, at time.Time, past *history.History) string {
 	t.Helper()
-	server, err := service.New(service.Options{})
+	return serveKeptTo(t, file, at, past, nil)
+}
+
+// serveKeptTo serves it to a caller that owns some queues; nil: all.
+func serveKeptTo(t *testing.T, file string, at time.Time, past *history.History, own func(queue string) bool) string {
+	t.Helper()
+	server, err := service.New(service.Options{Own: func(context.Context) func(string) bool { return own }})
 	require.NoError(t, err)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -110,7 +116,7 @@ Known since 2026-11-20 09:12, when this server started.
 	})
 	t.Run("history of a queue", func(t *testing.T) {
 		out := run("history", "queue/ml", "--server", address, "--resource", "cpu")
-		require.Contains(t, out, "queue ml: jobs wait since "+day+"09:13\n")
+		require.Contains(t, out, "queue ml: Jobs wait since "+day+"09:13.\n")
 		require.Contains(t, out, day+"09:42  "+day+"09:42        2  cpu              8          4        0\n")
 	})
 	t.Run("pending", func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/history"
 )
 
 // runLine runs a command line, and returns what it prints and ends with.
@@ -85,5 +86,36 @@ snapshot cluster is not complete
 	} {
 		_, _, err := runLine(t, args...)
 		require.ErrorContains(t, err, fault)
+	}
+}
+
+// TestARestrictedCallerIsToldOfItsOwnQueues asks as a member of a team, who may see queue ml alone, about a cluster with a history.
+func TestARestrictedCallerIsToldOfItsOwnQueues(t *testing.T) {
+	file := filepath.Join("testdata", "cluster.yaml")
+	nine := time.Date(2026, 11, 20, 9, 12, 0, 0, time.Now().Location())
+	past := history.New(history.Options{Retain: 24 * time.Hour, Step: time.Minute, Gap: 3 * time.Hour, Bytes: 1 << 20})
+	address := serveKeptTo(t, file, nine, past, func(queue string) bool { return queue == "ml" })
+	named := []string{"--server", address, "--snapshot-name", "cluster"}
+	for want, args := range map[string][]string{
+		"It waits since 2026-11-20 09:12 or longer because": {"explain", "ml/huge"},
+		"Jobs wait since 2026-11-20 09:12.":                 {"queue", "ml"},
+		"2026-11-20 09:12":                                  {"pending", "--all"},
+		"ml ":                                               {"shares"},
+		"ml/huge":                                           {"get", "jobs"},
+	} {
+		out, told, err := runLine(t, append(args, named...)...)
+		if err != nil {
+			require.ErrorIs(t, err, errDecidedNo, "%v", args)
+		}
+		require.Contains(t, out, want, args)
+		require.NotContains(t, out+told, "web", "%v: another queue", args)
+	}
+	for fault, args := range map[string][]string{
+		"the caller may see only its own queues": {"plan", "ml/huge"},
+		`no queue "web"`:                         {"queue", "web"},
+		`no job "web/shop"`:                      {"explain", "web/shop"},
+	} {
+		_, _, err := runLine(t, append(args, named...)...)
+		require.ErrorContains(t, err, fault, args)
 	}
 }

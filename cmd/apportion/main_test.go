@@ -21,6 +21,9 @@ import (
 var update = flag.Bool("update", false, "write the output of the scripts' commands into the scripts")
 
 func TestMain(m *testing.M) {
+	if err := os.Unsetenv("COLUMNS"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"apportion": main, pluginName: main})
 }
 

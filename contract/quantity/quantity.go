@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,36 +95,109 @@ func Format(dimension string, amount float64) string {
 	return decimals(amount/1000, 3)
 }
 
-// Short formats an amount for display: at most two decimals, memory in a binary unit with at most four digits before them, less than one of
-// anything else in thousandths if that is exact.
-func Short(dimension string, amount float64) string {
+// Short formats an amount for display, in people's units: cores, devices and pods with at most two decimals, less than one with three if
+// that is exact; bytes in the largest binary unit that divides them, or a larger one where that takes five digits, with at most two decimals.
+func Short(dimension string, amount float64) string { return UnitOf(dimension, amount).Format(amount) }
+
+// Alike formats amounts of one dimension that are read together: as Short does, but all in one unit.
+func Alike(dimension string, amounts ...float64) []string {
+	unit, list := UnitOf(dimension, amounts...), make([]string, len(amounts))
+	for i, amount := range amounts {
+		list[i] = unit.Format(amount)
+	}
+	return list
+}
+
+// Unit is a unit for amounts of a dimension. Amounts of one resource in a sentence have one unit.
+type Unit struct {
+	// size is the number of the contract's units in it, suffix what follows numbers of it.
+	size   float64
+	suffix string
+	// exact says that numbers have all their decimals; otherwise they have two, or three below one core or device.
+	exact, bytes bool
+}
+
+// UnitOf returns the unit in which Short shows amounts of a dimension. Where they differ in it, it is the largest of theirs that two
+// decimals of every amount are enough for, and otherwise the smallest.
+func UnitOf(dimension string, amounts ...float64) Unit {
+	one := 1000.0
+	if whole(dimension) {
+		one = 1
+	}
+	if dimension != "memory" && !storage(dimension) {
+		return Unit{size: one}
+	}
+	least, most := len(binary), -1
+	for _, amount := range amounts {
+		if amount != 0 && !math.IsInf(amount, 0) && !math.IsNaN(amount) {
+			own := binaryOf(amount / one)
+			least, most = min(least, own), max(most, own)
+		}
+	}
+	if most < 0 {
+		return Unit{size: one, bytes: true}
+	}
+	for at := most; at > least; at-- {
+		if unit := unitAt(at, one); unit.holds(100, amounts) {
+			return unit
+		}
+	}
+	return unitAt(least, one)
+}
+
+// Exactly returns the unit, or a smaller one, in which Parse reads the same amounts. Fractions of a thousandth of a core, of a device or of
+// a byte are dropped.
+func (u Unit) Exactly(amounts ...float64) Unit {
+	for at := slices.Index(binary[:], u.suffix); u.bytes && at > 0 && !u.holds(100, amounts); at-- {
+		u.size, u.suffix = u.size/1024, binary[at-1]
+	}
+	u.exact = true
+	return u
+}
+
+// Format formats an amount in the unit.
+func (u Unit) Format(amount float64) string {
 	if text, special := formatSpecial(amount); special {
 		return text
 	}
-	if dimension == "memory" {
-		return shortBytes(amount)
+	text := ""
+	switch number := amount / u.size; {
+	case u.bytes:
+		text = decimals(number, 2)
+	case u.size > 1 && (u.exact || math.Abs(number) < 1 && math.Trunc(amount) == amount):
+		text = decimals(number, 3)
+	default:
+		text = decimals(number, 2)
 	}
-	if storage(dimension) {
-		return shortBytes(amount / 1000)
+	if text == "0" {
+		return text
 	}
-	if dimension == "pods" {
-		return decimals(amount, 2)
-	}
-	if magnitude := math.Abs(amount); magnitude < 1000 && magnitude >= 1 && math.Trunc(amount) == amount {
-		return strconv.FormatFloat(amount, 'f', 0, 64) + "m"
-	}
-	return decimals(amount/1000, 2)
+	return text + u.suffix
 }
 
-// shortBytes writes bytes in the largest binary unit that divides them, or a larger one where that takes five digits.
-func shortBytes(amount float64) string {
-	units := [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
+// holds reports whether all amounts are multiples of a part of the unit.
+func (u Unit) holds(parts float64, amounts []float64) bool {
+	return !slices.ContainsFunc(amounts, func(amount float64) bool {
+		number := amount / u.size * parts
+		return math.Trunc(number) != number && !math.IsNaN(number)
+	})
+}
+
+// binary are the units of bytes.
+var binary = [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
+
+func unitAt(at int, one float64) Unit {
+	return Unit{size: one * math.Pow(1024, float64(at)), suffix: binary[at], bytes: true}
+}
+
+// binaryOf returns the position of the unit for bytes that are shown alone.
+func binaryOf(amount float64) int {
 	unit := 0
-	for unit < len(units)-1 && (math.Abs(amount) >= 10*1024 || math.Abs(amount) >= 1024 && math.Mod(amount, 1024) == 0) {
+	for unit < len(binary)-1 && (math.Abs(amount) >= 10*1024 || math.Abs(amount) >= 1024 && math.Mod(amount, 1024) == 0) {
 		amount /= 1024
 		unit++
 	}
-	return decimals(amount, 2) + units[unit]
+	return unit
 }
 
 func formatSpecial(amount float64) (text string, special bool) {

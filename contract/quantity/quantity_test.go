@@ -65,7 +65,8 @@ func TestFormatIsKubernetesNotation(t *testing.T) {
 		format, short string
 	}{
 		{"cpu", 0, "0", "0"},
-		{"cpu", 500, "500m", "500m"},
+		{"cpu", 500, "500m", "0.5"},
+		{"nvidia.com/gpu", 1, "1m", "0.001"},
 		{"cpu", 2500, "2500m", "2.5"},
 		{"cpu", 64000, "64", "64"},
 		{"cpu", 8000.0 / 3, "2.667", "2.67"},
@@ -87,6 +88,35 @@ func TestFormatIsKubernetesNotation(t *testing.T) {
 		t.Run(test.dimension+" "+test.format, func(t *testing.T) {
 			require.Equal(t, test.format, quantity.Format(test.dimension, test.amount))
 			require.Equal(t, test.short, quantity.Short(test.dimension, test.amount))
+		})
+	}
+}
+
+func TestAmountsThatAreReadTogetherHaveOneUnit(t *testing.T) {
+	const mi, gi = 1 << 20, 1 << 30
+	for _, test := range []struct {
+		name, dimension string
+		amounts         []float64
+		alike, exact    []string
+	}{
+		{"parts of a core are no thousandths", "cpu", []float64{500, 4000, 1}, []string{"0.5", "4", "0.001"}, []string{"0.5", "4", "0.001"}},
+		{"exact amounts keep three decimals", "cpu", []float64{2505}, []string{"2.5"}, []string{"2.505"}},
+		{"the larger unit where two decimals are enough", "memory", []float64{768 * mi, 16 * gi}, []string{"0.75Gi", "16Gi"}, []string{"0.75Gi", "16Gi"}},
+		{"else the smaller one", "memory", []float64{mi, 16 * gi}, []string{"1Mi", "16384Mi"}, []string{"1Mi", "16384Mi"}},
+		{"their own unit", "memory", []float64{768 * mi, 512 * mi, 0}, []string{"768Mi", "512Mi", "0"}, []string{"768Mi", "512Mi", "0"}},
+		{"bytes where nothing else is exact", "memory", []float64{16*gi + 1}, []string{"16Gi"}, []string{"17179869185"}},
+		{"no limit has no unit", "memory", []float64{math.Inf(1), 3 * gi}, []string{"unlimited", "3Gi"}, []string{"unlimited", "3Gi"}},
+		{"thousandths of bytes", "ephemeral-storage", []float64{512 * mi * 1000, 2 * gi * 1000}, []string{"0.5Gi", "2Gi"}, []string{"0.5Gi", "2Gi"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.alike, quantity.Alike(test.dimension, test.amounts...))
+			unit := quantity.UnitOf(test.dimension, test.amounts...).Exactly(test.amounts...)
+			for i, amount := range test.amounts {
+				require.Equal(t, test.exact[i], unit.Format(amount))
+				back, err := quantity.Parse(test.dimension, unit.Format(amount))
+				require.NoError(t, err)
+				require.Equal(t, amount, back)
+			}
 		})
 	}
 }

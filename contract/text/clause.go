@@ -115,7 +115,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 	},
 	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
 		are := "are"
-		if f.limit() == "1" {
+		if f.one(f.reason.GetLimit()) {
 			are = "is"
 		}
 		return fmt.Sprintf("it asks for %s, and of the %s that %s left in all no node has more than %s",
@@ -138,7 +138,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 			f.have(), Count(int(f.reason.GetLimit()), "task"))
 	},
 	apportionv1.ReasonCode_REASON_CODE_BEING_RELEASED: func(f facts) string {
-		return f.with(f.reason.GetHave()) + areReleased(f.have()) + f.nodes()
+		return f.with(f.reason.GetHave()) + areReleased(f.one(f.reason.GetHave())) + f.nodes()
 	},
 	apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED: func(f facts) string {
 		if f.reason.GetLimit() == 0 {
@@ -247,9 +247,9 @@ func notCalm(f facts) string {
 		task, f.queue(), than, f.reason.GetHave(), f.reason.GetLimit())
 }
 
-// areReleased goes on after amounts with their resources, of which the numbers are given.
-func areReleased(amounts ...string) string {
-	if len(amounts) == 1 && amounts[0] == "1" {
+// areReleased goes on after amounts with their resources.
+func areReleased(one bool) string {
+	if one {
 		return " is being released on "
 	}
 	return " are being released on "
@@ -276,7 +276,7 @@ func tasks(who, what, bound string) func(facts) string {
 			subject = f.role() + " has"
 		}
 		counted := what
-		if f.have() == "1" {
+		if f.one(f.reason.GetHave()) {
 			counted = strings.Replace(what, "tasks", "task", 1)
 		}
 		return fmt.Sprintf("%s %s %s and %s %s", subject, f.have(), counted, bound, f.limit())

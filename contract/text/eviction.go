@@ -17,7 +17,7 @@ func (c *checked) eviction() string {
 	case evictable.GetCount() == 0:
 		return c.spared()
 	}
-	freed := c.evictable() + " with " + Amounts(c.names, c.finding.GetAmount()) + " could be evicted for " +
+	freed := c.evictable() + " with " + amounts(c.names, c.finding.GetAmount()) + " could be evicted for " +
 		c.names.task(c.finding.GetTask())
 	if !evictable.GetEnough() {
 		return freed + "; only a plan says whether some of them make room for what the job needs"
@@ -62,7 +62,7 @@ func (c *checked) planned() string {
 	case evictable.GetCount() == 1:
 		fewer = ""
 	}
-	sentence := c.evictable() + " with " + Amounts(c.names, c.finding.GetAmount()) + " could be evicted by " + means +
+	sentence := c.evictable() + " with " + amounts(c.names, c.finding.GetAmount()) + " could be evicted by " + means +
 		", which would make room for what the job needs" + fewer
 	if n := int(evictable.GetReturning()); n > 0 {
 		sentence += "; " + ofThem(n, int(evictable.GetCount())) + " could get the room back at once"
@@ -77,11 +77,11 @@ func (c *checked) missed() string {
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
 		return "evictions do not help as long as the job may not enter its queue"
 	case apportionv1.CheckKind_CHECK_KIND_TASKS:
-		return "evictions do not help as long as its tasks cannot be scheduled"
+		return "evictions do not help as long as " + Word(miss.GetCheck())
 	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
-		return "evictions do not help as long as its queue is not served"
+		return "evictions do not help as long as " + Word(miss.GetCheck())
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
-		return "no evictions let the queue use that much: " + Reasons(c.names, miss.GetReasons())
+		return "no evictions let the queue use that much: " + reasonsOf(c.names, miss.GetReasons())
 	}
 	head := "no evictions make room"
 	switch evictable := c.finding.GetEvictable(); {
@@ -94,7 +94,7 @@ func (c *checked) missed() string {
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES:
 		return head + ": " + lacking(c.names, miss)
 	case len(miss.GetReasons()) > 0:
-		return head + ": " + Reasons(c.names, miss.GetReasons())
+		return head + ": " + reasonsOf(c.names, miss.GetReasons())
 	}
 	return head + ": the policy does not let all tasks go that are in the way"
 }
@@ -111,7 +111,7 @@ func (c *checked) spared() string {
 			count = int(c.finding.GetCounts()[i])
 		}
 		if count == 0 {
-			clauses = append(clauses, "the queue may take nothing from others, because "+Reason(c.names, reason))
+			clauses = append(clauses, "the queue may take nothing from others, because "+reasonOf(c.names, reason))
 			continue
 		}
 		clauses = append(clauses, Count(count, "task")+" "+protection(reason, count))

@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/visible"
 )
 
 // Finding is a check of a job as a sentence without its period.
 func Finding(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) string {
 	c := checked{names: names, job: e, finding: f}
-	return visible.Text(c.found())
+	return Sentence(c.found())
 }
 
 // found says what the check found.
@@ -85,7 +84,7 @@ func (c *checked) is(outcome apportionv1.CheckOutcome) bool { return c.finding.G
 
 func (c *checked) failed() bool { return c.is(apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED) }
 
-func (c *checked) reasons() string { return Reasons(c.names, c.finding.GetReasons()) }
+func (c *checked) reasons() string { return reasonsOf(c.names, c.finding.GetReasons()) }
 
 func (c *checked) queueName() string { return c.names.Queue(c.job.GetQueue()) }
 
@@ -124,7 +123,7 @@ func (c *checked) queue() string {
 	case c.job.QueueRank == nil:
 		return "queue " + c.queueName() + " is served"
 	}
-	return fmt.Sprintf("queue %s is number %d in queue order", c.queueName(), c.job.GetQueueRank()+1)
+	return "queue " + c.queueName() + " is " + Rank(c.job.GetQueueRank())
 }
 
 // gated reports whether the gang needs tasks that a scheduling gate holds back, so that those that may be placed are not all that it needs.
@@ -136,7 +135,7 @@ func (c *checked) gated() bool {
 
 // needed says what the gang needs, or what of it no gate holds back.
 func (c *checked) needed() string {
-	amount := Amounts(c.names, c.finding.GetAmount())
+	amount := amounts(c.names, c.finding.GetAmount())
 	if c.gated() {
 		return fmt.Sprintf("%s that no scheduling gate holds back (%s)", Count(int(c.job.GetNeededTasks()), "waiting task"), amount)
 	}
@@ -193,13 +192,14 @@ func (c *checked) ungated() string {
 
 // released says what is being released, and where.
 func (c *checked) released() string {
-	var amounts, numbers []string
-	where := ""
+	var amounts []string
+	where, one := "", true
 	for _, reason := range c.finding.GetReasons() {
 		f := facts{names: c.names, reason: reason}
-		amounts, numbers, where = append(amounts, f.with(reason.GetHave())), append(numbers, f.have()), f.nodes()
+		amounts, where = append(amounts, f.with(reason.GetHave())), f.nodes()
+		one = one && len(amounts) == 1 && f.one(reason.GetHave())
 	}
-	return and(amounts) + areReleased(numbers...) + where
+	return and(amounts) + areReleased(one) + where
 }
 
 // lacks counts the nodes by what they lack, and says how much is asked for and left.

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/visible"
 )
 
 // Constraints names constraints on placement: `volumes and ports of the node`.
@@ -32,6 +30,11 @@ var constraintNames = map[apportionv1.PlacementConstraint]string{
 
 // Amounts lists what a resource has that is not zero, `4 cpu, 64Gi memory`; pods only if there is nothing else.
 func Amounts(names Names, resource *apportionv1.Resource) string {
+	return Sentence(amounts(names, resource))
+}
+
+// amounts is Amounts for a text that Sentence completes.
+func amounts(names Names, resource *apportionv1.Resource) string {
 	var parts []string
 	for i, index := range resource.GetDimension() {
 		if i >= len(resource.GetAmount()) {
@@ -39,13 +42,13 @@ func Amounts(names Names, resource *apportionv1.Resource) string {
 		}
 		name, amount := names.Dimension(index), resource.GetAmount()[i]
 		if amount != 0 && name != "pods" {
-			parts = append(parts, quantity.Short(name, amount)+" "+name)
+			parts = append(parts, Figure(name, amount)+" "+name)
 		}
 	}
 	if len(parts) == 0 {
 		return "no resources"
 	}
-	return visible.Text(strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }
 
 // Are is a number of things and the verb: `1 pod is`, `3 pods are`.

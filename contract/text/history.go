@@ -12,7 +12,7 @@ import (
 func Waited(j *apportionv1.JobHistory, begins int64, clock func(int64) string) string {
 	since := clock(j.GetSince())
 	if j.GetSince() == begins {
-		since += " or longer"
+		since += Say("orLonger")
 	}
 	var wait []*apportionv1.CauseInterval
 	merged := 0
@@ -21,12 +21,12 @@ func Waited(j *apportionv1.JobHistory, begins int64, clock func(int64) string) s
 			wait, merged = append(wait, one), merged+int(one.GetMerged())
 		}
 	}
-	start := "It waits since " + since
+	start := Say("waitsSince", "since", since)
 	switch j.GetState() {
 	case apportionv1.WaitState_WAIT_STATE_ENDED:
-		start = fmt.Sprintf("It waits no longer: it waited from %s until %s", since, clock(j.GetEnded()))
+		start = Say("waitedUntil", "since", since, "end", clock(j.GetEnded()))
 	case apportionv1.WaitState_WAIT_STATE_GONE:
-		start = fmt.Sprintf("It is no longer in the cluster: it waited from %s until %s", since, clock(j.GetEnded()))
+		start = Say("goneSince", "since", since, "end", clock(j.GetEnded()))
 	default:
 	}
 	const named = 3
@@ -56,18 +56,18 @@ func inTurn(wait []*apportionv1.CauseInterval, clock func(int64) string) string 
 
 // Reaches says how far back a history reaches, and of which time it knows nothing.
 func Reaches(h *apportionv1.GetHistoryResponse, clock func(int64) string) string {
-	known := "Known since " + clock(h.GetBegins())
+	known := Say("known", "begins", clock(h.GetBegins()))
 	switch {
 	case h.GetStarted() == h.GetBegins():
-		known += ", when this server started"
+		known += Say("knownStart")
 	case h.GetStarted() != 0:
-		known += ", from the file of this server, which started at " + clock(h.GetStarted())
+		known += Say("knownFile", "started", clock(h.GetStarted()))
 	}
 	if n := len(h.GetGaps()); n > 0 {
 		last := h.GetGaps()[n-1]
-		known += fmt.Sprintf("; not from %s to %s", clock(last.GetFrom()), clock(last.GetUntil()))
+		known += Say("knownGap", "from", clock(last.GetFrom()), "until", clock(last.GetUntil()))
 		if n > 1 {
-			known += fmt.Sprintf(" and %s before", Count(n-1, "time"))
+			known += Say("knownGaps", "times", Count(n-1, "time"))
 		}
 	}
 	return known + "."

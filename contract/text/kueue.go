@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/apportion/apportion/contract/quantity"
@@ -95,7 +94,7 @@ func Kueue(names Names, job uint32, n *apportionv1.KueueNomination) string {
 	if left := kueueLeft(n); left != "" {
 		sentences = append(sentences, left)
 	}
-	return strings.Join(sentences, " ")
+	return Sentence(strings.Join(sentences, " "))
 }
 
 // kueueLeft says what is left to Kueue; "" if nothing is.
@@ -135,7 +134,7 @@ func kueueFlavors(n *apportionv1.KueueNomination) string {
 	for _, p := range n.GetPodSets() {
 		var flavors []string
 		for _, f := range p.GetFlavors() {
-			amount := KueueAmount(f.GetResource(), f.GetAmount())
+			amount := kueueAmount(f.GetResource(), f.GetAmount())
 			flavors = append(flavors, fmt.Sprintf("%s in flavor %s", amount, visible.Text(f.GetFlavor())))
 		}
 		if len(flavors) == 0 {
@@ -169,9 +168,9 @@ func kueueLacks(n *apportionv1.KueueNomination) string {
 
 func kueueLack(l *apportionv1.KueueLack) string {
 	flavor, resource := visible.Text(l.GetFlavor()), visible.Text(l.GetResource())
-	limit, wanted := KueueAmount(l.GetResource(), l.GetLimit()), KueueAmount(l.GetResource(), l.GetRequested())
+	limit, wanted := kueueAmount(l.GetResource(), l.GetLimit()), kueueAmount(l.GetResource(), l.GetRequested())
 	if l.GetUsed() > 0 {
-		wanted += " beside " + KueueAmount(l.GetResource(), l.GetUsed()) + " of earlier pod sets"
+		wanted += " beside " + kueueAmount(l.GetResource(), l.GetUsed()) + " of earlier pod sets"
 	}
 	switch l.GetKind() {
 	case apportionv1.KueueLackKind_KUEUE_LACK_KIND_FLAVOR_MISSING:
@@ -219,20 +218,35 @@ func kueueVictims(n *apportionv1.KueueNomination) string {
 	return fmt.Sprintf("It would evict %s: %s.", Count(len(victims), "job"), strings.Join(listed, ", "))
 }
 
-// KueueAmount shows an amount in Kueue's units with the name of the resource.
-func KueueAmount(resource string, amount int64) string {
-	return KueueQuantity(resource, amount) + " " + visible.Text(resource)
+// kueueAmount is an amount in Kueue's units with the name of the resource, for a text that Sentence completes.
+func kueueAmount(resource string, amount int64) string {
+	if amount == math.MaxInt64 {
+		return quantity.Unlimited + " " + resource
+	}
+	return Figure(kueueUnits(resource), float64(amount)) + " " + resource
 }
 
 // KueueQuantity shows an amount in Kueue's units.
-func KueueQuantity(resource string, amount int64) string {
-	switch {
-	case amount == math.MaxInt64:
-		return "unlimited"
-	case resource == "cpu":
-		return quantity.Short(resource, float64(amount))
-	case bytesOf(resource):
-		return quantity.Short("memory", float64(amount))
+func KueueQuantity(resource string, amount int64) string { return KueueQuantities(resource, amount)[0] }
+
+// KueueQuantities shows amounts in Kueue's units that are read together.
+func KueueQuantities(resource string, amounts ...int64) []string {
+	limited := make([]float64, len(amounts))
+	for i, amount := range amounts {
+		if limited[i] = float64(amount); amount == math.MaxInt64 {
+			limited[i] = math.Inf(1)
+		}
 	}
-	return strconv.FormatInt(amount, 10)
+	return quantity.Alike(kueueUnits(resource), limited...)
+}
+
+// kueueUnits returns a dimension whose amounts have the units of a resource of Kueue: thousandths of cores, bytes, and ones of all else.
+func kueueUnits(resource string) string {
+	switch {
+	case resource == "cpu":
+		return resource
+	case bytesOf(resource):
+		return "memory"
+	}
+	return "pods"
 }

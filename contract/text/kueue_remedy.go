@@ -69,7 +69,7 @@ func kueueEdit(names Names, e *apportionv1.RemedyEdit) string {
 		owner = "cohort " + visible.Text(e.GetCohort())
 	}
 	flavor := visible.Text(e.GetFlavor())
-	amounts := fmt.Sprintf("from %s to %s", KueueExact(e.GetResource(), int64(e.GetBefore())), KueueExact(e.GetResource(), int64(e.GetAfter())))
+	amounts := fmt.Sprintf("from %s to %s", kueueExactly(e.GetResource(), int64(e.GetBefore())), kueueExactly(e.GetResource(), int64(e.GetAfter())))
 	if e.GetResource() != "" {
 		amounts += " " + visible.Text(e.GetResource())
 	}
@@ -98,12 +98,12 @@ func kueueEdit(names Names, e *apportionv1.RemedyEdit) string {
 }
 
 // KueueExact writes an amount in Kueue's units as people do, where that is exact. Without a resource it is a number.
-func KueueExact(resource string, amount int64) string {
-	switch {
-	case resource == "cpu":
-		return exact(resource, float64(amount))
-	case bytesOf(resource):
-		return exact("memory", float64(amount))
+func KueueExact(resource string, amount int64) string { return Sentence(kueueExactly(resource, amount)) }
+
+// kueueExactly is KueueExact for a text that Sentence completes.
+func kueueExactly(resource string, amount int64) string {
+	if resource == "cpu" || bytesOf(resource) {
+		return exactly(kueueUnits(resource), float64(amount))
 	}
 	return strconv.FormatInt(amount, 10)
 }

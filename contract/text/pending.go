@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/visible"
 )
 
 // Pending is all jobs that wait, by kind of cause, in a few sentences, and how many nodes take new tasks.
@@ -75,7 +74,7 @@ func Kind(names Names, kind *apportionv1.PendingKind, groups []*apportionv1.Pend
 			reason.Detail = ""
 		}
 	}
-	return visible.Text(because(kind.GetCheck(), f))
+	return Sentence(because(kind.GetCheck(), f))
 }
 
 // queuesOf names the queues that groups of several queues are about: those of their jobs, or queues above these.
@@ -136,7 +135,7 @@ func dimensionsOf(names Names, groups []*apportionv1.PendingGroup) string {
 
 // Group is the cause that several jobs wait for, as the end of a sentence that begins with their number.
 func Group(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.PlacementConstraint) string {
-	return visible.Text(cause(names, g, unjudged))
+	return Sentence(cause(names, g, unjudged))
 }
 
 // cause is the cause of a group without hiding what cannot be printed.
@@ -146,7 +145,7 @@ func cause(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.Plac
 		return "for " + Verb(len(g.GetJobs()), "its", "their") + " turn"
 	case apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED:
 		if g.GetReason() != nil {
-			return "for what is not judged: " + Reason(names, g.GetReason())
+			return "for what is not judged: " + reasonOf(names, g.GetReason())
 		}
 		if len(unjudged) > 0 {
 			return "perhaps because of " + Constraints(unjudged) + ", which are not judged here"

@@ -5,14 +5,13 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/visible"
 )
 
 // Plan summarises a plan in a few sentences.
 func Plan(names Names, a *apportionv1.PlanAnswer) string {
 	p := planned{names, a}
 	if a.GetMiss() != nil {
-		return visible.Text(p.none())
+		return Sentence(p.none())
 	}
 	sentences := []string{p.placement()}
 	if a.GetEnters() {
@@ -32,7 +31,7 @@ func Plan(names Names, a *apportionv1.PlanAnswer) string {
 		sentences = append(sentences, capital(alsoDepends(a.GetUnjudged()))+".")
 	}
 	sentences = append(sentences, p.returns()...)
-	return visible.Text(strings.Join(sentences, " "))
+	return Sentence(strings.Join(sentences, " "))
 }
 
 // planned is a plan that is put into words.
@@ -62,7 +61,7 @@ func (p planned) placement() string {
 			is = "is"
 		}
 		sentence += fmt.Sprintf(" if %s %s (%s) %s evicted",
-			Count(len(victims), "running task"), p.from(), Amounts(p.names, p.answer.GetFreed()), is)
+			Count(len(victims), "running task"), p.from(), amounts(p.names, p.answer.GetFreed()), is)
 	} else {
 		sentence += " without evictions"
 	}
@@ -132,16 +131,16 @@ func (p planned) none() string {
 	}
 	switch {
 	case nothingOffered(miss.GetReasons()):
-		return head + ": " + Reasons(p.names, miss.GetReasons()) + "."
+		return head + ": " + reasonsOf(p.names, miss.GetReasons()) + "."
 	case miss.GetVictims() > 0:
 		return head + fmt.Sprintf(" with so few victims: the best one found evicts %s.", Count(int(miss.GetVictims()), "task"))
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES:
 		if reasons := miss.GetReasons(); len(reasons) > 0 {
-			return head + ": " + lacking(p.names, miss) + ". No task may be evicted for it: " + Reasons(p.names, reasons) + "."
+			return head + ": " + lacking(p.names, miss) + ". No task may be evicted for it: " + reasonsOf(p.names, reasons) + "."
 		}
 		return head + ": " + lacking(p.names, miss) + "."
 	case len(miss.GetReasons()) > 0:
-		return head + ": " + Reasons(p.names, miss.GetReasons()) + "."
+		return head + ": " + reasonsOf(p.names, miss.GetReasons()) + "."
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS &&
 		p.answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_NOT_FOUND:
 		return head + ": tasks of it are counted, not listed, so that their placement is not known."
@@ -169,7 +168,7 @@ func lacking(names Names, miss *apportionv1.PlanMiss) string {
 		return placed + counted
 	}
 	text := fmt.Sprintf("%s%s; it lacks %s on the node that is nearest, %s",
-		placed, counted, Amounts(names, miss.GetShort()), names.node(miss.GetNode()))
+		placed, counted, amounts(names, miss.GetShort()), names.node(miss.GetNode()))
 	var clauses []string
 	for i, reason := range miss.GetProtected() {
 		if i < len(miss.GetCounts()) {

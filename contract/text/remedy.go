@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/visible"
 )
@@ -65,14 +64,14 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 // Remedy is one remedy in a sentence, and what it costs others.
 func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 	if r.GetKueue() != nil {
-		return visible.Text(kueueRemedy(names, r))
+		return Sentence(kueueRemedy(names, r))
 	}
 	w := remedied{names, job, r}
 	var clauses []string
 	switch r.GetKind() {
 	case apportionv1.RemedyKind_REMEDY_KIND_EVICTION:
 		tasks := Count(len(r.GetVictims()), "running task")
-		clauses = append(clauses, fmt.Sprintf("evict %s (%s), as plan says", tasks, Amounts(names, r.GetFreed())))
+		clauses = append(clauses, fmt.Sprintf("evict %s (%s), as plan says", tasks, amounts(names, r.GetFreed())))
 	case apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:
 		clauses = append(clauses, "end "+w.running())
 	case apportionv1.RemedyKind_REMEDY_KIND_WAIT:
@@ -90,7 +89,7 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 	if losses := w.losses(); losses != "" {
 		sentence += " " + losses + "."
 	}
-	return visible.Text(sentence)
+	return Sentence(sentence)
 }
 
 // remedied is a remedy that is put into words.
@@ -154,21 +153,12 @@ func (w remedied) from(e *apportionv1.RemedyEdit) string {
 	amount, of := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }, ""
 	if e.Dimension != nil {
 		dimension := w.names.Dimension(e.GetDimension())
-		amount, of = func(x float64) string { return exact(dimension, x) }, " "+dimension
+		amount, of = func(x float64) string { return exactly(dimension, x) }, " "+dimension
 	}
 	if e.Before == nil {
 		return "from none to " + amount(e.GetAfter()) + of
 	}
 	return "from " + amount(e.GetBefore()) + " to " + amount(e.GetAfter()) + of
-}
-
-// exact writes an amount as people do, where that is exact.
-func exact(dimension string, amount float64) string {
-	short := quantity.Short(dimension, amount)
-	if parsed, err := quantity.Parse(dimension, short); err == nil && parsed == amount {
-		return short
-	}
-	return quantity.Format(dimension, amount)
 }
 
 // running names the jobs that end and the amounts that they hold.
@@ -178,7 +168,7 @@ func (w remedied) running() string {
 		jobs = append(jobs, w.names.job(edit.GetJob()))
 	}
 	return fmt.Sprintf("%s, which %s %s with %s", Few(jobs), plural2(len(jobs), "runs", "run"),
-		Count(int(w.remedy.GetEndedTasks()), "task"), Amounts(w.names, w.remedy.GetFreed()))
+		Count(int(w.remedy.GetEndedTasks()), "task"), amounts(w.names, w.remedy.GetFreed()))
 }
 
 // losses says which queues deserve less.
@@ -190,7 +180,7 @@ func (w remedied) losses() string {
 			break
 		}
 		parts = append(parts, fmt.Sprintf("queue %s would deserve %s in place of %s",
-			w.names.Queue(loss.GetQueue()), Amounts(w.names, loss.GetAfter()), Amounts(w.names, loss.GetBefore())))
+			w.names.Queue(loss.GetQueue()), amounts(w.names, loss.GetAfter()), amounts(w.names, loss.GetBefore())))
 	}
 	if more := int(w.remedy.GetLosingQueues()) - len(parts); len(parts) > 0 && more > 0 {
 		parts = append(parts, Count(more, "more queue")+" less than now")

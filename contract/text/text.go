@@ -9,7 +9,6 @@ import (
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/visible"
 )
 
 // Names gives names to the indices in answers.
@@ -90,21 +89,29 @@ func Enum(value fmt.Stringer, prefix string) string {
 
 // Reasons joins reasons, the plugin behind each; empty if there are none.
 func Reasons(names Names, reasons []*apportionv1.Reason) string {
+	return Sentence(reasonsOf(names, reasons))
+}
+
+// reasonsOf is Reasons for a text that Sentence completes.
+func reasonsOf(names Names, reasons []*apportionv1.Reason) string {
 	texts := make([]string, 0, len(reasons))
 	for _, reason := range reasons {
-		texts = append(texts, Reason(names, reason))
+		texts = append(texts, reasonOf(names, reason))
 	}
 	return strings.Join(texts, "; ")
 }
 
 // Reason is one reason as a clause with its numbers, and the plugin it comes from.
-func Reason(names Names, reason *apportionv1.Reason) string {
+func Reason(names Names, reason *apportionv1.Reason) string { return Sentence(reasonOf(names, reason)) }
+
+// reasonOf is Reason for a text that Sentence completes.
+func reasonOf(names Names, reason *apportionv1.Reason) string {
 	f := facts{names: names, reason: reason}
 	clause := f.clause()
 	if plugin := reason.GetPlugin(); plugin != "" {
 		clause += " (" + plugin + ")"
 	}
-	return visible.Text(clause)
+	return clause
 }
 
 // facts writes the parts of a reason.
@@ -138,7 +145,7 @@ func (f facts) amount(number float64) string {
 	if f.reason.Dimension == nil {
 		return quantity.Short("pods", number)
 	}
-	return quantity.Short(f.names.Dimension(f.reason.GetDimension()), number)
+	return Figure(f.names.Dimension(f.reason.GetDimension()), number)
 }
 
 // with is an amount with its dimension: `24 cpu`.
@@ -155,6 +162,15 @@ func (f facts) nodes() string {
 		return name
 	}
 	return Count(int(f.reason.GetLimit()), "node")
+}
+
+// one reports whether a number is shown as 1.
+func (f facts) one(number float64) bool {
+	dimension := "pods"
+	if f.reason.Dimension != nil {
+		dimension = f.names.Dimension(f.reason.GetDimension())
+	}
+	return quantity.Short(dimension, number) == "1"
 }
 
 func (f facts) have() string  { return f.amount(f.reason.GetHave()) }

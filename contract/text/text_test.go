@@ -117,7 +117,7 @@ func TestReasonsNameTheirNumbers(t *testing.T) {
 		{
 			"a code of a newer server",
 			&apportionv1.Reason{Code: 999, Dimension: new(uint32(0)), Have: 1000, Need: 500, Limit: math.Inf(1)},
-			"999 of cpu: have 1, need 500m, limit unlimited",
+			"999 of cpu: have 1, need 0.5, limit unlimited",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.text, text.Reason(names, test.reason)) })

@@ -39,7 +39,7 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 			sentences = append(sentences, part)
 		}
 	}
-	return visible.Text(strings.Join(sentences, " "))
+	return Sentence(strings.Join(sentences, " "))
 }
 
 // reservation tells which room is kept from when on: for the job, or for the gang that keeps it back.
@@ -120,11 +120,11 @@ func verdict(names Names, e *apportionv1.Explanation) string {
 			return fmt.Sprintf("%s waits for room that is being released: %s.", e.GetName(), e.GetFindings()[released].GetText())
 		}
 		if e.GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
-			return fmt.Sprintf("%s passes every check: it waits for its turn to enter queue %s.", e.GetName(), queue)
+			return fmt.Sprintf("%s passes every check: it %s to enter queue %s.", e.GetName(), Word(e.GetVerdict()), queue)
 		}
-		return fmt.Sprintf("%s passes every check: it waits for its turn in queue %s.", e.GetName(), queue)
+		return fmt.Sprintf("%s passes every check: it %s in queue %s.", e.GetName(), Word(e.GetVerdict()), queue)
 	case apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
-		return e.GetName() + " waits for nothing."
+		return e.GetName() + " " + Word(e.GetVerdict()) + "."
 	default:
 	}
 	return e.GetName() + " waits."
@@ -142,16 +142,12 @@ func headline(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) s
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
 		return fmt.Sprintf("%s waits outside queue %s, because %s.%s",
 			e.GetName(), names.Queue(e.GetQueue()), why, advice(names, e, f))
-	case apportionv1.CheckKind_CHECK_KIND_TASKS:
-		return fmt.Sprintf("%s waits because its tasks cannot be scheduled: %s.", e.GetName(), why)
-	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
-		return fmt.Sprintf("%s waits because its queue is not served: %s.", e.GetName(), why)
+	case apportionv1.CheckKind_CHECK_KIND_TASKS, apportionv1.CheckKind_CHECK_KIND_QUEUE:
+		return fmt.Sprintf("%s waits because %s: %s.", e.GetName(), Word(f.GetCheck()), why)
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
-		return fmt.Sprintf("%s waits because its queue may not use more: %s.%s", e.GetName(), why, advice(names, e, f))
-	case apportionv1.CheckKind_CHECK_KIND_NODES:
-		return fmt.Sprintf("%s waits for room: %s.", e.GetName(), why)
-	case apportionv1.CheckKind_CHECK_KIND_ORDER:
-		return fmt.Sprintf("%s waits behind others: %s.", e.GetName(), why)
+		return fmt.Sprintf("%s waits because %s: %s.%s", e.GetName(), Word(f.GetCheck()), why, advice(names, e, f))
+	case apportionv1.CheckKind_CHECK_KIND_NODES, apportionv1.CheckKind_CHECK_KIND_ORDER:
+		return fmt.Sprintf("%s %s: %s.", e.GetName(), Word(f.GetCheck()), why)
 	default:
 		return fmt.Sprintf("%s waits: %s.", e.GetName(), why)
 	}
@@ -174,8 +170,8 @@ func undetermined(e *apportionv1.Explanation) string {
 // further names the other checks that failed.
 func further(e *apportionv1.Explanation) string {
 	clauses := map[apportionv1.CheckKind]string{
-		apportionv1.CheckKind_CHECK_KIND_TASKS: "its tasks cannot be scheduled",
-		apportionv1.CheckKind_CHECK_KIND_QUEUE: "its queue is not served",
+		apportionv1.CheckKind_CHECK_KIND_TASKS: Word(apportionv1.CheckKind_CHECK_KIND_TASKS),
+		apportionv1.CheckKind_CHECK_KIND_QUEUE: Word(apportionv1.CheckKind_CHECK_KIND_QUEUE),
 		apportionv1.CheckKind_CHECK_KIND_SHARE: "its queue may not use that much",
 		apportionv1.CheckKind_CHECK_KIND_NODES: "the nodes have no room",
 	}
@@ -325,9 +321,9 @@ func rounded(dimension string, amount float64, round func(float64) float64) stri
 	short := quantity.Short(dimension, amount)
 	whole := dimension != "cpu" && unit == 1000
 	if parsed, err := quantity.Parse(dimension, short); err == nil && parsed == amount && (!whole || amount == round(amount/unit)*unit) {
-		return short
+		return exactly(dimension, amount)
 	}
-	return exact(dimension, round(amount/unit)*unit)
+	return exactly(dimension, round(amount/unit)*unit)
 }
 
 // bounds are the codes of reasons that compare have + need with a limit of resources.

@@ -45,7 +45,7 @@ test("from the cluster to why a job waits", async () => {
   await tab(page, /^language\/pretrain-7b$/);
   await page.keyboard.press("Enter");
   await settled(page);
-  assert.match(await text(page, ".verdict"), /^Waits to be admitted/);
+  assert.match(await text(page, ".verdict"), /^It waits outside queue/);
   await sound(page);
   await page.context().close();
 });

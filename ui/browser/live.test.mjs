@@ -52,10 +52,52 @@ test("what changes is shown, and the place is kept", async () => {
   await page.context().close();
 });
 
+test("what a new version changes is marked, and what one looks at stays", async () => {
+  const page = await visit(browser, program.address, "#/waiting");
+  await settled(page);
+  const row = page.locator(".waiting-row a", { hasText: "robotics/grasp-eval" });
+  await page.keyboard.press("?");
+  await page.locator("dialog[open]").waitFor();
+  await page.keyboard.press("Escape");
+  await row.focus();
+  await page.evaluate(() => {
+    globalThis.row = document.activeElement;
+    scrollTo(0, 40);
+  });
+  const at = await page.evaluate(() => scrollY);
+  await edit((s) => {
+    s.queues.find((q) => q.name === "language").state = "QUEUE_STATE_CLOSED";
+    s.jobs.reverse();
+  });
+  await says(page, ".changes", /^~ [1-9] changed$/);
+  const changed = page.locator(".waiting-row", { hasText: "language/pretrain-7b" }).getByRole("img", { name: "changed" });
+  assert.match(await changed.getAttribute("title"), /^before: the cluster admits/);
+  assert.ok(await page.evaluate(() => globalThis.row === document.activeElement && document.activeElement.isConnected), "the row that has the focus");
+  assert.equal(await page.evaluate(() => scrollY), at);
+  await sound(page);
+  // A panel that is open, with what was computed for it.
+  await page.goto(`${program.address}#/job/robotics%2Fgrasp-train`);
+  await settled(page);
+  await page.locator(".remedies li").first().waitFor();
+  await page.evaluate(() => {
+    globalThis.shown = [document.querySelector(".remedies"), document.querySelector(".plan")];
+    globalThis.missed = 0;
+    new MutationObserver(() => { globalThis.missed += globalThis.shown.some((e) => !e.isConnected) ? 1 : 0; }).observe(document.body, { childList: true, subtree: true });
+  });
+  await edit((s) => {
+    delete s.queues.find((q) => q.name === "language").state;
+    s.queues.find((q) => q.name === "vision").weight = 4;
+  });
+  await says(page, ".changes", /changed/);
+  assert.equal(await page.evaluate(() => globalThis.missed), 0, "remedies and plan stay");
+  await sound(page);
+  await page.context().close();
+});
+
 test("a strip says what a job waited for, and a line what its queue held", async () => {
   const page = await visit(browser, program.address, "#/job/robotics%2Fgrasp-train");
   await settled(page);
-  await says(page, "#job-past", /^Waits since \d\d:\d\d or longer$/);
+  await says(page, "#job-past", /^It waits since \d\d:\d\d or longer$/);
   // What the tests before changed may have changed the cause too.
   assert.equal(await page.locator(".strip rect").count(), await page.locator(".spans li").count());
   await edit((s) => {
@@ -74,7 +116,7 @@ test("a strip says what a job waited for, and a line what its queue held", async
   await says(page, "#queue-past", /^Jobs wait since \d\d:\d\d/);
   await page.locator(".spark svg").first().waitFor();
   assert.match(await page.locator(".spark svg").first().getAttribute("aria-label"), /^[A-Za-z]+: held .* since \d\d:\d\d; now .* of .* deserved$/);
-  await says(page, "#queue-next", /^What comes next$/);
+  await says(page, "#queue-next", /^What comes next, if nothing else changes$/);
   await sound(page);
   await edit((s) => {
     delete s.queues.find((q) => q.name === "robotics").state;

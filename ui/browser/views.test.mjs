@@ -35,7 +35,7 @@ test("the cluster: who has what, who borrows, and why jobs wait", () => look("#/
   assert.equal(label, "vision, nvidia.com/gpu: has 40, deserves 26.67, asks for 40, is guaranteed 16, may have at most 48");
   await page.getByRole("link", { name: "language/pretrain-7b" }).first().click();
   await settled(page);
-  assert.match(await text(page, ".verdict"), /^Waits to be admitted\. It waits outside queue language, because the cluster admits 16/);
+  assert.match(await text(page, ".verdict"), /^It waits outside queue language, because the cluster admits 16/);
   assert.match(page.url(), /#\/cluster\?job=language%2Fpretrain-7b$/);
 }));
 
@@ -59,11 +59,11 @@ test("waiting jobs, by cause", () => look("#/waiting", async (page) => {
   assert.deepEqual(await page.locator(".waiting-row a").allInnerTexts(), ["robotics/grasp-train", "robotics/grasp-eval"]);
   await page.getByRole("link", { name: "robotics/grasp-eval" }).click();
   await settled(page);
-  assert.match(await text(page, ".verdict"), /^Waits for room on the nodes\./);
+  assert.match(await text(page, ".verdict"), /^It waits for room: /);
 }));
 
 test("a job: the answer first, then the checks, its queue and its tasks", () => look("#/job/language%2Fpretrain-7b", async (page) => {
-  assert.deepEqual(await page.locator(".check-name").allInnerTexts(), ["Admission", "Gang", "Queue", "Share", "Nodes", "Eviction"]);
+  assert.deepEqual(await page.locator(".check-name").allInnerTexts(), ["Admission", "Tasks", "Queue", "Share", "Nodes", "Eviction"]);
   assert.equal(await page.locator(".task-row").count(), 5);
 }));
 
@@ -126,7 +126,7 @@ test("the certificate of a policy that has none", () => look("#/certificate", as
 }));
 
 test("what if a weight were another, nodes came, and a job were submitted", () => look("#/whatif?queue=language", async (page) => {
-  assert.match(await text(page, ".summary"), /^No queue deserves more or less GPUs; the same jobs would be blocked\.$/);
+  assert.match(await text(page, ".summary"), /^No queue would deserve more or less; the same jobs would be blocked\.$/);
   await page.getByRole("spinbutton", { name: "Weight of language" }).fill("7");
   await page.getByText("was 3").waitFor();
   await says(page, ".summary", /^Language deserves [0-9.]+ more/);

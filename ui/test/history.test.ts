@@ -17,7 +17,7 @@ test("a job that did not wait for a while has a span for that", () => {
   const list = spans(job);
   assert.deepEqual(list.map((s) => [s.from, s.until, s.lasts]), [[10_000, 20_000, false], [20_000, 30_000, false], [30_000, 40_000, true]]);
   assert.equal(list[1]?.tone, idle);
-  assert.equal(list[2]?.text, "for its turn (mostly; older causes are merged)");
+  assert.equal(list[2]?.text, "for its turn (mostly; 2 older causes are merged)");
   assert.notEqual(list[0]?.tone, list[2]?.tone);
 });
 
@@ -32,7 +32,7 @@ test("a series has the samples of one resource, and zeros where a sample lacks i
 });
 
 test("times are short", () => {
-  assert.deepEqual([5_000, 300_000, 9_000_000, 180_000_000].map(lasted), ["5 s", "5 min", "2 h 30 min", "2 d 2 h"]);
+  assert.deepEqual([5_000, 300_000, 9_000_000, 180_000_000].map(lasted), ["5s", "5m", "2h30m", "2d2h"]);
 });
 
 test("it says how far back it reaches", () => {

@@ -1,6 +1,7 @@
 // Since when jobs wait for what, and what queues held over time, as far as the server saw it.
 import { call } from "./ask.ts";
 import type { CauseIntervalJson, GetHistoryRequestJson, GetHistoryResponseJson, JobHistoryJson, QueueHistoryJson } from "./contract.ts";
+import { are, count, say } from "./say.ts";
 
 // history asks about jobs and queues of a snapshot that the server maintains.
 export const history = (request: GetHistoryRequestJson, signal?: AbortSignal): Promise<GetHistoryResponseJson> =>
@@ -20,13 +21,13 @@ export function clock(at: number, now: number): string {
 export function lasted(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 1) {
-    return `${Math.floor(ms / 1000)} s`;
+    return `${Math.floor(ms / 1000)}s`;
   }
   if (minutes < 60) {
-    return `${minutes} min`;
+    return `${minutes}m`;
   }
   const hours = Math.floor(minutes / 60);
-  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return hours < 24 ? `${hours}h${minutes % 60}m` : `${Math.floor(hours / 24)}d${hours % 24}h`;
 }
 
 // Span is a part of a strip: a cause, or a time in which the job did not wait.
@@ -58,9 +59,9 @@ export function spans(job: JobHistoryJson): Span[] {
     const from = millis(one.from);
     const before = out.at(-1);
     if (before !== undefined && before.until < from) {
-      out.push({ from: before.until, until: from, lasts: false, tone: idle, text: "did not wait" });
+      out.push({ from: before.until, until: from, lasts: false, tone: idle, text: say("didNotWait") });
     }
-    const merged = (one.merged ?? 0) > 0 ? " (mostly; older causes are merged)" : "";
+    const merged = (one.merged ?? 0) > 0 ? say("merged", { causes: are(one.merged ?? 0, "older cause") }) : "";
     out.push({ from, until: millis(one.until), lasts: one.lasts === true, tone: toneOf(one), text: `${one.text ?? ""}${merged}` });
   }
   return out;
@@ -68,11 +69,38 @@ export function spans(job: JobHistoryJson): Span[] {
 
 // reaches says how far back a history reaches.
 export function reaches(h: GetHistoryResponseJson, now: number): string {
-  const begins = clock(millis(h.begins), now);
-  const last = h.gaps?.at(-1);
-  const gap = last === undefined ? "" : `; not from ${clock(millis(last.from), now)} to ${clock(millis(last.until), now)}${(h.gaps?.length ?? 0) > 1 ? " and some times before" : ""}`;
-  const from = h.begins === h.started ? ", when this server started" : h.started === undefined ? "" : `, from the file of this server, which started at ${clock(millis(h.started), now)}`;
-  return `Known since ${begins}${from}${gap}.`;
+  const at = (time: string | number | bigint | undefined): string => clock(millis(time), now);
+  let known = say("known", { begins: at(h.begins) });
+  if (h.started === h.begins) {
+    known += say("knownStart");
+  } else if (h.started !== undefined) {
+    known += say("knownFile", { started: at(h.started) });
+  }
+  const [last, more] = [h.gaps?.at(-1), (h.gaps?.length ?? 0) - 1];
+  if (last !== undefined) {
+    known += say("knownGap", { from: at(last.from), until: at(last.until) }) + (more > 0 ? say("knownGaps", { times: count(more, "time") }) : "");
+  }
+  return `${known}.`;
+}
+
+// waited says since when a job waits, or from when until when it waited.
+export function waited(job: JobHistoryJson, begins: string | number | bigint | undefined, now: number): string {
+  const since = clock(millis(job.since), now) + (job.since === begins ? say("orLonger") : "");
+  const values = { since, end: clock(millis(job.ended), now) };
+  switch (job.state) {
+    case "WAIT_STATE_ENDED":
+      return say("waitedUntil", values);
+    case "WAIT_STATE_GONE":
+      return say("goneSince", values);
+    default:
+      return say("waitsSince", values);
+  }
+}
+
+// queueSince says since when jobs of a queue wait and it is not served.
+export function queueSince(queue: QueueHistoryJson, now: number): string {
+  const waits = queue.waitingSince === undefined ? say("noneWaits") : say("jobsWait", { since: clock(millis(queue.waitingSince), now) });
+  return queue.overusedSince === undefined ? waits : waits + say("unserved", { since: clock(millis(queue.overusedSince), now) });
 }
 
 // Point is a sample of a queue in one resource.

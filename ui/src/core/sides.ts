@@ -1,7 +1,8 @@
 // Two states of a cluster side by side: what queues deserve and which jobs wait, before and after.
-import { textOf, unitOf } from "./amount.ts";
+import { textOf } from "./amount.ts";
 import type { ExplainAnswerJson, ExplanationJson } from "./contract.ts";
 import { causesOf } from "./explain.ts";
+import { say } from "./say.ts";
 import { numbers, type Numbers, type Row } from "./shares.ts";
 
 // Pair is one queue in both.
@@ -87,7 +88,7 @@ export function saidChange(all: readonly Pair[], dimension: string, moved: reado
     const more = changed.length - most;
     parts.push(`and ${more} more ${more === 1 ? "queue changes" : "queues change"}`);
   }
-  const sentence = parts.length === 0 ? `No queue deserves more or less ${unitOf(dimension, 0)}` : parts.join(", ");
+  const sentence = parts.length === 0 ? say("noChange") : parts.join(", ");
   const count = (n: number, text: string): string => `${n} ${n === 1 ? "job" : "jobs"} ${text}`;
   const [up, down] = [moved.filter(better).length, moved.filter(worse).length];
   const jobs = [up > 0 ? count(up, "would no longer be blocked") : "", down > 0 ? count(down, "would be newly blocked") : ""].filter((t) => t !== "");

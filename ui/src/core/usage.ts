@@ -3,21 +3,20 @@ import { amountOf, unitsOf } from "./amount.ts";
 import { call } from "./ask.ts";
 import type { Cluster } from "./cluster.ts";
 import type { GetUsageRequestJson, GetUsageResponseJson, MemoryDivisionJson, PluginSharesJson, UsageJson } from "./contract.ts";
+import { say } from "./say.ts";
 
 // usage asks who used what of the cluster of a snapshot.
 export const usage = (request: GetUsageRequestJson, signal?: AbortSignal): Promise<GetUsageResponseJson> =>
   call<GetUsageResponseJson>("GetUsage", request, signal);
 
-const day = 86_400;
-
 // halfLife says how long usage counts before it counts half; undefined without a memory.
 export function halfLife(epochSeconds: string | number | bigint | undefined, epochs: number | undefined): string | undefined {
-  const seconds = Number(epochSeconds ?? 0) * (epochs ?? 0);
-  if (seconds <= 0) {
+  const hours = (Number(epochSeconds ?? 0) * (epochs ?? 0)) / 3600;
+  if (hours <= 0) {
     return undefined;
   }
-  const [n, unit] = seconds % day === 0 ? [seconds / day, "day"] : [Math.round((seconds / 3600) * 10) / 10, "hour"];
-  return `${n.toLocaleString("en-US")} ${unit}${n === 1 ? "" : "s"}`;
+  const three = (x: number): string => String(x >= 100 ? Math.round(x) : Number(x.toPrecision(3)));
+  return hours === 24 ? "1 day" : hours > 24 ? `${three(hours / 24)} days` : `${three(hours)}h`;
 }
 
 // Point is what a queue used in a period, as a mean amount at a time, and what counts at the end of it.
@@ -144,5 +143,6 @@ const partOf = (usage: string | undefined, of: bigint): number => (of === 0n ? 0
 export function said(cluster: Cluster): string | undefined {
   const memory = cluster.snapshot.memory;
   const half = halfLife(memory?.epochSeconds, memory?.halfLifeEpochs);
-  return half === undefined ? undefined : `With memory (half-life ${half}), what becomes free goes first to queues that used less than their part.`;
+  const since = new Date(Number(memory?.epoch ?? 0) * Number(memory?.epochSeconds ?? 0) * 1000).toISOString().slice(0, 16).replace("T", " ");
+  return half === undefined ? undefined : `${say("withMemory", { half, since })}.`;
 }

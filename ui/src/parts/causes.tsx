@@ -3,8 +3,9 @@ import { useMemo } from "preact/hooks";
 
 import { type Asked } from "../asked.ts";
 import type { ExplainAnswerJson, PendingKindJson } from "../core/contract.ts";
-import { cause, causesOf } from "../core/explain.ts";
+import { causesOf } from "../core/explain.ts";
 import { to } from "../core/route.ts";
+import { say } from "../core/say.ts";
 import { usePage, useSteps, waitingSteps } from "../page.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
 import { Sentence } from "./sentence.tsx";
@@ -46,7 +47,7 @@ function Kind({ at, kind, jobs, job }: { at: number; kind: PendingKindJson; jobs
     <li>
       <a class="cause" href={href}>
         <b>{jobs.length.toLocaleString("en-US")}</b>
-        <span>{queues.length > 1 && `in ${queues.length.toLocaleString("en-US")} queues: `}<Sentence text={cause(kind)} /></span>
+        <span>{queues.length > 1 && `in ${queues.length.toLocaleString("en-US")} queues `}<Sentence text={kind.text} /></span>
       </a>
       <span class="cause-jobs">
         {crowded
@@ -82,7 +83,7 @@ export function Causes({ job }: { job: (name: string) => string }) {
         {(answer.leftOut ?? []).length > 0 && (
           <li>
             <a class="cause" href={to(route, "waiting", "", { cause: "left" })}>
-              <b>{answer.leftOut?.length}</b> <span>not considered by the scheduler</span>
+              <b>{answer.leftOut?.length}</b> <span>{say("notConsidered")}</span>
             </a>
           </li>
         )}

@@ -7,6 +7,7 @@ import type {
   CapacityDerivationJson, FairDerivationJson, FairDivisionJson, FairPortionJson, ProportionDerivationJson, ResourceJson, StepJson,
 } from "../core/contract.ts";
 import { having, to } from "../core/route.ts";
+import { plain, say, word } from "../core/say.ts";
 import { dividing } from "../core/shares.ts";
 import { isolated } from "../core/isolate.ts";
 import { usePage, useSteps } from "../page.tsx";
@@ -38,7 +39,7 @@ export function Derivation({ name }: { name: string }) {
   if (plugin?.fair !== undefined) {
     return <Divisions d={plugin.fair} name={name} />;
   }
-  return <Empty>This policy divides nothing among queues.</Empty>;
+  return <Empty>{say("noDivision")}.</Empty>;
 }
 
 interface Part {
@@ -67,11 +68,6 @@ const roundSteps = [
   { part: "deserved", class: "step3", text: "guarantee", long: "at least its guarantee: what the queue deserves after the round" },
 ] as const;
 
-const ends: Record<string, string> = {
-  PROPORTION_END_NOTHING_REMAINS: "nothing is left to divide", PROPORTION_END_NO_WEIGHT: "every queue with a weight has what it needs",
-  PROPORTION_END_UNCHANGED: "it changed nothing",
-};
-
 function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
   const { cluster, dimension, route } = usePage();
   const dim = cluster.dimensions[dimension] ?? "";
@@ -92,7 +88,7 @@ function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
       <Stepper at={at} count={rounds.length} address={(i) => having(route, { round: String(i + 1) })} />
       <p class="note">
         Round {at + 1} divides {textOf(dim, of(round.remaining))} among queues whose weights sum to {round.totalWeight ?? "0"}.
-        {at === rounds.length - 1 && ` It is the last: ${ends[d.end ?? ""] ?? "no other round follows"}.`}
+        {at === rounds.length - 1 && ` No other round follows: ${word(d.end) ?? plain(d.end, "PROPORTION_END_")}.`}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Round ${at + 1}`}>
         <table class="grid derivation">
@@ -183,15 +179,25 @@ function Levels({ d, name }: { d: CapacityDerivationJson; name: string }) {
   );
 }
 
-const cases: Record<string, string> = {
-  FAIR_CASE_GUARANTEE: "the guarantees do not fit and are reduced in proportion",
-  FAIR_CASE_DESERVED: "the guarantees fit; the deserved amounts do not and are reduced in proportion",
-  FAIR_CASE_WEIGHT: "the rest beyond the starts is divided by weight",
-};
-
-const bounds: Record<string, string> = {
-  FAIR_BOUND_UPPER: "its usable amount", FAIR_BOUND_LOWER: "its start", FAIR_BOUND_LEVEL: "the level",
-};
+// heldBy says what holds a share of fair where it is.
+function heldBy(x: FairDivisionJson, c: FairPortionJson): string {
+  const none = (quanta: string | undefined): boolean => BigInt(quanta ?? 0) === 0n;
+  const weighed = (x.case ?? "FAIR_CASE_UNSPECIFIED") === "FAIR_CASE_WEIGHT";
+  switch (true) {
+    case none(c.useful):
+      return say("heldUseless");
+    case c.bound === "FAIR_BOUND_LEVEL":
+      return say("heldLevel");
+    case c.bound === "FAIR_BOUND_LOWER" && none(c.start):
+      return say("heldWeight");
+    case c.bound === "FAIR_BOUND_UPPER" && weighed:
+      return say("heldDemand");
+    case (x.case === "FAIR_CASE_DESERVED" && c.bound === "FAIR_BOUND_UPPER") || (weighed && BigInt(c.begin ?? 0) > BigInt(c.guaranteed ?? 0)):
+      return say("heldDeserved");
+    default:
+      return say("heldGuarantee");
+  }
+}
 
 function Divisions({ d, name }: { d: FairDerivationJson; name: string }) {
   const { cluster, dimension, route } = usePage();
@@ -234,7 +240,7 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
   return (
     <section class="division">
       <p class="note">
-        <bdi>{x.queue === undefined ? "The cluster" : cluster.queueName(x.queue)}</bdi> divides {textOf(dim, amount(x.amount))}: {cases[x.case ?? ""] ?? "by its rules"}.
+        <bdi>{x.queue === undefined ? "The cluster" : cluster.queueName(x.queue)}</bdi> divides {textOf(dim, amount(x.amount))}: {word(x.case) ?? say("FAIR_CASE_WEIGHT")}.
         {x.level !== undefined && ` Level ${x.level.numerator}/${x.level.denominator} quanta for each unit of weight.`} {more}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Division of ${dim}`}>
@@ -258,7 +264,7 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
                     </svg>
                   </td>
                   <td>{textOf(dim, amount(c.start))}</td><td>{textOf(dim, amount(c.ceiling))}</td><td>{textOf(dim, amount(c.share))}</td>
-                  <td>{bounds[c.bound ?? ""] ?? "–"}</td>
+                  <td>{heldBy(x, c)}</td>
                 </tr>
               );
             })}

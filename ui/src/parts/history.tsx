@@ -4,10 +4,11 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAsked } from "../asked.ts";
 import { labelOf, textOf } from "../core/amount.ts";
 import type { GetHistoryRequestJson, GetHistoryResponseJson, StepJson } from "../core/contract.ts";
-import { forecast, headline, rest } from "../core/explain.ts";
-import { clock, history, lasted, millis, reaches, series, spans, type Point, type Span } from "../core/history.ts";
+import { forecast, rest } from "../core/explain.ts";
+import { clock, history, lasted, queueSince, reaches, series, spans, waited, type Point, type Span } from "../core/history.ts";
 import { to } from "../core/route.ts";
 import { isolated } from "../core/isolate.ts";
+import { say } from "../core/say.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Sentence } from "./sentence.tsx";
 
@@ -57,10 +58,9 @@ export function JobHistory({ uid }: { uid: string }) {
   }
   const now = Date.now();
   const list = spans(job);
-  const since = `${clock(millis(job.since), now)}${job.since === answer.begins ? " or longer" : ""}`;
   return (
     <section class="past" aria-labelledby="job-past">
-      <h2 id="job-past">{job.state === "WAIT_STATE_WAITS" ? `Waits since ${since}` : `Waited from ${since} until ${clock(millis(job.ended), now)}`}</h2>
+      <h2 id="job-past">{waited(job, answer.begins, now)}</h2>
       <Strip list={list} />
       <ol class="spans" aria-label="What it waited for">
         {list.map((span, i) => (
@@ -126,10 +126,7 @@ export function QueueHistory({ name }: { name: string }) {
   const now = Date.now();
   return (
     <section class="past" aria-labelledby="queue-past">
-      <h2 id="queue-past">
-        {queue.waitingSince === undefined ? "None of its jobs waits" : `Jobs wait since ${clock(millis(queue.waitingSince), now)}`}
-        {queue.overusedSince !== undefined && `, not served since ${clock(millis(queue.overusedSince), now)}`}
-      </h2>
+      <h2 id="queue-past">{queueSince(queue, now)}</h2>
       {cluster.offered().map((d) => cluster.dimensions[d] ?? "").filter((dimension) => !seldom.includes(dimension)).map((dimension) => (
         <Sparkline key={dimension} points={series(queue, dimension)} dimension={dimension} />
       ))}
@@ -144,23 +141,23 @@ const mostForeseen = 4;
 // QueueNext says which waiting jobs come next, and when they could start where the ends of running jobs are known.
 export function QueueNext({ waiting }: { waiting: readonly number[] }) {
   const { cluster, policy, route } = usePage();
-  const first = waiting.slice(0, mostForeseen);
-  const steps = useMemo<StepJson[] | undefined>(() => (first.length === 0 ? undefined : [{ explain: { jobs: { index: first } } }]), [first.join()]);
+  const first = waiting.slice(0, mostForeseen).map((j) => cluster.jobs[j]?.uid || cluster.jobName(j));
+  const steps = useMemo<StepJson[] | undefined>(() => (first.length === 0 ? undefined : [{ explain: { jobs: { uid: first } } }]), [first.join("\n")]);
   const jobs = useSteps(steps, policy).answer?.answers[0]?.explain?.jobs ?? [];
   if (jobs.length === 0) {
     return null;
   }
   return (
     <section class="next" aria-labelledby="queue-next">
-      <h2 id="queue-next">What comes next</h2>
+      <h2 id="queue-next">{say("comesNext")}</h2>
       <ol>
         {jobs.map((e) => {
           const start = forecast(e);
           const name = cluster.jobName(e.job ?? 0);
           return (
-            <li key={e.job}>
+            <li key={name}>
               <a href={to(route, "job", name)}><bdi>{name}</bdi></a>
-              <span><Sentence text={start === undefined ? (e.verdict === "PENDING_VERDICT_IN_TURN" ? "Nothing holds it back: it is next in turn." : `${headline(e)} ${rest(e)}`) : `${start.start} ${start.basis}`} /></span>
+              <span><Sentence text={start === undefined ? rest(e) : `${start.start} ${start.basis}`} /></span>
             </li>
           );
         })}

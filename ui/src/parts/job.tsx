@@ -3,8 +3,9 @@ import { useMemo } from "preact/hooks";
 
 import { allSaid } from "../core/amount.ts";
 import type { ExplanationJson, StepJson } from "../core/contract.ts";
-import { checkName, forecast, headline, mark, rest } from "../core/explain.ts";
+import { forecast, mark, rest } from "../core/explain.ts";
 import { to } from "../core/route.ts";
+import { plain } from "../core/say.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Command, quoted } from "./copy.tsx";
 import { JobHistory } from "./history.tsx";
@@ -19,7 +20,7 @@ export function Checks({ e }: { e: ExplanationJson }) {
         return (
           <li key={i} class={i === e.blocking ? "blocking" : ""}>
             <span class={`sign ${m.tone}`} role="img" aria-label={m.word}>{m.sign}</span>
-            <span class="check-name">{checkName(f.check)}</span>
+            <span class="check-name">{plain(f.check, "CHECK_KIND_")}</span>
             <span class="check-text"><Sentence text={f.text} /></span>
           </li>
         );
@@ -34,7 +35,7 @@ export function Verdict({ e }: { e: ExplanationJson }) {
   return (
     <>
       <p class="verdict">
-        <strong>{headline(e)}</strong> <Sentence text={rest(e)} />
+        <Sentence text={rest(e)} />
       </p>
       {start !== undefined && <p class="forecast"><strong><Sentence text={start.start} /></strong> <Sentence text={start.basis} /></p>}
     </>
@@ -70,7 +71,7 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
       )}
       <dl class="facts">
         <div><dt>needs at least</dt><dd><Sentence text={job?.minResources === undefined ? "not specified" : allSaid(cluster.dimensions, job.minResources)} /></dd></div>
-        <div><dt>phase</dt><dd>{(job?.phase ?? "JOB_PHASE_PENDING").replace("JOB_PHASE_", "").toLowerCase()}</dd></div>
+        <div><dt>phase</dt><dd>{plain(job?.phase ?? "JOB_PHASE_PENDING", "JOB_PHASE_")}</dd></div>
         <div><dt>priority</dt><dd>{job?.priority ?? 0}</dd></div>
         {cluster.listed && <div><dt>tasks</dt><dd>{taskCounts(cluster.tasksOf(index).map((t) => t.json.status)) || "counted, not listed"}</dd></div>}
       </dl>
@@ -81,7 +82,7 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
 export function taskCounts(statuses: readonly (string | undefined)[]): string {
   const counts = new Map<string, number>();
   for (const status of statuses) {
-    const name = (status ?? "TASK_STATUS_PENDING").replace("TASK_STATUS_", "").toLowerCase();
+    const name = plain(status ?? "TASK_STATUS_PENDING", "TASK_STATUS_");
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return [...counts].map(([name, n]) => `${n} ${name}`).join(", ");

@@ -4,20 +4,18 @@ import { useMemo } from "preact/hooks";
 import { allSaid } from "../core/amount.ts";
 import type { StepJson } from "../core/contract.ts";
 import { to } from "../core/route.ts";
+import { count, word } from "../core/say.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { NodeCell, shadeOf } from "./nodemap.tsx";
 import { Failed } from "./states.tsx";
 import { Sentence } from "./sentence.tsx";
 
-const returns: Record<string, string> = {
-  VICTIM_RETURN_SERVED_FIRST: "would be served first again", VICTIM_RETURN_TAKES_BACK: "could take the place back",
-};
-
 const most = 50;
 
 export function PlanPanel({ index }: { index: number }) {
   const { cluster, dimension, policy, route } = usePage();
-  const steps = useMemo<StepJson[]>(() => [{ plan: { job: { index: [index] } } }], [index]);
+  const uid = cluster.jobs[index]?.uid || cluster.jobName(index);
+  const steps = useMemo<StepJson[]>(() => [{ plan: { job: { uid: [uid] } } }], [uid]);
   const { answer, fault, pending } = useSteps(steps, policy);
   const plan = pending ? undefined : answer?.answers[0]?.plan;
   const shade = useMemo(() => shadeOf(cluster, [], dimension, "use"), [cluster, dimension]);
@@ -45,12 +43,12 @@ export function PlanPanel({ index }: { index: number }) {
       )}
       {victims.length > 0 && (
         <>
-          <h3>{victims.length} {victims.length === 1 ? "task" : "tasks"} would be evicted, in this order</h3>
+          <h3>{count(victims.length, "eviction")}, in this order</h3>
           <ol class="plain">
             {victims.slice(0, most).map((v) => (
               <li key={v.task ?? 0} class="job-row">
                 <span><bdi>{cluster.task(v.task ?? 0) === undefined ? v.uid : cluster.taskName(v.task ?? 0)}</bdi> <small>of <bdi>{cluster.queueName(v.queue)}</bdi>{v.node !== undefined && <>, on <bdi>{cluster.nodeName(v.node)}</bdi></>}</small></span>
-                <small>frees {allSaid(cluster.dimensions, v.freed)}{returns[v.returns ?? ""] !== undefined && `; ${returns[v.returns ?? ""] ?? ""}`}</small>
+                <small>frees {allSaid(cluster.dimensions, v.freed)}{word(v.returns) !== undefined && `; ${word(v.returns) ?? ""}`}</small>
               </li>
             ))}
           </ol>

@@ -5,6 +5,7 @@ import { causesOf } from "../core/explain.ts";
 import { labelOf, textOf } from "../core/amount.ts";
 import type { StepJson } from "../core/contract.ts";
 import { to } from "../core/route.ts";
+import { plain, say } from "../core/say.ts";
 import { numbers, rows } from "../core/shares.ts";
 import { sharesSteps, usePage, useSteps } from "../page.tsx";
 import { QueueBar } from "./bar.tsx";
@@ -35,8 +36,8 @@ export function QueueNumbers({ name }: { name: string }) {
       <p class="note">
         {[
           ...(row.share.weight ? [`Weight ${row.share.weight}`] : []),
-          ...(standing?.rank === undefined ? [] : [`number ${standing.rank + 1} in queue order`]),
-          ...(standing?.overused === true ? ["not served now"] : []),
+          ...(standing?.rank === undefined ? [] : [say("inQueueOrder", { rank: String(standing.rank + 1) })]),
+          ...(standing?.overused === true ? [say("notServed")] : []),
         ].join(", ")} <StatePill state={cluster.snapshot.queues?.[row.index]?.state} />
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Resources of ${name}`}>
@@ -76,7 +77,7 @@ export function QueueJobs({ name, job, selected, next }: { name: string; job: (n
   const index = cluster.queueIndex(name);
   const own = useMemo(() => cluster.jobs.flatMap((j, i) => (j?.queue === name ? [i] : [])), [cluster, name]);
   // If the server refuses to order that many jobs, they are shown as in the snapshot.
-  const steps = useMemo<StepJson[] | undefined>(() => (own.length === 0 ? undefined : [{ order: { jobs: { index: own } } }]), [own]);
+  const steps = useMemo<StepJson[] | undefined>(() => (own.length === 0 ? undefined : [{ order: { jobs: { uid: own.map((j) => cluster.jobs[j]?.uid || cluster.jobName(j)) } } }]), [own.map((j) => cluster.jobName(j)).join("\n")]);
   const { answer } = useSteps(steps, policy);
   const waiting = useWaiting().answer;
   const explained = useMemo(() => new Map(causesOf(waiting).map((e) => [e.job ?? 0, e])), [waiting]);
@@ -93,12 +94,12 @@ export function QueueJobs({ name, job, selected, next }: { name: string; job: (n
       {next && <QueueNext waiting={jobs.filter((j) => explained.has(j))} />}
       <h2>{own.length} {own.length === 1 ? "job" : "jobs"}, in the order in which they are served</h2>
       <List
-        label={`Jobs of ${name}`} count={jobs.length} height={jobHeight} rowKey={(i) => String(jobs[i])}
+        label={`Jobs of ${name}`} count={jobs.length} height={jobHeight} rowKey={(i) => cluster.jobName(jobs[i])}
         row={(i) => {
           const j = jobs[i] ?? 0;
           const text = cluster.jobName(j);
           const e = explained.get(j);
-          const phase = (cluster.jobs[j]?.phase ?? "JOB_PHASE_PENDING").replace("JOB_PHASE_", "").toLowerCase();
+          const phase = plain(cluster.jobs[j]?.phase ?? "JOB_PHASE_PENDING", "JOB_PHASE_");
           return (
             <div class={text === selected ? "job-row selected" : "job-row"}>
               <a href={job(text)}><bdi>{text}</bdi></a>

@@ -8,6 +8,7 @@ import type { Cluster } from "../core/cluster.ts";
 import { amountFields, formatEdits, type Edit } from "../core/edit.ts";
 import { isolated } from "../core/isolate.ts";
 import { to } from "../core/route.ts";
+import { count, say } from "../core/say.ts";
 import { patchesOf } from "../core/source.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Command, quoted } from "./copy.tsx";
@@ -17,17 +18,18 @@ const pause = 300;
 
 export function RemediesPanel({ index }: { index: number }) {
   const { cluster, opened, policy, route } = usePage();
-  const steps = useMemo<StepJson[]>(() => [{ remedies: { job: { index: [index] } } }], [index]);
+  const uid = cluster.jobs[index]?.uid || cluster.jobName(index);
+  const steps = useMemo<StepJson[]>(() => [{ remedies: { job: { uid: [uid] } } }], [uid]);
   const { answer, pending } = useSteps(steps, policy, undefined, pause);
   const path = pending || answer === undefined ? "" : opened.patches;
-  const patches = useAsked(path === "" ? undefined : `patches ${opened.digest} ${policy.name} ${index}`, (signal) => patchesOf(path, answer as Answers, signal)).answer;
+  const patches = useAsked(path === "" ? undefined : `patches ${opened.digest} ${policy.name} ${uid}`, (signal) => patchesOf(path, answer as Answers, signal)).answer;
   const remedies = pending ? undefined : answer?.answers[0]?.remedies;
   if (remedies === undefined) {
     return null;
   }
   return (
     <section class="remedies" aria-labelledby="remedies-title">
-      <h2 id="remedies-title">What would help</h2>
+      <h2 id="remedies-title">{say("letsRun", { changes: count(remedies.remedies?.length ?? 0, "change") })}</h2>
       {(remedies.remedies ?? []).length === 0 ? <p><Sentence text={remedies.text} /></p> : (
         <ul class="plain">
           {(remedies.remedies ?? []).map((remedy, i) => {
@@ -37,7 +39,6 @@ export function RemediesPanel({ index }: { index: number }) {
               <li key={i} class="job-row">
                 <span>
                   <Sentence text={remedy.text} />
-                  {(remedy.losingQueues ?? 0) > 0 && <small> {remedy.losingQueues} {remedy.losingQueues === 1 ? "queue deserves" : "queues deserve"} less.</small>}
                   {(remedy.whatif ?? []).length > 0 && <Command text={quoted("apportion", "whatif", ...remedy.whatif ?? [])} />}
                   {patches?.[i]?.map((p, k) => (p.kubectl === undefined ? <small key={k}>{p.why}</small> : <Command key={k} text={quoted(...p.kubectl)} />))}
                 </span>

@@ -5,10 +5,12 @@ import { go } from "../address.ts";
 import { textOf } from "../core/amount.ts";
 import type { QueueStateJson } from "../core/contract.ts";
 import { having } from "../core/route.ts";
+import { plain } from "../core/say.ts";
 import { arrange, numbers, sorts, type Numbers, type Row, type Sort } from "../core/shares.ts";
 import { usePage } from "../page.tsx";
 import { QueueBar } from "./bar.tsx";
 import { List } from "./list.tsx";
+import { Changed, Changes, useMarks } from "./marks.tsx";
 
 // StatePill marks a queue that takes no jobs.
 export function StatePill({ state }: { state: QueueStateJson | undefined }) {
@@ -79,7 +81,7 @@ const words: readonly (readonly [Sort, string])[] = [
 ];
 
 export function Shares({ rows, href, selected, waiting, worst, sorting = true }: Props) {
-  const { cluster, dimension, route } = usePage();
+  const { cluster, dimension, policy, route } = usePage();
   const name = cluster.dimensions[dimension] ?? "";
   // Of many queues those come first in which something is wrong.
   const sort = route.query["sort"] === undefined && sorting && worst !== undefined && rows.length > crowd ? "wrong" : sortOf(route.query);
@@ -97,6 +99,12 @@ export function Shares({ rows, href, selected, waiting, worst, sorting = true }:
   const scale = useMemo(() => {
     return shown.reduce((m, row) => Math.max(m, most(row)), 0);
   }, [shown, dimension, cluster, own]);
+  const said = useMemo(() => new Map(rows.map((row) => {
+    const n = numbers(row.share, dimension);
+    const state = row.index < 0 ? undefined : cluster.snapshot.queues?.[row.index]?.state;
+    return [row.name, `has ${textOf(name, n.allocated)}, deserves ${textOf(name, n.deserved)}, ${plain(state ?? "QUEUE_STATE_OPEN", "QUEUE_STATE_")}`];
+  })), [rows, dimension]);
+  const marks = useMarks(`${policy.name} ${name}`, said);
   const toggle = (row: Row): void => {
     const next = new Set(folded);
     if (!next.delete(row.name)) {
@@ -105,56 +113,59 @@ export function Shares({ rows, href, selected, waiting, worst, sorting = true }:
     go(having(route, { fold: [...next].join("|") }), true);
   };
   return (
-    <div class="shares" role="table" aria-label={`Queues and their ${name}`} aria-rowcount={shown.length + 1}>
-      <div role="rowgroup">
-        <div class="shares-row shares-head" role="row" aria-rowindex={1}>
-          {heads.map((h) => (
-            <span key={h.sort} class={h.class} role="columnheader" aria-sort={sort === h.sort ? "descending" : "none"}>
-              {sorting ? (
-                <a href={having(route, { sort: sort === h.sort ? "" : h.sort })} title={sort === h.sort ? "Back to the given order" : `Sort by ${h.text}`}>
-                  {h.sort === "short" ? <span class="visually-hidden">lacks or borrows</span> : h.text}
-                  {sort === h.sort && <span aria-hidden="true"> ↓</span>}
-                </a>
-              ) : h.sort === "short" ? <span class="visually-hidden">lacks or borrows</span> : h.text}
-            </span>
-          ))}
-        </div>
-      </div>
-      <List
-        label="Queues" role="rowgroup" count={shown.length} height={rowHeight} rowKey={(i) => String(shown[i]?.index)}
-        first={selected === undefined ? undefined : shown.findIndex((row) => row.name === selected)}
-        row={(i) => {
-          const row = shown[i];
-          if (row === undefined) {
-            return null;
-          }
-          const n = numbers(row.share, dimension);
-          const jobs = waiting?.get(row.index) ?? 0;
-          const inner = row.children.length > 0 && filter === "";
-          return (
-            <div class={row.name === selected ? "shares-row selected" : "shares-row"} role="presentation">
-              <span class="c-name" role="cell" style={{ paddingLeft: `${filter === "" ? Math.min(row.depth, 8) * 14 : 0}px` }}>
-                {inner && (
-                  <button
-                    type="button" class="fold" aria-expanded={!folded.has(row.name)} aria-label={`Queues below ${row.name}`} onClick={() => toggle(row)}
-                  >
-                    {folded.has(row.name) ? "▸" : "▾"}
-                  </button>
-                )}
-                {row.others === true ? <i title="You may see only their sums"><bdi>{row.name}</bdi></i> : (
-                  <a href={href(row)} aria-current={row.name === selected ? "true" : undefined} title={row.name}><bdi>{row.name}</bdi></a>
-                )}
-                {" "}<StatePill state={row.index < 0 ? undefined : cluster.snapshot.queues?.[row.index]?.state} />
-                {jobs > 0 && <small title={`${jobs} jobs wait`}> {jobs} {jobs === 1 ? "waits" : "wait"}</small>}
+    <>
+      <Changes marks={marks} />
+      <div class="shares" role="table" aria-label={`Queues and their ${name}`} aria-rowcount={shown.length + 1}>
+        <div role="rowgroup">
+          <div class="shares-row shares-head" role="row" aria-rowindex={1}>
+            {heads.map((h) => (
+              <span key={h.sort} class={h.class} role="columnheader" aria-sort={sort === h.sort ? "descending" : "none"}>
+                {sorting ? (
+                  <a href={having(route, { sort: sort === h.sort ? "" : h.sort })} title={sort === h.sort ? "Back to the given order" : `Sort by ${h.text}`}>
+                    {h.sort === "short" ? <span class="visually-hidden">lacks or borrows</span> : h.text}
+                    {sort === h.sort && <span aria-hidden="true"> ↓</span>}
+                  </a>
+                ) : h.sort === "short" ? <span class="visually-hidden">lacks or borrows</span> : h.text}
               </span>
-              <span class="c-bar" role="cell"><QueueBar name={row.name} dimension={name} numbers={n} scale={own ? most(row) : scale} /></span>
-              <span class="c-num" role="cell">{n.allocated === 0 ? "–" : textOf(name, n.allocated)}</span>
-              <span class="c-num" role="cell">{n.deserved === 0 ? "–" : textOf(name, n.deserved)}</span>
-              <span class="c-state" role="cell">{row.others !== true && <State n={n} dimension={name} />}</span>
-            </div>
-          );
-        }}
-      />
-    </div>
+            ))}
+          </div>
+        </div>
+        <List
+          label="Queues" role="rowgroup" count={shown.length} height={rowHeight} rowKey={(i) => shown[i]?.name ?? ""}
+          first={selected === undefined ? undefined : shown.findIndex((row) => row.name === selected)}
+          row={(i) => {
+            const row = shown[i];
+            if (row === undefined) {
+              return null;
+            }
+            const n = numbers(row.share, dimension);
+            const jobs = waiting?.get(row.index) ?? 0;
+            const inner = row.children.length > 0 && filter === "";
+            return (
+              <div class={row.name === selected ? "shares-row selected" : "shares-row"} role="presentation">
+                <span class="c-name" role="cell" style={{ paddingLeft: `${filter === "" ? Math.min(row.depth, 8) * 14 : 0}px` }}>
+                  {inner && (
+                    <button
+                      type="button" class="fold" aria-expanded={!folded.has(row.name)} aria-label={`Queues below ${row.name}`} onClick={() => toggle(row)}
+                    >
+                      {folded.has(row.name) ? "▸" : "▾"}
+                    </button>
+                  )}
+                  {row.others === true ? <i title="You may see only their sums"><bdi>{row.name}</bdi></i> : (
+                    <a href={href(row)} aria-current={row.name === selected ? "true" : undefined} title={row.name}><bdi>{row.name}</bdi></a>
+                  )}
+                  {" "}<Changed marks={marks} name={row.name} /><StatePill state={row.index < 0 ? undefined : cluster.snapshot.queues?.[row.index]?.state} />
+                  {jobs > 0 && <small title={`${jobs} jobs wait`}> {jobs} {jobs === 1 ? "waits" : "wait"}</small>}
+                </span>
+                <span class="c-bar" role="cell"><QueueBar name={row.name} dimension={name} numbers={n} scale={own ? most(row) : scale} /></span>
+                <span class="c-num" role="cell">{n.allocated === 0 ? "–" : textOf(name, n.allocated)}</span>
+                <span class="c-num" role="cell">{n.deserved === 0 ? "–" : textOf(name, n.deserved)}</span>
+                <span class="c-state" role="cell">{row.others !== true && <State n={n} dimension={name} />}</span>
+              </div>
+            );
+          }}
+        />
+      </div>
+    </>
   );
 }

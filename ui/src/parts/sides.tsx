@@ -4,8 +4,8 @@ import { useMemo } from "preact/hooks";
 import { textOf } from "../core/amount.ts";
 import type { Cluster } from "../core/cluster.ts";
 import type { ExplainAnswerJson, SharesAnswerJson } from "../core/contract.ts";
-import { headline } from "../core/explain.ts";
 import { to } from "../core/route.ts";
+import { fares, say } from "../core/say.ts";
 import { rows } from "../core/shares.ts";
 import { better, pairs, saidChange, turns, worse } from "../core/sides.ts";
 import { usePage } from "../page.tsx";
@@ -83,7 +83,7 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
                 {known ? <a href={to(route, "job", job)}><bdi>{job}</bdi></a> : <b><bdi>{job}</bdi></b>}
                 {better(t) ? <span class="pill good">no longer blocked</span> : worse(t) ? <span class="pill bad">newly blocked</span> : <span class="pill">still waits</span>}
                 <span class="waiting-why">
-                  {t.before === undefined ? (known ? "Waits for nothing." : "Not submitted.") : headline(t.before)} → {t.after === undefined ? "Waits for nothing." : headline(t.after)}
+                  {t.before === undefined ? (known ? say("PENDING_VERDICT_COMPLETE") : "not submitted") : fares(t.before)} → {t.after === undefined ? say("PENDING_VERDICT_COMPLETE") : fares(t.after)}
                 </span>
               </div>
             );

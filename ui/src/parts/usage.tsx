@@ -156,7 +156,7 @@ function useRemembered(): ReadonlyMap<number, Remembered> | undefined {
   return all.size === 0 ? undefined : all;
 }
 
-const percent = (part: number | undefined): string => (part === undefined ? "new" : `${Math.round(100 * part)} %`);
+const percent = (part: number | undefined): string => (part === undefined ? "new" : `${Math.round(100 * part)}%`);
 
 // WithMemory says what past usage changes for queues; without names: for all.
 export function WithMemory({ names }: { names?: ReadonlySet<string> }) {

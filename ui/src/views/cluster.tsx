@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 
 import { labelOf } from "../core/amount.ts";
 import { having, to } from "../core/route.ts";
+import { say } from "../core/say.ts";
 import { resting, rows, summary } from "../core/shares.ts";
 import { said } from "../core/usage.ts";
 import { Legend } from "../parts/bar.tsx";
@@ -36,7 +37,7 @@ export function ClusterView() {
         <h1 id="cluster-title" class="visually-hidden">Cluster <bdi>{page.opened.title}</bdi></h1>
         <Resources />
         {fault !== undefined ? <Failed fault={fault} /> : shares === undefined ? <Loading what="Loading the shares" /> : all.length === 0 ? (
-          <Empty>This policy divides nothing among queues, or no queue has jobs.</Empty>
+          <Empty>{say("noDivision")}, or no queue has jobs.</Empty>
         ) : (
           <>
             <p class="summary"><Sentence text={summary(cluster, all, dimension)} /></p>
@@ -65,7 +66,7 @@ function Resting({ names }: { names: readonly string[] }) {
   }
   return (
     <p class="note">
-      Queues without jobs, and therefore without a share: <Sentence text={names.slice(0, few).join(", ")} />
+      {say("noShare")}<Sentence text={names.slice(0, few).join(", ")} />
       {names.length > few && ` and ${names.length - few} more`}
     </p>
   );

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { allSaid } from "../core/amount.ts";
 import { requestOf, waits } from "../core/cluster.ts";
 import { to } from "../core/route.ts";
+import { plain } from "../core/say.ts";
 import { rows } from "../core/shares.ts";
 import { JobPanel } from "../parts/job.tsx";
 import { List } from "../parts/list.tsx";
@@ -85,7 +86,7 @@ function Tasks({ index }: { index: number }) {
           if (task === undefined) {
             return null;
           }
-          const status = (task.json.status ?? "TASK_STATUS_PENDING").replace("TASK_STATUS_", "").toLowerCase();
+          const status = plain(task.json.status ?? "TASK_STATUS_PENDING", "TASK_STATUS_");
           return (
             <div class="task-row">
               <b><bdi>{cluster.taskName(task.number)}</bdi></b>

@@ -2,14 +2,17 @@
 import { useMemo } from "preact/hooks";
 
 import type { ExplanationJson, LeftOutExplanationJson } from "../core/contract.ts";
-import { cause, found, headline } from "../core/explain.ts";
+import { found } from "../core/explain.ts";
 import { isolated } from "../core/isolate.ts";
 import { go } from "../address.ts";
+import type { Marks } from "../core/marks.ts";
 import { having, to } from "../core/route.ts";
+import { fares, say } from "../core/say.ts";
 import { kindJobs, waitingCount } from "../parts/causes.tsx";
 import { Filter } from "../parts/filter.tsx";
 import { JobPanel } from "../parts/job.tsx";
 import { List } from "../parts/list.tsx";
+import { Changed, Changes, useMarks } from "../parts/marks.tsx";
 import { Empty, Failed, Loading } from "../parts/states.tsx";
 import { explainedSteps, usePage, useSteps } from "../page.tsx";
 import { Sentence } from "../parts/sentence.tsx";
@@ -32,6 +35,8 @@ export function WaitingView() {
       (namespace === "" || cluster.jobs[e.job ?? 0]?.namespace === namespace) &&
       (short === "" || cluster.dimensions[shortOf(e) ?? -1] === short));
   }, [answer, chosen, q, queue, namespace, short, cluster]);
+  const said = useMemo(() => answer && new Map((answer.jobs ?? []).map((e) => [cluster.jobName(e.job), found(e) || fares(e)])), [answer]);
+  const marks = useMarks(policy.name, said);
   if (fault !== undefined) {
     return <section class="panel"><h1>Waiting jobs</h1><Failed fault={fault} /></section>;
   }
@@ -44,13 +49,14 @@ export function WaitingView() {
     <div class="columns">
       <section class="panel" aria-labelledby="waiting-title">
         <h1 id="waiting-title">{count === 0 ? "No job waits" : `${count.toLocaleString("en-US")} ${count === 1 ? "job waits" : "jobs wait"}`}</h1>
+        <Changes marks={marks} />
         <nav class="groups" aria-label="Causes">
           <Cause at="" text="every cause" count={count} chosen={chosen} />
           {(answer.kinds ?? []).map((kind, i) => (
-            <Cause key={i} at={String(i)} text={cause(kind)} count={kind.jobCount ?? 0} queues={kind.queues?.length ?? 0} chosen={chosen} />
+            <Cause key={i} at={String(i)} text={kind.text ?? ""} count={kind.jobCount ?? 0} queues={kind.queues?.length ?? 0} chosen={chosen} />
           ))}
           {(answer.leftOut ?? []).length > 0 && (
-            <Cause at="left" text="not considered by the scheduler" count={answer.leftOut?.length ?? 0} chosen={chosen} />
+            <Cause at="left" text={say("notConsidered")} count={answer.leftOut?.length ?? 0} chosen={chosen} />
           )}
         </nav>
         {count > 12 && chosen !== "left" && (
@@ -63,9 +69,9 @@ export function WaitingView() {
         )}
         {chosen === "left" ? <LeftOut list={answer.leftOut ?? []} /> : jobs.length === 0 ? <Empty>{count === 0 ? "Every job runs or has ended." : "No waiting job matches."}</Empty> : (
           <List
-            label="Waiting jobs" count={jobs.length} height={rowHeight} rowKey={(i) => String(jobs[i]?.job ?? 0)}
+            label="Waiting jobs" count={jobs.length} height={rowHeight} rowKey={(i) => cluster.jobName(jobs[i]?.job)}
             first={selected === "" ? undefined : jobs.findIndex((e) => cluster.jobName(e.job) === selected)}
-            row={(i) => <Waiting e={jobs[i]} selected={selected} href={href} />}
+            row={(i) => <Waiting e={jobs[i]} selected={selected} href={href} marks={marks} />}
           />
         )}
       </section>
@@ -104,7 +110,7 @@ function Cause({ at, text, count, queues = 0, chosen }: { at: string; text: stri
   );
 }
 
-function Waiting({ e, selected, href }: { e: ExplanationJson | undefined; selected: string; href: (name: string) => string }) {
+function Waiting({ e, selected, href, marks }: { e: ExplanationJson | undefined; selected: string; href: (name: string) => string; marks: Marks }) {
   const { cluster } = usePage();
   if (e === undefined) {
     return null;
@@ -114,8 +120,8 @@ function Waiting({ e, selected, href }: { e: ExplanationJson | undefined; select
   return (
     <div class={name === selected ? "waiting-row selected" : "waiting-row"}>
       <a href={href(name)} aria-current={name === selected ? "true" : undefined}><bdi>{name}</bdi></a>
-      <span class="waiting-queue"><bdi>{cluster.queueName(e.queue)}</bdi></span>
-      <span class="waiting-why" title={isolated(why || (e.text ?? ""))}><Sentence text={why || headline(e)} /></span>
+      <span class="waiting-queue"><Changed marks={marks} name={name} /><bdi>{cluster.queueName(e.queue)}</bdi></span>
+      <span class="waiting-why" title={isolated(why || (e.text ?? ""))}><Sentence text={why || fares(e)} /></span>
     </div>
   );
 }
@@ -130,7 +136,7 @@ function LeftOut({ list }: { list: readonly LeftOutExplanationJson[] }) {
         return (
           <div class="waiting-row">
             <b><bdi>{name}</bdi></b>
-            <span class="waiting-queue"><Sentence text={l?.similarQueue ? `did you mean ${l.similarQueue}?` : ""} /></span>
+            <span class="waiting-queue"><bdi>{l?.leftOut?.queue ?? ""}</bdi></span>
             <span class="waiting-why" title={isolated(l?.text ?? "")}><Sentence text={l?.text} /></span>
           </div>
         );

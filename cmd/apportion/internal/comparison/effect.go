@@ -128,9 +128,8 @@ func (e *effects) amounts(queue string, less, more Kind, was, is map[string]floa
 		if y < x {
 			kind = less
 		}
-		e.add(Effect{
-			Kind: kind, Queue: queue, Resource: resource, Was: quantity.Short(resource, x), Is: quantity.Short(resource, y),
-		})
+		shown := quantity.Alike(resource, x, y)
+		e.add(Effect{Kind: kind, Queue: queue, Resource: resource, Was: shown[0], Is: shown[1]})
 	}
 }
 
@@ -146,10 +145,8 @@ func (e *effects) guarantee(name string, was, is *Queue) {
 			return q.Deserved[resource] < q.Guarantee[resource] && !same(q.Deserved[resource], q.Guarantee[resource])
 		}
 		if e.shown(resource) && below(is) && !below(was) {
-			e.add(Effect{
-				Kind: BelowGuarantee, Queue: name, Resource: resource, Was: quantity.Short(resource, was.Deserved[resource]),
-				Is: quantity.Short(resource, is.Deserved[resource]), Why: "guarantee " + quantity.Short(resource, is.Guarantee[resource]),
-			})
+			shown := quantity.Alike(resource, was.Deserved[resource], is.Deserved[resource], is.Guarantee[resource])
+			e.add(Effect{Kind: BelowGuarantee, Queue: name, Resource: resource, Was: shown[0], Is: shown[1], Why: "guarantee " + shown[2]})
 		}
 	}
 }

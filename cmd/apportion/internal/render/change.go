@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
 )
@@ -43,7 +44,7 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 	}
 	p.Line("")
 	if table.Empty() {
-		p.Line("no queue would deserve more or less")
+		p.Line("%s.", text.Say("noChange"))
 		return
 	}
 	p.table(table)

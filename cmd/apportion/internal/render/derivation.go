@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -53,16 +54,7 @@ func (p *Printer) rounds(d *apportionv1.ProportionDerivation) {
 
 // end says why the rounds ended.
 func end(reason apportionv1.ProportionEnd) string {
-	switch reason {
-	case apportionv1.ProportionEnd_PROPORTION_END_NOTHING_REMAINS:
-		return "nothing is left to divide"
-	case apportionv1.ProportionEnd_PROPORTION_END_NO_WEIGHT:
-		return "every queue that has a weight is met"
-	case apportionv1.ProportionEnd_PROPORTION_END_UNCHANGED:
-		return "the last one changed nothing"
-	case apportionv1.ProportionEnd_PROPORTION_END_UNSPECIFIED:
-	}
-	return text.Enum(reason, "PROPORTION_END_")
+	return cmp.Or(text.Word(reason), text.Enum(reason, "PROPORTION_END_"))
 }
 
 // levels shows capacity's numbers level by level, parents first.

@@ -104,11 +104,14 @@ func (p *Printer) fromTo(before, after *apportionv1.Resource, dimension int) str
 	if !changed(before, after, dimension) {
 		return is
 	}
-	was := cell(p.Names, before, dimension)
+	was, name, x, y := cell(p.Names, before, dimension), p.Names.Dimensions[dimension], value(before, dimension), value(after, dimension)
 	if was == is {
 		// They differ by less than is usually shown.
-		name := p.Names.Dimensions[dimension]
-		was, is = quantity.Format(name, value(before, dimension)), quantity.Format(name, value(after, dimension))
+		unit := quantity.UnitOf(name, x, y).Exactly(x, y)
+		was, is = unit.Format(x), unit.Format(y)
+	} else if x != 0 && y != 0 {
+		shown := quantity.Alike(name, x, y)
+		was, is = shown[0], shown[1]
 	}
 	return was + " " + p.arrow() + " " + is
 }
@@ -171,17 +174,10 @@ func explanations(a *apportionv1.ExplainAnswer) map[string]*apportionv1.Explanat
 
 // outcome says in a few words how a job fares. Nil: it does not wait.
 func outcome(e *apportionv1.Explanation) string {
-	switch {
-	case e == nil:
+	if e == nil {
 		return "-"
-	case e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED && e.Blocking != nil:
-		return "held back: " + text.Enum(e.GetFindings()[e.GetBlocking()].GetCheck(), "CHECK_KIND_")
-	case e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
-		return "goes on"
-	case e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
-		return "complete"
 	}
-	return "not known"
+	return text.Fares(e)
 }
 
 func paintOf(e *apportionv1.Explanation) Paint {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -87,14 +88,7 @@ func (p *Printer) division(d *apportionv1.FairDivision, u units) {
 
 // caseOf says what weighs in a division.
 func caseOf(c apportionv1.FairCase) string {
-	switch c {
-	case apportionv1.FairCase_FAIR_CASE_GUARANTEE:
-		return "the guarantees do not fit and are cut in proportion"
-	case apportionv1.FairCase_FAIR_CASE_DESERVED:
-		return "the guarantees fit; the deserved amounts do not and are cut in proportion"
-	default:
-		return "by weight"
-	}
+	return cmp.Or(text.Word(c), text.Word(apportionv1.FairCase_FAIR_CASE_WEIGHT))
 }
 
 // weightOf writes the weight that counts: that of the queue, or an amount that is cut in proportion.
@@ -109,18 +103,18 @@ func weightOf(d *apportionv1.FairDivision, c *apportionv1.FairPortion, u units) 
 func holds(d *apportionv1.FairDivision, c *apportionv1.FairPortion) string {
 	switch {
 	case c.GetUseful() == 0:
-		return "no use for it"
+		return text.Say("heldUseless")
 	case c.GetBound() == apportionv1.FairBound_FAIR_BOUND_LEVEL:
-		return "the level"
+		return text.Say("heldLevel")
 	case c.GetBound() == apportionv1.FairBound_FAIR_BOUND_LOWER && c.GetStart() == 0:
-		return "too little weight"
+		return text.Say("heldWeight")
 	case c.GetBound() == apportionv1.FairBound_FAIR_BOUND_UPPER && d.GetCase() == apportionv1.FairCase_FAIR_CASE_WEIGHT:
-		return "demand or limit"
+		return text.Say("heldDemand")
 	case d.GetCase() == apportionv1.FairCase_FAIR_CASE_DESERVED && c.GetBound() == apportionv1.FairBound_FAIR_BOUND_UPPER,
 		d.GetCase() == apportionv1.FairCase_FAIR_CASE_WEIGHT && c.GetBegin() > c.GetGuaranteed():
-		return "deserved"
+		return text.Say("heldDeserved")
 	}
-	return "guarantee"
+	return text.Say("heldGuarantee")
 }
 
 // claims shows what is kept for tasks that are entitled to it.

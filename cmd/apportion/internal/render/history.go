@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apportion/apportion/contract/quantity"
@@ -34,7 +33,7 @@ func (p *Printer) History(h *apportionv1.GetHistoryResponse, most int, clock fun
 		p.Line("")
 	}
 	for _, queue := range h.GetQueues() {
-		p.Wrapped("%s: %s", p.Paint(Strong, "queue "+queue.GetQueue()), queueSince(queue, clock))
+		p.Wrapped("%s: %s.", p.Paint(Strong, "queue "+queue.GetQueue()), queueSince(queue, clock))
 		p.Line("")
 		p.Sparklines(queue)
 		p.samples(queue, most, clock)
@@ -53,14 +52,14 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 	}
 	for i, one := range list[hidden:] {
 		if before := hidden + i - 1; i > 0 && list[before].GetUntil() != one.GetFrom() {
-			table.Row(clock(list[before].GetUntil()), clock(one.GetFrom()), lasted(one.GetFrom()-list[before].GetUntil()), "did not wait")
+			table.Row(clock(list[before].GetUntil()), clock(one.GetFrom()), lasted(one.GetFrom()-list[before].GetUntil()), text.Say("didNotWait"))
 		}
 		until, why := clock(one.GetUntil()), one.GetText()
 		if one.GetLasts() {
 			until = "now"
 		}
 		if n := int(one.GetMerged()); n > 0 {
-			why += fmt.Sprintf(" (mostly; %s merged)", text.Are(n, "older cause"))
+			why += text.Say("merged", "causes", text.Are(n, "older cause"))
 		}
 		table.Row(clock(one.GetFrom()), until, lasted(one.GetUntil()-one.GetFrom()), why)
 	}
@@ -70,12 +69,12 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 
 // queueSince says since when jobs of a queue wait and it is not served.
 func queueSince(q *apportionv1.QueueHistory, clock func(int64) string) string {
-	waits := "none of its jobs waits"
+	waits := text.Say("noneWaits")
 	if q.GetWaitingSince() != 0 {
-		waits = "jobs wait since " + clock(q.GetWaitingSince())
+		waits = text.Say("jobsWait", "since", clock(q.GetWaitingSince()))
 	}
 	if q.GetOverusedSince() != 0 {
-		waits += ", not served since " + clock(q.GetOverusedSince())
+		waits += text.Say("unserved", "since", clock(q.GetOverusedSince()))
 	}
 	return waits
 }
@@ -84,8 +83,7 @@ func queueSince(q *apportionv1.QueueHistory, clock func(int64) string) string {
 func (p *Printer) QueueSince(h *apportionv1.GetHistoryResponse, clock func(int64) string) {
 	for _, q := range h.GetQueues() {
 		p.Line("")
-		said := queueSince(q, clock)
-		p.Text("", strings.ToUpper(said[:1])+said[1:]+". "+text.Reaches(h, clock))
+		p.Text("", queueSince(q, clock)+". "+text.Reaches(h, clock))
 		p.Sparklines(q)
 	}
 }
@@ -98,7 +96,7 @@ func (p *Printer) Next(a *apportionv1.ExplainAnswer) {
 			continue
 		}
 		if !heading {
-			p.Heading("what comes next, if nothing else changes")
+			p.Heading("%s", text.Say("comesNext"))
 			heading = true
 		}
 		p.Text("", e.GetForecast().GetText())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/contract/lookup"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -34,9 +35,8 @@ func (p *Printer) memory(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 	}
 	m := p.Snapshot.GetMemory()
 	p.Line("")
-	p.Wrapped("with memory (half-life %s, since %s): what becomes free goes first to queues that hold less than FIRST UP TO; "+
-		"USED and PART are of what a queue and its siblings used and may have", HalfLife(m),
-		time.Unix(m.GetEpoch()*m.GetEpochSeconds(), 0).UTC().Format("2006-01-02 15:04"))
+	since := time.Unix(m.GetEpoch()*m.GetEpochSeconds(), 0).UTC().Format("2006-01-02 15:04")
+	p.Wrapped("%s.", text.Say("withMemory", "half", HalfLife(m), "since", since))
 	p.table(table)
 }
 

@@ -31,7 +31,7 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, show Listing) {
 		p.table(p.pendingTable(a.GetJobs(), ""))
 	}
 	if out := a.GetLeftOut(); len(out) > 0 {
-		p.Heading("%d not considered", len(out))
+		p.Heading("%d %s", len(out), text.Say("notConsidered"))
 		p.leftOut(out)
 	}
 	if len(a.GetJobs()) > 0 || len(a.GetLeftOut()) > 0 {

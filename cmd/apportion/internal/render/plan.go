@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/apportion/apportion/contract/text"
@@ -48,11 +49,5 @@ func (p *Printer) Plan(a *apportionv1.PlanAnswer) {
 }
 
 func returns(way apportionv1.VictimReturn) string {
-	switch way { //nolint:exhaustive // The others do not return.
-	case apportionv1.VictimReturn_VICTIM_RETURN_SERVED_FIRST:
-		return "served first"
-	case apportionv1.VictimReturn_VICTIM_RETURN_TAKES_BACK:
-		return "takes back"
-	}
-	return "no"
+	return cmp.Or(text.Word(way), "no")
 }

@@ -32,7 +32,7 @@ func (p *Printer) Queue(index uint32, known bool, shares *apportionv1.SharesAnsw
 		p.more(len(jobs)-len(shown), "job")
 	}
 	if out := explained.GetLeftOut(); len(out) > 0 {
-		p.Heading("%d not considered", len(out))
+		p.Heading("%d %s", len(out), text.Say("notConsidered"))
 		p.leftOut(out)
 	}
 	p.Line("")
@@ -86,10 +86,10 @@ func (p *Printer) standing(index uint32, shares *apportionv1.SharesAnswer) strin
 			continue
 		}
 		if s.GetOverused() {
-			return "It is not served now: " + p.Reasons(s.GetReasons()) + "."
+			return "It is " + text.Say("notServed") + ": " + p.Reasons(s.GetReasons()) + "."
 		}
 		if s.Rank != nil {
-			return fmt.Sprintf("It is number %d in queue order.", s.GetRank()+1)
+			return "It is " + text.Rank(s.GetRank()) + "."
 		}
 	}
 	return "It takes no part in the order of queues: none of its jobs waits or runs."
@@ -120,7 +120,7 @@ func (p *Printer) running(index uint32) string {
 func waitsIn(a *apportionv1.ExplainAnswer) string {
 	jobs := len(a.GetJobs())
 	if jobs == 0 {
-		return "None of its jobs waits."
+		return text.Say("noneWaits") + "."
 	}
 	parts := make([]string, 0, len(a.GetKinds()))
 	for _, kind := range a.GetKinds() {

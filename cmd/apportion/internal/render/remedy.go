@@ -49,7 +49,7 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]volcan
 
 // RemedyList lists remedies in a sentence each.
 func (p *Printer) RemedyList(a *apportionv1.RemediesAnswer) {
-	p.Heading("%s that would let it run", text.Count(len(a.GetRemedies()), "change"))
+	p.Heading("%s", text.Say("letsRun", "changes", text.Count(len(a.GetRemedies()), "change")))
 	p.remedyList(a, false, nil, false)
 	for _, untried := range a.GetUntried() {
 		if text.CutShort(untried) {

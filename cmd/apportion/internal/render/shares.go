@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
 )
@@ -77,7 +78,7 @@ func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 		p.table(table)
 	}
 	if len(idle) > 0 {
-		p.Wrapped("without jobs, so without a share: %s", strings.Join(idle, ", "))
+		p.Wrapped("%s%s", text.Say("noShare"), strings.Join(idle, ", "))
 	}
 }
 

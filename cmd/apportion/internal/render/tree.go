@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
 )
@@ -14,7 +15,7 @@ import (
 func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Resource) {
 	plugin := dividing(answer)
 	if plugin == nil {
-		p.Line("no plugin of the policy divides among queues")
+		p.Line("%s.", text.Say("noDivision"))
 		return
 	}
 	if len(plugin.GetHierarchyReasons()) > 0 {

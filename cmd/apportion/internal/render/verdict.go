@@ -63,12 +63,9 @@ func (p *Printer) comparison(r *apportionv1.Reason, passed bool) string {
 	}
 	if r.Dimension != nil {
 		d := int(r.GetDimension())
-		amount := func(x float64) string {
-			return cell(p.Names, &apportionv1.Resource{Dimension: []uint32{r.GetDimension()}, Amount: []float64{x}}, d)
-		}
 		if d < len(p.Names.Dimensions) {
-			parts = append(parts, fmt.Sprintf("%s: %s with %s against %s", p.Names.Dimensions[d],
-				amount(r.GetHave()), amount(r.GetNeed()), amount(r.GetLimit())))
+			of := quantity.Alike(p.Names.Dimensions[d], r.GetHave(), r.GetNeed(), r.GetLimit())
+			parts = append(parts, fmt.Sprintf("%s: %s with %s against %s", p.Names.Dimensions[d], of[0], of[1], of[2]))
 		}
 	}
 	if r.Dimension == nil && (r.GetHave() != 0 || r.GetLimit() != 0) {

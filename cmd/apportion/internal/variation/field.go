@@ -158,7 +158,7 @@ func (s *setting) request(group *apportionv1.TaskGroup) error {
 	if greatest == 0 {
 		return fmt.Errorf("no waiting task of the role requests more than %s", s.after)
 	}
-	s.before = quantity.Format(s.edit.names[dimension], greatest)
+	s.fromTo(s.edit.names[dimension], greatest, most)
 	return nil
 }
 
@@ -265,6 +265,12 @@ func (s *setting) reclaimable(q *apportionv1.Queue) error {
 // none is the value that removes an amount.
 const none = "none"
 
+// fromTo notes what an amount was and becomes, in one unit.
+func (s *setting) fromTo(dimension string, was, is float64) {
+	unit := quantity.UnitOf(dimension, was, is).Exactly(was, is)
+	s.before, s.after = unit.Format(was), unit.Format(is)
+}
+
 // amount sets the amount of a resource.
 func (s *setting) amount(of **apportionv1.Resource) error {
 	dimension, err := s.dimension()
@@ -297,6 +303,7 @@ func (s *setting) amount(of **apportionv1.Resource) error {
 		resource.Dimension, resource.Amount = append(resource.Dimension, dimension), append(resource.Amount, amount)
 		return nil
 	}
+	s.fromTo(name, resource.GetAmount()[at], amount)
 	resource.Amount[at] = amount
 	return nil
 }

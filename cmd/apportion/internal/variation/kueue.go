@@ -24,7 +24,8 @@ var clusterQueue = fields{
 		was := q.GetNominal()
 		n, err := s.kueueAmount(q.GetName())
 		if err == nil {
-			q.Nominal, s.before, s.after = *n, text.KueueQuantity(q.GetName(), was), text.KueueQuantity(q.GetName(), *n)
+			shown := text.KueueQuantities(q.GetName(), was, *n)
+			q.Nominal, s.before, s.after = *n, shown[0], shown[1]
 		}
 		return err
 	}),
@@ -97,6 +98,10 @@ func (s *setting) limit(resource string, at **int64) error {
 		}
 	}
 	s.before, s.after = show(*at), show(n)
+	if *at != nil && n != nil {
+		shown := text.KueueQuantities(resource, **at, *n)
+		s.before, s.after = shown[0], shown[1]
+	}
 	*at = n
 	return nil
 }

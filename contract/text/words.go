@@ -1,0 +1,97 @@
+package text
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Words are the short texts that the command line and the page both show, by the names of the contract's values that they say, or by names
+// of their own. Say fills what is in braces. The page has the same table in ui/src/core/words.ts, which a test writes and compares.
+var Words = map[string]string{
+	// How a job fares: by the check that blocks it, or else by the verdict.
+	"CHECK_KIND_ADMISSION":         "waits outside its queue",
+	"CHECK_KIND_TASKS":             "its tasks cannot be scheduled",
+	"CHECK_KIND_QUEUE":             "its queue is not served",
+	"CHECK_KIND_SHARE":             "its queue may not use more",
+	"CHECK_KIND_NODES":             "waits for room",
+	"CHECK_KIND_ORDER":             "waits behind others",
+	"PENDING_VERDICT_BLOCKED":      "waits",
+	"PENDING_VERDICT_IN_TURN":      "waits for its turn",
+	"PENDING_VERDICT_COMPLETE":     "waits for nothing",
+	"PENDING_VERDICT_UNDETERMINED": "not everything is known",
+
+	"VICTIM_RETURN_SERVED_FIRST": "served first",
+	"VICTIM_RETURN_TAKES_BACK":   "takes back",
+
+	"PROPORTION_END_NOTHING_REMAINS": "nothing is left to divide",
+	"PROPORTION_END_NO_WEIGHT":       "every queue that has a weight is met",
+	"PROPORTION_END_UNCHANGED":       "the last round changed nothing",
+
+	"FAIR_CASE_GUARANTEE": "the guarantees do not fit and are cut in proportion",
+	"FAIR_CASE_DESERVED":  "the guarantees fit; the deserved amounts do not and are cut in proportion",
+	"FAIR_CASE_WEIGHT":    "by weight",
+
+	// What holds a share of fair where it is.
+	"heldUseless":   "no use for it",
+	"heldLevel":     "the level",
+	"heldWeight":    "too little weight",
+	"heldDemand":    "demand or limit",
+	"heldDeserved":  "deserved",
+	"heldGuarantee": "guarantee",
+
+	// Since when, and how far back that is known.
+	"waitsSince":   "It waits since {since}",
+	"waitedUntil":  "It waits no longer: it waited from {since} until {end}",
+	"goneSince":    "It is no longer in the cluster: it waited from {since} until {end}",
+	"orLonger":     " or longer",
+	"didNotWait":   "did not wait",
+	"merged":       " (mostly; {causes} merged)",
+	"noneWaits":    "None of its jobs waits",
+	"jobsWait":     "Jobs wait since {since}",
+	"unserved":     ", not served since {since}",
+	"known":        "Known since {begins}",
+	"knownStart":   ", when this server started",
+	"knownFile":    ", from the file of this server, which started at {started}",
+	"knownGap":     "; not from {from} to {until}",
+	"knownGaps":    " and {times} before",
+	"comesNext":    "What comes next, if nothing else changes",
+	"inQueueOrder": "number {rank} in queue order",
+	"notServed":    "not served now",
+
+	"notConsidered": "not considered",
+	"letsRun":       "{changes} that would let it run",
+	"noChange":      "No queue would deserve more or less",
+	"noDivision":    "No plugin of the policy divides among queues",
+	"noShare":       "Without jobs, so without a share: ",
+	"withMemory": "With memory (half-life {half}, since {since}), what becomes free goes first to queues that hold less than FIRST UP TO; " +
+		"USED and PART are of what a queue and its siblings used and may have",
+}
+
+// Say returns the words of a name with values in place of what is in braces: pairs of a name and its value.
+func Say(name string, pairs ...string) string {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		pairs[i] = "{" + pairs[i] + "}"
+	}
+	return strings.NewReplacer(pairs...).Replace(Words[name])
+}
+
+// Word says a value of the contract.
+func Word(value fmt.Stringer) string { return Words[value.String()] }
+
+// Rank says which number a queue has in the order in which queues are served, beginning with 1.
+func Rank(rank uint32) string {
+	return Say("inQueueOrder", "rank", strconv.FormatUint(uint64(rank)+1, 10))
+}
+
+// Fares says in a few words how a job fares.
+func Fares(e *apportionv1.Explanation) string {
+	if e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED && e.Blocking != nil {
+		if words := Word(e.GetFindings()[e.GetBlocking()].GetCheck()); words != "" {
+			return words
+		}
+	}
+	return Word(e.GetVerdict())
+}
