@@ -21,7 +21,7 @@ var Words = map[string]string{
 	"PENDING_VERDICT_BLOCKED":      "waits",
 	"PENDING_VERDICT_IN_TURN":      "waits for its turn",
 	"PENDING_VERDICT_COMPLETE":     "waits for nothing",
-	"PENDING_VERDICT_UNDETERMINED": "not everything is known",
+	"PENDING_VERDICT_UNDETERMINED": "not known for certain",
 
 	"VICTIM_RETURN_SERVED_FIRST": "served first",
 	"VICTIM_RETURN_TAKES_BACK":   "takes back",

@@ -55,7 +55,7 @@ test("what changes is shown, and the place is kept", async () => {
 test("what a new version changes is marked, and what one looks at stays", async () => {
   const page = await visit(browser, program.address, "#/waiting");
   await settled(page);
-  const row = page.locator(".waiting-row a", { hasText: "robotics/grasp-eval" });
+  const row = page.locator(".waiting-row a", { hasText: "language/pretrain-7b" });
   await page.keyboard.press("?");
   await page.locator("dialog[open]").waitFor();
   await page.keyboard.press("Escape");
@@ -66,12 +66,12 @@ test("what a new version changes is marked, and what one looks at stays", async 
   });
   const at = await page.evaluate(() => scrollY);
   await edit((s) => {
-    s.queues.find((q) => q.name === "language").state = "QUEUE_STATE_CLOSED";
+    s.queues.find((q) => q.name === "robotics").state = "QUEUE_STATE_CLOSED";
     s.jobs.reverse();
   });
   await says(page, ".changes", /^~ [1-9] changed$/);
-  const changed = page.locator(".waiting-row", { hasText: "language/pretrain-7b" }).getByRole("img", { name: "changed" });
-  assert.match(await changed.getAttribute("title"), /^before: the cluster admits/);
+  const changed = page.locator(".waiting-row", { hasText: "robotics/grasp-eval" }).getByRole("img", { name: "changed" });
+  assert.match(await changed.getAttribute("title"), /^before: 0\/16 nodes have room/);
   assert.ok(await page.evaluate(() => globalThis.row === document.activeElement && document.activeElement.isConnected), "the row that has the focus");
   assert.equal(await page.evaluate(() => scrollY), at);
   await sound(page);
@@ -85,7 +85,7 @@ test("what a new version changes is marked, and what one looks at stays", async 
     new MutationObserver(() => { globalThis.missed += globalThis.shown.some((e) => !e.isConnected) ? 1 : 0; }).observe(document.body, { childList: true, subtree: true });
   });
   await edit((s) => {
-    delete s.queues.find((q) => q.name === "language").state;
+    delete s.queues.find((q) => q.name === "robotics").state;
     s.queues.find((q) => q.name === "vision").weight = 4;
   });
   await says(page, ".changes", /changed/);

@@ -13,7 +13,7 @@ export const words = {
   PENDING_VERDICT_BLOCKED: "waits",
   PENDING_VERDICT_COMPLETE: "waits for nothing",
   PENDING_VERDICT_IN_TURN: "waits for its turn",
-  PENDING_VERDICT_UNDETERMINED: "not everything is known",
+  PENDING_VERDICT_UNDETERMINED: "not known for certain",
   PROPORTION_END_NOTHING_REMAINS: "nothing is left to divide",
   PROPORTION_END_NO_WEIGHT: "every queue that has a weight is met",
   PROPORTION_END_UNCHANGED: "the last round changed nothing",
