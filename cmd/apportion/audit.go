@@ -198,7 +198,7 @@ func (c *checked) print(p *render.Printer) {
 	if c.audited {
 		p.Line("")
 	}
-	p.Line("checked: %s; %s", c.counts, plural(len(c.warnings), "warning"))
+	p.Wrapped("checked: %s; %s", c.counts, plural(len(c.warnings), "warning"))
 }
 
 // markdown shows findings as a table.

@@ -176,7 +176,8 @@ func (p *Printer) plan(plan *apportionv1.ReclaimPlan, victims int) {
 	}
 	if victims > 0 {
 		line := lineNames[plan.GetLine()]
-		p.Line("\nThe plan takes from queues that hold more than their %s, for a queue within its %s.", line, line)
+		p.Line("")
+		p.Wrapped("The plan takes from queues that hold more than their %s, for a queue within its %s.", line, line)
 		p.balance(plan)
 	}
 	if nodes := plan.GetNode(); len(nodes) > 0 {
@@ -188,7 +189,7 @@ func (p *Printer) plan(plan *apportionv1.ReclaimPlan, victims int) {
 		for _, node := range slices.Sorted(maps.Keys(count)) {
 			names = append(names, fmt.Sprintf("%s on node %s", text.Count(count[node], "task"), p.Snapshot.NodeName(node)))
 		}
-		p.Line("The claimant gets room for %s.", strings.Join(names, ", "))
+		p.Wrapped("The claimant gets room for %s.", strings.Join(names, ", "))
 	}
 }
 
@@ -204,7 +205,7 @@ func (p *Printer) balance(plan *apportionv1.ReclaimPlan) {
 		}
 		gain, _ := fall.Float64()
 		cost, _ := rise.Float64()
-		p.Line("The claimant's queue comes nearer to its %s by %.3g of the cluster; the victims' queues fall below theirs by %.3g.",
+		p.Wrapped("The claimant's queue comes nearer to its %s by %.3g of the cluster; the victims' queues fall below theirs by %.3g.",
 			lineNames[apportionv1.FairLine(i+1)], gain, cost)
 		return
 	}

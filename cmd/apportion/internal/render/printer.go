@@ -61,7 +61,13 @@ func (p *Printer) broken(text string, lines []string) {
 
 // Heading writes a line that stands out, with an empty one before it unless it is the first.
 func (p *Printer) Heading(format string, args ...any) {
-	p.Line("\n%s", p.Paint(Strong, fmt.Sprintf(format, args...)))
+	text := fmt.Sprintf(format, args...)
+	if p.Width == 0 || width(text) <= p.Width {
+		p.Line("\n%s", p.Paint(Strong, text))
+		return
+	}
+	p.Line("")
+	p.Text(Strong, text)
 }
 
 // table writes a table that has rows.

@@ -258,7 +258,16 @@ func (t *Table) minWidth() int {
 	case t.bars >= 0:
 		widths[t.bars] = max(leastBar+barText, width(t.headings[t.bars]))
 	case !t.right[last]:
-		widths[last] = min(widths[last], leastText)
+		// A word is not broken.
+		word := leastText
+		for _, r := range t.rows {
+			if len(r.cells) > last {
+				for part := range strings.FieldsSeq(r.cells[last]) {
+					word = max(word, width(part))
+				}
+			}
+		}
+		widths[last] = min(widths[last], word)
 	}
 	return total(widths)
 }
