@@ -98,7 +98,9 @@ func kueueEdit(names Names, e *apportionv1.RemedyEdit) string {
 }
 
 // KueueExact writes an amount in Kueue's units as people do, where that is exact. Without a resource it is a number.
-func KueueExact(resource string, amount int64) string { return Sentence(kueueExactly(resource, amount)) }
+func KueueExact(resource string, amount int64) string {
+	return Sentence(kueueExactly(resource, amount))
+}
 
 // kueueExactly is KueueExact for a text that Sentence completes.
 func kueueExactly(resource string, amount int64) string {
