@@ -177,6 +177,9 @@ type explainer struct {
 	turns map[model.QueueID]map[model.JobID]*turn
 	// reclaimable are the tasks of all queues that the reclaim action considers; nil until needed.
 	reclaimable []model.TaskID
+	// reclaimed are the tasks that claimants of a queue may reclaim, in order of eviction, if all claimants are alike and there are any. Of the
+	// 40 choices of a whatif on the standard cluster this leaves one for each queue.
+	reclaimed map[model.QueueID][]model.TaskID
 	// served are the jobs of each queue that are served in turn; nil until needed.
 	served [][]model.JobID
 }
@@ -195,6 +198,9 @@ func newExplainer(s *Session) *explainer {
 	x := &explainer{judge: newJudge(s), rank: make([]int, len(v.Queues)), turns: make(map[model.QueueID]map[model.JobID]*turn)}
 	for q := range x.rank {
 		x.rank[q] = -1
+	}
+	if !slices.ContainsFunc(s.by.reclaim, func(v voter) bool { return !v.impartial }) {
+		x.reclaimed = make(map[model.QueueID][]model.TaskID)
 	}
 	busy := s.View().Busy()
 	s.Order().SortQueues(busy)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
@@ -113,6 +115,23 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(len(x.by.reclaim), 1)); err != nil {
 		return nil, err
 	}
+	victims, err := x.victimsFor(w, t, preempt, held)
+	if err != nil || len(victims) == 0 {
+		return nil, err
+	}
+	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: t, Tasks: victims, Preempt: preempt, Amount: x.sum(victims)}
+	if room && len(victims) <= maxEvicted {
+		f.Enough, err = x.roomWithout(w.needed, victims)
+	}
+	return f, err
+}
+
+// victimsFor returns the tasks that t may evict, in order of eviction; without any it counts what protects the candidates.
+func (x *explainer) victimsFor(w *waiting, t model.TaskID, preempt bool, held *protectedTasks) ([]model.TaskID, error) {
+	mine := x.view.QueueOf(t)
+	if known := x.reclaimed[mine]; !preempt && known != nil {
+		return slices.Clone(known), nil
+	}
 	candidates, err := x.candidates(t, preempt)
 	if err != nil {
 		return nil, err
@@ -123,11 +142,10 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 	}
 	victims := choice.Victims
 	x.Order().SortVictims(t, victims)
-	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: t, Tasks: victims, Preempt: preempt, Amount: x.sum(victims)}
-	if room && len(victims) <= maxEvicted {
-		f.Enough, err = x.roomWithout(w.needed, victims)
+	if !preempt && x.reclaimed != nil {
+		x.reclaimed[mine] = slices.Clone(victims)
 	}
-	return f, err
+	return victims, nil
 }
 
 // candidates lists what Victims.Candidates does. Claimants of different queues may reclaim from the same tasks but for their own queue's,

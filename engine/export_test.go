@@ -20,3 +20,10 @@ func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
 	}
 	return s.changeBy(&editor{Model: s.view.Model, job: j, edits: edits})
 }
+
+// ExplainPlainly does what Explain does, and chooses victims for each claimant anew.
+func (s *Session) ExplainPlainly(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
+	x := newExplainer(s)
+	x.reclaimed = nil
+	return x.each(jobs, eviction, each)
+}

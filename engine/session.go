@@ -43,6 +43,8 @@ type voter struct {
 	choose policy.VictimFunc
 	// planner is set in place of choose for a plugin that makes plans.
 	planner policy.Planner
+	// impartial: all claimants are alike.
+	impartial bool
 }
 
 type named[T any] struct {
@@ -158,7 +160,8 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 		t.score = append(t.score, named[policy.NodeScorer]{name, tier, p})
 	}
 	if p, ok := state.(policy.Reclaimer); ok && !off.Has(Reclaimable) {
-		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, choose: p.Reclaimable})
+		_, impartial := state.(policy.ImpartialReclaimer)
+		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, choose: p.Reclaimable, impartial: impartial})
 	}
 	if p, ok := state.(policy.Planner); ok && !off.Has(Reclaimable) {
 		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, planner: p})

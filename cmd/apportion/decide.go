@@ -223,7 +223,9 @@ JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
 		if _, _, ask.Job, err = q.jobNamed(names[0]); err != nil {
 			return err
 		}
+		end := showWaiting(q.err, "planning")
 		made, err := q.decider.Plan(ctx, q.Input, ask)
+		end()
 		if err != nil {
 			return err
 		}

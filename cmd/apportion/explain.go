@@ -160,7 +160,9 @@ func explainLeftOut(ctx context.Context, q *question, name string) error {
 
 // one says why one job waits, and shows the shares of its queue.
 func (e *explaining) one(ctx context.Context, q *question, index uint32, job *apportionv1.Job) error {
+	end := showWaiting(q.err, "explaining")
 	simulation, err := q.simulate(ctx, explainStep(&apportionv1.Jobs{Index: []uint32{index}}), sharesStep(job.GetQueue()))
+	end()
 	if err != nil {
 		return err
 	}

@@ -59,34 +59,12 @@ func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*appo
 			return err
 		}
 	}
-	shares, waiting := sharesStep(), explainStep(nil)
-	if made.Base.GetMemory() != nil || made.Change.GetMemory() != nil {
-		shares.GetShares().Explain = &apportionv1.Explain{} // The weights that follow from usage are part of the derivation.
-	}
-	change := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}}
-	first, err := q.simulate(ctx, shares, waiting, change, shares, waiting)
+	basis, before, after, err := compared(ctx, q, made, jobs)
 	if err != nil {
 		return err
 	}
-	before := render.Side{Shares: first.Answers[0].GetShares(), Waiting: first.Answers[1].GetExplain()}
-	after := render.Side{Shares: first.Answers[3].GetShares(), Waiting: first.Answers[4].GetExplain()}
-	heldBefore, heldAfter := held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)
-	err = both(func(side int) error {
-		steps, into := []*apportionv1.Step{explainStep(&apportionv1.Jobs{Uid: heldBefore})}, &before.Held
-		if side == 1 {
-			steps, into = []*apportionv1.Step{change, explainStep(&apportionv1.Jobs{Uid: heldAfter})}, &after.Held
-		}
-		answered, err := q.simulate(ctx, steps...)
-		if err == nil {
-			*into = answered.Answers[len(steps)-1].GetExplain()
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = q.answer(first.Basis, trial{
-		Basis: message{first.Basis}, Change: message{made.Change},
+	err = q.answer(basis, trial{
+		Basis: message{basis}, Change: message{made.Change},
 		Before: trialSide{message{before.Shares}, message{before.Waiting}, message{before.Held}},
 		After:  trialSide{message{after.Shares}, message{after.Waiting}, message{after.Held}},
 	}, func(p *render.Printer) {
@@ -100,6 +78,38 @@ func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*appo
 		return submitted(jobs, e.GetUid()) && !goesOn(e)
 	})
 	return cmp.Or(err, verdict(!waits))
+}
+
+// compared asks about the cluster before and after a change.
+func compared(
+	ctx context.Context, q *question, made *variation.Made, jobs []*apportionv1.Job,
+) (basis *apportionv1.Basis, before, after render.Side, err error) {
+	end := showWaiting(q.err, "trying the change")
+	defer end()
+	shares, waiting := sharesStep(), explainStep(nil)
+	if made.Base.GetMemory() != nil || made.Change.GetMemory() != nil {
+		shares.GetShares().Explain = &apportionv1.Explain{} // The weights that follow from usage are part of the derivation.
+	}
+	change := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}}
+	first, err := q.simulate(ctx, shares, waiting, change, shares, waiting)
+	if err != nil {
+		return nil, before, after, err
+	}
+	before = render.Side{Shares: first.Answers[0].GetShares(), Waiting: first.Answers[1].GetExplain()}
+	after = render.Side{Shares: first.Answers[3].GetShares(), Waiting: first.Answers[4].GetExplain()}
+	heldBefore, heldAfter := held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)
+	err = both(func(side int) error {
+		steps, into := []*apportionv1.Step{explainStep(&apportionv1.Jobs{Uid: heldBefore})}, &before.Held
+		if side == 1 {
+			steps, into = []*apportionv1.Step{change, explainStep(&apportionv1.Jobs{Uid: heldAfter})}, &after.Held
+		}
+		answered, err := q.simulate(ctx, steps...)
+		if err == nil {
+			*into = answered.Answers[len(steps)-1].GetExplain()
+		}
+		return err
+	})
+	return first.Basis, before, after, err
 }
 
 // submitted reports whether an answer that names a job means one of these.

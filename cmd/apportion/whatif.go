@@ -183,7 +183,9 @@ func submit(ctx context.Context, q *question, s *submission.Submission) error {
 		indices.Index = append(indices.Index, index)
 		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}})
 	}
+	end := showWaiting(q.err, "trying the job")
 	simulation, err := q.simulate(ctx, append(steps, sharesStep(), explainStep(indices))...)
+	end()
 	if err != nil {
 		return err
 	}

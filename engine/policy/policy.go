@@ -163,6 +163,12 @@ type Reclaimer interface {
 	Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *Grounds) ([]model.TaskID, Vote)
 }
 
+// ImpartialReclaimer is a Reclaimer to which all claimants are alike: what it chooses depends on the candidates and their order alone.
+type ImpartialReclaimer interface {
+	Reclaimer
+	ImpartialReclaim()
+}
+
 // Preemptor chooses victims among tasks of the same queue; see VictimFunc.
 type Preemptor interface {
 	Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *Grounds) ([]model.TaskID, Vote)

@@ -22,6 +22,9 @@ type State struct {
 	view *policy.View
 }
 
+// ImpartialReclaim says that Reclaimable does not look at the claimant.
+func (*State) ImpartialReclaim() {}
+
 // Reclaimable is Preemptable.
 func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	return s.Preemptable(claimant, candidates, dst, g)

@@ -124,6 +124,9 @@ func (s *State) roles(j model.JobID, code policy.Code, count func(g int) int32, 
 	return all
 }
 
+// ImpartialReclaim says that Reclaimable does not look at the claimant.
+func (*State) ImpartialReclaim() {}
+
 // Reclaimable is Preemptable.
 func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
 	return s.Preemptable(claimant, candidates, dst, g)

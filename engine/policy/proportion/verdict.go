@@ -82,6 +82,9 @@ func (s *State) enqueue(j model.JobID) {
 	s.changed.inqueue.Change(s.v, q, s.v.QueueSumOf(q).Inqueue).Add(s.need)
 }
 
+// ImpartialReclaim says that Reclaimable does not look at the claimant.
+func (*State) ImpartialReclaim() {}
+
 // Reclaimable takes candidates, in the order given, whose queue has more than it deserves in some dimension, whatever the candidate uses
 // and the claimant needs; each one taken is subtracted before the next is judged. Its vote is a permit even for no victims.
 func (s *State) Reclaimable(_ model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {
