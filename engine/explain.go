@@ -177,8 +177,8 @@ type explainer struct {
 	turns map[model.QueueID]map[model.JobID]*turn
 	// reclaimable are the tasks of all queues that the reclaim action considers; nil until needed.
 	reclaimable []model.TaskID
-	// reclaimed are the tasks that claimants of a queue may reclaim, in order of eviction, if all claimants are alike and there are any. Of the
-	// 40 choices of a whatif on the standard cluster this leaves one for each queue.
+	// reclaimed are the tasks that claimants of a queue may reclaim, in order of eviction, if all claimants are alike and there are any.
+	// A whatif on the standard cluster took 2.65 s of processor time with a choice for each claimant, 1.34 s with this.
 	reclaimed map[model.QueueID][]model.TaskID
 	// served are the jobs of each queue that are served in turn; nil until needed.
 	served [][]model.JobID
