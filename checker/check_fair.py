@@ -170,7 +170,10 @@ class Cluster:
         total = self.row(self.s["total"], floor) if "total" in self.s else self.sum_of_nodes()
         self.A = [t - sum(r[d] for r in used.values()) for d, t in enumerate(total)]
         self.sets = {s["name"]: s.get("nodes", []) for s in self.s.get("nodeSets", [])}
-        self.takes = lambda i, t: "unschedulable" not in self.nodes[i] and (not t["set"] or i in self.sets[t["set"]])
+        tolerant = {s["name"] for s in self.s.get("nodeSets", []) if s.get("toleratesCordon")}
+        cordoned = lambda i: self.nodes[i]["unschedulable"].get("cause") == "UNSCHEDULABLE_CAUSE_CORDONED"
+        opened = lambda i, t: "unschedulable" not in self.nodes[i] or t["set"] in tolerant and cordoned(i)
+        self.takes = lambda i, t: opened(i, t) and (not t["set"] or i in self.sets[t["set"]])
         within = lambda r, room: all(x <= room[d] for d, x in enumerate(r) if x > 0)
         self.held, self.demand, self.busy, self.coming = zeros(self.order), zeros(self.order), zeros([None, *offer]), zeros([None, *offer])
         self.tasks, self.jobs = [], []

@@ -83,6 +83,7 @@ type cluster struct {
 	// is.
 	free, future map[int][]int64
 	sets         map[string][]uint32
+	tolerant     map[string]bool
 	// byName are the nodes in order of their names.
 	byName []int
 	tasks  []*task
@@ -90,7 +91,9 @@ type cluster struct {
 }
 
 func read(s *apportionv1.Snapshot, settings *apportionv1.Fair) *cluster {
-	c := &cluster{Snapshot: s, settings: settings, dims: slices.Clone(s.GetDimensions()), sets: map[string][]uint32{}}
+	c := &cluster{
+		Snapshot: s, settings: settings, dims: slices.Clone(s.GetDimensions()), sets: map[string][]uint32{}, tolerant: map[string]bool{},
+	}
 	for _, name := range []string{"cpu", "memory"} {
 		if !slices.Contains(c.dims, name) {
 			c.dims = append(c.dims, name)
@@ -116,7 +119,7 @@ func read(s *apportionv1.Snapshot, settings *apportionv1.Fair) *cluster {
 		c.unit = append(c.unit, unit)
 	}
 	for _, set := range s.GetNodeSets() {
-		c.sets[set.GetName()] = set.GetNodes()
+		c.sets[set.GetName()], c.tolerant[set.GetName()] = set.GetNodes(), set.GetToleratesCordon()
 	}
 	for i := range s.GetNodes() {
 		c.byName = append(c.byName, i)
@@ -254,7 +257,9 @@ func (c *cluster) nodeRow(n *apportionv1.Node) []int64 {
 
 // takes reports whether a node takes new tasks that are restricted to a set.
 func (c *cluster) takes(node int, set string) bool {
-	return c.GetNodes()[node].GetUnschedulable() == nil && (set == "" || slices.Contains(c.sets[set], uint32(node)))
+	closed := c.GetNodes()[node].GetUnschedulable()
+	open := closed == nil || c.tolerant[set] && closed.GetCause() == apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED
+	return open && (set == "" || slices.Contains(c.sets[set], uint32(node)))
 }
 
 func within(request, room []int64) bool {

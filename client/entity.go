@@ -68,6 +68,8 @@ type NodeSet struct {
 	Nodes []string
 	// Rule is a human-readable description of the set, such as a node selector.
 	Rule string
+	// ToleratesCordon: the tasks also use nodes of the set that are cordoned.
+	ToleratesCordon bool
 }
 
 // Job is a set of tasks that are admitted together.

@@ -130,14 +130,15 @@ func (m *Mirror) SetNodeSet(set NodeSet) error {
 		}
 		seen[node] = true
 	}
-	return m.setNodeSet(set.Name, set.Rule, set.Nodes)
+	return m.setNodeSet(&set)
 }
 
-func (m *Mirror) setNodeSet(name, rule string, nodes []string) error {
+func (m *Mirror) setNodeSet(set *NodeSet) error {
+	name, nodes := set.Name, set.Nodes
 	if name == "" {
 		return errors.New("a node set needs a name")
 	}
-	data, err := encode(&apportionv1.NodeSet{Name: name, Rule: rule})
+	data, err := encode(&apportionv1.NodeSet{Name: name, Rule: set.Rule, ToleratesCordon: set.ToleratesCordon})
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (r *replacement) set() error {
 		for i, node := range set.GetNodes() {
 			nodes[i] = r.node(node)
 		}
-		if err := r.setNodeSet(set.GetName(), set.GetRule(), nodes); err != nil {
+		if err := r.setNodeSet(&NodeSet{Name: set.GetName(), Rule: set.GetRule(), Nodes: nodes, ToleratesCordon: set.GetToleratesCordon()}); err != nil {
 			return err
 		}
 	}

@@ -44,13 +44,13 @@ func (s *Session) admits(t model.TaskID, n model.NodeID, why *policy.Reasons) bo
 // takes reports whether a node takes new tasks and is among those that a task may use.
 func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	v := s.view
-	if u := v.Nodes[n].Unschedulable; u != nil {
+	set := v.NodeSetOf(t)
+	if u := v.Closed(n, set); u != nil {
 		reason := policy.Because("", policy.NodeUnschedulable, model.None)
 		reason.Detail = u.String()
 		why.Add(reason)
 		return false
 	}
-	set := v.NodeSetOf(t)
 	if v.InSet(set, n) {
 		return true
 	}

@@ -10,7 +10,7 @@ import (
 func (c *compiler) nodeSet(s *apportionv1.NodeSet) {
 	c.text(s.GetName())
 	c.text(s.GetRule())
-	spec := model.NodeSetSpec{Name: s.GetName(), Rule: s.GetRule(), Nodes: s.GetNodes()}
+	spec := model.NodeSetSpec{Name: s.GetName(), Rule: s.GetRule(), Nodes: s.GetNodes(), ToleratesCordon: s.GetToleratesCordon()}
 	for _, e := range s.GetExclusions() {
 		c.text(e.GetRule())
 		spec.Exclusions = append(spec.Exclusions, model.ExclusionSpec{Rule: e.GetRule(), Nodes: e.GetNodes()})

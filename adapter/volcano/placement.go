@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -115,16 +116,29 @@ func (r *reader) candidate(m metadata, spec *value) *corev1.Node {
 // unschedulable returns the reasons why a node accepts no new tasks; nil if it accepts them. A node without a condition Ready counts as
 // ready.
 func (r *reader) unschedulable(spec, status *value) *apportionv1.NodeUnschedulable {
+	ready := conditionOf(status, string(corev1.NodeReady))
+	if ready != nil && ready.textOf("status") != string(corev1.ConditionTrue) {
+		return &apportionv1.NodeUnschedulable{
+			Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_NOT_READY, Detail: r.reported(ready),
+		}
+	}
 	if cordoned := r.flagAt(spec.field("unschedulable")); cordoned != nil && *cordoned {
 		return &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED}
 	}
-	ready := conditionOf(status, string(corev1.NodeReady))
-	if ready == nil || ready.textOf("status") == string(corev1.ConditionTrue) {
-		return nil
-	}
-	return &apportionv1.NodeUnschedulable{
-		Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_NOT_READY, Detail: r.reported(ready),
-	}
+	return nil
+}
+
+// toleratesCordon reports whether pods of the placement also use cordoned nodes, as the filter NodeUnschedulable of Kubernetes' scheduler
+// decides, which Volcano runs too.
+func (p *placement) toleratesCordon() bool {
+	cordon := []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
+	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, cordon, p.pod.Spec.Tolerations, nil, false)
+	return !untolerated
+}
+
+// closedTo reports whether a node takes no pod of a placement, whatever its taints say.
+func closedTo(u *apportionv1.NodeUnschedulable, tolerant bool) bool {
+	return u != nil && !(tolerant && u.GetCause() == apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED)
 }
 
 // statedTaints are the taints that repeat a reason why a node is unschedulable.
@@ -147,10 +161,13 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 		p.set = ""
 		a := r.allowedOnce(p)
 		nodes, rule := a.nodes, a.rule
-		if len(nodes) == len(r.nodes) {
+		switch cordoned := a.tolerant && r.cordoned(); {
+		case cordoned:
+			rule = strings.TrimPrefix(rule+"; cordoned nodes are tolerated", "; ")
+		case len(nodes) == len(r.nodes):
 			continue
 		}
-		key = append(append(key[:0], rule...), 0)
+		key = strconv.AppendBool(append(append(key[:0], rule...), 0), a.tolerant)
 		for _, n := range nodes {
 			key = binary.LittleEndian.AppendUint32(key, n)
 		}
@@ -168,7 +185,7 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 				name = fmt.Sprintf("%s (%d)", rule, 1+numbered[rule])
 			}
 			names[name], sets[string(key)] = true, name
-			set := &apportionv1.NodeSet{Name: name, Nodes: nodes, Exclusions: a.exclusions}
+			set := &apportionv1.NodeSet{Name: name, Nodes: nodes, Exclusions: a.exclusions, ToleratesCordon: a.tolerant}
 			if name != rule {
 				set.Rule = rule
 			}
@@ -176,6 +193,13 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 		}
 		p.set = name
 	}
+}
+
+// cordoned reports whether a node is cordoned.
+func (r *reader) cordoned() bool {
+	return slices.ContainsFunc(r.nodes, func(n node) bool {
+		return n.message.GetUnschedulable().GetCause() == apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED
+	})
 }
 
 // allowedOnce is allowedBy, cached for one generation of nodes.
@@ -190,6 +214,8 @@ func (r *reader) allowedOnce(p *placement) *allowed {
 // allowed is the nodes that a placement permits.
 type allowed struct {
 	nodes []uint32
+	// tolerant: cordoned nodes are permitted too.
+	tolerant bool
 	// rule is what excludes the others, and exclusions are the reasons as Kubernetes' scheduler counts them: of each node the first.
 	rule       string
 	exclusions []*apportionv1.NodeExclusion
@@ -204,9 +230,10 @@ func (r *reader) allowedBy(p *placement) allowed {
 	var reasons exclusions
 	unmatched := false
 	var taints, volumes []string
+	a.tolerant = p.toleratesCordon()
 	for i := range r.nodes {
 		n := r.nodes[i].candidate
-		looked := func(t *corev1.Taint) bool { return keepsOff(t, r.nodes[i].message.Unschedulable != nil) }
+		looked := func(t *corev1.Taint) bool { return keepsOff(t, closedTo(r.nodes[i].message.Unschedulable, a.tolerant)) }
 		tolerated := p.pod.Spec.Tolerations
 		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, tolerated, looked, false)
 		match, err := required.Match(n)

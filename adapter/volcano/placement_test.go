@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,10 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
 )
 
 // racks are four nodes: two with H100s, of which one is tainted; one cordoned; one not ready.
@@ -47,6 +51,27 @@ func TestNodesThatTakeNoTasksSayWhy(t *testing.T) {
 	requireMessage(t, `{"cause": "UNSCHEDULABLE_CAUSE_CORDONED"}`, nodes[2].Unschedulable)
 	requireMessage(t, `{"cause": "UNSCHEDULABLE_CAUSE_NOT_READY",
 		"detail": "NodeStatusUnknown: Kubelet stopped posting node status."}`, nodes[3].Unschedulable)
+}
+
+func TestAPodThatToleratesACordonUsesCordonedNodes(t *testing.T) {
+	const own, every = `tolerations: [{key: node.kubernetes.io/unschedulable, operator: Exists}]`, `tolerations: [{operator: Exists}]`
+	s := onRacks(t, own, every, `tolerations: [{key: dedicated, operator: Exists}]`)
+	m, err := wire.Compile(s)
+	require.NoError(t, err)
+	open, err := engine.Open(m, engine.Policy{}, nil)
+	require.NoError(t, err)
+	for task, nodes := range [][]string{{"a", "c"}, {"a", "b", "c"}, {"a", "b"}} {
+		for _, n := range open.View().NodeOrder {
+			name := open.View().Nodes[n].Name
+			require.Equal(t, slices.Contains(nodes, name), open.Nodes().Fits(model.TaskID(task), n, nil), "task %d on node %s", task, name)
+		}
+	}
+	require.Equal(t, "no toleration of taint dedicated=vision:NoSchedule; cordoned nodes are tolerated", s.NodeSets[0].Name)
+	require.Equal(t, "cordoned nodes are tolerated", s.NodeSets[1].Name)
+
+	both := read(t, `{kind: Node, metadata: {name: n}, spec: {unschedulable: true}, status: {conditions: [{type: Ready, status: "False"}]}}`)
+	require.Equal(t, apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_NOT_READY, both.Snapshot.Nodes[0].GetUnschedulable().GetCause(),
+		"a node that is cordoned and not ready runs nothing once it is uncordoned")
 }
 
 func TestAPodMayUseTheNodesThatItsSelectorAffinityAndTolerationsLeave(t *testing.T) {
@@ -104,7 +129,7 @@ func TestEqualSetsAreNamedOnceAndATaskNamesItsOwn(t *testing.T) {
 	require.Equal(t, s.NodeSets[1].Name, group.Tasks[1].Detail.NodeSet)
 
 	t.Run("a task that may use every node leaves the group without a set", func(t *testing.T) {
-		group := onRacks(t, h100, h100, `tolerations: [{operator: Exists}]`).Jobs[0].Groups[0]
+		group := onRacks(t, h100, h100, `tolerations: [{key: dedicated, operator: Exists}]`).Jobs[0].Groups[0]
 		require.Empty(t, group.NodeSet)
 		require.NotEmpty(t, group.Tasks[0].Detail.NodeSet)
 		require.Nil(t, group.Tasks[2].Detail)

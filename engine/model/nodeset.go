@@ -22,6 +22,8 @@ type NodeSet struct {
 	Nodes []NodeID
 	// Exclusions are the reasons why other nodes are not in the set, or none.
 	Exclusions []Exclusion
+	// ToleratesCordon: tasks of the set also use nodes of it that are cordoned.
+	ToleratesCordon bool
 }
 
 // Exclusion is one reason why nodes are not in a set.
@@ -99,6 +101,8 @@ type NodeSetSpec struct {
 	Name, Rule string
 	Nodes      []uint32
 	Exclusions []ExclusionSpec
+	// ToleratesCordon: tasks of the set also use nodes of it that are cordoned.
+	ToleratesCordon bool
 }
 
 // ExclusionSpec is the description of an exclusion in a snapshot. The builder copies Nodes.
@@ -124,7 +128,9 @@ func (b *Builder) NodeSet(s NodeSetSpec) {
 	} else if first, fresh := b.m.nodeSetIndex.add(s.Name, int32(i+1), b.m.nodeSetName); !fresh {
 		b.faults.Add(path("name"), "node set %q is node_sets[%d] already", s.Name, first-1)
 	}
-	set := NodeSet{Name: b.text.keep(s.Name), Rule: b.text.keep(s.Rule), Nodes: b.nodesOf(s.Nodes, path)}
+	set := NodeSet{
+		Name: b.text.keep(s.Name), Rule: b.text.keep(s.Rule), Nodes: b.nodesOf(s.Nodes, path), ToleratesCordon: s.ToleratesCordon,
+	}
 	rest := -1
 	for k, e := range s.Exclusions {
 		path := func(field string) string { return path(fmt.Sprintf("exclusions[%d].%s", k, field)) }
@@ -277,7 +283,16 @@ func (m *Model) InSet(s NodeSetID, n NodeID) bool {
 	return found
 }
 
-// Takes reports whether a node takes new tasks that are restricted to a set: it exists, is in the set and is schedulable.
+// Closed returns why a node takes no new tasks that are restricted to a set, nil if it takes them.
+func (m *Model) Closed(n NodeID, s NodeSetID) *Unschedulable {
+	u := m.Nodes[n].Unschedulable
+	if u != nil && u.Cause == Cordoned && m.NodeSets[s].ToleratesCordon {
+		return nil
+	}
+	return u
+}
+
+// Takes reports whether a node takes new tasks that are restricted to a set: it exists, is in the set and is not closed.
 func (m *Model) Takes(n NodeID, s NodeSetID) bool {
-	return m.HasNode(n) && m.Nodes[n].Unschedulable == nil && m.InSet(s, n)
+	return m.HasNode(n) && m.Closed(n, s) == nil && m.InSet(s, n)
 }

@@ -915,9 +915,12 @@ type NodeSet struct {
 	// Description of the rule behind the set, such as `node selector gpu=h100`. Empty: the name describes it.
 	Rule string `protobuf:"bytes,3,opt,name=rule,proto3" json:"rule,omitempty"`
 	// Why nodes are not in the set, where the nodes differ in that. Answers count nodes by these rules. Empty: all by `rule`.
-	Exclusions    []*NodeExclusion `protobuf:"bytes,4,rep,name=exclusions,proto3" json:"exclusions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Exclusions []*NodeExclusion `protobuf:"bytes,4,rep,name=exclusions,proto3" json:"exclusions,omitempty"`
+	// The tasks also use nodes of the set that are cordoned, as they tolerate that (`node.kubernetes.io/unschedulable`). Nodes that are
+	// unschedulable for other causes stay closed.
+	ToleratesCordon bool `protobuf:"varint,5,opt,name=tolerates_cordon,json=toleratesCordon,proto3" json:"tolerates_cordon,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *NodeSet) Reset() {
@@ -976,6 +979,13 @@ func (x *NodeSet) GetExclusions() []*NodeExclusion {
 		return x.Exclusions
 	}
 	return nil
+}
+
+func (x *NodeSet) GetToleratesCordon() bool {
+	if x != nil {
+		return x.ToleratesCordon
+	}
+	return false
 }
 
 // NodeExclusion is one reason why nodes are not in a set.
@@ -1046,7 +1056,7 @@ type Node struct {
 	// Node group for the nodegroup plugin (Volcano's label `volcano.sh/nodegroup-name`). Absent: the node has no such label.
 	Group *string `protobuf:"bytes,4,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// Why the node takes no new tasks. Absent: it takes them. Policies still count its resources, as in Volcano; answers about where tasks
-	// can run exclude it.
+	// can run exclude it, but for tasks that tolerate a cordon (`NodeSet.tolerates_cordon`).
 	Unschedulable *NodeUnschedulable `protobuf:"bytes,5,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	// For `Snapshot.pods`: the node's domain in each of its topologies, in their order, as a number from 1 on; 0, or missing at the end: the
 	// node has no such label.
@@ -2435,14 +2445,15 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x03job\x18\x05 \x01(\tR\x03job\x12\x1c\n" +
 	"\tscheduler\x18\x06 \x01(\tR\tscheduler\x12\x12\n" +
 	"\x04kind\x18\a \x01(\tR\x04kind\x12\x16\n" +
-	"\x06detail\x18\b \x01(\tR\x06detail\"\x84\x01\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\"\xaf\x01\n" +
 	"\aNodeSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
 	"\x04rule\x18\x03 \x01(\tR\x04rule\x12;\n" +
 	"\n" +
 	"exclusions\x18\x04 \x03(\v2\x1b.apportion.v1.NodeExclusionR\n" +
-	"exclusions\"9\n" +
+	"exclusions\x12)\n" +
+	"\x10tolerates_cordon\x18\x05 \x01(\bR\x0ftoleratesCordon\"9\n" +
 	"\rNodeExclusion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"\xda\x02\n" +

@@ -427,6 +427,16 @@ func (m *NodeSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ToleratesCordon {
+		i--
+		if m.ToleratesCordon {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x28
+	}
 	if len(m.Exclusions) > 0 {
 		for iNdEx := len(m.Exclusions) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Exclusions[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -1971,6 +1981,9 @@ func (m *NodeSet) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.ToleratesCordon {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n

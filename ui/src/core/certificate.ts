@@ -153,6 +153,11 @@ class Check {
     }
     const whole = s.total !== undefined ? this.#row(s.total, Math.floor) : zeros();
     const sets = new Map((s.nodeSets ?? []).map((set) => [set.name ?? "", new Set(set.nodes ?? [])]));
+    const tolerant = new Set((s.nodeSets ?? []).filter((set) => set.toleratesCordon ?? false).map((set) => set.name ?? ""));
+    const closed = (i: number, set: string): boolean => {
+      const why = s.nodes?.[i]?.unschedulable;
+      return why !== undefined && !(tolerant.has(set) && why.cause === "UNSCHEDULABLE_CAUSE_CORDONED");
+    };
     const open = new Map<Queue, boolean>(this.#order.map((q) => [q, this.#path(q).every((a) => {
       const state = a === undefined ? undefined : this.#queues[a]?.state;
       return state === undefined || state === "QUEUE_STATE_OPEN" || state === "QUEUE_STATE_UNSPECIFIED";
@@ -160,7 +165,7 @@ class Check {
     this.#order.forEach((q) => { this.#demand.set(q, zeros()); this.#held.set(q, zeros()); });
     const within = (r: readonly number[], room: readonly number[]): boolean => r.every((x, d) => x <= 0 || x <= (room[d] ?? 0));
     const fits = (r: readonly number[], set: string): boolean => offer.length === 0 ? within(r, whole) :
-      offer.some((room, i) => within(r, room) && s.nodes?.[i]?.unschedulable === undefined && (set === "" || (sets.get(set)?.has(i) ?? false)));
+      offer.some((room, i) => within(r, room) && !closed(i, set) && (set === "" || (sets.get(set)?.has(i) ?? false)));
     const known = new Map<string, boolean>();
     for (const job of s.jobs ?? []) {
       const q = index.get(job.queue ?? "");
