@@ -54,7 +54,7 @@ func (r *reader) cluster() *Cluster {
 		snapshot.Jobs = append(snapshot.Jobs, w.message)
 	}
 	r.tell(snapshot)
-	return &Cluster{Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty}
+	return &Cluster{Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty, WithoutNodes: r.withoutNodes()}
 }
 
 // twice reports a workload that has the uid of another one.

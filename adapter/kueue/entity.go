@@ -3,6 +3,7 @@ package kueue
 // entities are the objects that were read, by name, or by namespace/name.
 type entities struct {
 	namespaces  map[string]map[string]string
+	nodes       map[string]map[string]string
 	flavors     map[string]*flavor
 	cohorts     map[string]*cohort
 	queues      map[string]*clusterQueue
@@ -13,7 +14,7 @@ type entities struct {
 
 func newEntities() entities {
 	return entities{
-		namespaces: map[string]map[string]string{}, flavors: map[string]*flavor{}, cohorts: map[string]*cohort{},
+		namespaces: map[string]map[string]string{}, nodes: map[string]map[string]string{}, flavors: map[string]*flavor{}, cohorts: map[string]*cohort{},
 		queues: map[string]*clusterQueue{}, localQueues: map[string]*localQueue{}, checks: map[string]*check{},
 		workloads: map[string]*workload{},
 	}
@@ -22,6 +23,7 @@ func newEntities() entities {
 // kind names.
 const (
 	namespaceKind  = "Namespace"
+	nodeKind       = "Node"
 	flavorKind     = "ResourceFlavor"
 	cohortKind     = "Cohort"
 	queueKind      = "ClusterQueue"
@@ -35,6 +37,8 @@ func (e *entities) put(kind, key string, entity any) {
 	switch kind {
 	case namespaceKind:
 		set(e.namespaces, key, entity)
+	case nodeKind:
+		set(e.nodes, key, entity)
 	case flavorKind:
 		set(e.flavors, key, entity)
 	case cohortKind:
@@ -63,6 +67,8 @@ func (e *entities) get(kind, key string) any {
 	switch kind {
 	case namespaceKind:
 		return got(e.namespaces, key)
+	case nodeKind:
+		return got(e.nodes, key)
 	case flavorKind:
 		return got(e.flavors, key)
 	case cohortKind:

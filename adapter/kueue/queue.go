@@ -36,6 +36,30 @@ func (r *reader) readNamespace(h header, _ []byte) {
 	r.namespaces[h.Metadata.Name] = h.Metadata.Labels
 }
 
+func (r *reader) readNode(h header, _ []byte) {
+	r.nodes[h.Metadata.Name] = h.Metadata.Labels
+}
+
+// withoutNodes returns the flavors whose labels no node has, in a cluster of which nodes are known.
+func (r *reader) withoutNodes() []string {
+	var names []string
+	if len(r.nodes) == 0 {
+		return nil
+	}
+	for _, f := range byName(r.flavors) {
+		suits := func(of map[string]string) bool {
+			return !slices.ContainsFunc(f.message.GetNodeLabels(), func(l *apportionv1.KueueLabel) bool {
+				value, has := of[l.GetKey()]
+				return !has || value != l.GetValue()
+			})
+		}
+		if !slices.ContainsFunc(byName(r.nodes), suits) {
+			names = append(names, f.message.GetName())
+		}
+	}
+	return names
+}
+
 // taint and toleration are those of Kubernetes.
 type (
 	taint struct {

@@ -37,6 +37,8 @@ type Cluster struct {
 	Unread map[string]int
 	// Faulty are the objects that are left out because they are invalid, with LeaveOutFaulty. The snapshot lists the first of them.
 	Faulty []Faulty
+	// WithoutNodes are the flavors whose labels no node has; empty if no nodes are among the objects.
+	WithoutNodes []string
 }
 
 // Option changes how objects are read.
@@ -117,6 +119,7 @@ var kinds = map[string]struct {
 	read     func(*reader, header, []byte)
 }{
 	namespaceKind:  {[]string{"v1"}, (*reader).readNamespace},
+	nodeKind:       {[]string{"v1"}, (*reader).readNode},
 	flavorKind:     {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readFlavor},
 	cohortKind:     {[]string{group + "v1alpha1", group + "v1beta1", group + "v1beta2"}, (*reader).readCohort},
 	queueKind:      {[]string{group + "v1beta1", group + "v1beta2"}, (*reader).readQueue},

@@ -154,3 +154,17 @@ func TestTheOwnerOfAWorkloadIsWhatItNamesOrElseItsLocalQueue(t *testing.T) {
 		require.Equal(t, want, snapshot.GetJobs()[0].GetOwner())
 	}
 }
+
+func TestFlavorsWithoutNodesAreNamedWhereNodesAreKnown(t *testing.T) {
+	const flavors = `
+{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "a100"}, "spec": {"nodeLabels": {"gpu": "a100"}}}
+{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "h100"}, "spec": {"nodeLabels": {"gpu": "h100"}}}
+{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "any"}}`
+	read := func(text string) []string {
+		cluster, err := kueue.Read([]kueue.Source{{Name: "x", Data: []byte(text)}}, now)
+		require.NoError(t, err)
+		return cluster.WithoutNodes
+	}
+	require.Empty(t, read(flavors))
+	require.Equal(t, []string{"h100"}, read(flavors+`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"gpu": "a100"}}}`))
+}

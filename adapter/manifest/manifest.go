@@ -69,7 +69,8 @@ func KueueSources(sources []volcano.Source) []kueue.Source {
 // named is the number of objects that are left out and named in warnings; the others are counted.
 const named = 10
 
-// LeftOutOfKueue returns warnings that name the first objects of Kueue that are left out, and count the others.
+// LeftOutOfKueue returns warnings that name the first objects of Kueue that are left out, and count the others, and
+// those that name flavors without nodes.
 func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
 	var messages []string
 	for i := range c.Faulty {
@@ -77,6 +78,11 @@ func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
 	}
 	warnings := firstOf(messages, "object")
 	messages = nil
+	for _, name := range c.WithoutNodes {
+		warnings = append(warnings, &apportionv1.Warning{
+			Message: "ResourceFlavor " + name + ": no node has its labels now, and pods that are admitted in it wait for one",
+		})
+	}
 	for _, l := range c.Snapshot.GetLeftOut() {
 		if l.GetCause() != apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID {
 			messages = append(messages, text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}))

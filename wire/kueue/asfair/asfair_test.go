@@ -106,6 +106,24 @@ func TestNamesThatAreTakenAndUnlimitedQuotasAreNoted(t *testing.T) {
 	require.InDelta(t, 7000, amount(got.Snapshot.GetNodes()[1].GetAllocatable()), 0)
 }
 
+func TestAQueueWithoutItsFlavorOrItsCheckIsClosed(t *testing.T) {
+	s := cluster()
+	s.Queues[1].Kueue.Groups[0].Flavors[0].Name = "gone"
+	s.Queues[2].Kueue.Checks = []string{"quiet"}
+	s.Kueue.Checks = []*apportionv1.KueueCheck{{Name: "quiet"}}
+	got, err := asfair.Of(s)
+	require.NoError(t, err)
+	for i, want := range []apportionv1.QueueState{0, apportionv1.QueueState_QUEUE_STATE_CLOSED, apportionv1.QueueState_QUEUE_STATE_CLOSED, 0} {
+		require.Equal(t, want, got.Snapshot.GetQueues()[i].GetState(), got.Snapshot.GetQueues()[i].GetName())
+	}
+	require.Contains(t, got.Notes, "2 queues: closed here, because a flavor or an admission check of them does not exist or is not active, "+
+		"so that Kueue admits nothing")
+	s.Kueue.Checks[0].Active = true
+	got, err = asfair.Of(s)
+	require.NoError(t, err)
+	require.Zero(t, got.Snapshot.GetQueues()[2].GetState())
+}
+
 func TestTooManyPodsAreRefused(t *testing.T) {
 	_, err := asfair.Of(cluster(workload("w", "a", math.MaxInt32, 1, "")))
 	require.ErrorContains(t, err, "the workloads have 2147483647 pods")

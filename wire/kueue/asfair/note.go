@@ -24,7 +24,7 @@ func (t *translator) describe() {
 		}
 	}
 	count("preemption is not a setting of fair: a queue below its line takes from queues above theirs, and evicts lower priorities of "+
-		"its own", func(q *apportionv1.KueueQueue) bool { return q.GetPreemption() != nil })
+		"its own until it has reached its capability", func(q *apportionv1.KueueQueue) bool { return q.GetPreemption() != nil })
 	count("flavorFungibility has no counterpart: a gang takes the node that fits", func(q *apportionv1.KueueQueue) bool {
 		return q.GetFungibility() != nil
 	})
@@ -32,6 +32,8 @@ func (t *translator) describe() {
 	count("admission checks are left to Kueue", func(q *apportionv1.KueueQueue) bool { return len(q.GetChecks()) > 0 })
 	count("usage of LocalQueues (AdmissionFairSharing) does not order workloads here: see convert --from kueue for its settings",
 		(*apportionv1.KueueQueue).GetUsageBased)
+	count("closed here, because a flavor or an admission check of them does not exist or is not active, so that Kueue admits nothing",
+		t.inactive)
 	unlimitedQuota, withheld, boosted := false, 0, 0
 	for _, groups := range t.quotas() {
 		for _, g := range groups {

@@ -3,6 +3,7 @@ package asfair
 import (
 	"maps"
 	"math"
+	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -115,7 +116,7 @@ func (t *translator) makeQueues() {
 		out := &apportionv1.Queue{
 			Name: name, Weight: weight(own.Weight, scale), Deserved: t.resource(at.nominal), CreateTime: q.GetCreateTime(),
 		}
-		if own.GetStopped() {
+		if own.GetStopped() || t.inactive(own) {
 			out.State = apportionv1.QueueState_QUEUE_STATE_CLOSED
 		}
 		switch cohort := t.cohorts[own.GetCohort()]; cohort {
@@ -159,6 +160,23 @@ func (t *translator) makeQueues() {
 		}
 		t.to.Queues = append(t.to.Queues, out)
 	}
+}
+
+// inactive reports whether Kueue admits nothing in a queue because of a flavor or an admission check.
+func (t *translator) inactive(q *apportionv1.KueueQueue) bool {
+	own := t.from.GetKueue()
+	for _, g := range q.GetGroups() {
+		for _, f := range g.GetFlavors() {
+			if !slices.ContainsFunc(own.GetFlavors(), func(known *apportionv1.KueueFlavor) bool { return known.GetName() == f.GetName() }) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(q.GetChecks(), func(name string) bool {
+		return !slices.ContainsFunc(own.GetChecks(), func(known *apportionv1.KueueCheck) bool {
+			return known.GetName() == name && known.GetActive()
+		})
+	})
 }
 
 // alone reports whether all queues are below one cohort.
