@@ -214,13 +214,22 @@ none. Before it is shown, it is executed by the policy's own rules and undone.
 If there is no plan, the last lines show what is missing on the nearest node, and what protects the
 tasks there. The exit code is then 2, and also if the plan depends on constraints that are not judged.
 
-JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods.`,
+JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. About a cluster with Kueue, it may be
+KIND/NAME as for explain; the plan then names the flavors of the workload and the workloads that are evicted
+for it, and says which of these would return.`,
 		Example: `  apportion plan ml/train -f cluster.yaml --policy volcano-scheduler.conf
   apportion plan ml/train --by place -f cluster.yaml`,
 		Args: arguments(1, 1, "one job"),
 	}, func(ctx context.Context, q *question, names []string) (err error) {
 		ask.Means = planMeans[by]
-		if _, _, ask.Job, err = q.jobNamed(names[0]); err != nil {
+		if q, err = q.turnToKueue("", names[0]); err != nil {
+			return err
+		}
+		name, err := workloadOf(q.snapshot, "", names[0])
+		if err != nil {
+			return err
+		}
+		if _, _, ask.Job, err = q.jobNamed(name); err != nil {
 			return err
 		}
 		end := showWaiting(q.err, "planning")

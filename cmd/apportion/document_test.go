@@ -24,7 +24,7 @@ func TestDocumentsShowWhatTheCommandsPrint(t *testing.T) {
 	}
 	t.Chdir(filepath.Join("..", ".."))
 	t.Setenv("LC_ALL", "C.UTF-8")
-	for _, name := range []string{"README.md", "docs/cli.md", "docs/volcano.md", "docs/fair.md", "docs/rehearse.md"} {
+	for _, name := range []string{"README.md", "docs/cli.md", "docs/volcano.md", "docs/fair.md", "docs/kueue.md", "docs/rehearse.md"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			before, err := os.ReadFile(name)
 			require.NoError(t, err)
