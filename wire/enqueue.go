@@ -68,7 +68,7 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 			out.Uid = v.Jobs.At(j).UID
 		}
 		if state != nil {
-			s.kueueVerdict(out, state, j)
+			s.kueueVerdict(out, state, j, q.GetOmitNames())
 		}
 		answer.Jobs[i] = out
 		s.out.left -= messageBytes + len(out.Uid)

@@ -94,9 +94,15 @@ func (s *Session) kueueNames() text.Names {
 }
 
 // kueueVerdict adds to a verdict what the policy kueue found about the job.
-func (s *Session) kueueVerdict(out *apportionv1.EnqueueVerdict, state *kueue.State, j model.JobID) {
+func (s *Session) kueueVerdict(out *apportionv1.EnqueueVerdict, state *kueue.State, j model.JobID, omitNames bool) {
 	n, judged := state.Last(j)
-	out.Kueue = s.kueueNomination(state, s.kueueNames(), j, n, judged, nil)
+	if !omitNames {
+		out.Kueue = s.kueueNomination(state, s.kueueNames(), j, n, judged, nil)
+		return
+	}
+	out.Kueue = wirekueue.Nomination(state, int32(j), n, judged)
+	s.nameVictims(out.GetKueue())
+	s.out.left -= kueueBytes * (4 + len(n.Victims) + 4*len(n.PodSets))
 }
 
 // kueueCycle answers with the decisions of one cycle.
@@ -117,8 +123,9 @@ func (s *Session) kueueCycle(state *kueue.State, omitNames bool) (*apportionv1.A
 		}
 		out.Kueue = wirekueue.Nomination(state, d.Workload, d.Nomination, d.Verdict != kueue.NotNominated)
 		out.Kueue.Decision = apportionv1.KueueDecision(d.Verdict) + 1
-		s.nameVictims(out.Kueue)
-		out.Kueue.Text = text.Kueue(s.kueueNames(), uint32(j), out.Kueue)
+		if s.nameVictims(out.Kueue); !omitNames {
+			out.Kueue.Text = text.Kueue(s.kueueNames(), uint32(j), out.Kueue)
+		}
 		answer.Jobs = append(answer.Jobs, out)
 		if s.out.left -= messageBytes + kueueBytes*(4+len(d.Victims)+4*len(d.PodSets)); s.out.left < 0 {
 			return nil, s.out.tooLarge("jobs")

@@ -29,7 +29,7 @@ type View struct {
 	node     []model.NodeID
 	accounts []*model.Account
 	// extras are what a policy reads of jobs that it decided about.
-	extras map[model.JobID]*model.Extra
+	extras map[model.JobID]func() *model.Extra
 	// moved are the jobs of which a task changed, rolled back or not.
 	moved []model.JobID
 	// pods is nil if the model has no rules on other pods.
@@ -165,10 +165,11 @@ func (v *View) SetPhase(j model.JobID, p model.Phase) {
 	v.phase[j] = p
 }
 
-// SetExtra changes what a policy reads of a job in models that are made of the view's state. The policy itself does not see it before.
-func (v *View) SetExtra(j model.JobID, e *model.Extra) {
+// SetExtra changes what a policy reads of a job in models that are made of the view's state, which call e. The policy itself does not see
+// it before.
+func (v *View) SetExtra(j model.JobID, e func() *model.Extra) {
 	if v.extras == nil {
-		v.extras = map[model.JobID]*model.Extra{}
+		v.extras = map[model.JobID]func() *model.Extra{}
 	}
 	before, known := v.extras[j]
 	v.extras[j] = e
@@ -308,7 +309,7 @@ func (v *View) reached() (*model.Model, error) {
 	}
 	for j, e := range v.extras {
 		if v.HasJob(j) {
-			b.UpdateExtra(j, e)
+			b.UpdateExtra(j, e())
 			changes++
 		}
 	}

@@ -122,7 +122,8 @@ func (s *State) Book(j model.JobID, a *Assignment) {
 	s.addAll(queue, a.Usage)
 	s.booked[id] = true
 	if s.admitted != nil {
-		s.view.SetExtra(j, s.admitted(s.view.Model, j, s.admission(id, a)))
+		m := s.view.Model
+		s.view.SetExtra(j, func() *model.Extra { return s.admitted(m, j, s.admission(id, a)) })
 	}
 	s.view.Journal.Undo(func() {
 		for _, c := range before {

@@ -1178,7 +1178,7 @@ type EnqueueStep struct {
 	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// Unspecified: votes.
 	Mode EnqueueMode `protobuf:"varint,2,opt,name=mode,proto3,enum=apportion.v1.EnqueueMode" json:"mode,omitempty"`
-	// Omits uids from the answer; indices identify.
+	// Omits uids from the answer, and sentences about jobs of Kueue; indices identify.
 	OmitNames     bool `protobuf:"varint,3,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
