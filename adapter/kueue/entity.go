@@ -14,8 +14,9 @@ type entities struct {
 
 func newEntities() entities {
 	return entities{
-		namespaces: map[string]map[string]string{}, nodes: map[string]map[string]string{}, flavors: map[string]*flavor{}, cohorts: map[string]*cohort{},
-		queues: map[string]*clusterQueue{}, localQueues: map[string]*localQueue{}, checks: map[string]*check{},
+		namespaces: map[string]map[string]string{}, nodes: map[string]map[string]string{}, flavors: map[string]*flavor{},
+		cohorts: map[string]*cohort{},
+		queues:  map[string]*clusterQueue{}, localQueues: map[string]*localQueue{}, checks: map[string]*check{},
 		workloads: map[string]*workload{},
 	}
 }

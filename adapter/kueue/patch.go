@@ -51,7 +51,8 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []Pat
 			patch := &out[at].Kubectl[len(out[at].Kubectl)-1]
 			*patch = joined(*patch, operations)
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
-			out = append(out, Patch{Kubectl: merged("clusterqueues", "", text.NamesOf(nil, snapshot.Snapshot).Queue(e.GetQueue()), `{"spec":{"stopPolicy":"None"}}`)})
+			name := text.NamesOf(nil, snapshot.Snapshot).Queue(e.GetQueue())
+			out = append(out, Patch{Kubectl: merged("clusterqueues", "", name, `{"spec":{"stopPolicy":"None"}}`)})
 		case apportionv1.RemedyField_REMEDY_FIELD_FLAVOR:
 			out = append(out, Patch{
 				Why:  "Create this flavor, with the labels and taints of its nodes if it has some:",
@@ -143,8 +144,12 @@ func quotaPatch(snapshot *lookup.Snapshot, e *apportionv1.RemedyEdit) (kind, nam
 func joined(flag string, operations []operation) string {
 	const head = "--patch="
 	var all []operation
-	// The flag was written here.
-	_ = json.Unmarshal([]byte(strings.TrimPrefix(flag, head)), &all)
-	data, _ := json.Marshal(append(all, operations...))
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(flag, head)), &all); err != nil {
+		return flag
+	}
+	data, err := json.Marshal(append(all, operations...))
+	if err != nil {
+		return flag
+	}
 	return head + string(data)
 }

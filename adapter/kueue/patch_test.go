@@ -3,6 +3,7 @@ package kueue_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -112,12 +113,14 @@ func apply(t *testing.T, objects []object, command []string) {
 			require.NoError(t, json.Unmarshal(patch, &part))
 			spec, ok := o["spec"].(object)
 			require.True(t, ok)
-			for key, value := range part["spec"] {
-				spec[key] = value
-			}
+			maps.Copy(spec, part["spec"])
 			return
 		}
-		var operations []struct{ Op, Path, Value string }
+		var operations []struct {
+			Op    string `json:"op"`
+			Path  string `json:"path"`
+			Value string `json:"value"`
+		}
 		require.NoError(t, json.Unmarshal(patch, &operations))
 		for _, op := range operations {
 			var at any = o

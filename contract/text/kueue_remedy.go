@@ -42,7 +42,8 @@ func KueuePlan(names Names, a *apportionv1.PlanAnswer) string {
 		sentences = append(sentences, Few(first)+" would be admitted again before it.")
 	}
 	if len(back) > 0 {
-		sentences = append(sentences, "When it holds quota, "+Few(back)+" could evict it in turn: under this policy the plan may go in circles.")
+		sentences = append(sentences,
+			"When it holds quota, "+Few(back)+" could evict it in turn: under this policy the plan may go in circles.")
 	}
 	return strings.Join(sentences, " ")
 }
@@ -69,11 +70,12 @@ func kueueEdit(names Names, e *apportionv1.RemedyEdit) string {
 		owner = "cohort " + visible.Text(e.GetCohort())
 	}
 	flavor := visible.Text(e.GetFlavor())
-	amounts := fmt.Sprintf("from %s to %s", kueueExactly(e.GetResource(), int64(e.GetBefore())), kueueExactly(e.GetResource(), int64(e.GetAfter())))
+	before, after := kueueExactly(e.GetResource(), int64(e.GetBefore())), kueueExactly(e.GetResource(), int64(e.GetAfter()))
+	amounts := "from " + before + " to " + after
 	if e.GetResource() != "" {
 		amounts += " " + visible.Text(e.GetResource())
 	}
-	switch e.GetField() { //nolint:exhaustive // The others are not about Kueue.
+	switch e.GetField() {
 	case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
 		return fmt.Sprintf("let it be admitted with fewer pods of %s: lower the least number %s", visible.Text(e.GetRole()), amounts)
 	case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:

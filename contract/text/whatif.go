@@ -23,7 +23,7 @@ func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
 		resource, role := quoted(dimension), quoted(e.GetRole())
 		value := strconv.FormatFloat(e.GetAfter(), 'f', -1, 64)
 		amount := quantity.Format(dimension, e.GetAfter())
-		switch e.GetField() {
+		switch e.GetField() { //nolint:exhaustive // The others are Kueue's.
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_CAPABILITY:
 			set(queue+".capability."+resource, amount)
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_GUARANTEE:

@@ -161,13 +161,13 @@ func (r *remedier) tried(edits []Edit, reaches func(*Nomination) bool) (Nominati
 }
 
 // list lists the smallest part of a change, if the whole of it admits the workload.
-func (r *remedier) list(kind RemedyKind, edits []Edit, reaches func(*Nomination) bool) bool {
+func (r *remedier) list(kind RemedyKind, edits []Edit, reaches func(*Nomination) bool) {
 	if len(edits) == 0 {
-		return false
+		return
 	}
 	n, ok := r.tried(edits, reaches)
 	if !ok {
-		return false
+		return
 	}
 	for i := len(edits) - 1; i >= 0 && len(edits) > 1; i-- {
 		if fewer, ok := r.tried(slices.Delete(slices.Clone(edits), i, i+1), reaches); ok {
@@ -180,13 +180,12 @@ func (r *remedier) list(kind RemedyKind, edits []Edit, reaches func(*Nomination)
 		}
 	}
 	if r.out.Spent {
-		return false
+		return
 	}
 	same := func(other Remedy) bool { return slices.Equal(other.Edits, edits) }
 	if !slices.ContainsFunc(r.out.List, same) {
 		r.out.List = append(r.out.List, Remedy{Kind: kind, Edits: edits, Nomination: n})
 	}
-	return true
 }
 
 // bisect finds the smallest difference of an edit, first at what is lacking now.
