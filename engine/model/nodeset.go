@@ -286,7 +286,7 @@ func (m *Model) InSet(s NodeSetID, n NodeID) bool {
 // Closed returns why a node takes no new tasks that are restricted to a set, nil if it takes them.
 func (m *Model) Closed(n NodeID, s NodeSetID) *Unschedulable {
 	u := m.Nodes[n].Unschedulable
-	if u != nil && u.Cause == Cordoned && m.NodeSets[s].ToleratesCordon {
+	if u != nil && u.Cause == Cordoned && s != AllNodes && m.NodeSets[s].ToleratesCordon {
 		return nil
 	}
 	return u
