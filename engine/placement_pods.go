@@ -177,6 +177,9 @@ type bucket struct {
 // bucketsOf sorts the nodes with room for a kind into buckets, the largest first.
 func (r *relation) bucketsOf(k *taskKind) []*bucket {
 	t := r.tasks[k.tasks[0]]
+	if !r.session.view.Work.Use(len(r.nodes), 1+r.pods.Buckets(t)) {
+		return nil
+	}
 	at := map[string]*bucket{}
 	var list []*bucket
 	var key []byte
@@ -221,6 +224,9 @@ func (r *relation) tightest(buckets []*bucket) *bucket {
 // fill places tasks of a kind from position next on, as many as fit one after the other, and returns the next position. inOrder: the first
 // task goes into the first bucket that takes it.
 func (r *relation) fill(k *taskKind, ordered bool, buckets []*bucket, next int, inOrder bool) int {
+	if len(buckets) == 0 {
+		return next
+	}
 	_, single := r.pods.Bucket(r.tasks[k.tasks[0]], r.nodes[0], nil)
 	moved := false
 	for next < len(k.tasks) && r.try() {

@@ -1,9 +1,12 @@
 package wire
 
 import (
+	"cmp"
+
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
 )
@@ -30,7 +33,31 @@ var enqueueQuestion = question[*apportionv1.EnqueueStep]{
 	}),
 }
 
-func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, error) {
+func (s *Session) enqueue(q *apportionv1.EnqueueStep) (answer *apportionv1.Answer, err error) {
+	state := s.kueueState()
+	if state == nil {
+		return s.enqueueBy(nil, q)
+	}
+	// How large the nominations of Kueue are, and what they take to be undone, is found out on the way.
+	err = s.engine.Try(func() error {
+		if answer, err = s.enqueueBy(state, q); err == nil {
+			err = s.exceeded()
+		}
+		return err
+	})
+	return answer, err
+}
+
+// exceeded returns the error of a step that costs more work than is left, or nil.
+func (s *Session) exceeded() error {
+	if exceeded := s.work.Exceeded(); exceeded != nil {
+		return exceeded
+	}
+	return nil
+}
+
+// enqueueBy is enqueue, by the policy kueue if state is not nil.
+func (s *Session) enqueueBy(state *kueue.State, q *apportionv1.EnqueueStep) (*apportionv1.Answer, error) {
 	decide := engine.Job.Enqueueable
 	switch q.GetMode() {
 	case apportionv1.EnqueueMode_ENQUEUE_MODE_UNSPECIFIED, apportionv1.EnqueueMode_ENQUEUE_MODE_VOTES:
@@ -41,7 +68,6 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 	default:
 		return nil, faultAt("mode", "no mode %d", q.GetMode())
 	}
-	state := s.kueueState()
 	if state != nil && q.GetJobs() == nil && q.GetMode() == apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION {
 		return s.kueueCycle(state, q.GetOmitNames())
 	}
@@ -69,6 +95,9 @@ func (s *Session) enqueue(q *apportionv1.EnqueueStep) (*apportionv1.Answer, erro
 		}
 		if state != nil {
 			s.kueueVerdict(out, state, j, q.GetOmitNames())
+			if err := cmp.Or(s.mayChange(), s.out.check("jobs")); err != nil {
+				return nil, err
+			}
 		}
 		answer.Jobs[i] = out
 		s.out.left -= messageBytes + len(out.Uid)

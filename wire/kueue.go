@@ -74,8 +74,17 @@ func (s *Session) kueueNomination(
 	out.Behind = behind
 	s.nameVictims(out)
 	out.Text = text.Kueue(names, uint32(j), out)
-	s.out.left -= kueueBytes*(4+len(n.Victims)+4*len(n.PodSets)) + len(out.GetText())
+	s.out.left -= kueueSize(out)
 	return out
+}
+
+// kueueSize is an upper estimate of the size of a nomination, by which its memory is bounded, too.
+func kueueSize(n *apportionv1.KueueNomination) int {
+	parts := 4 + len(n.GetVictims())
+	for _, p := range n.GetPodSets() {
+		parts += 4 + len(p.GetFlavors()) + len(p.GetAttempts()) + len(p.GetLacks())
+	}
+	return n.SizeVT() + kueueBytes*parts
 }
 
 // nameVictims sets the queues and names of victims.
@@ -105,13 +114,13 @@ func (s *Session) kueueVerdict(out *apportionv1.EnqueueVerdict, state *kueue.Sta
 	s.out.left -= kueueBytes * (4 + len(n.Victims) + 4*len(n.PodSets))
 }
 
-// kueueCycle answers with the decisions of one cycle.
+// kueueCycle answers with the decisions of one cycle, and books the admitted jobs, all or none.
 func (s *Session) kueueCycle(state *kueue.State, omitNames bool) (*apportionv1.Answer, error) {
 	if err := s.out.room(state.Queues(), "jobs"); err != nil {
 		return nil, err
 	}
 	answer := &apportionv1.EnqueueAnswer{}
-	for _, d := range state.Decide() {
+	for _, d := range state.Cycle() {
 		j := model.JobID(d.Workload)
 		s.reasons.List = s.reasons.List[:0]
 		if d.Verdict != kueue.Admitted {
@@ -127,8 +136,14 @@ func (s *Session) kueueCycle(state *kueue.State, omitNames bool) (*apportionv1.A
 			out.Kueue.Text = text.Kueue(s.kueueNames(), uint32(j), out.Kueue)
 		}
 		answer.Jobs = append(answer.Jobs, out)
-		if s.out.left -= messageBytes + kueueBytes*(4+len(d.Victims)+4*len(d.PodSets)); s.out.left < 0 {
+		if s.out.left -= messageBytes + kueueSize(out.Kueue); s.out.left < 0 {
 			return nil, s.out.tooLarge("jobs")
+		}
+		if d.Verdict == kueue.Admitted {
+			if err := s.mayChange(); err != nil {
+				return nil, err
+			}
+			state.Book(j, &d.Assignment)
 		}
 	}
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Enqueue{Enqueue: answer}}, nil

@@ -86,6 +86,11 @@ var attacks = []attack{
 		tested("CostsMoreThanItMay", "./engine/policy/kueue"),
 	},
 	{
+		"rules", "objects of Kueue and rules on other pods that cost far more than their bytes: products of their lists",
+		"each is refused before it is done, or answered; nothing is half done",
+		tested("FarMoreThanItsBytes|QuestionOfKueue|NearEachOther", "./wire"),
+	},
+	{
 		"pins", "empty changes of kept versions, to hold them", "each is booked to those who hold it",
 		tested("KeptSnapshotIsBooked", "./service"),
 	},

@@ -107,50 +107,53 @@ func (b *Builder) Pods(rules *PodRules) {
 		rules.Classes = rules.Classes[:maxPodClasses]
 	}
 	for i := range rules.Classes {
-		b.checkPodClass(&rules.Classes[i], fmt.Sprintf("pods.classes[%d]", i))
+		b.checkPodClass(&rules.Classes[i], i)
 	}
 }
 
 // checkPodClass records the violations of a class.
-func (b *Builder) checkPodClass(c *PodClass, path string) {
+func (b *Builder) checkPodClass(c *PodClass, i int) {
+	at := func(list string, k int, field string) string {
+		return fmt.Sprintf("pods.classes[%d].%s[%d]%s", i, list, k, field)
+	}
 	if n := len(c.Affinity) + len(c.AntiAffinities) + len(c.Spreads) + len(c.Ports); n > maxPodRules {
-		b.faults.Add(path, "%d rules, at most %d are taken", n, maxPodRules)
+		b.faults.Add(fmt.Sprintf("pods.classes[%d]", i), "%d rules, at most %d are taken", n, maxPodRules)
+		return
 	}
 	for k := 1; k < len(c.Selections); k++ {
 		if c.Selections[k-1] >= c.Selections[k] {
-			b.faults.Add(fmt.Sprintf("%s.selections[%d]", path, k), "%d is not above the one before", c.Selections[k])
+			b.faults.Add(at("selections", k, ""), "%d is not above the one before", c.Selections[k])
 		}
 	}
 	for k, t := range c.Affinity {
-		at := fmt.Sprintf("%s.affinity_topologies[%d]", path, k)
-		if b.checkTopology(t, at); slices.Contains(c.Affinity[:k], t) {
-			b.faults.Add(at, "topology %d is given twice", t)
+		b.checkTopology(t, at, "affinity_topologies", k, "")
+		if slices.Contains(c.Affinity[:k], t) {
+			b.faults.Add(at("affinity_topologies", k, ""), "topology %d is given twice", t)
 		}
 	}
 	for k, a := range c.AntiAffinities {
-		b.checkTopology(a.Topology, fmt.Sprintf("%s.anti_affinities[%d].topology", path, k))
+		b.checkTopology(a.Topology, at, "anti_affinities", k, ".topology")
 	}
 	for k := range c.Spreads {
-		s, at := &c.Spreads[k], fmt.Sprintf("%s.spreads[%d].", path, k)
-		if b.checkTopology(s.Topology, at+"topology"); s.MaxSkew == 0 || s.MaxSkew > math.MaxInt32 {
-			b.faults.Add(at+"max_skew", "%d is not between 1 and %d", s.MaxSkew, math.MaxInt32)
+		s := &c.Spreads[k]
+		if b.checkTopology(s.Topology, at, "spreads", k, ".topology"); s.MaxSkew == 0 || s.MaxSkew > math.MaxInt32 {
+			b.faults.Add(at("spreads", k, ".max_skew"), "%d is not between 1 and %d", s.MaxSkew, math.MaxInt32)
 		}
 		s.MinDomains = max(s.MinDomains, 1)
 	}
 	for k, p := range c.Ports {
-		at := fmt.Sprintf("%s.ports[%d]", path, k)
 		if p.Port == 0 || p.Port > math.MaxUint16 {
-			b.faults.Add(at+".port", "%d is not between 1 and %d", p.Port, math.MaxUint16)
+			b.faults.Add(at("ports", k, ".port"), "%d is not between 1 and %d", p.Port, math.MaxUint16)
 		}
 		if slices.Contains(c.Ports[:k], p) {
-			b.faults.Add(at, "port %d is given twice", p.Port)
+			b.faults.Add(at("ports", k, ""), "port %d is given twice", p.Port)
 		}
 	}
 }
 
-func (b *Builder) checkTopology(t uint32, path string) {
+func (b *Builder) checkTopology(t uint32, at func(list string, k int, field string) string, list string, k int, field string) {
 	if n := len(b.m.Pods.Topologies); int64(t) >= int64(n) {
-		b.faults.Add(path, "no topology %d, there are %d", t, n)
+		b.faults.Add(at(list, k, field), "no topology %d, there are %d", t, n)
 	}
 }
 
@@ -260,4 +263,11 @@ func (m *Model) PodClassOf(t TaskID) PodClassID {
 		}
 	}
 	return m.Groups.At(task.Group).PodClass
+}
+
+// PodCells returns how many counts so many pods may take in the rules on other pods: more than rules of real clusters need, and few enough
+// to be booked.
+func PodCells(pods int) int {
+	const ofPod, few = 32, 1 << 20
+	return few + ofPod*pods
 }

@@ -8,6 +8,8 @@ type Journal struct {
 	depth   int
 	entries []entry
 	cells   []float64
+	// held is the memory of what functions to undo refer to.
+	held int
 }
 
 type entry struct {
@@ -55,6 +57,7 @@ func (j *Journal) Rollback(p Position) {
 			e.undoWith(uint64(e.has), e.more)
 		default:
 			e.undo()
+			j.held -= int(e.more)
 		}
 		*e = entry{}
 	}
@@ -65,12 +68,12 @@ func (j *Journal) Rollback(p Position) {
 func (j *Journal) Release() {
 	if j.depth--; j.depth == 0 {
 		clear(j.entries)
-		j.entries, j.cells = j.entries[:0], j.cells[:0]
+		j.entries, j.cells, j.held = j.entries[:0], j.cells[:0], 0
 	}
 }
 
 // Bytes returns how much memory the changes take that are remembered.
-func (j *Journal) Bytes() int { return len(j.entries)*entryBytes + len(j.cells)*8 }
+func (j *Journal) Bytes() int { return len(j.entries)*entryBytes + len(j.cells)*8 + j.held }
 
 // Shrink gives memory back that an unusual number of changes took.
 func (j *Journal) Shrink() {
@@ -121,8 +124,12 @@ func (j *Journal) UndoWith(f func(a, b uint64), a, b uint64) {
 }
 
 // Undo remembers how to put something else back.
-func (j *Journal) Undo(f func()) {
+func (j *Journal) Undo(f func()) { j.UndoHolding(0, f) }
+
+// UndoHolding is Undo with a function that refers to so many bytes of memory.
+func (j *Journal) UndoHolding(bytes int, f func()) {
 	if j.depth > 0 {
-		j.entries = append(j.entries, entry{undo: f})
+		j.entries = append(j.entries, entry{undo: f, more: uint64(bytes)})
+		j.held += bytes
 	}
 }

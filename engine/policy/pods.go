@@ -23,7 +23,8 @@ type tally struct {
 	leaving map[uint32]int32
 	all     int32
 	allGone int32
-	// of is, for spreads, how many of the domains that count have so many pods, and least the fewest pods of one of them.
+	// of is, for spreads, how many of the domains that count have so many pods, and least the fewest pods of one of them. A domain without
+	// pods has no place in the maps.
 	of      map[int32]int32
 	least   int32
 	domains int32
@@ -35,11 +36,11 @@ func (v *View) OpenPods() error {
 	if v.Pods == nil {
 		return nil
 	}
-	table, err := newPodTable(v.Model)
-	if err != nil {
+	if err := v.Work.Spend(v.Tasks.Len(), 2); err != nil {
 		return err
 	}
-	if err := v.Work.Spend(v.Tasks.Len(), 1); err != nil {
+	table, err := newPodTable(v.Model, v.Work)
+	if err != nil {
 		return err
 	}
 	if err := v.Work.Spend(table.work(v.Model), 1); err != nil {
@@ -85,11 +86,19 @@ func (p *Pods) fill() {
 			p.nodes[f] = p.counted(&p.filters[f])
 		}
 	}
+	domains := map[podDomains]int32{}
 	for i := range p.tallies {
-		p.tallies[i].pods = map[uint32]int32{}
-		if p.keys[i].kind == ofSpread {
-			p.findDomains(i)
+		key, t := &p.keys[i], &p.tallies[i]
+		if t.pods = map[uint32]int32{}; key.kind != ofSpread {
+			continue
 		}
+		in := podDomains{key.filter, key.topology}
+		n, known := domains[in]
+		if !known {
+			n = p.domainsOfFilter(in)
+			domains[in] = n
+		}
+		t.domains, t.of = n, map[int32]int32{0: n}
 	}
 	for n := range v.Nodes {
 		if of := v.Nodes[n].Pods; of != nil && v.HasNode(model.NodeID(n)) {
@@ -127,23 +136,27 @@ func (p *Pods) counted(f *podFilter) []bool {
 	return list
 }
 
-// findDomains counts the domains of a spread.
-func (p *Pods) findDomains(at int) {
-	key, t := &p.keys[at], &p.tallies[at]
-	for n, counts := range p.nodes[key.filter] {
-		if !counts {
-			continue
-		}
-		if d := p.domain(key.topology, model.NodeID(n)); t.pods[d] == 0 {
-			// 1 marks that the domain was seen; it is taken back below.
-			t.pods[d] = 1
-			t.domains++
+// podDomains are the domains of a topology in which nodes are that a filter counts.
+type podDomains struct {
+	filter   int
+	topology uint32
+}
+
+// domainsOfFilter returns how many such domains there are.
+func (p *Pods) domainsOfFilter(in podDomains) int32 {
+	seen, n := map[uint32]bool{}, int32(0)
+	for id, counts := range p.nodes[in.filter] {
+		p.view.Yield(id)
+		switch d := p.domain(in.topology, model.NodeID(id)); {
+		case !counts:
+		case p.rules.Topologies[in.topology].Node:
+			n++
+		case !seen[d]:
+			seen[d] = true
+			n++
 		}
 	}
-	for d := range t.pods {
-		t.pods[d] = 0
-	}
-	t.of = map[int32]int32{0: t.domains}
+	return n
 }
 
 // domain returns the domain of a node, 0 for none.
@@ -177,7 +190,7 @@ func (p *Pods) moved(t model.TaskID, from model.Status, was model.NodeID, to mod
 		return
 	}
 	// The counts are kept right also if too little work is left; the question fails then.
-	p.view.Work.Use(counts, 1)
+	p.view.Work.Use(counts, 2*cellCost)
 	p.move(t, from, was, to, n)
 	p.view.Journal.UndoWith(p.undo, uint64(uint32(t))|uint64(uint32(was))<<32, uint64(uint32(n))|uint64(from)<<32|uint64(to)<<40)
 }
@@ -209,11 +222,18 @@ func (p *Pods) put(t model.TaskID, status model.Status, n model.NodeID, by int32
 	}
 }
 
-// Place counts a task on a node without changing the view, and Remove takes it off again.
-func (p *Pods) Place(t model.TaskID, n model.NodeID) { p.add(&p.classes[p.view.PodClassOf(t)], n, 1) }
+// Place counts a task on a node without changing the view, and Remove takes it off again. The counts are right also if too little work is
+// left.
+func (p *Pods) Place(t model.TaskID, n model.NodeID) { p.shift(t, n, 1) }
 
 // Remove takes back what Place did.
-func (p *Pods) Remove(t model.TaskID, n model.NodeID) { p.add(&p.classes[p.view.PodClassOf(t)], n, -1) }
+func (p *Pods) Remove(t model.TaskID, n model.NodeID) { p.shift(t, n, -1) }
+
+func (p *Pods) shift(t model.TaskID, n model.NodeID, by int32) {
+	c := &p.classes[p.view.PodClassOf(t)]
+	p.view.Work.Use(len(c.counts), cellCost)
+	p.add(c, n, by)
+}
 
 // add counts a pod on a node.
 func (p *Pods) add(c *podClass, n model.NodeID, by int32) {
@@ -224,16 +244,25 @@ func (p *Pods) add(c *podClass, n model.NodeID, by int32) {
 		}
 		t := &p.tallies[at]
 		had := t.pods[d]
-		t.pods[d] = had + by
+		put(t.pods, d, had+by)
 		t.all += by
 		if t.of != nil {
-			t.shift(had, had+by)
+			t.move(had, had+by)
 		}
 	}
 }
 
-// shift moves a domain from a number of pods to the one above or below.
-func (t *tally) shift(from, to int32) {
+// put sets a count, which takes no place where it is 0.
+func put(counts map[uint32]int32, d uint32, n int32) {
+	if n == 0 {
+		delete(counts, d)
+		return
+	}
+	counts[d] = n
+}
+
+// move moves a domain from a number of pods to the one above or below.
+func (t *tally) move(from, to int32) {
 	if t.of[from]--; t.of[from] == 0 {
 		delete(t.of, from)
 	}
@@ -257,7 +286,7 @@ func (p *Pods) leave(c *podClass, n model.NodeID, by int32) {
 		if t.leaving == nil {
 			t.leaving = map[uint32]int32{}
 		}
-		t.leaving[d] += by
+		put(t.leaving, d, t.leaving[d]+by)
 		t.allGone += by
 	}
 }

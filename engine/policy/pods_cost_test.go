@@ -21,12 +21,12 @@ func avoiding(n uint32) *model.PodRules {
 }
 
 func TestTheRulesThatConcernOneClassAreBounded(t *testing.T) {
-	table, err := newPodTable(&model.Model{Pods: avoiding(2000)})
+	table, err := newPodTable(&model.Model{Pods: avoiding(2000)}, nil)
 	require.NoError(t, err)
 	require.Equal(t, 2001, table.classes[2001].looks, "each class may keep it away")
 	require.Len(t, table.classes[2001].counts, 2000)
 
-	_, err = newPodTable(&model.Model{Pods: avoiding(3000)})
+	_, err = newPodTable(&model.Model{Pods: avoiding(3000)}, nil)
 	require.ErrorContains(t, err, "pods.classes[3000].selections: 6000 rules concern its pods, at most 4096 are taken")
 }
 
@@ -36,10 +36,10 @@ func TestCountingPodsCostsWhatTheirRulesCost(t *testing.T) {
 		want    int
 	}{{1, 3}, {100, 300}} {
 		m := &model.Model{Pods: avoiding(c.classes)}
-		table, err := newPodTable(m)
+		table, err := newPodTable(m, nil)
 		require.NoError(t, err)
 		class := c.classes + 1
 		m.Nodes = []model.Node{{Pods: &model.NodePods{Others: []uint32{class, class}, Leaving: []uint32{class}}}}
-		require.Equal(t, 1+c.want, table.work(m), "a step for the node that no filter counts, and one for each tally of three pods")
+		require.Equal(t, 1+cellCost*c.want, table.work(m), "a step for the node that no filter counts, and those of each tally of three pods")
 	}
 }

@@ -15,7 +15,7 @@ func (p *Pods) Fits(t model.TaskID, n model.NodeID, later bool, why *Reasons) bo
 	if c.kind == 0 {
 		return true
 	}
-	if !p.view.Work.Use(c.looks, 1) {
+	if !p.view.Work.Use(c.looks, lookCost) {
 		return false
 	}
 	code, topology := p.against(c, n, later)
@@ -36,6 +36,9 @@ func (p *Pods) Fits(t model.TaskID, n model.NodeID, later bool, why *Reasons) bo
 // that the node lacks.
 func (p *Pods) Excludes(t model.TaskID, n model.NodeID, later bool) bool {
 	c := &p.classes[p.view.PodClassOf(t)]
+	if !p.view.Work.Use(c.looks, lookCost) {
+		return true
+	}
 	return !p.free(c.ports, n, later) || !p.free(c.avoided, n, later) || !p.free(c.keptAway, n, later) || p.outside(c, n)
 }
 
@@ -129,7 +132,7 @@ func (p *Pods) AtMost(t model.TaskID, nodes []model.NodeID, limit int) int {
 	c := &p.classes[p.view.PodClassOf(t)]
 	for _, list := range [][]int32{c.avoided, c.ports} {
 		for _, at := range list {
-			if slices.Contains(c.counts, at) {
+			if p.view.Work.Use(len(c.counts)+len(nodes), lookCost) && slices.Contains(c.counts, at) {
 				limit = min(limit, p.domainsOf(at, nodes, limit))
 			}
 		}
@@ -147,6 +150,12 @@ func (p *Pods) domainsOf(at int32, nodes []model.NodeID, limit int) int {
 		}
 	}
 	return len(seen)
+}
+
+// Buckets returns how many domains Bucket looks at.
+func (p *Pods) Buckets(t model.TaskID) int {
+	c := &p.classes[p.view.PodClassOf(t)]
+	return len(c.spreads) + len(c.near)
 }
 
 // Bucket returns the same text for nodes that a spread or an affinity of a task treats alike, and whether it treats each node by itself.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -72,6 +73,8 @@ type podTable struct {
 	filterAt map[string]int
 	// watchers are the tallies of a selection, keepers those of them that count who keeps its pods away.
 	watchers, keepers map[uint32][]int32
+	// pairs is the number of pairs of a class and a tally that concerns it so far.
+	pairs int
 }
 
 const (
@@ -79,10 +82,17 @@ const (
 	maxPodPairs = 1 << 22
 	// maxPodTallies bounds the tallies that concern one class, and so what it costs to place or move one pod.
 	maxPodTallies = 4096
+
+	// ruleCost is what reading a rule costs, pairCost what a pair of a class and a tally costs, cellCost what it costs to change one count,
+	// and lookCost to look at one, in units of work.
+	ruleCost, pairCost, cellCost, lookCost = 32, 4, 8, 4
 )
 
-// newPodTable returns what the rules of a model come to; an error if that is too much.
-func newPodTable(m *model.Model) (*podTable, error) {
+// newPodTable returns what the rules of a model come to; an error if that is too much. It spends its work before it is done.
+func newPodTable(m *model.Model, work *Work) (*podTable, error) {
+	if err := work.Spend(rulesOf(m.Pods), ruleCost); err != nil {
+		return nil, err
+	}
 	t := &podTable{
 		rules: m.Pods, classes: make([]podClass, 1+len(m.Pods.Classes)), filters: make([]podFilter, 1), at: map[tallyKey]int32{},
 		filterAt: map[string]int{}, watchers: map[uint32][]int32{}, keepers: map[uint32][]int32{},
@@ -90,18 +100,9 @@ func newPodTable(m *model.Model) (*podTable, error) {
 	for i := range m.Pods.Classes {
 		t.addRules(m, &m.Pods.Classes[i], &t.classes[i+1])
 	}
-	pairs := 0
 	for i := range m.Pods.Classes {
-		own := t.addCounts(&m.Pods.Classes[i], &t.classes[i+1])
-		pairs += own
-		e := &model.Error{}
-		switch {
-		case own > maxPodTallies:
-			e.Add(fmt.Sprintf("pods.classes[%d].selections", i), "%d rules concern its pods, at most %d are taken", own, maxPodTallies)
-			return nil, e
-		case pairs > maxPodPairs:
-			e.Add("pods.classes", "the rules concern more than %d pairs of classes", maxPodPairs)
-			return nil, e
+		if err := t.concern(i, work); err != nil {
+			return nil, err
 		}
 	}
 	for i := range m.Pods.Classes {
@@ -113,7 +114,43 @@ func newPodTable(m *model.Model) (*podTable, error) {
 	}
 	t.sortKinds()
 	t.at, t.filterAt, t.watchers, t.keepers = nil, nil, nil, nil
+	if err := t.checkCells(m); err != nil {
+		return nil, err
+	}
 	return t, nil
+}
+
+// rulesOf returns the number of rules and of selections of all classes.
+func rulesOf(rules *model.PodRules) int {
+	n := len(rules.Topologies)
+	for i := range rules.Classes {
+		c := &rules.Classes[i]
+		n += 1 + len(c.Selections) + len(c.Affinity) + len(c.AntiAffinities) + len(c.Spreads) + len(c.Ports)
+	}
+	return n
+}
+
+// concern adds the tallies that concern a class because of its selections; an error if these are too many.
+func (t *podTable) concern(i int, work *Work) error {
+	from, c := &t.rules.Classes[i], &t.classes[i+1]
+	own := len(c.counts)
+	for _, s := range from.Selections {
+		own += len(t.watchers[s]) + len(t.keepers[s])
+	}
+	e := &model.Error{}
+	switch t.pairs += own; {
+	case own > maxPodTallies:
+		e.Add(fmt.Sprintf("pods.classes[%d].selections", i), "%d rules concern its pods, at most %d are taken", own, maxPodTallies)
+		return e
+	case t.pairs > maxPodPairs:
+		e.Add("pods.classes", "the rules concern more than %d pairs of classes", maxPodPairs)
+		return e
+	}
+	if err := work.Spend(own, pairCost); err != nil {
+		return err
+	}
+	t.addCounts(from, c)
+	return nil
 }
 
 // tally returns the position of a tally.
@@ -176,15 +213,14 @@ func (t *podTable) filter(f podFilter) int {
 	return at
 }
 
-// addCounts adds the tallies in which pods of a class count because of their selections, and returns how many concern the class.
-func (t *podTable) addCounts(from *model.PodClass, c *podClass) int {
+// addCounts adds the tallies in which pods of a class count because of their selections.
+func (t *podTable) addCounts(from *model.PodClass, c *podClass) {
 	for _, s := range from.Selections {
 		c.counts = append(c.counts, t.watchers[s]...)
 		c.keptAway = append(c.keptAway, t.keepers[s]...)
 	}
 	slices.Sort(c.counts)
 	c.counts = slices.Compact(c.counts)
-	return len(c.counts) + len(c.keptAway)
 }
 
 // addPorts adds the tallies of ports. A pod counts in two for each of its ports: that of its address, and that of all addresses, in which
@@ -214,43 +250,84 @@ const anyAddress = ""
 // sortKinds numbers the classes that are treated alike.
 func (t *podTable) sortKinds() {
 	kinds := map[string]int32{}
+	var key []byte
 	for i := range t.classes {
 		c := &t.classes[i]
 		if len(c.counts)+len(c.ports)+len(c.keptAway)+len(c.avoided)+len(c.near)+len(c.spreads) == 0 {
 			continue
 		}
-		key := fmt.Sprint(c.counts, c.ports, c.keptAway, c.avoided, c.near, c.first, c.spreads)
-		kind, known := kinds[key]
+		key = c.key(key[:0])
+		kind, known := kinds[string(key)]
 		if !known {
 			kind = int32(len(kinds) + 1)
-			kinds[key] = kind
+			kinds[string(key)] = kind
 		}
 		c.kind = kind
 	}
 }
 
-// work returns the steps of filling the counts: one for each node of a filter and of a spread, and for each tally of each pod.
-func (t *podTable) work(m *model.Model) int {
-	steps := len(m.Nodes) * len(t.filters)
-	for _, key := range t.keys {
-		if key.kind == ofSpread {
-			steps += len(m.Nodes)
+// key appends a text that is the same for classes that are treated alike.
+func (c *podClass) key(key []byte) []byte {
+	for _, list := range [][]int32{c.counts, c.ports, c.keptAway, c.avoided, c.near} {
+		key = binary.AppendUvarint(key, uint64(len(list)))
+		for _, at := range list {
+			key = binary.AppendUvarint(key, uint64(at))
 		}
 	}
+	first := uint64(0)
+	if c.first {
+		first = 1
+	}
+	key = binary.AppendUvarint(key, first)
+	key = binary.AppendUvarint(key, uint64(len(c.spreads)))
+	for _, s := range c.spreads {
+		for _, n := range []uint32{uint32(s.tally), s.topology, uint32(s.maxSkew), uint32(s.minDomains), uint32(s.own)} {
+			key = binary.AppendUvarint(key, uint64(n))
+		}
+	}
+	return key
+}
+
+// cells returns the number of counts that all pods take at most, and of the pods.
+func (t *podTable) cells(m *model.Model) (cells, pods int) {
 	for _, j := range m.JobOrder {
 		job := m.Jobs.At(j)
+		pods += int(job.EndTask - job.FirstTask)
 		for task := job.FirstTask; task < job.EndTask; task++ {
-			steps += len(t.classes[m.PodClassOf(task)].counts)
+			cells += len(t.classes[m.PodClassOf(task)].counts)
 		}
 	}
 	for i := range m.Nodes {
 		if of := m.Nodes[i].Pods; of != nil {
+			pods += len(of.Others) + len(of.Leaving)
 			for _, list := range [][]uint32{of.Others, of.Leaving} {
 				for _, class := range list {
-					steps += len(t.classes[class].counts)
+					cells += len(t.classes[class].counts)
 				}
 			}
 		}
 	}
-	return steps
+	return cells, pods
+}
+
+// checkCells returns an error if all pods may take more counts than are booked.
+func (t *podTable) checkCells(m *model.Model) error {
+	cells, pods := t.cells(m)
+	if most := model.PodCells(pods); cells > most {
+		e := &model.Error{}
+		e.Add("pods.classes", "the rules concern %d pairs of a pod and a rule, at most %d are taken for %d pods", cells, most, pods)
+		return e
+	}
+	return nil
+}
+
+// work returns the steps of filling the counts: those of finding which nodes a filter counts and their domains, and those of each tally of
+// each pod.
+func (t *podTable) work(m *model.Model) int {
+	steps := len(m.Nodes)
+	for i := range t.filters[1:] {
+		steps += len(m.Nodes) * (2 + (1+cellCost)*len(t.filters[i+1].topologies))
+	}
+	cells, _ := t.cells(m)
+	return steps + cellCost*cells
 }

@@ -91,11 +91,11 @@ func (s *Session) assign(w *workload, counts []int32, last *Assignment) Assignme
 		}
 		asked := s.asked(q, set, p.Count)
 		s.assignSet(w, i, asked, &p, &out, last)
-		s.sortAttempts(p.Attempts)
-		p.settle()
-		if !s.spend(len(p.Flavors), 1+len(out.Usage)+len(p.Flavors)) {
+		if !s.spend(len(p.Flavors), q.width+len(p.Flavors)+len(out.Usage)) || !s.spend(len(p.Attempts), comparisons) {
 			break
 		}
+		s.sortAttempts(p.Attempts)
+		p.settle()
 		for k := range p.Flavors {
 			f := &p.Flavors[k]
 			out.Borrows = max(out.Borrows, f.borrow)
@@ -108,7 +108,7 @@ func (s *Session) assign(w *workload, counts []int32, last *Assignment) Assignme
 			break
 		}
 	}
-	if out.Mode == NoFit {
+	if out.Mode == NoFit && s.spend(out.attempts(), q.width) {
 		out.Cause = q.cause(&out)
 	}
 	return out
@@ -166,7 +166,7 @@ func (s *Session) asked(q *queue, set *podSet, count int32) []request {
 // assignSet searches flavors for all requests of a set.
 func (s *Session) assignSet(w *workload, i int, asked []request, p *PodSetAssignment, out *Assignment, last *Assignment) {
 	q := &s.queues[w.queue]
-	if !s.spend(len(asked), 1+len(asked)) {
+	if !s.spend(len(asked), 1+len(q.groups)+len(asked)) {
 		p.failed = true
 		return
 	}
@@ -184,6 +184,10 @@ func (s *Session) assignSet(w *workload, i int, asked []request, p *PodSetAssign
 		}
 		search := search{session: s, w: w, set: i, group: g, asked: asked, out: out, start: s.start(last, i, r.resource)}
 		search.run(r.resource)
+		if !s.spend(len(p.Attempts), 2*len(search.attempts)+len(g.flavors)) {
+			p.Flavors = nil
+			return
+		}
 		p.merge(search.attempts, g)
 		if search.failed || len(search.best) == 0 {
 			p.Flavors, p.Lacks, p.failed = nil, search.lacks, search.failed

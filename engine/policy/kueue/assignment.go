@@ -173,6 +173,15 @@ func (a *Assignment) Resumable() bool {
 	return false
 }
 
+// attempts returns how many flavors were tried for all sets.
+func (a *Assignment) attempts() int {
+	n := 0
+	for i := range a.PodSets {
+		n += len(a.PodSets[i].Attempts)
+	}
+	return n
+}
+
 // start returns the position of the first flavor to try for a resource of a set.
 func (a *Assignment) start(set int, resource int32) int {
 	if a == nil || set >= len(a.PodSets) {

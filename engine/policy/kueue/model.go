@@ -76,6 +76,8 @@ type queue struct {
 	inCycle    bool
 	usageBased bool
 	strict     bool
+	// width is the number of resources and flavors of all groups: a look for one of them compares so many at most.
+	width int
 	// admitted hold quota, pending wait.
 	admitted, pending []int32
 }

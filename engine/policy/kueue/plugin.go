@@ -2,6 +2,7 @@ package kueue
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/apportion/apportion/engine/model"
@@ -30,7 +31,7 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.Work.Spend(len(cluster.Queues)+len(cluster.Workloads), 1); err != nil {
+	if err := cluster.spend(v.Work, &p.Settings); err != nil {
 		return nil, err
 	}
 	for j := range cluster.Workloads {
@@ -107,30 +108,46 @@ func (s *State) Booking() bool { return len(s.booked) > 0 }
 
 // Book adds the usage of an assignment.
 func (s *State) Book(j model.JobID, a *Assignment) {
-	id, queue := int32(j), s.workloads[j].queue
-	type cell struct {
-		node, at int32
-		usage    Amount
+	id := int32(j)
+	if !s.spend(s.depth(s.workloads[id].queue), 1+len(a.Usage)) {
+		return
 	}
-	var before []cell
-	for n := queue; n != none; n = s.nodes[n].parent {
-		for _, u := range a.Usage {
-			at := s.nodes[n].row + u.FR
-			before = append(before, cell{n, at, s.usage[at]})
-		}
-	}
-	s.addAll(queue, a.Usage)
+	undo := s.saved(s.workloads[id].queue, a.Usage)
+	s.addAll(s.workloads[id].queue, a.Usage)
+	undo = slices.Clone(slices.DeleteFunc(undo, func(c cell) bool { return s.usage[c.at] == c.usage }))
 	s.booked[id] = true
 	if s.admitted != nil {
 		m := s.view.Model
 		s.view.SetExtra(j, func() *model.Extra { return s.admitted(m, j, s.admission(id, a)) })
 	}
-	s.view.Journal.Undo(func() {
-		for _, c := range before {
+	const cellBytes = 16
+	s.view.Journal.UndoHolding(cellBytes*len(undo), func() {
+		for _, c := range undo {
 			s.usage[c.at], s.known[c.node] = c.usage, false
 		}
 		delete(s.booked, id)
 	})
+}
+
+// cell is an amount of a node that a booking changes.
+type cell struct {
+	node, at int32
+	usage    Amount
+}
+
+// saved returns the amounts that a booking may change, as they are before; none if no change needs to be undone.
+func (s *State) saved(queue int32, uses []Use) []cell {
+	var list []cell
+	if !s.view.Journal.Recording() {
+		return nil
+	}
+	for n := queue; n != none; n = s.nodes[n].parent {
+		for _, u := range uses {
+			at := s.nodes[n].row + u.FR
+			list = append(list, cell{n, at, s.usage[at]})
+		}
+	}
+	return list
 }
 
 // admission returns an assignment as the admission of its workload.
@@ -154,20 +171,6 @@ func (s *Session) admission(id int32, a *Assignment) *Admission {
 		out.PodSets = append(out.PodSets, set)
 	}
 	return out
-}
-
-// Decide returns the decisions of one cycle, in which jobs that are booked do not take part, and books the admitted.
-func (s *State) Decide() []Decision {
-	decisions := s.Cycle()
-	if !s.spend(1+len(decisions), 1) {
-		return nil
-	}
-	for i := range decisions {
-		if d := &decisions[i]; d.Verdict == Admitted {
-			s.Book(model.JobID(d.Workload), &d.Assignment)
-		}
-	}
-	return decisions
 }
 
 // CompareJobs orders jobs as they are served: those of one queue by the usage of the local queue, all by priority, time and uid.

@@ -23,6 +23,7 @@ func (c *compiler) fillQuotas() {
 		for k := range from.Groups {
 			c.fillGroup(int32(i), &from.Groups[k])
 			q.groups = append(q.groups, c.group(int32(i), &from.Groups[k]))
+			q.width += 1 + len(from.Groups[k].Covered) + len(from.Groups[k].Flavors)
 		}
 	}
 }

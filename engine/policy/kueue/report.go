@@ -119,6 +119,9 @@ func (s *Session) Share(id int32) Share {
 func (s *Session) Accounts(id int32) []Account {
 	n, a := &s.nodes[id], &s.quotas
 	t := &s.trees[n.tree]
+	if !s.spend(len(t.pairs), s.depth(id)) {
+		return nil
+	}
 	out := make([]Account, 0, len(t.pairs))
 	for fr := range int32(len(t.pairs)) {
 		at := n.row + fr

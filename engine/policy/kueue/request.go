@@ -33,6 +33,7 @@ func (c *compiler) listWorkloads() {
 
 // bindWorkloads computes the usage and the requests of all workloads and gives them to their queues.
 func (c *compiler) bindWorkloads() {
+	used := map[*LocalQueue]float64{}
 	for i := range c.workloads {
 		w := &c.workloads[i]
 		w.priority, w.since, w.reserved = w.Priority, c.since(w.Workload), c.now
@@ -46,7 +47,12 @@ func (c *compiler) bindWorkloads() {
 			continue
 		}
 		if c.settings.Usage != nil && c.queues[w.queue].usageBased && w.LocalQueue != nil {
-			w.local = c.settings.Usage.usage(w.LocalQueue)
+			local, known := used[w.LocalQueue]
+			if !known {
+				local = c.settings.Usage.usage(w.LocalQueue)
+				used[w.LocalQueue] = local
+			}
+			w.local = local
 		}
 		if !w.holds {
 			c.request(w)

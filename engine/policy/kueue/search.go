@@ -25,6 +25,10 @@ func (h *search) run(resource int32) {
 	tried := none
 	for i := h.start; i < len(h.group.flavors); i++ {
 		tried = i
+		if !s.spend(1+len(h.asked), attempted+len(h.group.covered)) {
+			h.best, h.failed = nil, true
+			return
+		}
 		if s.restricted != nil && !s.nominated(h.set, resource, h.group.flavors[i]) {
 			h.lack(Lack{Kind: OtherNominated, Flavor: h.group.flavors[i], Resource: resource})
 			continue

@@ -43,7 +43,8 @@ func (s *Session) claimOf(w *workload, a *Assignment) *claim {
 	q := &s.queues[w.queue]
 	for i := range a.PodSets {
 		p := &a.PodSets[i]
-		if asked := len(p.Flavors) + len(w.podSets[i].requests); !s.spend(asked, 1+len(p.Flavors)+len(c.needed)+len(c.wanted)) {
+		asked := len(p.Flavors) + len(w.podSets[i].requests)
+		if !s.spend(asked, q.width+len(p.Flavors)+len(c.needed)+len(c.wanted)) {
 			break
 		}
 		for k := range p.Flavors {

@@ -1,7 +1,16 @@
 package kueue
 
+import "github.com/apportion/apportion/engine/policy"
+
 // comparisons is about how often a sort compares each element of a long list.
 const comparisons = 20
+
+const (
+	// element is about what compiling a part of an object takes, such as the request of a pod set.
+	element = 16
+	// attempted is spent for what a nomination keeps of each flavor that is tried, and of each request there, which bounds the memory of all.
+	attempted = 64
+)
 
 // spend takes work off, n times width units, before it is done. If there is not as much, it returns false: the caller leaves the usage as
 // it was, and whatever is answered then is discarded, because the question fails (policy.Work.Use). A session without a view has no limit.
@@ -48,4 +57,46 @@ func rulesOf(p *PodSet) int {
 		}
 	}
 	return n
+}
+
+// spend spends what compiling a cluster takes, which grows with the product of some of its lists.
+func (c *Cluster) spend(work *policy.Work, settings *Settings) error {
+	if err := work.Spend(len(c.Queues)+len(c.Cohorts)+len(c.Flavors)+len(c.Workloads), 1); err != nil {
+		return err
+	}
+	for i := range c.Queues {
+		for k := range c.Queues[i].Groups {
+			if g := &c.Queues[i].Groups[k]; !work.Use(len(g.Covered), element+element*len(g.Flavors)) {
+				return work.Exceeded()
+			}
+		}
+	}
+	locals := map[*LocalQueue]bool{}
+	for i := range c.Workloads {
+		w := &c.Workloads[i]
+		if l := w.LocalQueue; l != nil && settings.Usage != nil && !locals[l] {
+			locals[l] = true
+			if err := work.Spend(len(l.Consumed)+len(l.Penalty), comparisons+len(settings.Usage.Weights)); err != nil {
+				return err
+			}
+		}
+		if err := w.spend(work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spend spends what compiling a workload takes.
+func (w *Workload) spend(work *policy.Work) error {
+	elements := 0
+	for i := range w.PodSets {
+		elements += 1 + len(w.PodSets[i].Requests)
+	}
+	if w.Admission != nil {
+		for i := range w.Admission.PodSets {
+			elements += 1 + len(w.Admission.PodSets[i].Usage)
+		}
+	}
+	return work.Spend(elements, element)
 }

@@ -70,6 +70,7 @@ func TestAQuestionThatCostsMoreThanItMayChangesNothing(t *testing.T) {
 			*view.Work = *policy.NewWork(needed * part / 100)
 			ask()
 			require.Error(t, view.Work.Exceeded(), "%d %% of the work, fair %v", part, fair)
+			*view.Work = *policy.NewWork(policy.DefaultWork)
 			require.Equal(t, before, state.Accounts(0), "nothing stays assumed")
 			*view.Work = *policy.NewWork(needed)
 			again, _ := ask()
