@@ -178,7 +178,10 @@ func hostilePods() []hostileShape {
 		{"ports that conflict with each other", podSnapshot(0, ports), byGang, `shares {}`, 100_000_000, ""},
 		{"spreads over nodes", podSnapshot(2000, spreads), byGang, `nodes { tasks { index: 0 } }`, 100_000_000, ""},
 		{"nodes that count for spreads", podSnapshot(2000, filters), byGang, `nodes { tasks { index: 0 } }`, 100_000_000, tooMuchWork},
-		{"pods that many rules count", crowded, byGang, `shares {}`, 0, "the rules concern 5401800 pairs of a pod and a rule, at most 1144608 are taken for 3001 pods"},
+		{
+			"pods that many rules count", crowded, byGang, `shares {}`, 0,
+			"the rules concern 5401800 pairs of a pod and a rule, at most 1144608 are taken for 3001 pods",
+		},
 		{
 			"topologies of an affinity", podSnapshot(0, &apportionv1.PodRules{Topologies: topologies(1), Classes: []*apportionv1.PodClass{near}}),
 			byGang, `shares {}`, 0, "500000 rules, at most 64 are taken",
