@@ -11,6 +11,9 @@ import (
 
 // cluster joins the objects.
 func (r *reader) cluster() *Cluster {
+	if r.lenient {
+		r.leaveOversized()
+	}
 	own := &apportionv1.KueueSnapshot{}
 	snapshot := &apportionv1.Snapshot{AsOf: nanoseconds(r.now), Kueue: own, Cluster: r.label}
 	for _, f := range byName(r.flavors) {

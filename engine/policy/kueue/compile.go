@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// maxAccounts bounds the number of pairs of a node and a flavor-resource of its tree.
-	maxAccounts = 1 << 20
-	// maxDepth bounds the number of cohorts above a queue.
-	maxDepth = 1 << 10
+	// MaxAccounts bounds the number of pairs of a node and a flavor-resource of its tree.
+	MaxAccounts = 1 << 20
+	// MaxDepth bounds the levels of a tree: a queue and the cohorts above it.
+	MaxDepth = 1 << 10
 )
 
 // SizeError is the error about a cluster that is too large to be judged.
@@ -64,7 +64,7 @@ func (c *compiler) bound() error {
 	for i := range c.cluster.Queues {
 		for k := range c.cluster.Queues[i].Groups {
 			g := &c.cluster.Queues[i].Groups[k]
-			if n := len(g.Covered); n > 0 && len(g.Flavors) > (maxAccounts-accounts)/n {
+			if n := len(g.Covered); n > 0 && len(g.Flavors) > (MaxAccounts-accounts)/n {
 				return errAccounts
 			}
 			accounts += len(g.Covered) * len(g.Flavors)
@@ -73,8 +73,8 @@ func (c *compiler) bound() error {
 	return nil
 }
 
-// errAccounts is the error about more than maxAccounts.
-var errAccounts = &SizeError{fmt.Sprintf("the queues and cohorts have more than %d accounts of flavor-resources", maxAccounts)}
+// errAccounts is the error about more than MaxAccounts.
+var errAccounts = &SizeError{fmt.Sprintf("the queues and cohorts have more than %d accounts of flavor-resources", MaxAccounts)}
 
 func (c *compiler) listFlavors() {
 	for i := range c.cluster.Flavors {
@@ -148,11 +148,11 @@ func (c *compiler) formTrees() error {
 			path = append(path, at)
 			at = c.nodes[at].parent
 		}
-		if len(path) > maxDepth || at != none && int(depth[at])+len(path) > maxDepth {
-			return &SizeError{fmt.Sprintf("%q is below more than %d cohorts", c.nodes[i].name, maxDepth)}
-		}
 		if at != none && c.nodes[at].tree == none {
 			continue // A cycle, or below one.
+		}
+		if len(path) > MaxDepth || at != none && int(depth[at])+len(path) > MaxDepth {
+			return &SizeError{fmt.Sprintf("%q is below %d cohorts or more", c.nodes[i].name, MaxDepth)}
 		}
 		for _, n := range slices.Backward(path) {
 			c.nodes[n].tree, depth[n] = c.treeOf(n), 1
@@ -294,7 +294,7 @@ func (c *compiler) layOut() error {
 			continue
 		}
 		n.row, n.lendable = int32(rows), int32(lendable)
-		if rows += len(c.trees[n.tree].pairs); rows > maxAccounts {
+		if rows += len(c.trees[n.tree].pairs); rows > MaxAccounts {
 			return errAccounts
 		}
 		if i >= len(c.queues) {

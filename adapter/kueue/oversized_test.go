@@ -1,0 +1,136 @@
+package kueue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/adapter/kueue"
+	policy "github.com/apportion/apportion/engine/policy/kueue"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire"
+	wirekueue "github.com/apportion/apportion/wire/kueue"
+)
+
+// chain is a chain of cohorts of which the last one has a parent.
+func chain(n int, parent string) []string {
+	out := make([]string, n)
+	for i := range out {
+		above := fmt.Sprintf("c%04d", i+1)
+		if i == n-1 {
+			above = parent
+		}
+		out[i] = fmt.Sprintf(`{"metadata": {"name": "c%04d"}, "spec": {"parent": %q}}`, i, above)
+	}
+	return out
+}
+
+// wide is a ClusterQueue, or a Cohort, with as many flavor-resources as the product of two numbers.
+func wide(name, cohort, prefix string, resources, flavors int) string {
+	covered, quotas := make([]string, resources), make([]string, resources)
+	for i := range covered {
+		covered[i] = fmt.Sprintf(`"%s%d"`, prefix, i)
+		quotas[i] = fmt.Sprintf(`{"name": %s, "nominalQuota": 1}`, covered[i])
+	}
+	list := make([]string, flavors)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{"name": "f%d", "resources": [%s]}`, i, strings.Join(quotas, ","))
+	}
+	return fmt.Sprintf(`{"metadata": {"name": %q}, "spec": {"cohort": %q, "parent": %q, "resourceGroups": [{"coveredResources": [%s], "flavors": [%s]}]}}`,
+		name, cohort, cohort, strings.Join(covered, ","), strings.Join(list, ","))
+}
+
+// TestObjectsThatAreTooMuchTogetherAreLeftOut has cohorts and queues that the policy judges alone, but not together with others.
+func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
+	const cohorts, queues = "Cohort", "ClusterQueue"
+	type objects map[string][]string
+	many := func(n int, object func(i int) string) []string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = object(i)
+		}
+		return out
+	}
+	small := func(i int) string { return wide(fmt.Sprintf("small%03d", i), "shared", "r", 2, 1) }
+	for name, c := range map[string]struct {
+		objects objects
+		left    []string
+		says    string
+	}{
+		"1,100 cohorts above a queue": {
+			objects{cohorts: chain(1100, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}},
+			append(many(76, func(i int) string { return fmt.Sprintf("c%04d", i) }), "deep"), "of cohorts, at most 1024 are judged",
+		},
+		"as many levels as there may be": {objects{cohorts: chain(1023, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}}, nil, ""},
+		"a circle of 1,100 cohorts":      {objects{cohorts: chain(1100, "c0000"), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0500"}}`}}, nil, ""},
+		"one queue with many flavor-resources among others of its cohort": {
+			objects{queues: append(many(200, small), wide("wide", "shared", "x", 600, 10))}, []string{"wide"},
+			"it names 6000 of 1212405 accounts of flavor-resources of all queues and cohorts, at most 1048576 are judged",
+		},
+		"a cohort with many flavor-resources": {
+			objects{queues: many(200, small), cohorts: {wide("shared", "", "x", 600, 10)}}, []string{"shared"}, "it names 6000 of 1206403 accounts",
+		},
+		"queues that each name as many as there may be": {
+			objects{queues: many(2, func(i int) string {
+				return fmt.Sprintf(`{"metadata": {"name": "w%d"}, "spec": {"resourceGroups": [{"coveredResources": [%s], "flavors": [%s]}]}}`, i,
+					strings.Join(many(800, func(i int) string { return fmt.Sprintf(`"r%d"`, i) }), ","),
+					strings.Join(many(800, func(i int) string { return fmt.Sprintf(`{"name": "f%d"}`, i) }), ","))
+			})}, []string{"w0"}, "its groups name 640000 flavor-resources of",
+		},
+		"a workload that uses many flavor-resources": {
+			objects{queues: many(200, small), "Workload": {`{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {
+				"conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+				"admission": {"clusterQueue": "small007", "podSetAssignments": [{"name": "main", "resourceUsage": {` +
+				strings.Join(many(6000, func(i int) string { return fmt.Sprintf(`"u%d": 1`, i) }), ",") + `}}]}}}`}},
+			[]string{"x"}, "it names 6000 of 1206403 accounts",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := wire.Limits{TextBytes: 4096}
+			held := kueue.NewObjects(kueue.WithLimits(limits))
+			put := func(kind, data string) {
+				object, err := held.Read(kind, "kueue.x-k8s.io/v1beta1", []byte(data))
+				require.NoError(t, err)
+				held.Put(object)
+			}
+			for _, o := range innocent {
+				put(o.kind, o.data)
+			}
+			for kind, list := range c.objects {
+				for _, data := range list {
+					put(kind, data)
+				}
+			}
+			for range 2 { // Nothing of what is held changes by it.
+				got := held.Cluster(now)
+				var left []string
+				for _, f := range got.Faulty {
+					left = append(left, f.Name)
+					require.Contains(t, f.Detail, c.says)
+				}
+				require.ElementsMatch(t, c.left, left)
+				require.True(t, hasQueue(got.Snapshot, "a"))
+				data, err := proto.Marshal(got.Snapshot)
+				require.NoError(t, err)
+				m, err := new(wire.Decoder).CompileWithin(data, wire.Guard{Limits: limits})
+				require.NoError(t, err)
+				cluster, err := wirekueue.ClusterOf(m)
+				require.NoError(t, err)
+				_, err = policy.Compile(cluster, policy.Default())
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func hasQueue(s *apportionv1.Snapshot, name string) bool {
+	for _, q := range s.GetQueues() {
+		if q.GetName() == name {
+			return true
+		}
+	}
+	return false
+}
