@@ -154,7 +154,7 @@ func holdingFor(t *testing.T, snapshot *apportionv1.Snapshot, own func(context.C
 	digest, err := r.Server.Hold(t.Context(), data)
 	require.NoError(t, err)
 	view := &apportionv1.SnapshotView{LeftOut: snapshot.GetLeftOut()}
-	require.NoError(t, r.Server.Keep("cluster", asOfAnHourAgo).Put(t.Context(), data, view))
+	require.NoError(t, r.Server.Keep("cluster", "", asOfAnHourAgo).Put(t.Context(), data, view))
 	return r, digest
 }
 
@@ -382,7 +382,7 @@ func TestSizesOfSnapshotsThatACallerMayNotAskAboutAreNotTold(t *testing.T) {
 	in := &apportionv1.Input{
 		Source: &apportionv1.Input_SnapshotName{SnapshotName: "cluster"}, Rule: &apportionv1.Input_PolicyName{PolicyName: "fair"},
 	}
-	keep(t, r.Server.Keep("cluster", asOfAnHourAgo), shared(1))
+	keep(t, r.Server.Keep("cluster", "", asOfAnHourAgo), shared(1))
 	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in, Steps: slices.Repeat(questions(shared(1)), 50)})
 	requireFault(t, err, codes.PermissionDenied, "PERMISSION_DENIED")
 }

@@ -26,7 +26,7 @@ func recorded(t *testing.T, own func(context.Context) func(string) bool) (*servi
 	t.Helper()
 	server, err := service.New(service.Options{Policies: audiencePolicies(), Own: own})
 	require.NoError(t, err)
-	k := server.Keep("cluster", asOfNow)
+	k := server.Keep("cluster", "", asOfNow)
 	var failed atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
 	var recording sync.WaitGroup
@@ -150,7 +150,7 @@ func TestRequestsForHistoriesAreChecked(t *testing.T) {
 		}
 		return nil
 	}})
-	keep(t, r.Server.Keep("cluster", asOfNow), servicetest.Snapshot(1))
+	keep(t, r.Server.Keep("cluster", "", asOfNow), servicetest.Snapshot(1))
 	for name, ask := range map[string]*apportionv1.GetHistoryRequest{
 		"no name":     {},
 		"many jobs":   {Name: "cluster", Jobs: make([]string, 101)},

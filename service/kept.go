@@ -22,8 +22,9 @@ import (
 // Kept is a snapshot that the server's program maintains, and to which requests refer by name. It is safe for concurrent use.
 type Kept struct {
 	server *Server
-	name   string
-	now    func(*apportionv1.SnapshotView)
+	// cluster is the one that the versions name.
+	name, cluster string
+	now           func(*apportionv1.SnapshotView)
 	// fresh receives a value when there is a version that the history lacks.
 	fresh chan struct{}
 
@@ -59,10 +60,11 @@ type version struct {
 	view *apportionv1.SnapshotView
 }
 
-// Keep returns a snapshot without a version, to which requests may refer from now on. now completes the view of the newest version, or of
+// Keep returns a snapshot without a version, to which requests may refer from now on. cluster is the cluster that its versions will name:
+// only callers that may name it learn that, and why, there is no version yet. now completes the view of the newest version, or of
 // none, with its time and completeness. It is called for each answer, concurrently.
-func (s *Server) Keep(name string, now func(*apportionv1.SnapshotView)) *Kept {
-	k := &Kept{server: s, name: name, now: now, fresh: make(chan struct{}, 1)}
+func (s *Server) Keep(name, cluster string, now func(*apportionv1.SnapshotView)) *Kept {
+	k := &Kept{server: s, name: name, cluster: cluster, now: now, fresh: make(chan struct{}, 1)}
 	s.keptMutex.Lock()
 	defer s.keptMutex.Unlock()
 	kept := maps.Clone(s.kept.Load().(map[string]*Kept)) //nolint:errcheck,forcetypeassert // Only such maps are stored.
@@ -234,13 +236,24 @@ func (s *Server) newestShown(ctx context.Context, name, field string) (*version,
 		}
 	}
 	v := k.latest()
+	if err := s.permit(ctx, func() string { return k.clusterOf(v) }); err != nil {
+		return nil, err
+	}
 	if v == nil {
 		return nil, &wire.Fault{
 			Code: codes.Unavailable, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_READY, Field: field, Retry: time.Second,
 			Text: "snapshot " + strconv.Quote(name) + " is not there yet" + faultsOf(k.viewOf(nil)),
 		}
 	}
-	return v, s.permit(ctx, func() string { return v.cluster })
+	return v, nil
+}
+
+// clusterOf returns the cluster of a version; nil stands for the first one, which is not there yet.
+func (k *Kept) clusterOf(v *version) string {
+	if v == nil {
+		return k.cluster
+	}
+	return v.cluster
 }
 
 // faultsOf lists what cannot be read.
@@ -273,7 +286,7 @@ func (c *call) ListSnapshots(ctx context.Context, _ *apportionv1.ListSnapshotsRe
 	for _, name := range slices.Sorted(maps.Keys(kept)) {
 		k := kept[name]
 		v := k.latest()
-		if s.mayAsk(ctx, name) != nil || v != nil && s.permit(ctx, func() string { return v.cluster }) != nil {
+		if s.mayAsk(ctx, name) != nil || s.permit(ctx, func() string { return k.clusterOf(v) }) != nil {
 			continue
 		}
 		view := k.viewOf(v)

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +50,7 @@ func sharesOf(source any, change *apportionv1.Change) *apportionv1.EvaluateShare
 func TestAKeptSnapshotAnswersByNameAsItWouldInline(t *testing.T) {
 	r := servicetest.Start(t, service.Options{})
 	name := &apportionv1.Input_SnapshotName{SnapshotName: "cluster"}
-	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	k := r.Server.Keep("cluster", "", asOfAnHourAgo)
 
 	_, err := r.EvaluateShares(t.Context(), sharesOf(name, nil))
 	requireFault(t, err, codes.Unavailable, "SNAPSHOT_NOT_READY")
@@ -77,7 +78,7 @@ func TestAKeptSnapshotAnswersByNameAsItWouldInline(t *testing.T) {
 
 func TestACallerThatFetchesEachVersionDropsNoVersionOfOthers(t *testing.T) {
 	server, dial := inMemory(t, service.Options{Tap: []tap.ServerInHandle{byHeader}})
-	k, c := server.Keep("cluster", asOfAnHourAgo), apportionv1.NewApportionServiceClient(reader(t, dial))
+	k, c := server.Keep("cluster", "", asOfAnHourAgo), apportionv1.NewApportionServiceClient(reader(t, dial))
 	get := func(who string) string {
 		got, err := c.GetSnapshot(as(t, who), &apportionv1.GetSnapshotRequest{Name: "cluster"})
 		require.NoError(t, err)
@@ -98,7 +99,7 @@ func TestACallerThatFetchesEachVersionDropsNoVersionOfOthers(t *testing.T) {
 
 func TestTheLastTwoVersionsAreFoundByDigest(t *testing.T) {
 	r := servicetest.Start(t, service.Options{})
-	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	k := r.Server.Keep("cluster", "", asOfAnHourAgo)
 	var digests []string
 	for seed := range uint64(3) {
 		keep(t, k, servicetest.Snapshot(seed))
@@ -129,7 +130,7 @@ func TestTheLastTwoVersionsAreFoundByDigest(t *testing.T) {
 
 func TestAKeptSnapshotIsListedAndSentWhole(t *testing.T) {
 	r := servicetest.Start(t, service.Options{Policies: map[string]*apportionv1.Policy{"p": servicetest.Proportion()}})
-	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	k := r.Server.Keep("cluster", "", asOfAnHourAgo)
 	list, err := r.ListSnapshots(t.Context(), &apportionv1.ListSnapshotsRequest{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"p"}, list.GetPolicyNames())
@@ -149,7 +150,7 @@ func TestAKeptSnapshotIsListedAndSentWhole(t *testing.T) {
 
 func TestASessionIsOpenedOnAKeptSnapshot(t *testing.T) {
 	r := servicetest.Start(t, service.Options{})
-	keep(t, r.Server.Keep("cluster", asOfAnHourAgo), servicetest.Snapshot(1))
+	keep(t, r.Server.Keep("cluster", "", asOfAnHourAgo), servicetest.Snapshot(1))
 	stream, err := r.RunSession(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
@@ -170,7 +171,7 @@ func TestACallerWhoMayNotAskAboutAKeptSnapshotLearnsNothingOfIt(t *testing.T) {
 		}
 		return permit
 	}})
-	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	k := r.Server.Keep("cluster", "", asOfAnHourAgo)
 	keep(t, k, servicetest.Snapshot(1))
 	permit = allowed
 	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
@@ -196,7 +197,7 @@ func TestACallerWhoMayNotAskAboutAKeptSnapshotLearnsNothingOfIt(t *testing.T) {
 
 func TestASnapshotBeyondTheLimitsLeavesTheVersionThatIsThere(t *testing.T) {
 	r := servicetest.Start(t, service.Options{Limit: setting.Limit{Nodes: 8}})
-	k := r.Server.Keep("cluster", asOfAnHourAgo)
+	k := r.Server.Keep("cluster", "", asOfAnHourAgo)
 	keep(t, k, servicetest.Snapshot(1))
 	large := servicetest.Snapshot(2)
 	large.Nodes = append(large.Nodes, &apportionv1.Node{Name: "one-too-many"})
@@ -207,4 +208,30 @@ func TestASnapshotBeyondTheLimitsLeavesTheVersionThatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got.GetSnapshot().GetNodes(), 8)
 	require.Positive(t, k.Bytes())
+}
+
+func TestACallerOfAnotherClusterLearnsNothingOfASnapshotThatIsNotThereYet(t *testing.T) {
+	r := servicetest.Start(t, service.Options{Permit: func(_ context.Context, cluster string) error {
+		if cluster == "west" {
+			return nil
+		}
+		return status.Error(codes.PermissionDenied, "no")
+	}})
+	fault := func(view *apportionv1.SnapshotView) {
+		view.Kinds = []*apportionv1.ViewedKind{{Resource: "pods", Fault: "10.0.0.1 refuses"}}
+	}
+	r.Server.Keep("mine", "west", fault)
+	r.Server.Keep("other", "east", fault)
+	list, err := r.ListSnapshots(t.Context(), &apportionv1.ListSnapshotsRequest{})
+	require.NoError(t, err)
+	require.Len(t, list.GetSnapshots(), 1)
+	require.Equal(t, "mine", list.GetSnapshots()[0].GetName())
+	for name, code := range map[string]codes.Code{"mine": codes.Unavailable, "other": codes.PermissionDenied} {
+		_, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: name})
+		require.Equal(t, code, status.Code(err))
+		require.Equal(t, name == "mine", strings.Contains(err.Error(), "10.0.0.1 refuses"))
+		_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: name}, nil))
+		require.Equal(t, code, status.Code(err))
+		require.Equal(t, name == "mine", strings.Contains(err.Error(), "10.0.0.1 refuses"))
+	}
 }

@@ -146,7 +146,7 @@ func TestSnapshotsThatAreNotReadTakeWhatIsBookedForThem(t *testing.T) {
 	})
 	shape := generate.Standard()
 	shape.Jobs, shape.Tasks, shape.UIDs = 2000, 40_000, true
-	keep(t, server.Keep("cluster", asOfAnHourAgo), generate.Snapshot(shape))
+	keep(t, server.Keep("cluster", "", asOfAnHourAgo), generate.Snapshot(shape))
 	request, unread := &apportionv1.GetSnapshotRequest{Name: "cluster"}, reader(t, dial)
 	before, taken := heap(), 0
 	for range 100 {

@@ -60,7 +60,7 @@ func TestCallersAreToldWhatTheirQueuesUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, err := service.New(service.Options{Own: c.own})
 			require.NoError(t, err)
-			k := server.Keep("cluster", asOfNow)
+			k := server.Keep("cluster", "", asOfNow)
 			ask := func(r *apportionv1.GetUsageRequest) *apportionv1.GetUsageResponse {
 				r.Name = "cluster"
 				out, err := server.Direct().GetUsage(t.Context(), r)

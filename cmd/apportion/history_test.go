@@ -42,7 +42,7 @@ func serveKeptTo(t *testing.T, file string, at time.Time, past *history.History,
 	require.NoError(t, err)
 	data, err := proto.Marshal(cluster.Snapshot)
 	require.NoError(t, err)
-	kept := server.Keep("cluster", func(view *apportionv1.SnapshotView) { view.AsOf, view.Complete = at.UnixNano(), true })
+	kept := server.Keep("cluster", "", func(view *apportionv1.SnapshotView) { view.AsOf, view.Complete = at.UnixNano(), true })
 	require.NoError(t, kept.Put(t.Context(), data, &apportionv1.SnapshotView{}))
 	ended := make(chan struct{})
 	if past != nil {

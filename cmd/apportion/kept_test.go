@@ -47,7 +47,7 @@ func TestCommandsAskAboutTheClusterThatAServerFollows(t *testing.T) {
 	require.NoError(t, err)
 	data, err := proto.Marshal(cluster.Snapshot)
 	require.NoError(t, err)
-	kept := server.Keep("cluster", func(view *apportionv1.SnapshotView) {
+	kept := server.Keep("cluster", "", func(view *apportionv1.SnapshotView) {
 		view.AsOf = time.Now().Add(-time.Hour).UnixNano()
 	})
 	require.NoError(t, kept.Put(t.Context(), data, &apportionv1.SnapshotView{Kinds: []*apportionv1.ViewedKind{

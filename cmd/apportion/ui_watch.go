@@ -50,7 +50,7 @@ func (l *looking) keep(ctx context.Context, server *service.Server, loaded *inpu
 		return nil, err
 	}
 	r := &reading{}
-	kept := server.Keep(name, r.view)
+	kept := server.Keep(name, "", r.view)
 	settings := setting.Default[setting.History]()
 	settings.Interval = min(settings.Interval, l.watch.interval)
 	past, err := cluster.OpenHistory(&settings, loaded.Policy, "")

@@ -107,6 +107,9 @@ func (s *Store) complete() error {
 			if tx.Size() > status.Size() {
 				return fmt.Errorf("%w: it has %d bytes of %d", ErrDamaged, status.Size(), tx.Size())
 			}
+			if err := wholeFile(tx, s.path); err != nil {
+				return err
+			}
 			if tx.Bucket([]byte(metaTable)) == nil {
 				return nil
 			}

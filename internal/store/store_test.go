@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -94,6 +95,33 @@ func TestADamagedByteIsAnErrorOrChangesNothing(t *testing.T) {
 			continue
 		}
 		require.True(t, maps.Equal(want, got), "byte %d", at)
+	}
+	require.Positive(t, noticed)
+}
+
+// TestADamagedPageDoesNotEndTheProcess damages the heads of pages, of which bbolt follows some in a goroutine of its own.
+func TestADamagedPageDoesNotEndTheProcess(t *testing.T) {
+	if raced.On {
+		t.Skip("a goroutine of bbolt still walks a damaged file while its transaction ends")
+	}
+	const page, head = 4096, 80
+	path := made(t)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	want, err := read(path)
+	require.NoError(t, err)
+	noticed := 0
+	for at := range whole {
+		if at%page >= head || whole[at] == 0xff {
+			continue
+		}
+		damaged := slices.Clone(whole)
+		damaged[at] = 0xff
+		if got, err := read(another(t, damaged)); err != nil {
+			noticed++
+		} else {
+			require.True(t, maps.Equal(want, got), "byte %d", at)
+		}
 	}
 	require.Positive(t, noticed)
 }

@@ -150,7 +150,7 @@ func keep(ctx context.Context, server *service.Server, file string) error {
 	if data, err = proto.Marshal(snapshot); err != nil {
 		return err
 	}
-	return server.Keep(name, func(view *apportionv1.SnapshotView) {
+	return server.Keep(name, "", func(view *apportionv1.SnapshotView) {
 		view.AsOf, view.Complete = time.Now().UnixNano(), true
 	}).Put(ctx, data, &apportionv1.SnapshotView{})
 }

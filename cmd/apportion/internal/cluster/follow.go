@@ -97,7 +97,7 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 		})
 	}
 	slices.SortFunc(f.states, func(a, b *kindState) int { return slices.Compare([]byte(a.resource), []byte(b.resource)) })
-	f.kept = server.Keep(o.Name, f.view)
+	f.kept = server.Keep(o.Name, o.Label, f.view)
 	return f, nil
 }
 

@@ -86,7 +86,7 @@ func remembering(t *testing.T, r *servicetest.Replica, jobs int) *Follower {
 	m := openMemory(t, filepath.Join(t.TempDir(), "ledger"))
 	f := &Follower{
 		options: FollowOptions{Memory: m, Logger: slog.New(slog.DiscardHandler)}, objects: &volcanoStore{Objects: volcano.NewObjects(volcano.WithStarts())},
-		kept: r.Server.Keep("c", func(*apportionv1.SnapshotView) {}),
+		kept: r.Server.Keep("c", "", func(*apportionv1.SnapshotView) {}),
 	}
 	f.metrics = newMetrics(f)
 	put := func(kind, format string, args ...any) {

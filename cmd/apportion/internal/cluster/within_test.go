@@ -20,7 +20,7 @@ import (
 func TestLargePodsOfATenantDoNotEndTheVersions(t *testing.T) {
 	server, err := service.New(service.Options{Overload: admission.Options{Memory: setting.Bytes(8 << 20)}})
 	require.NoError(t, err)
-	objects, kept := &volcanoStore{Objects: volcano.NewObjects()}, server.Keep("c", func(*apportionv1.SnapshotView) {})
+	objects, kept := &volcanoStore{Objects: volcano.NewObjects()}, server.Keep("c", "", func(*apportionv1.SnapshotView) {})
 	put := func(kind, format string, args ...any) {
 		object, err := objects.read(resources[kind].kind, fmt.Appendf(nil, format, args...))
 		require.NoError(t, err)
