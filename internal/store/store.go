@@ -16,6 +16,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -45,6 +46,9 @@ type Store struct {
 	path    string
 	options Options
 	db      *bolt.DB
+	// broken is true after a write that the database ended by a panic. It keeps its lock then, so that another write, or to close it, would
+	// wait for ever.
+	broken atomic.Bool
 }
 
 var (
@@ -195,28 +199,42 @@ func (s *Store) Write(entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	return s.fail(guarded(func() error {
-		err := s.db.Update(func(tx *bolt.Tx) error {
-			counts := map[string]uint64{}
-			for i := range entries {
-				if err := put(tx, counts, &entries[i]); err != nil {
-					return err
-				}
+	if s.broken.Load() {
+		return s.fail(ErrDamaged)
+	}
+	panicked := true
+	err := guarded(func() error {
+		err := s.write(entries)
+		panicked = false
+		return err
+	})
+	if panicked {
+		s.broken.Store(true)
+	}
+	return s.fail(err)
+}
+
+func (s *Store) write(entries []Entry) error {
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		counts := map[string]uint64{}
+		for i := range entries {
+			if err := put(tx, counts, &entries[i]); err != nil {
+				return err
 			}
-			for table, count := range counts {
-				if err := tx.Bucket([]byte(metaTable)).Put([]byte("count "+table), binary.AppendUvarint(nil, count)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-		// The database falls back to the write before if the page is damaged that names the last one. After an empty write both of these
-		// pages name what was written.
-		return s.db.Update(func(*bolt.Tx) error { return nil })
-	}))
+		for table, count := range counts {
+			if err := tx.Bucket([]byte(metaTable)).Put([]byte("count "+table), binary.AppendUvarint(nil, count)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// The database falls back to the write before if the page is damaged that names the last one. After an empty write both of these
+	// pages name what was written.
+	return s.db.Update(func(*bolt.Tx) error { return nil })
 }
 
 func put(tx *bolt.Tx, counts map[string]uint64, e *Entry) error {
@@ -289,9 +307,9 @@ func (s *Store) Size() int64 {
 	return 0
 }
 
-// Close releases the file.
+// Close releases the file; after a write that found it damaged, the end of the process does.
 func (s *Store) Close() error {
-	if s.db == nil {
+	if s.db == nil || s.broken.Load() {
 		return nil
 	}
 	return s.fail(s.db.Close())

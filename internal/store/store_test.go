@@ -126,6 +126,17 @@ func TestADamagedPageDoesNotEndTheProcess(t *testing.T) {
 	require.Positive(t, noticed)
 }
 
+func TestAFileThatIsCutWhileItIsOpenIsDamagedFromThenOn(t *testing.T) {
+	path := made(t)
+	s, err := Open(path, numbers)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, 0))
+	for range 3 {
+		require.ErrorIs(t, s.Write([]Entry{number(7)}), ErrDamaged)
+	}
+	require.NoError(t, s.Close())
+}
+
 func TestACutFileIsAnError(t *testing.T) {
 	path := made(t)
 	whole, err := os.ReadFile(path)
