@@ -123,8 +123,8 @@ func (r *reader) few(members []member, trees []*accountTree) bool {
 	return total <= kueue.MaxAccounts
 }
 
-// leaveProducts leaves out the queues with the largest groups, until listing the flavor-resources of all groups takes no more than the policy
-// allows.
+// leaveProducts leaves out the queues with the largest groups, until listing the flavor-resources of all groups takes no more than the
+// policy allows.
 func (r *reader) leaveProducts() {
 	queues, total := byName(r.queues), 0
 	products := func(q *clusterQueue) int { return products(q.message.GetKueue().GetGroups()) }
@@ -140,8 +140,8 @@ func (r *reader) leaveProducts() {
 			return
 		}
 		n := products(q)
-		r.leave(&member{kind: queueKind, key: q.message.GetName()}, "its groups name %d flavor-resources of %d in all queues, at most %d are judged",
-			n, total, kueue.MaxAccounts)
+		r.leave(&member{kind: queueKind, key: q.message.GetName()},
+			"its groups name %d flavor-resources of %d in all queues, at most %d are judged", n, total, kueue.MaxAccounts)
 		total -= n
 	}
 }
@@ -210,7 +210,9 @@ func (r *reader) listAccounts(members []member, trees []*accountTree) []member {
 		if t := treeOf[w.admitted]; t != nil {
 			if used := unnamed(w.message, members[queueAt[w.admitted]].accounts); len(used) > 0 {
 				t.members = append(t.members, len(members))
-				members = append(members, member{kind: workloadKind, namespace: w.message.GetNamespace(), key: w.message.GetName(), accounts: used})
+				members = append(members, member{
+					kind: workloadKind, namespace: w.message.GetNamespace(), key: w.message.GetName(), accounts: used,
+				})
 			}
 		}
 	}

@@ -64,10 +64,15 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 			objects{cohorts: chain(1100, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}},
 			append(many(76, func(i int) string { return fmt.Sprintf("c%04d", i) }), "deep"), "of cohorts, at most 1024 are judged",
 		},
-		"as many levels as there may be": {objects{cohorts: chain(1023, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}}, nil, ""},
-		"a circle of 1,100 cohorts":      {objects{cohorts: chain(1100, "c0000"), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0500"}}`}}, nil, ""},
+		"as many levels as there may be": {
+			objects{cohorts: chain(1023, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}}, nil, "",
+		},
+		"a circle of 1,100 cohorts": {
+			objects{cohorts: chain(1100, "c0000"), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0500"}}`}}, nil, "",
+		},
 		"one queue with many flavor-resources among others of its cohort": {
-			objects{queues: append(many(200, small), wide("wide", "shared", "x", 600, 10))}, []string{"wide"},
+			objects{queues: append(many(200, small), wide("wide", "shared", "x", 600, 10))},
+			[]string{"wide"},
 			"it names 6000 of 1212405 accounts of flavor-resources of all queues and cohorts, at most 1048576 are judged",
 		},
 		"a cohort with many flavor-resources": {
@@ -85,7 +90,8 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 				"conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
 				"admission": {"clusterQueue": "small007", "podSetAssignments": [{"name": "main", "resourceUsage": {` +
 				strings.Join(many(6000, func(i int) string { return fmt.Sprintf(`"u%d": 1`, i) }), ",") + `}}]}}}`}},
-			[]string{"x"}, "it names 6000 of 1206403 accounts",
+			[]string{"x"},
+			"it names 6000 of 1206403 accounts",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

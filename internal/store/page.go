@@ -10,8 +10,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Numbers of the database's file format, version 2. A page begins with its number (8 bytes), its kind (2), the number of its elements (2) and
-// of the pages that continue it (4). Elements of 16 bytes follow, which point to their keys.
+// Numbers of the database's file format, version 2. A page begins with its number (8 bytes), its kind (2), the number of its elements (2)
+// and of the pages that continue it (4). Elements of 16 bytes follow, which point to their keys.
 const (
 	elementBytes      = 16
 	branchPage        = 1
