@@ -83,7 +83,8 @@ func (r *replacement) set() error {
 		for i, node := range set.GetNodes() {
 			nodes[i] = r.node(node)
 		}
-		if err := r.setNodeSet(&NodeSet{Name: set.GetName(), Rule: set.GetRule(), Nodes: nodes, ToleratesCordon: set.GetToleratesCordon()}); err != nil {
+		named := NodeSet{Name: set.GetName(), Rule: set.GetRule(), Nodes: nodes, ToleratesCordon: set.GetToleratesCordon()}
+		if err := r.setNodeSet(&named); err != nil {
 			return err
 		}
 	}
