@@ -8,7 +8,8 @@ const comparisons = 20
 const (
 	// element is about what compiling a part of an object takes, such as the request of a pod set.
 	element = 16
-	// attempted is spent for what a nomination keeps of each flavor that is tried, and of each request there, which bounds the memory of all.
+	// attempted is spent for what a nomination keeps of each flavor that is tried, and of each request there, which bounds the memory of
+	// all.
 	attempted = 64
 )
 
