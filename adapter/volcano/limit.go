@@ -25,8 +25,8 @@ func (q *quantityText) UnmarshalJSON(b []byte) error {
 }
 
 // nodeGroupLimits reads the limits of a queue for groups of nodes, which an annotation has as JSON, and the amounts of each; nil if there
-// are none. Volcano 1.16 admits the tasks of a queue to no node if it cannot read the annotation, and Volcano 1.15 ignores it. So such limits
-// are invalid, with a warning; only a reader that leaves nothing out refuses the queue.
+// are none. Volcano 1.16 admits the tasks of a queue to no node if it cannot read the annotation, and Volcano 1.15 ignores it. So such
+// limits are invalid, with a warning; only a reader that leaves nothing out refuses the queue.
 func (r *reader) nodeGroupLimits(m metadata) (*apportionv1.NodeGroupLimits, []*amounts) {
 	v := m.annotations.field(nodeGroupLimitsAnnotation)
 	written := r.textAt(v)
