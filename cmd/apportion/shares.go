@@ -45,6 +45,10 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 		if incomplete := q.incomplete(); incomplete != nil {
 			// Faults of the input come first.
 			_, err := q.decider.Shares(ctx, q.Input, ask)
+			if err == nil {
+				// They may say why the input lacks something.
+				render.Warnings(q.err, q.warnings)
+			}
 			return cmp.Or(err, incomplete)
 		}
 		if tree {
