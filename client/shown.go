@@ -11,7 +11,9 @@ func (c *Client) shown(ctx context.Context, name string) (*Upload, *apportionv1.
 	inspect := &apportionv1.InspectStep{Nodes: true, Queues: true, Jobs: true, Tasks: true}
 	response, err := again(ctx, c, KindUpload, func() (*apportionv1.SimulateResponse, error) {
 		return c.remote.Simulate(ctx, &apportionv1.SimulateRequest{
-			Input: &apportionv1.Input{Source: &apportionv1.Input_SnapshotName{SnapshotName: name}, Rule: &apportionv1.Input_Policy{Policy: &apportionv1.Policy{}}},
+			Input: &apportionv1.Input{
+				Source: &apportionv1.Input_SnapshotName{SnapshotName: name}, Rule: &apportionv1.Input_Policy{Policy: &apportionv1.Policy{}},
+			},
 			Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Inspect{Inspect: inspect}}},
 		})
 	})
@@ -22,7 +24,8 @@ func (c *Client) shown(ctx context.Context, name string) (*Upload, *apportionv1.
 	snapshot := &apportionv1.Snapshot{Dimensions: response.GetBasis().GetDimensions(), Total: seen.GetTotal(), Memory: seen.GetMemory()}
 	for _, n := range seen.GetNodes() {
 		snapshot.Nodes = put(snapshot.Nodes, n.GetNode(), &apportionv1.Node{
-			Name: n.GetName(), Allocatable: n.GetAllocatable(), Group: n.Group, Unschedulable: n.GetUnschedulable(), UsedByOthers: n.GetUsed(),
+			Name: n.GetName(), Allocatable: n.GetAllocatable(), Group: n.Group, Unschedulable: n.GetUnschedulable(),
+			UsedByOthers: n.GetUsed(),
 		})
 	}
 	for _, q := range seen.GetQueues() {
@@ -30,8 +33,8 @@ func (c *Client) shown(ctx context.Context, name string) (*Upload, *apportionv1.
 	}
 	for _, j := range seen.GetJobs() {
 		snapshot.Jobs = put(snapshot.Jobs, j.GetJob(), &apportionv1.Job{
-			Uid: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: nameAt(snapshot.GetQueues(), j.GetQueue()), Priority: j.GetPriority(),
-			Phase: j.GetPhase(), MinAvailable: j.GetMinAvailable(), MinResources: j.GetMinResources(),
+			Uid: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: nameAt(snapshot.GetQueues(), j.GetQueue()),
+			Priority: j.GetPriority(), Phase: j.GetPhase(), MinAvailable: j.GetMinAvailable(), MinResources: j.GetMinResources(),
 		})
 	}
 	for _, t := range seen.GetTasks() {

@@ -28,8 +28,8 @@ type shape struct {
 	useful bool
 }
 
-// offers reports whether a node could take a task if it were empty, schedulable, and among those that the task may use, and if no other task
-// counted to a bound.
+// offers reports whether a node could take a task if it were empty, schedulable, and among those that the task may use, and if no other
+// task counted to a bound.
 func (r *remedier) offers(t model.TaskID, n model.NodeID) bool {
 	for _, p := range r.by.predicate {
 		if !p.Fits(t, n, nil) && !r.onlyBounded(t, n) {

@@ -122,7 +122,8 @@ func terminalOf(out io.Writer) *os.File {
 	return nil
 }
 
-// widthOf returns the number of columns to write: those of the variable COLUMNS, as in other programs, or of a terminal; 0 if it is unknown.
+// widthOf returns the number of columns to write: those of the variable COLUMNS, as in other programs, or of a terminal; 0 if it is
+// unknown.
 func widthOf(terminal *os.File) int {
 	const least = 20
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns >= least {

@@ -96,7 +96,8 @@ func Format(dimension string, amount float64) string {
 }
 
 // Short formats an amount for display, in people's units: cores, devices and pods with at most two decimals, less than one with three if
-// that is exact; bytes in the largest binary unit that divides them, or a larger one where that takes five digits, with at most two decimals.
+// that is exact; bytes in the largest binary unit that divides them, or a larger one where that takes five digits, with at most two
+// decimals.
 func Short(dimension string, amount float64) string { return UnitOf(dimension, amount).Format(amount) }
 
 // Alike formats amounts of one dimension that are read together: as Short does, but all in one unit.
@@ -160,7 +161,7 @@ func (u Unit) Format(amount float64) string {
 	if text, special := formatSpecial(amount); special {
 		return text
 	}
-	text := ""
+	var text string
 	switch number := amount / u.size; {
 	case u.bytes:
 		text = decimals(number, 2)

@@ -66,8 +66,8 @@ var Words = map[string]string{
 	"noChange":      "No queue would deserve more or less",
 	"noDivision":    "No plugin of the policy divides among queues",
 	"noShare":       "Without jobs, so without a share: ",
-	"withMemory": "With memory (half-life {half}, since {since}), what becomes free goes first to queues that hold less than FIRST UP TO; " +
-		"USED and PART are of what a queue and its siblings used and may have",
+	"withMemory": "With memory (half-life {half}, since {since}), what becomes free goes first to queues that hold less than " +
+		"FIRST UP TO; USED and PART are of what a queue and its siblings used and may have",
 }
 
 // Say returns the words of a name with values in place of what is in braces: pairs of a name and its value.

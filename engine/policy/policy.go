@@ -281,8 +281,8 @@ type Standing struct {
 
 // Rememberer gives what becomes free by past usage.
 type Rememberer interface {
-	// Standing returns where a queue, or one above it, has used most for its part in some dimensions, so that others come first; false if they
-	// do nowhere.
+	// Standing returns where a queue, or one above it, has used most for its part in some dimensions, so that others come first; false if
+	// they do nowhere.
 	Standing(q model.QueueID, dims resource.Mask) (Standing, bool)
 }
 

@@ -2,6 +2,7 @@ package nodegroup_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,11 +101,19 @@ func TestAQueueHoldsNoMoreThanItsLimitOnTheNodesOfAGroup(t *testing.T) {
 		{"above it by less than a tenth", limits("g1", cpu(3999.95)), nil, []boundedTask{pending(2000, 0), running(0, 2000, 1)}, 0, 0},
 		{"what runs in the other group", limits("g1", cpu(3000)), nil, []boundedTask{pending(2000, 0), running(0, 2000, 2)}, 0, 0},
 		{"what runs in another queue", limits("g1", cpu(3000)), nil, []boundedTask{pending(2000, 0), running(1, 2000, 0)}, 0, 0},
-		{"what is being released", limits("g1", cpu(3000)), nil,
-			[]boundedTask{pending(2000, 0), {cpu: 2000, node: 0, status: model.Releasing}}, 0, 0},
+		{
+			"what is being released", limits("g1", cpu(3000)), nil,
+			[]boundedTask{pending(2000, 0), {cpu: 2000, node: 0, status: model.Releasing}},
+			0, 0,
+		},
 		{"a scalar", limits("g1", amounts(1e5, 3)), nil, []boundedTask{pending(0, 4)}, above, 0},
-		{"the limits of another queue", []map[string]*model.Amounts{nil, {"g1": cpu(0)}}, map[int]bool{1: true},
-			[]boundedTask{pending(2000, 0)}, 0, 0},
+		{
+			"the limits of another queue",
+			[]map[string]*model.Amounts{nil, {"g1": cpu(0)}},
+			map[int]bool{1: true},
+			[]boundedTask{pending(2000, 0)},
+			0, 0,
+		},
 		{"a limit of nothing", limits("g2", cpu(0)), nil, []boundedTask{pending(1, 0)}, 0, above},
 		{"a limit of nothing, of which nothing is asked", limits("g2", cpu(0)), nil, []boundedTask{pending(0, 1)}, 0, 0},
 		{"a limit that lists nothing", limits("g1", &model.Amounts{}), nil, []boundedTask{pending(2000, 4)}, 0, 0},
@@ -238,7 +247,7 @@ func TestLimitsAreKeptThroughEventsAsByAPlainTwin(t *testing.T) {
 			}
 		}
 		compare(on)
-		mark, marked := s.Mark(), clone(on)
+		mark, marked := s.Mark(), maps.Clone(on)
 		for range rapid.IntRange(0, 12).Draw(t, "events") {
 			task := rapid.IntRange(0, len(c.tasks)-1).Draw(t, "of")
 			if _, held := on[task]; held {
@@ -255,12 +264,4 @@ func TestLimitsAreKeptThroughEventsAsByAPlainTwin(t *testing.T) {
 		require.NoError(t, s.Rollback(mark))
 		compare(marked)
 	})
-}
-
-func clone(on map[int]int) map[int]int {
-	out := map[int]int{}
-	for k, v := range on {
-		out[k] = v
-	}
-	return out
 }

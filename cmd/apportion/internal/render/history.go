@@ -52,7 +52,8 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 	}
 	for i, one := range list[hidden:] {
 		if before := hidden + i - 1; i > 0 && list[before].GetUntil() != one.GetFrom() {
-			table.Row(clock(list[before].GetUntil()), clock(one.GetFrom()), lasted(one.GetFrom()-list[before].GetUntil()), text.Say("didNotWait"))
+			from := list[before].GetUntil()
+			table.Row(clock(from), clock(one.GetFrom()), lasted(one.GetFrom()-from), text.Say("didNotWait"))
 		}
 		until, why := clock(one.GetUntil()), one.GetText()
 		if one.GetLasts() {
