@@ -279,6 +279,7 @@ class Cluster:
         if self.memory:
             self.weigh(fair)
         names = ("sated", "divisions", "withMemory") if self.memory else ("sated", "divisions")
+        expect("a reservation is there, without turns", "reservation" in fair, False)
         expect("withMemory and weights are there", ("withMemory" in fair, "weights" in fair), (bool(self.memory),) * 2)
         for name in names:
             expect(name, [(x.get("queue"), x.get("dimension", 0)) for x in fair[name]], [(q, d) for q in inner for d in range(len(self.u))])

@@ -90,6 +90,7 @@ func (c *check) divisions() {
 			c.lines[q] = append(c.lines[q], [4]int64{min(lo, e), min(e, max(lo, c.other[d][q])), e, remembered[d][q]})
 		}
 	}
+	expect(c, "reservation set", c.fair.GetReservation() != nil, false)
 	c.portions("sated", c.fair.GetSated())
 	c.portions("divisions", c.fair.GetDivisions())
 	c.portions("with_memory", c.fair.GetWithMemory())
