@@ -30,7 +30,7 @@ async function look(fragment, check, address = program.address) {
 
 test("the cluster: who has what, who borrows, and why jobs wait", () => look("#/cluster", async (page) => {
   assert.equal(await text(page, ".summary"),
-    "All 80 GPUs are in use. Scavenge and vision have 28.44 more than they deserve; robotics and language lack 28.44 of what they deserve.");
+    "All 80 GPUs are in use. Queues scavenge and vision have 28.44 more than they deserve; queues robotics and language lack 28.44 of what they deserve.");
   const label = await page.locator('.shares svg[role="img"]').first().getAttribute("aria-label");
   assert.equal(label, "vision, nvidia.com/gpu: has 40, deserves 26.67, asks for 40, is guaranteed 16, may have at most 48");
   await page.getByRole("link", { name: "language/pretrain-7b" }).first().click();

@@ -44,7 +44,7 @@ async function give(page, files) {
 
 const manifests = async () => Object.fromEntries(await Promise.all((await readdir(research)).map(async (name) => [name, await readFile(path.join(research, name))])));
 
-const summary = "All 80 GPUs are in use. Scavenge and vision have 28.44 more than they deserve; robotics and language lack 28.44 of what they deserve.";
+const summary = "All 80 GPUs are in use. Queues scavenge and vision have 28.44 more than they deserve; queues robotics and language lack 28.44 of what they deserve.";
 
 // shown waits for the numbers of the research cluster.
 async function shown(page) {

@@ -22,7 +22,7 @@ test("a queue borrows what it has above what it deserves, and is short of what i
 
 test("the summary says who has more and who less", () => {
   const all = rows(cluster, answer([share(1, 6, 4, 6), share(2, 2, 4, 8), { queue: 4 }]));
-  assert.equal(summary(cluster, all, 0), "All 8 GPUs are in use. B has 2 more than it deserves; a lacks 2 of what it deserves.");
+  assert.equal(summary(cluster, all, 0), "All 8 GPUs are in use. Queue b has 2 more than it deserves; queue a lacks 2 of what it deserves.");
   assert.equal(summary(cluster, rows(cluster, answer([share(1, 1, 4, 1)])), 0), "1 of 8 GPUs is in use.");
 });
 

@@ -160,15 +160,15 @@ export function summary(cluster: Cluster, all: readonly Row[], dimension: number
   const parts = [inUse(name, sum((n) => n.allocated), cluster.total(dimension))];
   if (borrowing.length > 0) {
     const one = borrowing.length === 1;
-    parts.push(`${capital(listed(borrowing))} ${one ? "has" : "have"} ${textOf(name, sum((n) => (n.others ? 0 : n.borrowed)))} more than ${one ? "it deserves" : "they deserve"}`);
+    parts.push(`${one ? "Queue" : "Queues"} ${listed(borrowing)} ${one ? "has" : "have"} ${textOf(name, sum((n) => (n.others ? 0 : n.borrowed)))} more than ${one ? "it deserves" : "they deserve"}`);
   }
   if (lacking.length > 0) {
     const one = lacking.length === 1;
-    const clause = `${listed(lacking)} ${one ? "lacks" : "lack"} ${textOf(name, sum((n) => (n.others ? 0 : n.short)))} of what ${one ? "it deserves" : "they deserve"}`;
+    const clause = `${one ? "queue" : "queues"} ${listed(lacking)} ${one ? "lacks" : "lack"} ${textOf(name, sum((n) => (n.others ? 0 : n.short)))} of what ${one ? "it deserves" : "they deserve"}`;
     if (borrowing.length > 0) {
       parts.push(`${parts.pop() ?? ""}; ${clause}`);
     } else {
-      parts.push(capital(clause));
+      parts.push(`Q${clause.slice(1)}`);
     }
   }
   return `${parts.join(". ")}.`;
@@ -181,8 +181,6 @@ function inUse(name: string, used: number, total: number): string {
   }
   return `${has} of ${of} ${has === "1" ? "is" : "are"} in use`;
 }
-
-const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 function listed(of: readonly { name: string }[]): string {
   const few = 3;
