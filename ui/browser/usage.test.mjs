@@ -69,7 +69,7 @@ test("budgets are shown in the words of the command line", async () => {
 test("what past usage changes is a table, and what it is without stands beside", async () => {
   const page = await enter(server.admin, "#/usage?policy=fair");
   const [vision] = (await cells(page, "What past usage of GPU changes")).filter((row) => row[0] === "vision");
-  assert.match(vision.join(" | "), /^vision \| \d+ % \| \d+ % \| 3 \| [\d.]+ \| \d+ \| \d+$/);
+  assert.match(vision.join(" | "), /^vision \| \d+% \| \d+% \| 3 \| [\d.]+ \| \d+ \| \d+$/);
   await page.context().close();
 });
 
