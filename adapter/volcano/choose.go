@@ -10,7 +10,7 @@ import (
 )
 
 // What rules use of what a snapshot has for them.
-type ruleUse [5]float64
+type ruleUse [6]float64
 
 // The bounds that rules share.
 const (
@@ -20,6 +20,7 @@ const (
 	useOfPairs
 	useOfTallies
 	useOfSets
+	useOfCells
 )
 
 // choice finds rules that are judged where there are too many. In turn each namespace adds one, the namespace first whose rules use the
@@ -63,7 +64,7 @@ func (r *relation) choose() {
 	c := &choice{
 		relation: r, part: 1.0 / 2, byLabel: map[labelOf][]int32{}, classOf: make([]int32, len(r.kinds)), classes: make([]chosenClass, 1),
 		marks: make([]kindMark, len(r.kinds)),
-		most:  ruleUse{matches, maxPodClasses, maxPodPairs, maxPodTallies, float64(r.setsLeft())},
+		most:  ruleUse{matches, maxPodClasses, maxPodPairs, maxPodTallies, float64(r.setsLeft()), float64(podCells(r.tasks))},
 	}
 	for i, kind := range r.kinds {
 		c.every = append(c.every, int32(i))
@@ -164,7 +165,7 @@ func (c *choice) add(u *ruleUnit) (more ruleUse, fits bool) {
 	}
 	known, added := len(c.classes), c.tallies.addClass(of.class)
 	s := c.split(u, of.class, selected, added)
-	more[useOfClasses], more[useOfPairs] = float64(s.classes), float64(s.pairs)
+	more[useOfClasses], more[useOfPairs], more[useOfCells] = float64(s.classes), float64(s.pairs), float64(s.cells)
 	for _, a := range added {
 		more[useOfTallies] += float64(a.weight)
 	}
@@ -237,8 +238,8 @@ func (c *choice) candidates(n uint32) []int32 {
 type split struct {
 	// kinds are those whose class changes, and to their new classes.
 	kinds, to []int32
-	// classes and pairs are how many more there would be, most the most tallies of a new class.
-	classes, pairs, most int
+	// classes, pairs and cells are how many more there would be, most the most tallies of a new class.
+	classes, pairs, cells, most int
 }
 
 // split finds how rules divide the classes of the kinds that they select, and of the kinds that have them.
@@ -262,6 +263,7 @@ func (c *choice) split(u *ruleUnit, class *apportionv1.PodClass, selected []uint
 	var key, last []byte
 	for _, kind := range s.kinds {
 		old, mark := c.classOf[kind], &c.marks[kind]
+		s.cells += mark.weight * c.relation.kinds[kind].pods
 		key = append(binary.AppendUvarint(key[:0], uint64(old)), mark.rules...)
 		var class int32
 		if bytes.Equal(key, last) {

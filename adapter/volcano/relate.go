@@ -30,6 +30,8 @@ type relation struct {
 
 	// conditions counts how often a node was held against a condition of a spread.
 	conditions int64
+	// tasks is the number of pods that are tasks.
+	tasks int
 }
 
 // ruled is what the rules come to that are judged.
@@ -75,6 +77,8 @@ type kindKey struct {
 // relatedPods is pods with the same namespace, labels and rules.
 type relatedPods struct {
 	traits *traits
+	// pods is how many there are.
+	pods int
 	// rules are nil for pods without rules.
 	rules *relatedRules
 	class uint32
@@ -101,10 +105,13 @@ func (r *reader) relate(snapshot *apportionv1.Snapshot, jobs []*job) {
 			}
 		}
 	}
-	each(func(p *placed, _ *apportionv1.Task) { rel.kindOf(p) })
+	each(func(p *placed, _ *apportionv1.Task) {
+		rel.tasks++
+		rel.count(p)
+	})
 	for i := range r.nodes {
 		for k := range r.nodes[i].otherPods {
-			rel.kindOf(&r.nodes[i].otherPods[k].placed)
+			rel.count(&r.nodes[i].otherPods[k].placed)
 		}
 	}
 	if len(rel.rules) == 0 {
@@ -135,6 +142,13 @@ func (r *reader) relate(snapshot *apportionv1.Snapshot, jobs []*job) {
 	}
 	rel.warnBeyond()
 	rel.finish()
+}
+
+// count adds a pod to its kind.
+func (r *relation) count(p *placed) {
+	if kind := r.kindOf(p); kind != nil {
+		kind.pods++
+	}
 }
 
 // kindOf returns the kind of a pod; nil if nothing is known of it.
@@ -185,17 +199,19 @@ func (r *relation) state() bool {
 		}
 		r.number(rules)
 	}
-	pairs := 0
+	pairs, cells, concern := 0, 0, []int{0}
 	for _, kind := range r.kinds {
-		known := len(r.classes)
 		if !r.classify(kind) {
 			return false
 		}
-		if len(r.classes) == known {
-			continue
+		if len(concern) <= len(r.classes) {
+			own := r.tallies.concern(r.out.GetClasses()[kind.class-1])
+			concern = append(concern, own)
+			if pairs += own; own > maxPodTallies || pairs > maxPodPairs {
+				return false
+			}
 		}
-		own := r.tallies.concern(r.out.GetClasses()[kind.class-1])
-		if pairs += own; own > maxPodTallies || pairs > maxPodPairs {
+		if cells += kind.pods * concern[kind.class]; cells > podCells(r.tasks) {
 			return false
 		}
 	}
