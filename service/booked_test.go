@@ -86,6 +86,28 @@ var bookedShapes = []bookedShape{
 		s.Queues[0].NodeGroupAffinity = &apportionv1.NodeGroupAffinity{Affinity: terms}
 		return s
 	}},
+	{name: "pod classes", count: 20, make: func(i int) *apportionv1.Snapshot {
+		s := cluster(i, 0, 1, 1, 0, 0)
+		s.Pods = &apportionv1.PodRules{Topologies: []*apportionv1.Topology{{Key: "a"}}}
+		for k := range 2000 {
+			s.Pods.Classes = append(s.Pods.Classes, &apportionv1.PodClass{
+				Selections: []uint32{uint32(k)}, AntiAffinities: []*apportionv1.PodAntiAffinity{{Selection: uint32(k)}},
+			})
+		}
+		return s
+	}},
+	{
+		name: "changes of pod classes", count: 50, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 1, 1, 1) },
+		change: func(i int) *apportionv1.Change {
+			p := &apportionv1.PodRules{Topologies: []*apportionv1.Topology{{Key: "a"}}}
+			for k := range 2000 {
+				p.Classes = append(p.Classes, &apportionv1.PodClass{
+					Selections: []uint32{uint32(k + i)}, AntiAffinities: []*apportionv1.PodAntiAffinity{{Selection: uint32(k)}},
+				})
+			}
+			return &apportionv1.Change{Pods: p}
+		},
+	},
 	{name: "left out", count: 20, make: func(i int) *apportionv1.Snapshot {
 		s := cluster(i, 0, 1, 1, 1, 1)
 		for n := range 2000 {

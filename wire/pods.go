@@ -89,22 +89,11 @@ func (z *Size) podsOfNode(b []byte) bool {
 
 // podBytes is the memory of the rules on other pods and of what the nodes say of them.
 func podBytes(m *model.Model) int64 {
-	bytes := int64(0)
-	if m.Pods == nil {
-		return 0
-	}
-	for i := range m.Pods.Classes {
-		c := &m.Pods.Classes[i]
-		bytes += sizeOf[model.PodClass](1) + sizeOf[uint32](len(c.Selections)+len(c.Affinity)) +
-			sizeOf[model.PodAntiAffinity](len(c.AntiAffinities)) + sizeOf[model.PodSpread](len(c.Spreads)) +
-			sizeOf[model.HostPort](len(c.Ports))
-	}
+	bytes := m.Pods.Bytes()
 	for i := range m.Nodes {
-		if p := m.Nodes[i].Pods; p != nil {
-			bytes += sizeOf[model.NodePods](1) + sizeOf[uint32](len(p.Domains)+len(p.Others)+len(p.Leaving))
-		}
+		bytes += m.Nodes[i].Pods.Bytes()
 	}
-	return bytes
+	return int64(bytes)
 }
 
 // wirePods returns the message of the rules on other pods, nil for nil.

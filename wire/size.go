@@ -43,11 +43,7 @@ func OwnBytes(m *model.Model) int64 {
 	// A queue costs the table of its jobs and of its sum, whether or not they are shared.
 	const page, indexEntry = 32, 32
 	rows := int64(3*o.Queues + 2*o.Nodes + 5*o.Jobs + o.Requests)
-	pods := int64(0)
-	if o.Nodes > 0 {
-		pods = podBytes(m)
-	}
-	return changedBytes + pods + rows*rowBytes(m.Dims.Len()) + sumBytes(m, o.Sums) +
+	return changedBytes + rows*rowBytes(m.Dims.Len()) + sumBytes(m, o.Sums) +
 		sizeOf[model.Node](o.Nodes) + sizeOf[model.NodeSet](o.NodeSets) + sizeOf[model.Queue](o.Queues) +
 		(sizeOf[model.Job](1)+sizeOf[model.Account](1))*int64(o.Jobs) + (sizeOf[model.Group](1)+48)*int64(o.Groups) +
 		sizeOf[model.Count](o.Counts) + sizeOf[model.Task](o.Tasks) + sizeOf[model.Detail](o.Details) +

@@ -398,6 +398,9 @@ func (b *Builder) own(r *result) *Own {
 	if len(m.Requests) > len(base.Requests) {
 		o.Requests = len(m.Requests)
 	}
+	if c.ownNodes || b.podsGiven {
+		o.Bytes += ownPods(m, base)
+	}
 	if c.ownNodes {
 		o.Nodes = len(m.Nodes)
 	}

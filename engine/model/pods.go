@@ -15,6 +15,20 @@ type PodRules struct {
 	Classes    []PodClass
 }
 
+// Bytes returns about what the rules take without their texts.
+func (r *PodRules) Bytes() int {
+	if r == nil {
+		return 0
+	}
+	const rules, topology, class, antiAffinity, spread, port = 48, 24, 128, 8, 32, 40
+	bytes := rules + topology*len(r.Topologies) + class*len(r.Classes)
+	for i := range r.Classes {
+		c := &r.Classes[i]
+		bytes += 4*(len(c.Selections)+len(c.Affinity)) + antiAffinity*len(c.AntiAffinities) + spread*len(c.Spreads) + port*len(c.Ports)
+	}
+	return bytes
+}
+
 // Class returns a class by its number, nil for 0.
 func (r *PodRules) Class(id PodClassID) *PodClass {
 	if r == nil || id == 0 {
@@ -79,6 +93,29 @@ type NodePods struct {
 	Domains []uint32
 	// Others and Leaving are the classes of pods that are no tasks; those of Leaving are being deleted.
 	Others, Leaving []uint32
+}
+
+// Bytes returns about what it takes.
+func (p *NodePods) Bytes() int {
+	if p == nil {
+		return 0
+	}
+	const own = 72
+	return own + 4*(len(p.Domains)+len(p.Others)+len(p.Leaving))
+}
+
+// ownPods returns the memory of the rules on other pods, and of what nodes say of them, that a model does not share with the base.
+func ownPods(m, base *Model) int {
+	bytes := 0
+	if m.Pods != base.Pods {
+		bytes = m.Pods.Bytes()
+	}
+	for n := range m.Nodes {
+		if p := m.Nodes[n].Pods; n >= len(base.Nodes) || p != base.Nodes[n].Pods {
+			bytes += p.Bytes()
+		}
+	}
+	return bytes
 }
 
 const (
