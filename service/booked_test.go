@@ -86,6 +86,54 @@ var bookedShapes = []bookedShape{
 		s.Queues[0].NodeGroupAffinity = &apportionv1.NodeGroupAffinity{Affinity: terms}
 		return s
 	}},
+	{name: "kueue workloads", count: 20, make: func(i int) *apportionv1.Snapshot {
+		s := cluster(i, 0, 1, 1, 1000, 0)
+		for _, j := range s.Jobs {
+			w := &apportionv1.KueueWorkload{}
+			for k := range 5 {
+				w.PodSets = append(w.PodSets, &apportionv1.KueuePodSet{
+					Name: fmt.Sprint(k), Count: 1, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: 1}},
+				})
+			}
+			j.Kueue = w
+		}
+		return s
+	}},
+	{name: "kueue quotas", count: 20, make: func(i int) *apportionv1.Snapshot {
+		s := cluster(i, 0, 1, 100, 0, 0)
+		s.Kueue = &apportionv1.KueueSnapshot{}
+		for f := range 20 {
+			s.Kueue.Flavors = append(s.Kueue.Flavors, &apportionv1.KueueFlavor{
+				Name: fmt.Sprint("f", f), NodeLabels: []*apportionv1.KueueLabel{{Key: "example.com/kind", Value: fmt.Sprint("kind-", f)}},
+			})
+		}
+		for _, q := range s.Queues {
+			g := &apportionv1.KueueResourceGroup{CoveredResources: []string{"cpu", "memory"}}
+			for f := range 20 {
+				g.Flavors = append(g.Flavors, &apportionv1.KueueFlavorQuotas{
+					Name: fmt.Sprint("f", f), Resources: []*apportionv1.KueueQuota{{Name: "cpu", Nominal: 8000}, {Name: "memory", BorrowingLimit: new(int64(7))}},
+				})
+			}
+			q.Kueue = &apportionv1.KueueQueue{Groups: []*apportionv1.KueueResourceGroup{g}}
+		}
+		return s
+	}},
+	{
+		name: "changes of kueue workloads", count: 200, chain: true,
+		make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 1, 100, 0) },
+		change: func(i int) *apportionv1.Change {
+			c := &apportionv1.Change{}
+			for n := range 20 {
+				j := job((i+n)%100, 1, 0)
+				j.Kueue = &apportionv1.KueueWorkload{}
+				for k := range 20 {
+					j.Kueue.PodSets = append(j.Kueue.PodSets, &apportionv1.KueuePodSet{Name: fmt.Sprint(k), Count: 1, MinCount: new(int32(1))})
+				}
+				c.Jobs = append(c.Jobs, j)
+			}
+			return c
+		},
+	},
 	{name: "pod classes", count: 20, make: func(i int) *apportionv1.Snapshot {
 		s := cluster(i, 0, 1, 1, 0, 0)
 		s.Pods = &apportionv1.PodRules{Topologies: []*apportionv1.Topology{{Key: "a"}}}

@@ -13,7 +13,7 @@ import (
 func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	d := description{Model: m, nodes: make([]uint32, len(m.Nodes))}
 	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.OrderedNames(), Total: resourceOf(m, m.Total), Memory: memoryOf(m)}
-	out.Kueue = kueue.Extra[*apportionv1.KueueSnapshot](&model.Extra{Value: m.Extra})
+	out.Kueue = kueue.Extra[*apportionv1.KueueSnapshot](m.Extra)
 	out.Pods = wirePods(m.Pods)
 	for i := range m.Nodes {
 		n := &m.Nodes[i]

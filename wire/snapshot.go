@@ -12,6 +12,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/wire/kueue"
 )
 
 // Compile returns the model of a snapshot, or a *Fault with every violation by path (snapshot.jobs[17].queue). The model retains only the
@@ -90,15 +91,15 @@ func extra[M interface {
 		return nil
 	}
 	if c.borrowed {
-		return &model.Extra{Value: proto.Clone(m)}
+		return wirekueue.Kept(proto.Clone(m))
 	}
-	return &model.Extra{Value: m}
+	return wirekueue.Kept(m)
 }
 
 // kueue keeps what the policy kueue reads of the whole snapshot.
 func (c *compiler) kueue(m *apportionv1.KueueSnapshot) {
 	if e := extra(c, m); e != nil {
-		c.b.Extra(e.Value)
+		c.b.Extra(e)
 	}
 }
 

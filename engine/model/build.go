@@ -186,6 +186,7 @@ func (b *Builder) sumAll(stop func() bool) bool {
 // cut cuts what was collected into the pages of the model.
 func (b *Builder) cut() {
 	m := &b.m
+	b.countExtras()
 	m.Jobs.cut(b.jobs)
 	m.Groups.cut(b.groups, largePage)
 	m.Counts.cut(b.counts, largePage)

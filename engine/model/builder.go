@@ -142,7 +142,7 @@ func (b *Builder) Total(total *Amounts) {
 }
 
 // Extra sets what a single policy reads of the whole snapshot. The model keeps the value as it is.
-func (b *Builder) Extra(value any) { b.m.Extra = value }
+func (b *Builder) Extra(e *Extra) { b.m.Extra = e }
 
 // Node adds a node.
 func (b *Builder) Node(s NodeSpec) {

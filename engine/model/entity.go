@@ -116,9 +116,6 @@ type Hierarchy struct {
 	Path, Weights string
 }
 
-// Extra is what a single policy reads of a queue or a job, beyond the fields that all policies share. The model keeps the value as it is.
-type Extra struct{ Value any }
-
 // Queue is one queue of a snapshot. Absent rows were not given.
 type Queue struct {
 	Name        string

@@ -35,7 +35,7 @@ type Model struct {
 	// Pods are the placement constraints that depend on other pods; nil: there are none.
 	Pods *PodRules
 	// Extra is what a single policy reads of the whole snapshot; nil for most policies.
-	Extra any
+	Extra *Extra
 	// Total is the explicit total, or the sum of all nodes' allocatable; cpu and memory are present.
 	Total resource.Row
 	// Accounts belong to the jobs at the same positions.
@@ -56,6 +56,8 @@ type Model struct {
 	// OffNode counts the tasks on nodes that the latest Change removed.
 	OffNode int
 	small   SmallNodes
+	// extra is the size of what single policies read.
+	extra int
 	// text holds the uids and names of tasks.
 	text paper
 	// sums belong to the queues at the same positions.

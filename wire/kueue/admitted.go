@@ -22,5 +22,5 @@ func Admitted(m *model.Model, j model.JobID, a *kueue.Admission) *model.Extra {
 		}
 		out.Admission.PodSets = append(out.Admission.PodSets, set)
 	}
-	return &model.Extra{Value: out}
+	return Kept(out)
 }

@@ -24,7 +24,7 @@ type reader struct {
 func ClusterOf(m *model.Model) (*kueue.Cluster, error) {
 	faults := &model.Error{}
 	r := reader{fault: func(path, format string, args ...any) { faults.Add(path, format, args...) }}
-	own, _ := m.Extra.(*apportionv1.KueueSnapshot)
+	own := Extra[*apportionv1.KueueSnapshot](m.Extra)
 	out := &kueue.Cluster{
 		Now:       m.AsOf,
 		Flavors:   many(own.GetFlavors(), "kueue.flavors", r.flavor),

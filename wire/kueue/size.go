@@ -1,0 +1,91 @@
+package kueue
+
+import (
+	"reflect"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Kept returns a message as a model keeps it.
+func Kept(m proto.Message) *model.Extra {
+	v := reflect.ValueOf(m).Elem()
+	return &model.Extra{Value: m, Bytes: shapes[v.Type()].bytes(v)}
+}
+
+// shapes has the types of the messages that are kept, and of those in them.
+var shapes = shapesOf((*apportionv1.KueueSnapshot)(nil), (*apportionv1.KueueQueue)(nil), (*apportionv1.KueueWorkload)(nil))
+
+// shape is what of a type of messages takes memory.
+type shape struct {
+	size  int
+	parts []part
+}
+
+// part is a field of a message that refers to memory: to one value, or to a list of them.
+type part struct {
+	field, size int
+	list        bool
+	// of is the type of the values if these are messages, or nil.
+	of *shape
+}
+
+func shapesOf(messages ...proto.Message) map[reflect.Type]*shape {
+	known := map[reflect.Type]*shape{}
+	for _, m := range messages {
+		shapeOf(reflect.TypeOf(m).Elem(), known)
+	}
+	return known
+}
+
+// shapeOf returns the shape of a type of messages.
+func shapeOf(t reflect.Type, known map[reflect.Type]*shape) *shape {
+	if s := known[t]; s != nil {
+		return s
+	}
+	const class = 16
+	s := &shape{size: (int(t.Size()) + class - 1) / class * class}
+	known[t] = s
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if kind := f.Type.Kind(); !f.IsExported() || kind != reflect.Pointer && kind != reflect.Slice {
+			continue
+		}
+		p := part{field: i, size: int(f.Type.Elem().Size()), list: f.Type.Kind() == reflect.Slice}
+		of := f.Type
+		if p.list {
+			of = of.Elem()
+		}
+		if of.Kind() == reflect.Pointer && of.Elem().Kind() == reflect.Struct {
+			p.of = shapeOf(of.Elem(), known)
+		}
+		s.parts = append(s.parts, p)
+	}
+	return s
+}
+
+// bytes returns about what a message takes without its texts.
+func (s *shape) bytes(v reflect.Value) int {
+	n := s.size
+	for i := range s.parts {
+		p := &s.parts[i]
+		f := v.Field(p.field)
+		switch {
+		case f.IsNil():
+		case !p.list && p.of == nil:
+			n += p.size
+		case !p.list:
+			n += p.of.bytes(f.Elem())
+		default:
+			n += p.size * f.Cap()
+			for k := 0; p.of != nil && k < f.Len(); k++ {
+				if item := f.Index(k); !item.IsNil() {
+					n += p.of.bytes(item.Elem())
+				}
+			}
+		}
+	}
+	return n
+}
