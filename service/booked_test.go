@@ -134,6 +134,37 @@ var bookedShapes = []bookedShape{
 			return c
 		},
 	},
+	{name: "owners of usage without amounts", count: 20, make: func(i int) *apportionv1.Snapshot {
+		s := cluster(i, 0, 1, 100, 0, 0)
+		s.Memory = &apportionv1.Memory{EpochSeconds: 3600, HalfLifeEpochs: 24}
+		for _, q := range s.Queues {
+			for k := range 50 {
+				q.Owners = append(q.Owners, &apportionv1.OwnerUsage{Owner: fmt.Sprint("user", k)})
+			}
+		}
+		return s
+	}},
+	{name: "owners of usage", count: 20, make: func(i int) *apportionv1.Snapshot {
+		s, used := cluster(i, 6, 1, 100, 0, 0), &apportionv1.Usage{Dimension: []uint32{0, 1}, QuantumSeconds: []int64{1, 2}}
+		s.Memory = &apportionv1.Memory{EpochSeconds: 3600, HalfLifeEpochs: 24}
+		for _, q := range s.GetQueues() {
+			q.Usage = used
+			for k := range 50 {
+				q.Owners = append(q.Owners, &apportionv1.OwnerUsage{Owner: fmt.Sprint("user", k), Usage: used})
+			}
+		}
+		return s
+	}},
+	{
+		name: "changes of owners of usage", count: 50, make: func(i int) *apportionv1.Snapshot { return cluster(i, 0, 1, 1, 1, 1) },
+		change: func(i int) *apportionv1.Change {
+			q := cluster(i, 0, 0, 1, 0, 0).GetQueues()[0]
+			for k := range 2000 {
+				q.Owners = append(q.Owners, &apportionv1.OwnerUsage{Owner: fmt.Sprint("user", i, k)})
+			}
+			return &apportionv1.Change{Queues: []*apportionv1.Queue{q}}
+		},
+	},
 	{name: "pod classes", count: 20, make: func(i int) *apportionv1.Snapshot {
 		s := cluster(i, 0, 1, 1, 0, 0)
 		s.Pods = &apportionv1.PodRules{Topologies: []*apportionv1.Topology{{Key: "a"}}}

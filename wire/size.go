@@ -75,12 +75,9 @@ func termsOf(m *model.Model) int64 {
 
 // usagesOf returns the memory of what queues say of usage.
 func usagesOf(m *model.Model) int64 {
-	bytes := int64(0)
+	bytes := 0
 	for i := range m.Queues {
-		if of := m.Queues[i].Memory; of != nil {
-			bytes += sizeOf[model.QueueMemory](1) + sizeOf[model.Budget](1) + sizeOf[model.OwnerUsage](len(of.Owners)) +
-				int64(4+len(of.Owners))*rowBytes(m.Dims.Len())
-		}
+		bytes += m.Queues[i].Memory.Bytes()
 	}
-	return bytes
+	return int64(bytes)
 }

@@ -368,14 +368,13 @@ func ownTerms(m, base *Model) int {
 
 // ownUsages returns the memory of what queues say of usage that they do not share with the base.
 func ownUsages(m, base *Model) int {
-	const queue, usage = 160, 64
-	n, bytes := 0, 0
+	bytes := 0
 	for q := range m.Queues {
-		if of := m.Queues[q].Memory; of != nil && (q >= len(base.Queues) || of != base.Queues[q].Memory) {
-			n, bytes = n+3+len(of.Owners), bytes+queue
+		if of := m.Queues[q].Memory; q >= len(base.Queues) || of != base.Queues[q].Memory {
+			bytes += of.Bytes()
 		}
 	}
-	return bytes + n*(usage+8*m.Dims.Len())
+	return bytes
 }
 
 // own counts the parts that the result does not share with the base.

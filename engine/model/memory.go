@@ -61,6 +61,27 @@ type QueueMemory struct {
 	faulty bool
 }
 
+// Bytes returns about what it takes without its texts.
+func (q *QueueMemory) Bytes() int {
+	if q == nil {
+		return 0
+	}
+	const own, usage, budget, owner = 64, 32, 80, 56
+	bytes := own + owner*cap(q.Owners)
+	for _, u := range [...]*Usage{q.Usage, q.Entitled} {
+		if u != nil {
+			bytes += usage + 8*len(u.v)
+		}
+	}
+	if of := q.Budget; of != nil {
+		bytes += budget + 8*(len(of.Amount.v)+len(of.Spent.v))
+	}
+	for i := range q.Owners {
+		bytes += 8 * len(q.Owners[i].Usage.v)
+	}
+	return bytes
+}
+
 // BudgetKind says what a budget does.
 type BudgetKind uint8
 
