@@ -232,5 +232,8 @@ func (s *Session) Bytes() int64 {
 	plugins := int64(s.plugins-1)*(64*queues+64*jobs) + int64(s.dividers)*rowsOfDivider*queues*row
 	changing := 8*jobs + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
 		int64(len(v.Nodes))*row + rowsOfQueue*queues*row
-	return plugins + changing + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
+	if state := s.kueueState(); state != nil {
+		plugins += int64(state.Bytes())
+	}
+	return plugins + changing + int64(v.PodBytes()) + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
 }

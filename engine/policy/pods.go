@@ -14,6 +14,8 @@ type Pods struct {
 	// nodes are those that count, by filter; the first is nil.
 	nodes [][]bool
 	undo  func(a, b uint64)
+	// cells is the number of counts in the maps of all tallies, and filled the number of maps that have some.
+	cells, filled int
 }
 
 // tally counts pods by domain.
@@ -244,7 +246,7 @@ func (p *Pods) add(c *podClass, n model.NodeID, by int32) {
 		}
 		t := &p.tallies[at]
 		had := t.pods[d]
-		put(t.pods, d, had+by)
+		p.set(t.pods, d, had, had+by)
 		t.all += by
 		if t.of != nil {
 			t.move(had, had+by)
@@ -252,13 +254,42 @@ func (p *Pods) add(c *podClass, n model.NodeID, by int32) {
 	}
 }
 
-// put sets a count, which takes no place where it is 0.
-func put(counts map[uint32]int32, d uint32, n int32) {
-	if n == 0 {
+// set sets a count, which takes no place where it is 0.
+func (p *Pods) set(counts map[uint32]int32, d uint32, had, n int32) {
+	switch {
+	case n == 0:
 		delete(counts, d)
-		return
+	default:
+		counts[d] = n
 	}
-	counts[d] = n
+	switch {
+	case had == 0 && n != 0:
+		if p.cells++; len(counts) == 1 {
+			p.filled++
+		}
+	case had != 0 && n == 0:
+		if p.cells--; len(counts) == 0 {
+			p.filled--
+		}
+	}
+}
+
+// PodBytes returns about what the rules on other pods take in the view, in addition to the model.
+func (v *View) PodBytes() int {
+	p := v.pods
+	if p == nil {
+		return 0
+	}
+	// A map is allocated for a few entries at once.
+	const counts, first, few, cell, spread = 48, 80, 8, 16, 128
+	n := p.bytes
+	if p.tallies == nil {
+		return n
+	}
+	for _, list := range p.nodes {
+		n += len(list)
+	}
+	return n + (size[tally](1)+counts)*len(p.tallies) + spread*p.spreads + first*p.filled + cell*max(0, p.cells-few*p.filled)
 }
 
 // move moves a domain from a number of pods to the one above or below.
@@ -286,7 +317,8 @@ func (p *Pods) leave(c *podClass, n model.NodeID, by int32) {
 		if t.leaving == nil {
 			t.leaving = map[uint32]int32{}
 		}
-		put(t.leaving, d, t.leaving[d]+by)
+		had := t.leaving[d]
+		p.set(t.leaving, d, had, had+by)
 		t.allGone += by
 	}
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
@@ -75,6 +76,8 @@ type podTable struct {
 	watchers, keepers map[uint32][]int32
 	// pairs is the number of pairs of a class and a tally that concerns it so far.
 	pairs int
+	// bytes is about what the table takes, and spreads the number of tallies of spreads.
+	bytes, spreads int
 }
 
 const (
@@ -114,10 +117,34 @@ func newPodTable(m *model.Model, work *Work) (*podTable, error) {
 	}
 	t.sortKinds()
 	t.at, t.filterAt, t.watchers, t.keepers = nil, nil, nil, nil
+	t.weigh()
 	if err := t.checkCells(m); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// size is what a list of n values takes without what they refer to.
+func size[T any](n int) int { return n * int(reflect.TypeFor[T]().Size()) }
+
+// weigh sets bytes and spreads.
+func (t *podTable) weigh() {
+	t.bytes = size[podTable](1) + size[podClass](len(t.classes)) + size[tallyKey](cap(t.keys)) + size[podFilter](cap(t.filters))
+	for i := range t.classes {
+		c := &t.classes[i]
+		t.bytes += size[podSpread](cap(c.spreads))
+		for _, list := range [...][]int32{c.counts, c.ports, c.keptAway, c.avoided, c.near} {
+			t.bytes += size[int32](cap(list))
+		}
+	}
+	for i := range t.filters {
+		t.bytes += size[uint32](cap(t.filters[i].topologies))
+	}
+	for i := range t.keys {
+		if t.keys[i].kind == ofSpread {
+			t.spreads++
+		}
+	}
 }
 
 // rulesOf returns the number of rules and of selections of all classes.

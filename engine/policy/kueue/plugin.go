@@ -47,14 +47,16 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	}
 	session := compiled.NewSession()
 	session.view = v
-	return &State{Session: session, cluster: cluster, judged: none, admitted: p.Admitted}, nil
+	return &State{Session: session, cluster: cluster, bytes: session.bytes(cluster), judged: none, admitted: p.Admitted}, nil
 }
 
 // State is the opened plugin. A workload that it permits is booked, and judged as one that holds quota from then on.
 type State struct {
 	*Session
 
-	cluster  *Cluster
+	cluster *Cluster
+	// bytes is about what the state takes when it is opened.
+	bytes    int
 	last     Nomination
 	judged   int32
 	admitted func(*model.Model, model.JobID, *Admission) *model.Extra
