@@ -256,10 +256,9 @@ func (p *Pods) add(c *podClass, n model.NodeID, by int32) {
 
 // set sets a count, which takes no place where it is 0.
 func (p *Pods) set(counts map[uint32]int32, d uint32, had, n int32) {
-	switch {
-	case n == 0:
+	if n == 0 {
 		delete(counts, d)
-	default:
+	} else {
 		counts[d] = n
 	}
 	switch {
@@ -289,7 +288,7 @@ func (v *View) PodBytes() int {
 	for _, list := range p.nodes {
 		n += len(list)
 	}
-	return n + (size[tally](1)+counts)*len(p.tallies) + spread*p.spreads + first*p.filled + cell*max(0, p.cells-few*p.filled)
+	return n + (tallySize+counts)*len(p.tallies) + spread*p.spreads + first*p.filled + cell*max(0, p.cells-few*p.filled)
 }
 
 // move moves a domain from a number of pods to the one above or below.

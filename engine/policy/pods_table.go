@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/binary"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
@@ -124,21 +123,29 @@ func newPodTable(m *model.Model, work *Work) (*podTable, error) {
 	return t, nil
 }
 
-// size is what a list of n values takes without what they refer to.
-func size[T any](n int) int { return n * int(reflect.TypeFor[T]().Size()) }
+// The sizes of types in bytes.
+const (
+	int32Size     = 4
+	podClassSize  = 168
+	podFilterSize = 32
+	podSpreadSize = 20
+	podTableSize  = 136
+	tallyKeySize  = 64
+	tallySize     = 40
+)
 
 // weigh sets bytes and spreads.
 func (t *podTable) weigh() {
-	t.bytes = size[podTable](1) + size[podClass](len(t.classes)) + size[tallyKey](cap(t.keys)) + size[podFilter](cap(t.filters))
+	t.bytes = podTableSize + podClassSize*len(t.classes) + tallyKeySize*cap(t.keys) + podFilterSize*cap(t.filters)
 	for i := range t.classes {
 		c := &t.classes[i]
-		t.bytes += size[podSpread](cap(c.spreads))
+		t.bytes += podSpreadSize * cap(c.spreads)
 		for _, list := range [...][]int32{c.counts, c.ports, c.keptAway, c.avoided, c.near} {
-			t.bytes += size[int32](cap(list))
+			t.bytes += int32Size * cap(list)
 		}
 	}
 	for i := range t.filters {
-		t.bytes += size[uint32](cap(t.filters[i].topologies))
+		t.bytes += int32Size * cap(t.filters[i].topologies)
 	}
 	for i := range t.keys {
 		if t.keys[i].kind == ofSpread {
