@@ -370,7 +370,7 @@ func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
 		}
 	}
 	if q.GetGroupsOnly() {
-		return n * (explainedJob / 4), work
+		return n * (explainedJob/4 + a.nomination()), work
 	}
-	return n * explainedJob, work
+	return n * (explainedJob + a.nomination()), work
 }

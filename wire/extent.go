@@ -9,6 +9,8 @@ import (
 // Extent counts the entities that steps are about, the plugins, and those of them that choose victims.
 type Extent struct {
 	Dimensions, Nodes, Queues, Jobs, Tasks, Plugins, Voters int64
+	// Flavors is the most of them that a queue has for the policy kueue, Asked the most pod sets and requests that a job has.
+	Flavors, Asked int64
 }
 
 // ExtentOf returns the extent of a model under a policy.
@@ -17,6 +19,8 @@ func ExtentOf(m *model.Model, p *apportionv1.Policy) Extent {
 		Dimensions: int64(m.Dims.Len()), Nodes: int64(len(m.Nodes)), Queues: int64(len(m.Queues)), Jobs: int64(m.Jobs.Len()),
 		Tasks: int64(m.Tasks.Len()),
 	}
+	flavors, asked := m.ExtraParts()
+	e.Flavors, e.Asked = int64(flavors), int64(asked)
 	e.ask(p)
 	return e
 }
@@ -24,7 +28,9 @@ func ExtentOf(m *model.Model, p *apportionv1.Policy) Extent {
 // Extent returns the extent of a snapshot of this size under a policy.
 func (z *Size) Extent(p *apportionv1.Policy) Extent {
 	// cpu and memory are dimensions of every model.
-	e := Extent{Dimensions: z.Dimensions + 2, Nodes: z.Nodes, Queues: z.Queues, Jobs: z.Jobs, Tasks: z.Tasks}
+	e := Extent{
+		Dimensions: z.Dimensions + 2, Nodes: z.Nodes, Queues: z.Queues, Jobs: z.Jobs, Tasks: z.Tasks, Flavors: z.Flavors, Asked: z.Asked,
+	}
 	e.ask(p)
 	return e
 }
@@ -36,6 +42,7 @@ func (e Extent) With(change *Size) Extent {
 	e.Queues += change.Queues
 	e.Jobs += change.Jobs
 	e.Tasks += change.Tasks
+	e.Flavors, e.Asked = max(e.Flavors, change.Flavors), max(e.Asked, change.Asked)
 	return e
 }
 

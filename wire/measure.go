@@ -5,6 +5,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/field"
 	"github.com/apportion/apportion/internal/processor"
+	wirekueue "github.com/apportion/apportion/wire/kueue"
 )
 
 // Size counts the contents of an encoded Snapshot.
@@ -21,6 +22,8 @@ type Size struct {
 	// ExtraBytes is the size of what only the policy kueue reads and of the rules on other pods, and ExtraParts counts the fields in these
 	// and the exclusions of node sets.
 	ExtraBytes, ExtraParts int64
+	// Flavors and Asked are those of Extent.
+	Flavors, Asked int64
 	// TaskBytes is the size of the tasks that are listed one by one.
 	TaskBytes int64
 
@@ -111,6 +114,7 @@ func (z *Size) add(s *Size, at int) {
 	z.TaskBytes += s.TaskBytes
 	z.ExtraBytes += s.ExtraBytes
 	z.ExtraParts += s.ExtraParts
+	z.Flavors, z.Asked = max(z.Flavors, s.Flavors), max(z.Asked, s.Asked)
 }
 
 func measure(data []byte) Size { return measureAlone(data, 1) }
@@ -180,6 +184,9 @@ func (z *Size) job(b []byte) {
 			z.group(b[from:to])
 		case tagJobKueue:
 			z.extra(b[from:to])
+			const podSet, request = 7<<3 | field.Delimited, 5<<3 | field.Delimited
+			sets, requests := countNested(b[from:to], podSet, request)
+			z.Asked = max(z.Asked, sets+requests)
 		}
 	}
 }
@@ -204,8 +211,21 @@ func (z *Size) queue(b []byte) {
 			z.limits(z.ExtraParts - before)
 		case tagQueueKueue:
 			z.extra(b[from:to])
+			const group, flavor = 3<<3 | field.Delimited, 2<<3 | field.Delimited
+			_, flavors := countNested(b[from:to], group, flavor)
+			z.Flavors = max(z.Flavors, flavors)
 		}
 	}
+}
+
+// countNested counts the fields of a message with a tag, and those within them with another one.
+func countNested(b []byte, outer, inner uint32) (outers, inners int64) {
+	field.Each(b, outer, func(data []byte) bool {
+		outers++
+		field.Each(data, inner, func([]byte) bool { inners++; return true })
+		return true
+	})
+	return outers, inners
 }
 
 // limits counts n limits for groups of nodes: each has a row in the model and another one in node_group, and names a group.
@@ -301,6 +321,7 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	}
 	for _, queue := range s.GetQueues() {
 		z.decoded(queue.GetKueue())
+		z.Flavors = max(z.Flavors, int64(wirekueue.Parts(queue.GetKueue())))
 		z.Usages += int64(len(queue.GetOwners()))
 		if queue.GetUsage() != nil {
 			z.Usages++
@@ -320,6 +341,7 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	}
 	for _, job := range s.GetJobs() {
 		z.decoded(job.GetKueue())
+		z.Asked = max(z.Asked, int64(wirekueue.Parts(job.GetKueue())))
 		z.Groups += int64(len(job.GetGroups()))
 		for _, group := range job.GetGroups() {
 			z.Tasks += int64(len(group.GetTasks()))

@@ -60,4 +60,11 @@ func (a *asking) jobs(selection *apportionv1.Jobs) int64 {
 	return a.Jobs
 }
 
+// nomination returns the memory of what the policy kueue says of a job: an attempt, and what it lacks, for each flavor that may be tried
+// for each request.
+func (a *asking) nomination() int64 {
+	const texts = 64
+	return a.Flavors * a.Asked * (sizeOf[apportionv1.KueueAttempt](1) + sizeOf[apportionv1.KueueLack](1) + texts)
+}
+
 func (a *asking) moved(n int64) int64 { return n*(128+4*rowBytes(int(a.Dimensions))) + 16*a.Jobs }

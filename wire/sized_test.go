@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
@@ -140,5 +141,30 @@ func TestWhatIsBookedForASessionIsWhatItTakes(t *testing.T) {
 			runtime.KeepAlive(sessions)
 			runtime.KeepAlive(m)
 		})
+	}
+}
+
+func TestAQuestionAboutManyFlavorsTakesNoMoreThanIsBookedForIt(t *testing.T) {
+	unraced(t)
+	s := kueueCluster(2000, 1)
+	for i := range 200 {
+		s.Jobs = append(s.Jobs, &apportionv1.Job{Name: fmt.Sprint("j", i), Queue: "q0", Kueue: &apportionv1.KueueWorkload{
+			PodSets: []*apportionv1.KueuePodSet{{Name: "s", Count: 1, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: 5}}}},
+		}})
+	}
+	data, err := proto.Marshal(s)
+	require.NoError(t, err)
+	m, err := wire.Compile(s)
+	require.NoError(t, err)
+	p := parse(t, &apportionv1.Policy{}, `tiers { plugins { kueue {} } }`)
+	size := wire.Measure(data)
+	require.Equal(t, wire.ExtentOf(m, p), size.Extent(p))
+	for _, text := range []string{`explain {}`, `explain { jobs { index: 7 } }`, `enqueue {}`} {
+		steps := []*apportionv1.Step{parse(t, &apportionv1.Step{}, text)}
+		booked, _ := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
+		took, answers := leastPeak(t, m, p, wire.Options{}, steps, booked)
+		require.Empty(t, answers[0].GetError().GetMessage())
+		t.Logf("%-30s %5d KiB of %5d booked", text, took>>10, booked>>10)
+		require.Less(t, took, booked)
 	}
 }

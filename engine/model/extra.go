@@ -5,6 +5,15 @@ type Extra struct {
 	Value any
 	// Bytes is about what the value takes without its texts.
 	Bytes int
+	// Parts is how many parts of it an answer may be about.
+	Parts int
+}
+
+func (e *Extra) parts() int {
+	if e == nil {
+		return 0
+	}
+	return e.Parts
 }
 
 func (e *Extra) bytes() int {
@@ -18,14 +27,19 @@ func (e *Extra) bytes() int {
 // ExtraBytes returns about what everything takes that single policies read, without its texts.
 func (m *Model) ExtraBytes() int { return m.extra }
 
+// ExtraParts returns upper bounds of the parts of what single policies read of one queue and of one job.
+func (m *Model) ExtraParts() (queue, job int) { return m.queueParts, m.jobParts }
+
 // countExtras sets the size of what single policies read, for a model that is not built by a Change.
 func (b *Builder) countExtras() {
 	bytes := b.m.Extra.bytes()
 	for i := range b.m.Queues {
-		bytes += b.m.Queues[i].Extra.bytes()
+		e := b.m.Queues[i].Extra
+		bytes, b.m.queueParts = bytes+e.bytes(), max(b.m.queueParts, e.parts())
 	}
 	for i := range b.jobs {
-		bytes += b.jobs[i].Extra.bytes()
+		e := b.jobs[i].Extra
+		bytes, b.m.jobParts = bytes+e.bytes(), max(b.m.jobParts, e.parts())
 	}
 	b.m.extra = bytes
 }
@@ -47,6 +61,7 @@ func (r *result) countExtras(ownQueues bool) (own int) {
 			was = base.Queues[q].Extra
 		}
 		count(m.Queues[q].Extra, was)
+		m.queueParts = max(m.queueParts, m.Queues[q].Extra.parts())
 	}
 	for _, j := range r.touched {
 		was := (*Extra)(nil)
@@ -54,6 +69,7 @@ func (r *result) countExtras(ownQueues bool) (own int) {
 			was = base.Jobs.At(j).Extra
 		}
 		count(m.Jobs.At(j).Extra, was)
+		m.jobParts = max(m.jobParts, m.Jobs.At(j).Extra.parts())
 	}
 	return own
 }

@@ -56,8 +56,8 @@ type Model struct {
 	// OffNode counts the tasks on nodes that the latest Change removed.
 	OffNode int
 	small   SmallNodes
-	// extra is the size of what single policies read.
-	extra int
+	// extra is the size of what single policies read, queueParts and jobParts are the most parts of it that a queue and a job have.
+	extra, queueParts, jobParts int
 	// text holds the uids and names of tasks.
 	text paper
 	// sums belong to the queues at the same positions.

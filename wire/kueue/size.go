@@ -12,7 +12,24 @@ import (
 // Kept returns a message as a model keeps it.
 func Kept(m proto.Message) *model.Extra {
 	v := reflect.ValueOf(m).Elem()
-	return &model.Extra{Value: m, Bytes: shapes[v.Type()].bytes(v)}
+	return &model.Extra{Value: m, Bytes: shapes[v.Type()].bytes(v), Parts: Parts(m)}
+}
+
+// Parts returns the number of a queue's flavors, or that of a job's pod sets and requests. A nomination has so many attempts for each of
+// these at most.
+func Parts(m proto.Message) int {
+	n := 0
+	switch m := m.(type) {
+	case *apportionv1.KueueQueue:
+		for _, g := range m.GetGroups() {
+			n += len(g.GetFlavors())
+		}
+	case *apportionv1.KueueWorkload:
+		for _, p := range m.GetPodSets() {
+			n += 1 + len(p.GetRequests())
+		}
+	}
+	return n
 }
 
 // shapes has the types of the messages that are kept, and of those in them.
