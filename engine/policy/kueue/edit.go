@@ -55,14 +55,19 @@ func (e *Edit) counted() bool {
 func (p *part) apply(edits []Edit) *part {
 	c := p.clone()
 	var ended []int
+	cloned, ownPods := map[*[]Group]bool{}, false
 	for i := range edits {
 		switch e := &edits[i]; e.Field {
 		case LeastPods, PodRequest:
+			if !ownPods {
+				ownPods = true
+				c.clonePods()
+			}
 			c.editPods(e)
 		case StopPolicy:
 			c.Queues[c.queue(e.Queue)].Stopped = false
 		case NominalQuota, BorrowingLimit, LendingLimit:
-			c.editQuota(e)
+			c.editQuota(e, cloned)
 		case MissingFlavor:
 			c.Flavors = append(c.Flavors, Flavor{Name: e.Flavor})
 		case Priority:
@@ -78,15 +83,21 @@ func (p *part) apply(edits []Edit) *part {
 	return c
 }
 
-func (p *part) editPods(e *Edit) {
+// clonePods clones the pod sets of the workload, so that they may be changed.
+func (p *part) clonePods() {
 	w := &p.Workloads[p.at]
 	w.PodSets = slices.Clone(w.PodSets)
-	set := &w.PodSets[e.Set]
+	for i := range w.PodSets {
+		w.PodSets[i].Requests = slices.Clone(w.PodSets[i].Requests)
+	}
+}
+
+func (p *part) editPods(e *Edit) {
+	set := &p.Workloads[p.at].PodSets[e.Set]
 	if e.Field == LeastPods {
 		set.Least = new(int32(e.After))
 		return
 	}
-	set.Requests = slices.Clone(set.Requests)
 	for i := range set.Requests {
 		if set.Requests[i].Resource == e.Resource {
 			set.Requests[i].Amount = Amount(e.After)
@@ -94,22 +105,24 @@ func (p *part) editPods(e *Edit) {
 	}
 }
 
-func (p *part) editQuota(e *Edit) {
+// editQuota edits a quota of an owner, whose groups are cloned first unless they are.
+func (p *part) editQuota(e *Edit, cloned map[*[]Group]bool) {
 	var at *[]Group
 	if e.Cohort != "" {
 		at = &p.Cohorts[p.cohort(e.Cohort)].Groups
 	} else {
 		at = &p.Queues[p.queue(e.Queue)].Groups
 	}
-	*at = slices.Clone(*at)
+	if !cloned[at] {
+		cloned[at] = true
+		*at = cloneGroups(*at)
+	}
 	for g := range *at {
-		flavors := slices.Clone((*at)[g].Flavors)
-		(*at)[g].Flavors = flavors
+		flavors := (*at)[g].Flavors
 		for f := range flavors {
 			if flavors[f].Flavor != e.Flavor {
 				continue
 			}
-			flavors[f].Resources = slices.Clone(flavors[f].Resources)
 			for k := range flavors[f].Resources {
 				q := &flavors[f].Resources[k]
 				switch {
@@ -124,4 +137,16 @@ func (p *part) editQuota(e *Edit) {
 			}
 		}
 	}
+}
+
+// cloneGroups returns a copy whose quotas may be changed.
+func cloneGroups(groups []Group) []Group {
+	out := slices.Clone(groups)
+	for g := range out {
+		out[g].Flavors = slices.Clone(out[g].Flavors)
+		for f := range out[g].Flavors {
+			out[g].Flavors[f].Resources = slices.Clone(out[g].Flavors[f].Resources)
+		}
+	}
+	return out
 }

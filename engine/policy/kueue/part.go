@@ -10,17 +10,26 @@ type part struct {
 	state *State
 	// ids are the positions of the workloads in the whole cluster, ascending.
 	ids []int32
-	// at is the position of the workload in the part.
-	at int
+	// at is the position of the workload in the part, own that of its queue.
+	at, own int
+	// flavorIDs are the numbers that the flavors named in the part have in the whole cluster.
+	flavorIDs map[string]int32
+	// units is the work that compiling the part takes, editing what making an edit in it takes at most.
+	units, editing int
 }
 
 // partOf returns the part of a workload that waits in a queue which is not below a cycle of cohorts.
 func (s *State) partOf(workload int32) *part {
 	queue, behind := s.workloads[workload].queue, s.Behind(workload)
 	tree := s.nodes[queue].tree
-	p := &part{state: s, Cluster: Cluster{Now: s.cluster.Now, Flavors: s.cluster.Flavors, Checks: s.cluster.Checks}}
+	p := &part{state: s, Cluster: Cluster{Now: s.cluster.Now}}
+	s.spend(len(s.nodes)+len(s.workloads), 1)
+	s.spend(len(s.flavors)+len(s.cluster.Checks), element)
 	for i := range s.cluster.Queues {
 		if s.nodes[i].tree == tree {
+			if int32(i) == queue {
+				p.own = len(p.Queues)
+			}
 			p.Queues = append(p.Queues, s.cluster.Queues[i])
 		}
 	}
@@ -29,7 +38,6 @@ func (s *State) partOf(workload int32) *part {
 			p.Cohorts = append(p.Cohorts, s.cluster.Cohorts[i])
 		}
 	}
-	s.spend(len(s.nodes)+len(s.workloads), 1)
 	for i := range s.workloads {
 		w, id := &s.workloads[i], int32(i)
 		if w.queue == none || s.nodes[w.queue].tree != tree || !w.holds && id != workload && id != behind {
@@ -41,7 +49,55 @@ func (s *State) partOf(workload int32) *part {
 		p.ids = append(p.ids, id)
 		p.Workloads = append(p.Workloads, *w.Workload)
 	}
+	p.listNamed()
+	p.units, p.editing = p.compiling(&s.settings), p.Cluster.editing()+p.Workloads[p.at].elements()
 	return p
+}
+
+// listNamed lists the flavors and admission checks that the part names: there may be far more of them.
+func (p *part) listNamed() {
+	p.flavorIDs = map[string]int32{}
+	note := func(groups []Group) {
+		for g := range groups {
+			for f := range groups[g].Flavors {
+				p.flavorIDs[groups[g].Flavors[f].Flavor] = none
+			}
+		}
+	}
+	checks := map[string]bool{}
+	for i := range p.Queues {
+		note(p.Queues[i].Groups)
+		for _, name := range p.Queues[i].Checks {
+			checks[name] = true
+		}
+	}
+	for i := range p.Cohorts {
+		note(p.Cohorts[i].Groups)
+	}
+	for i := range p.Workloads {
+		if a := p.Workloads[i].Admission; a != nil {
+			for k := range a.PodSets {
+				for _, u := range a.PodSets[k].Usage {
+					p.flavorIDs[u.Flavor] = none
+				}
+			}
+		}
+	}
+	for i := range p.state.flavors {
+		f := &p.state.flavors[i]
+		if _, named := p.flavorIDs[f.Name]; !named {
+			continue
+		}
+		p.flavorIDs[f.Name] = int32(i)
+		if f.exists {
+			p.Flavors = append(p.Flavors, f.Flavor)
+		}
+	}
+	for _, check := range p.state.cluster.Checks {
+		if checks[check.Name] {
+			p.Checks = append(p.Checks, check)
+		}
+	}
 }
 
 // queue and cohort return the positions of names in the part, or -1.
@@ -74,7 +130,7 @@ func (p *part) open() *Session {
 	if n := len(p.Queues) + len(p.Cohorts); n > 0 {
 		accounts = n * len(p.state.trees[p.state.nodes[p.state.workloads[p.ids[p.at]].queue].tree].pairs)
 	}
-	if !p.state.spend(accounts+len(p.Workloads), width) {
+	if !p.state.spend(p.units, 1) || !p.state.spend(accounts+len(p.Workloads), width) {
 		return nil
 	}
 	m, err := Compile(&p.Cluster, p.state.settings)
@@ -96,32 +152,36 @@ func (p *part) whole(s *Session, n Nomination) Nomination {
 		set := &n.PodSets[i]
 		for k := range set.Flavors {
 			f := &set.Flavors[k]
-			f.Flavor, f.Resource = p.state.flavorLike(s, f.Flavor), p.state.resourceLike(s, f.Resource)
+			f.Flavor, f.Resource = p.flavorLike(s, f.Flavor), p.state.resourceLike(s, f.Resource)
 		}
 		for k := range set.Attempts {
-			set.Attempts[k].Flavor = p.state.flavorLike(s, set.Attempts[k].Flavor)
+			set.Attempts[k].Flavor = p.flavorLike(s, set.Attempts[k].Flavor)
 		}
 		for k := range set.Lacks {
 			l := &set.Lacks[k]
-			l.Flavor, l.Resource = p.state.flavorLike(s, l.Flavor), p.state.resourceLike(s, l.Resource)
+			l.Flavor, l.Resource = p.flavorLike(s, l.Flavor), p.state.resourceLike(s, l.Resource)
 		}
 	}
 	return n
 }
 
-// flavorLike and resourceLike return the numbers that names have here.
-func (m *Model) flavorLike(of *Session, id int32) int32 {
+// flavorLike and resourceLike return the numbers that names have in the whole cluster.
+func (p *part) flavorLike(of *Session, id int32) int32 {
 	if id == none {
 		return none
 	}
-	return int32(slices.IndexFunc(m.flavors, func(f flavor) bool { return f.Name == of.flavors[id].Name }))
+	return p.flavorIDs[of.flavors[id].Name]
 }
 
 func (m *Model) resourceLike(of *Session, id int32) int32 {
 	if id == none {
 		return none
 	}
-	return int32(slices.Index(m.resources, of.resources[id]))
+	at, found := slices.BinarySearch(m.resources, of.resources[id])
+	if !found {
+		return none
+	}
+	return int32(at)
 }
 
 // admit makes an admission of what is nominated for the workload.

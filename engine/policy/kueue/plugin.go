@@ -31,7 +31,7 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cluster.spend(v.Work, &p.Settings); err != nil {
+	if err := v.Work.Spend(cluster.compiling(&p.Settings), 1); err != nil {
 		return nil, err
 	}
 	for j := range cluster.Workloads {

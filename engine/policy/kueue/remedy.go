@@ -1,6 +1,9 @@
 package kueue
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // RemedyKind is a kind of change that may admit a workload.
 type RemedyKind uint8
@@ -64,7 +67,8 @@ func (s *State) Remedies(workload int32, kinds []RemedyKind) Remedies {
 	if w := &s.workloads[workload]; w.holds || w.queue == none || s.nodes[w.queue].tree == none {
 		return Remedies{}
 	}
-	r := &remedier{State: s, part: s.partOf(workload), now: s.Nominate(workload)}
+	r := &remedier{State: s, part: s.partOf(workload), now: s.Nominate(workload), out: Remedies{At: FewerPods}}
+	r.sum()
 	for kind := FewerPods; kind <= Evictions && !r.out.Spent; kind++ {
 		if kinds != nil && !slices.Contains(kinds, kind) {
 			continue
@@ -85,6 +89,20 @@ type remedier struct {
 	// now is how the workload would be admitted without a change.
 	now Nomination
 	out Remedies
+	// asked is by resource what all pods of the workload, and of the one that it waits behind, ask for; held is what others use.
+	asked map[string]Amount
+	held  map[held]Amount
+}
+
+// held names a flavor-resource.
+type held struct{ flavor, resource string }
+
+// pay spends units, or ends the search.
+func (r *remedier) pay(n, width int) bool {
+	if !r.out.Spent && r.view.Work.Spend(n, width) != nil {
+		r.out.Spent = true
+	}
+	return !r.out.Spent
 }
 
 func (r *remedier) try(kind RemedyKind) {
@@ -115,9 +133,7 @@ func (r *remedier) try(kind RemedyKind) {
 }
 
 // own returns the queue of the workload.
-func (r *remedier) own() *Queue {
-	return &r.part.Queues[r.part.queue(r.part.Workloads[r.part.at].Queue)]
-}
+func (r *remedier) own() *Queue { return &r.part.Queues[r.part.own] }
 
 // fitting and claiming say what a remedy must reach.
 func fitting(n *Nomination) bool  { return n.Mode == Fit }
@@ -130,8 +146,7 @@ func (r *remedier) tried(edits []Edit, reaches func(*Nomination) bool) (Nominati
 		return Nomination{}, false
 	}
 	r.out.Tries++
-	if r.view.Work.Spend(len(r.part.Queues)+len(r.part.Workloads), 1) != nil {
-		r.out.Spent = true
+	if !r.pay(len(r.part.Queues)+len(r.part.Workloads), 1) || !r.pay(len(edits), r.part.editing) {
 		return Nomination{}, false
 	}
 	changed := r.part.apply(edits)
@@ -227,24 +242,262 @@ func (r *remedier) lacking(e *Edit) int64 {
 	return int64(lacking)
 }
 
-// requested returns what all pods of the workload, and of the one that it waits behind, ask for of a resource.
-func (r *remedier) requested(resource string) Amount {
-	sum := Amount(0)
+// sum sums up what the workload asks for, and what others use.
+func (r *remedier) sum() {
+	r.asked, r.held = map[string]Amount{}, map[held]Amount{}
 	for i := range r.part.Workloads {
 		w := &r.part.Workloads[i]
-		if w.Admission != nil {
+		if !r.pay(w.elements(), element) {
+			return
+		}
+		if a := w.Admission; a != nil {
+			for k := range a.PodSets {
+				for _, u := range a.PodSets[k].Usage {
+					at := held{u.Flavor, u.Resource}
+					r.held[at] = r.held[at].plus(max(0, u.Amount))
+				}
+			}
 			continue
 		}
 		for k := range w.PodSets {
-			if resource == podsResource {
-				sum = sum.plus(Amount(w.PodSets[k].Count))
-			}
+			r.asked[podsResource] = r.asked[podsResource].plus(Amount(w.PodSets[k].Count))
 			for _, q := range w.PodSets[k].Requests {
-				if q.Resource == resource {
-					sum = sum.plus(max(0, q.Amount).times(int64(w.PodSets[k].Count)))
+				r.asked[q.Resource] = r.asked[q.Resource].plus(max(0, q.Amount).times(int64(w.PodSets[k].Count)))
+			}
+		}
+	}
+}
+
+// perFlavor tries a change of the quotas of each flavor of the queue, together with those of the other groups.
+func (r *remedier) perFlavor(kind RemedyKind, edits func(flavor string) []Edit) {
+	groups, variants := r.own().Groups, 0
+	for g := range groups {
+		for _, f := range groups[g].Flavors {
+			list := edits(f.Flavor)
+			if len(list) == 0 {
+				continue
+			}
+			if variants++; variants > maxVariants {
+				r.out.Cut = append(r.out.Cut, kind)
+				return
+			}
+			for other := range groups {
+				if other == g {
+					continue
+				}
+				for _, f := range groups[other].Flavors {
+					list = append(list, edits(f.Flavor)...)
+				}
+			}
+			r.list(kind, list, fitting)
+		}
+	}
+}
+
+// quotas calls each for the quotas of a flavor that concern what the workload asks for.
+func (r *remedier) quotas(groups []Group, flavor string, each func(q *Quota, asked Amount)) {
+	for g := range groups {
+		if !r.pay(1+len(groups[g].Flavors), 1) {
+			return
+		}
+		for f := range groups[g].Flavors {
+			if groups[g].Flavors[f].Flavor != flavor || !r.pay(len(groups[g].Flavors[f].Resources), element) {
+				continue
+			}
+			for k := range groups[g].Flavors[f].Resources {
+				q := &groups[g].Flavors[f].Resources[k]
+				if asked := r.asked[q.Resource]; asked > 0 {
+					each(q, asked)
 				}
 			}
 		}
 	}
-	return sum
+}
+
+// raised returns an edit that raises an amount, and whether that is possible.
+func raised(e Edit, before, by Amount) (Edit, bool) {
+	e.Before, e.After, e.Given, e.Workload = int64(before), int64(min(before.plus(by), Unlimited-1)), true, none
+	return e, e.After > e.Before
+}
+
+func (r *remedier) nominals(flavor string) (edits []Edit) {
+	q := r.own()
+	r.quotas(q.Groups, flavor, func(of *Quota, asked Amount) {
+		// What others use of the queue's quota may be needed, too.
+		more := asked.plus(r.held[held{flavor, of.Resource}])
+		if e, ok := raised(Edit{Field: NominalQuota, Queue: q.Name, Flavor: flavor, Resource: of.Resource}, of.Nominal, more); ok {
+			edits = append(edits, e)
+		}
+	})
+	return edits
+}
+
+// borrowings raises the borrowing limits from the queue upwards.
+func (r *remedier) borrowings(flavor string) (edits []Edit) {
+	at := func(e Edit, groups []Group) {
+		r.quotas(groups, flavor, func(of *Quota, asked Amount) {
+			if of.Borrowing == nil {
+				return
+			}
+			e.Field, e.Flavor, e.Resource = BorrowingLimit, flavor, of.Resource
+			if e, ok := raised(e, *of.Borrowing, asked); ok {
+				edits = append(edits, e)
+			}
+		})
+	}
+	q := r.own()
+	at(Edit{Queue: q.Name}, q.Groups)
+	for parent, i := q.Cohort, 0; parent != "" && i < maxLenders; i++ {
+		c := r.part.cohort(parent)
+		if c < 0 || !r.pay(len(r.part.Cohorts), 1) {
+			break
+		}
+		at(Edit{Cohort: parent}, r.part.Cohorts[c].Groups)
+		parent = r.part.Cohorts[c].Parent
+	}
+	return edits
+}
+
+// lendings raises the lending limits of all others.
+func (r *remedier) lendings(flavor string) (edits []Edit) {
+	at := func(e Edit, groups []Group) {
+		r.quotas(groups, flavor, func(of *Quota, asked Amount) {
+			if of.Lending == nil {
+				return
+			}
+			e.Field, e.Flavor, e.Resource = LendingLimit, flavor, of.Resource
+			if e, ok := raised(e, *of.Lending, asked); ok && len(edits) < maxLenders {
+				edits = append(edits, e)
+			}
+		})
+	}
+	if !r.pay(len(r.part.Queues)+len(r.part.Cohorts), 1) {
+		return nil
+	}
+	own := r.own().Name
+	for i := range r.part.Queues {
+		if q := &r.part.Queues[i]; q.Name != own {
+			at(Edit{Queue: q.Name}, q.Groups)
+		}
+	}
+	for i := range r.part.Cohorts {
+		at(Edit{Cohort: r.part.Cohorts[i].Name}, r.part.Cohorts[i].Groups)
+	}
+	if len(edits) == maxLenders && !slices.Contains(r.out.Cut, MoreLending) {
+		r.out.Cut = append(r.out.Cut, MoreLending)
+	}
+	return edits
+}
+
+// ofPods changes each pod set alone.
+func (r *remedier) ofPods(kind RemedyKind) {
+	w := &r.part.Workloads[r.part.at]
+	for i := range w.PodSets {
+		set := &w.PodSets[i]
+		if i == maxVariants {
+			r.out.Cut = append(r.out.Cut, kind)
+			return
+		}
+		var edits []Edit
+		e := Edit{Workload: r.part.ids[r.part.at], Set: i, Given: true}
+		if kind == FewerPods {
+			e.Field, e.Before, e.After = LeastPods, int64(set.Count), 1
+			if set.Least != nil {
+				e.Before = int64(*set.Least)
+			}
+			if r.settings.PartialAdmission && e.After < e.Before {
+				edits = append(edits, e)
+			}
+		} else {
+			for _, q := range set.Requests {
+				e.Field, e.Resource, e.Before, e.After = PodRequest, q.Resource, int64(q.Amount), 1
+				if e.After < e.Before && q.Resource != podsResource {
+					edits = append(edits, e)
+				}
+			}
+		}
+		r.list(kind, edits, fitting)
+	}
+}
+
+func (r *remedier) madeFlavor() {
+	var edits []Edit
+	known := map[string]bool{}
+	for i := range r.part.Flavors {
+		known[r.part.Flavors[i].Name] = true
+	}
+	for _, g := range r.own().Groups {
+		for _, f := range g.Flavors {
+			if !known[f.Flavor] {
+				known[f.Flavor] = true
+				edits = append(edits, Edit{Field: MissingFlavor, Flavor: f.Flavor, Workload: none})
+			}
+		}
+	}
+	r.list(MadeFlavor, edits, fitting)
+}
+
+// higherPriority tries the priorities of others, and those just above them, the lowest first, unless the workload evicts others already.
+func (r *remedier) higherPriority() {
+	if len(r.now.Victims) > 0 && r.Behind(r.part.ids[r.part.at]) == none {
+		return
+	}
+	id := r.part.ids[r.part.at]
+	own := r.part.Workloads[r.part.at].Priority
+	boost := r.workloads[id].priority - own
+	var tries []int64
+	for i, other := range r.part.ids {
+		if p := r.workloads[other].priority - boost; i != r.part.at && p >= own {
+			tries = append(tries, p, p+1)
+		}
+	}
+	slices.Sort(tries)
+	tries = slices.DeleteFunc(slices.Compact(tries), func(p int64) bool { return p <= own || p > maxPriority })
+	for i, p := range tries {
+		if i == maxPriorities {
+			r.out.Cut = append(r.out.Cut, HigherPriority)
+			return
+		}
+		e := Edit{Field: Priority, Workload: id, Before: own, After: p, Given: true}
+		if n, ok := r.tried([]Edit{e}, claiming); ok {
+			r.out.List = append(r.out.List, Remedy{Kind: HigherPriority, Edits: []Edit{e}, Nomination: n})
+			return
+		}
+	}
+}
+
+// maxPriority is the highest priority of a workload.
+const maxPriority = 1<<31 - 1
+
+// endedHolders ends all workloads whose quota the workload could use, but those that are not needed: of low priority and young ones first.
+func (r *remedier) endedHolders() {
+	var holders []int
+	for i := range r.part.Workloads {
+		if r.part.Workloads[i].Admission != nil {
+			holders = append(holders, i)
+		}
+	}
+	slices.SortStableFunc(holders, func(a, b int) int {
+		l, n := &r.part.Workloads[a], &r.part.Workloads[b]
+		return cmp.Or(cmp.Compare(l.Priority, n.Priority), cmp.Compare(n.Created, l.Created))
+	})
+	if len(holders) > maxHolders {
+		holders = holders[:maxHolders]
+		r.out.Cut = append(r.out.Cut, EndedHolders)
+	}
+	edits := make([]Edit, 0, len(holders))
+	for _, at := range holders {
+		edits = append(edits, Edit{Field: HolderEnds, Workload: r.part.ids[at]})
+	}
+	// Fewer than low do not suffice.
+	low, high := 0, len(edits)
+	for low < high && !r.out.Spent {
+		middle := low + (high-low)/2
+		if _, ok := r.tried(edits[:middle], fitting); ok {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	r.list(EndedHolders, edits[:high], fitting)
 }

@@ -1,7 +1,5 @@
 package kueue
 
-import "github.com/apportion/apportion/engine/policy"
-
 // comparisons is about how often a sort compares each element of a long list.
 const comparisons = 20
 
@@ -60,16 +58,18 @@ func rulesOf(p *PodSet) int {
 	return n
 }
 
-// spend spends what compiling a cluster takes, which grows with the product of some of its lists.
-func (c *Cluster) spend(work *policy.Work, settings *Settings) error {
-	if err := work.Spend(len(c.Queues)+len(c.Cohorts)+len(c.Flavors)+len(c.Workloads), 1); err != nil {
-		return err
-	}
+// compiling returns the units that compiling a cluster takes, which grows with the product of some of its lists.
+func (c *Cluster) compiling(settings *Settings) int {
+	units := len(c.Queues) + len(c.Cohorts) + len(c.Flavors) + len(c.Workloads) + len(c.Checks)
 	for i := range c.Queues {
 		for k := range c.Queues[i].Groups {
-			if g := &c.Queues[i].Groups[k]; !work.Use(len(g.Covered), element+element*len(g.Flavors)) {
-				return work.Exceeded()
-			}
+			g := &c.Queues[i].Groups[k]
+			units += len(g.Covered) * (element + element*len(g.Flavors))
+		}
+	}
+	for i := range c.Cohorts {
+		for k := range c.Cohorts[i].Groups {
+			units += element * c.Cohorts[i].Groups[k].quotas()
 		}
 	}
 	locals := map[*LocalQueue]bool{}
@@ -77,27 +77,51 @@ func (c *Cluster) spend(work *policy.Work, settings *Settings) error {
 		w := &c.Workloads[i]
 		if l := w.LocalQueue; l != nil && settings.Usage != nil && !locals[l] {
 			locals[l] = true
-			if err := work.Spend(len(l.Consumed)+len(l.Penalty), comparisons+len(settings.Usage.Weights)); err != nil {
-				return err
-			}
+			units += (len(l.Consumed) + len(l.Penalty)) * (comparisons + len(settings.Usage.Weights))
 		}
-		if err := w.spend(work); err != nil {
-			return err
-		}
+		units += element * w.elements()
 	}
-	return nil
+	return units
 }
 
-// spend spends what compiling a workload takes.
-func (w *Workload) spend(work *policy.Work) error {
-	elements := 0
+// quotas returns the number of flavors of a group and of quotas that are listed there.
+func (g *Group) quotas() int {
+	n := len(g.Flavors)
+	for f := range g.Flavors {
+		n += len(g.Flavors[f].Resources)
+	}
+	return n
+}
+
+// elements returns the number of requests and usages of a workload.
+func (w *Workload) elements() int {
+	n := 0
 	for i := range w.PodSets {
-		elements += 1 + len(w.PodSets[i].Requests)
+		n += 1 + len(w.PodSets[i].Requests)
 	}
 	if w.Admission != nil {
 		for i := range w.Admission.PodSets {
-			elements += 1 + len(w.Admission.PodSets[i].Usage)
+			n += 1 + len(w.Admission.PodSets[i].Usage)
 		}
 	}
-	return work.Spend(elements, element)
+	return n
+}
+
+// editing returns the units that making an edit takes at most: the owner is found, and its quota there.
+func (c *Cluster) editing() int {
+	most := 0
+	count := func(groups []Group) {
+		quotas := 0
+		for k := range groups {
+			quotas += groups[k].quotas()
+		}
+		most = max(most, quotas)
+	}
+	for i := range c.Queues {
+		count(c.Queues[i].Groups)
+	}
+	for i := range c.Cohorts {
+		count(c.Cohorts[i].Groups)
+	}
+	return 1 + len(c.Queues) + len(c.Cohorts) + most
 }
