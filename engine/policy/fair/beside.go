@@ -14,8 +14,11 @@ func (t *trial) left(d int) int64 {
 func (t *trial) leftOn(n model.NodeID, d int) int64 {
 	at := int(n)*t.s.width + d
 	left := t.s.futureOn(n, d) + t.releasedNodes[at]
-	if t.beside != nil && t.beside.spare[n] != nil {
-		then := t.beside.spare[n][d]
+	if t.beside == nil {
+		return left - t.placedNodes[at]
+	}
+	if spare := t.s.spareOn(t.beside, n); spare != nil {
+		then := spare[d]
 		if later := t.laterNodes[n]; later != nil {
 			then += later[d]
 		}
@@ -28,7 +31,7 @@ func (t *trial) leftOn(n model.NodeID, d int) int64 {
 func (t *trial) releaseLater(v model.TaskID, r *request, n int64) {
 	addTimes(t.later, r, n)
 	node := t.s.v.NodeOf(v)
-	if t.beside.spare[node] == nil {
+	if t.s.spareOn(t.beside, node) == nil {
 		return
 	}
 	if t.laterNodes[node] == nil {

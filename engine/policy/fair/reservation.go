@@ -23,11 +23,20 @@ type reservation struct {
 	// need is what the tasks ask for together.
 	need     []int64
 	positive resource.Mask
-	// spare is what each of the nodes, and left what the cluster has at that time beside the reservation. held is what the places on the
-	// gang's path hold then, without it.
-	spare map[model.NodeID][]int64
+	// spare is what each node, of which keeps has those of the reservation, and left what the cluster has at that time beside the
+	// reservation. held is what the places on the gang's path hold then, without it.
+	spare []int64
+	keeps []bool
 	left  []int64
 	held  map[place][]int64
+}
+
+// spareOn returns what a node of the reservation has then beside it, nil for another node or none.
+func (s *State) spareOn(r *reservation, n model.NodeID) []int64 {
+	if n == model.None || len(r.nodes) == 0 || !r.keeps[n] {
+		return nil
+	}
+	return s.roomOf(r.spare, n)
 }
 
 // reservations are those of two states, of which rollbacks return to one.
@@ -293,9 +302,9 @@ func (s *State) fitIn(tasks []model.TaskID, rooms []int64) (nodes []model.NodeID
 func (s *State) keep(r *reservation, g gangWait, f *future, at int64, tasks []model.TaskID, nodes []model.NodeID) {
 	r.job, r.leaf, r.from, r.tasks, r.nodes = g.job, g.leaf, at, tasks, nodes
 	r.need, r.positive = slices.Clone(g.need), g.positive
-	r.spare = map[model.NodeID][]int64{}
+	r.spare, r.keeps = f.rooms, make([]bool, len(s.v.Nodes))
 	for _, n := range nodes {
-		r.spare[n] = s.roomOf(f.rooms, n)
+		r.keeps[n] = true
 	}
 	r.left, r.held = f.cluster, f.held
 	for d := range r.left {

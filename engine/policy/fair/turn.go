@@ -26,10 +26,11 @@ func (t *turning) Unwrap() policy.State { return t.State }
 // Fits reports whether a task may start on a node: it ends before the reservation begins, or the node has room for both.
 func (t *turning) Fits(task model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	r := t.reservationBefore([]model.TaskID{task})
-	if r == nil || r.spare[n] == nil {
+	if r == nil {
 		return true
 	}
-	if q := t.requestOf(task); covers(r.spare[n], q.amount, q.positive) {
+	spare := t.spareOn(r, n)
+	if q := t.requestOf(task); spare == nil || covers(spare, q.amount, q.positive) {
 		return true
 	}
 	why.Add(t.becauseReserved(r))
