@@ -94,10 +94,15 @@ func hostileShapes() []hostileShape {
 	}
 	local.Kueue.LocalQueues = []*apportionv1.KueueLocalQueue{used}
 	local.Jobs = []*apportionv1.Job{{Name: "j", Queue: "q", Kueue: &apportionv1.KueueWorkload{LocalQueue: new(uint32(0))}}}
+	elsewhere := kueueSnapshot([]string{"cpu"}, []string{"f"}, 1, requests([]string{"cpu"}, 1<<60))
+	for _, name := range numbered("g", 50_000) {
+		elsewhere.Kueue.Flavors = append(elsewhere.Kueue.Flavors, &apportionv1.KueueFlavor{Name: name})
+	}
 	many := numbered("r", 2000)
 	return []hostileShape{
 		{"resources by flavors", wide, byKueue, `shares {}`, 0, "more than 1048576 accounts"},
 		{"sets of an admitted workload", sets, byKueue, `shares {}`, 20_000_000, ""},
+		{"flavors of other queues, at each try of a remedy", elsewhere, byKueue, `remedies { job { index: 0 } }`, 2_000_000, ""},
 		{"usage of a local queue", local, byKueue, `shares {}`, 1_000_000, tooMuchWork},
 		{"requests by covered resources", kueueSnapshot(many, []string{"f", "g"}, 1, requests(many, 0)), byKueue, `explain {}`, 2_000_000, tooMuchWork},
 		{
