@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
@@ -32,24 +31,12 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []Pat
 		return nil
 	}
 	of := snapshot.GetJobs()[job]
-	quotas := map[string]int{}
+	var quotas []quotaPatch
 	for _, e := range r.GetEdits() {
 		switch e.GetField() { //nolint:exhaustive // The others change no object of Kueue.
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL, apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT,
 			apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:
-			kind, name, operations := quotaPatch(snapshot, e)
-			if operations == nil {
-				continue
-			}
-			// All quotas of an object are one patch.
-			at, known := quotas[kind+name]
-			if !known {
-				at = len(out)
-				quotas[kind+name] = at
-				out = append(out, Patch{Kubectl: []string{"kubectl", "patch", kind + "." + apiGroup, name, "--type=json", "--patch=[]"}})
-			}
-			patch := &out[at].Kubectl[len(out[at].Kubectl)-1]
-			*patch = joined(*patch, operations)
+			quotas = withQuota(quotas, quotaPatchOf(snapshot, e))
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
 			name := text.NamesOf(nil, snapshot.Snapshot).Queue(e.GetQueue())
 			out = append(out, Patch{Kubectl: merged("clusterqueues", "", name, `{"spec":{"stopPolicy":"None"}}`)})
@@ -73,6 +60,13 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []Pat
 				Why: fmt.Sprintf("The template of the pods of %s needs %s %s, for all containers together: submit the job again.",
 					e.GetRole(), text.KueueExact(e.GetResource(), int64(e.GetAfter())), e.GetResource()),
 			})
+		}
+	}
+	for _, q := range quotas {
+		if data, err := json.Marshal(q.operations); err == nil {
+			out = append(out, Patch{Kubectl: []string{
+				"kubectl", "patch", q.kind + "." + apiGroup, q.name, "--type=json", "--patch=" + string(data),
+			}})
 		}
 	}
 	return out
@@ -107,21 +101,40 @@ type operation struct {
 	Value string `json:"value"`
 }
 
-// quotaPatch returns the object of a quota, and the operations that change it: they test first that the place still has this quota.
-func quotaPatch(snapshot *lookup.Snapshot, e *apportionv1.RemedyEdit) (kind, name string, operations []operation) {
+// quotaPatch has all operations on the quotas of one object.
+type quotaPatch struct {
+	kind, name string
+	operations []operation
+}
+
+// withQuota adds a patch to that of the same object, so that each object has one.
+func withQuota(list []quotaPatch, q quotaPatch) []quotaPatch {
+	if len(q.operations) == 0 {
+		return list
+	}
+	at := slices.IndexFunc(list, func(known quotaPatch) bool { return known.kind == q.kind && known.name == q.name })
+	if at < 0 {
+		return append(list, q)
+	}
+	list[at].operations = append(list[at].operations, q.operations...)
+	return list
+}
+
+// quotaPatchOf returns the operations that change a quota: they test first that the place still has this quota.
+func quotaPatchOf(snapshot *lookup.Snapshot, e *apportionv1.RemedyEdit) (q quotaPatch) {
 	field := map[apportionv1.RemedyField]string{
 		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL:         "nominalQuota",
 		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT: "borrowingLimit",
 		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:   "lendingLimit",
 	}[e.GetField()]
 	var groups []*apportionv1.KueueResourceGroup
-	if kind, name = "cohorts", e.GetCohort(); name != "" {
-		at := slices.IndexFunc(snapshot.GetKueue().GetCohorts(), func(c *apportionv1.KueueCohort) bool { return c.GetName() == name })
+	if q.kind, q.name = "cohorts", e.GetCohort(); q.name != "" {
+		at := slices.IndexFunc(snapshot.GetKueue().GetCohorts(), func(c *apportionv1.KueueCohort) bool { return c.GetName() == q.name })
 		if at >= 0 {
 			groups = snapshot.GetKueue().GetCohorts()[at].GetGroups()
 		}
-	} else if q := e.GetQueue(); int(q) < len(snapshot.GetQueues()) {
-		kind, name, groups = "clusterqueues", snapshot.GetQueues()[q].GetName(), snapshot.GetQueues()[q].GetKueue().GetGroups()
+	} else if at := e.GetQueue(); int(at) < len(snapshot.GetQueues()) {
+		q.kind, q.name, groups = "clusterqueues", snapshot.GetQueues()[at].GetName(), snapshot.GetQueues()[at].GetKueue().GetGroups()
 	}
 	for g, group := range groups {
 		for f, flavor := range group.GetFlavors() {
@@ -131,25 +144,11 @@ func quotaPatch(snapshot *lookup.Snapshot, e *apportionv1.RemedyEdit) (kind, nam
 				}
 				of := fmt.Sprintf("/spec/resourceGroups/%d/flavors/%d", g, f)
 				at := fmt.Sprintf("%s/resources/%d", of, k)
-				operations = append(operations,
+				q.operations = append(q.operations,
 					operation{"test", of + "/name", flavor.GetName()}, operation{"test", at + "/name", quota.GetName()},
 					operation{"add", at + "/" + field, text.KueueSetting(e.GetResource(), int64(e.GetAfter()))})
 			}
 		}
 	}
-	return kind, name, operations
-}
-
-// joined adds operations to the flag of a JSON patch.
-func joined(flag string, operations []operation) string {
-	const head = "--patch="
-	var all []operation
-	if err := json.Unmarshal([]byte(strings.TrimPrefix(flag, head)), &all); err != nil {
-		return flag
-	}
-	data, err := json.Marshal(append(all, operations...))
-	if err != nil {
-		return flag
-	}
-	return head + string(data)
+	return q
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	wording "github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -64,7 +65,7 @@ func (r *relation) choose() {
 	c := &choice{
 		relation: r, part: 1.0 / 2, byLabel: map[labelOf][]int32{}, classOf: make([]int32, len(r.kinds)), classes: make([]chosenClass, 1),
 		marks: make([]kindMark, len(r.kinds)),
-		most:  ruleUse{matches, maxPodClasses, maxPodPairs, maxPodTallies, float64(r.setsLeft()), float64(podCells(r.tasks))},
+		most:  ruleUse{matches, maxPodClasses, maxPodPairs, maxPodTallies, float64(r.setsLeft()), float64(model.PodCells(r.tasks))},
 	}
 	for i, kind := range r.kinds {
 		c.every = append(c.every, int32(i))

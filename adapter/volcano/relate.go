@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -211,7 +212,7 @@ func (r *relation) state() bool {
 				return false
 			}
 		}
-		if cells += kind.pods * concern[kind.class]; cells > podCells(r.tasks) {
+		if cells += kind.pods * concern[kind.class]; cells > model.PodCells(r.tasks) {
 			return false
 		}
 	}

@@ -42,12 +42,6 @@ const (
 	talliesOfAnti = 2
 )
 
-// podCells bounds the pairs of a pod and a tally that concerns it, as the engine does.
-func podCells(pods int) int {
-	const ofPod, few = 32, 1 << 20
-	return few + ofPod*pods
-}
-
 // each calls f for the tallies of the rules of a class, with how many tallies of their selection's pods each is.
 func (t *podTallies) each(c *apportionv1.PodClass, f func(key podTally, weight int)) {
 	for _, topology := range c.GetAffinityTopologies() {

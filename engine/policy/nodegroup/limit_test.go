@@ -114,8 +114,8 @@ func TestAQueueHoldsNoMoreThanItsLimitOnTheNodesOfAGroup(t *testing.T) {
 			[]boundedTask{pending(2000, 0)},
 			0, 0,
 		},
-		{"a limit of nothing", limits("g2", cpu(0)), nil, []boundedTask{pending(1, 0)}, 0, above},
-		{"a limit of nothing, of which nothing is asked", limits("g2", cpu(0)), nil, []boundedTask{pending(0, 1)}, 0, 0},
+		{"a limit of 0 cpu", limits("g2", cpu(0)), nil, []boundedTask{pending(1, 0)}, 0, above},
+		{"a limit of 0 cpu for a task that asks for no cpu", limits("g2", cpu(0)), nil, []boundedTask{pending(0, 1)}, 0, 0},
 		{"a limit that lists nothing", limits("g1", &model.Amounts{}), nil, []boundedTask{pending(2000, 4)}, 0, 0},
 	} {
 		t.Run(story.name, func(t *testing.T) {
