@@ -35,6 +35,8 @@ type call struct {
 	pending message
 	// chunk is the memory of the last chunk of an upload, which is lent to it.
 	chunk atomic.Pointer[mem.Buffer]
+	// settled: a session has no question that is not answered, so that a client that resets the call wastes nothing.
+	settled bool
 }
 
 // Direct answers calls of this process, without interceptors.
@@ -68,13 +70,18 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 		name, handle := "/"+d.ServiceName+"/"+stream.StreamName, stream.Handler
 		stream.Handler = func(_ any, stream grpc.ServerStream) error {
 			ctx := stream.Context()
-			defer connectionOf(ctx).end(ctx)
 			m, _ := ctx.Value(measuredKey{}).(*measured)
 			c, end, err := s.accept(ctx, name, m)
 			if err != nil {
+				connectionOf(ctx).end(ctx)
 				return err
 			}
-			defer end()
+			defer func() {
+				end()
+				if !c.settled {
+					connectionOf(ctx).end(ctx)
+				}
+			}()
 			return handle(c, &messageStream{ServerStream: stream, call: c, first: true})
 		}
 	}

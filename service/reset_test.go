@@ -100,6 +100,21 @@ func TestAConnectionWhoseCallsAreAnsweredStays(t *testing.T) {
 	require.Zero(t, gauge(t, r.server, "apportion_connections_reset_total"))
 }
 
+func TestAClientThatResetsSessionsWhichOweItNothingStaysConnected(t *testing.T) {
+	r := start(t, service.Options{Connection: setting.Connection{Resets: 1, Streams: 10}})
+	for range 60 {
+		ctx, reset := context.WithCancel(t.Context())
+		stream, err := r.RunSession(ctx)
+		require.NoError(t, err)
+		c := &talk{t, stream}
+		require.NotNil(t, c.open(t))
+		c.say(t, `batch { steps { inspect {} } }`)
+		c.hear()
+		reset()
+	}
+	require.Zero(t, gauge(t, r.server, "apportion_connections_reset_total"))
+}
+
 func TestHealthWatchesAreBoundInAllAndForEachCaller(t *testing.T) {
 	server, address := listen(t, service.Options{Connection: setting.Connection{Watches: 10}, Drain: setting.Drain{Time: time.Millisecond}})
 	from := func(ip string) func() error {

@@ -43,6 +43,7 @@ func (c *call) converse(stream sessionStream) error {
 		return err
 	}
 	defer v.seen.close(stream.Context())
+	v.settle()
 	return v.run()
 }
 
@@ -77,6 +78,11 @@ func (v *conversation) release() {
 	}
 }
 
+// settle notes that the client was sent every answer that it has asked for while its call lasted.
+func (v *conversation) settle() {
+	v.call.settled = v.stream.Context().Err() == nil
+}
+
 // run answers batches in the order in which they come, while further ones are read, until the client has no more.
 func (v *conversation) run() error {
 	ahead := newAhead(v.server.options.Limit.PendingBatches)
@@ -97,6 +103,9 @@ func (v *conversation) run() error {
 		}
 		select {
 		case <-gone:
+			if group := ahead.take(); len(group) > 0 && group[0].err == nil {
+				v.call.settled = false
+			}
 			return v.stream.Context().Err()
 		case <-ahead.arrived:
 		case <-timeouts.warned.C:
@@ -126,6 +135,7 @@ func (v *conversation) run() error {
 func (v *conversation) next(group []arrival, ahead *ahead, timeouts *timeouts) (end bool, err error) {
 	defer clear(group)
 	for len(group) > 0 && group[0].err == nil {
+		v.call.settled = false
 		answered, err := v.answer(group)
 		if err != nil {
 			return true, err
@@ -135,6 +145,7 @@ func (v *conversation) next(group []arrival, ahead *ahead, timeouts *timeouts) (
 			group[i].message.unbook()
 		}
 		group = group[answered:]
+		v.settle()
 		timeouts.questioned(v.seen.ended())
 	}
 	switch {

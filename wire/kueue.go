@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"strings"
 
 	"github.com/apportion/apportion/contract/text"
@@ -199,6 +200,7 @@ func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []mode
 		out := &apportionv1.Explanation{
 			Job: uint32(j), Uid: job.UID, Name: JobName(job), Queue: uint32(job.Queue), Phase: wirePhase(v.Phase(j)),
 			Findings: []*apportionv1.Finding{finding}, Kueue: s.kueueNomination(state, names, j, n, judged, behind),
+			WaitingTasks: kueueWaiting(state, int32(j)),
 		}
 		out.Text = out.Kueue.GetText()
 		finding.Text = strings.TrimSuffix(out.Text, ".")
@@ -222,6 +224,19 @@ func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []mode
 		}
 	}
 	return nil
+}
+
+// kueueWaiting returns how many pods of a workload without quota ask for some.
+func kueueWaiting(state *kueue.State, job int32) uint32 {
+	w := state.WorkloadAt(job)
+	if w == nil || state.Holds(job) {
+		return 0
+	}
+	var pods int64
+	for i := range w.PodSets {
+		pods += int64(max(0, w.PodSets[i].Count-w.PodSets[i].Reclaimable))
+	}
+	return uint32(min(pods, math.MaxUint32))
 }
 
 // kueueCode returns why a job is not admitted, 0 if it would be, with the number of victims.

@@ -202,9 +202,8 @@ func besides(attack play, most int64) func(context.Context, target) (finding, er
 			return f, err
 		}
 		peak := peer.Peak(server.Process().Pid) >> 20
-		failed := good.calls.failed + good.fresh.failed
-		f.measured = fmt.Sprintf("%s; of another caller %d of %d calls failed; %d MiB", out, failed, good.made(), peak)
-		f.held = failed == 0 && 0 < peak && peak <= most
+		f.measured = fmt.Sprintf("%s; of another caller %s; %d MiB", out, good.fate("calls"), peak)
+		f.held = good.failed() == 0 && 0 < peak && peak <= most
 		return f, nil
 	}
 }

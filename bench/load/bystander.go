@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -16,7 +18,19 @@ type bystander struct{ calls, fresh latencies }
 
 // made is the number of all calls.
 func (b *bystander) made() int {
-	return len(b.calls.times) + len(b.fresh.times) + b.calls.failed + b.fresh.failed
+	return len(b.calls.times) + len(b.fresh.times) + b.failed()
+}
+
+// failed is the number of calls that failed.
+func (b *bystander) failed() int { return b.calls.failed + b.fresh.failed }
+
+// fate tells how many of all calls failed, and the first error.
+func (b *bystander) fate(calls string) string {
+	out := fmt.Sprintf("%d of %d %s failed", b.failed(), b.made(), calls)
+	if fault := cmp.Or(b.calls.fault, b.fresh.fault); fault != nil {
+		out += fmt.Sprintf(" (%v)", fault)
+	}
+	return out
 }
 
 // beside makes small calls from an address of the loopback network, and some on new connections, until do returns.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,13 +96,15 @@ func (s siege) report(idle, busy *latencies, hostile tallies) error {
 type latencies struct {
 	// times are in milliseconds.
 	times []float64
-	// failed counts the calls that were refused or failed otherwise.
+	// failed counts the calls that were refused or failed otherwise; fault is the error of the first.
 	failed int
+	fault  error
 }
 
 func (l *latencies) add(began time.Time, err error) {
 	if err != nil {
 		l.failed++
+		l.fault = cmp.Or(l.fault, err)
 		return
 	}
 	l.times = append(l.times, sample.Milliseconds(time.Since(began)))

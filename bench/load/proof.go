@@ -154,8 +154,7 @@ func tokenless(ctx context.Context, t target) (f finding, err error) {
 	if err != nil {
 		return f, err
 	}
-	failed := good.calls.failed + good.fresh.failed
-	f.measured = fmt.Sprintf("%d calls without a token in %v; %d of %d good calls failed", sent.Load(), span, failed, good.made())
-	f.held = failed == 0
+	f.measured = fmt.Sprintf("%d calls without a token in %v; %s", sent.Load(), span, good.fate("good calls"))
+	f.held = good.failed() == 0
 	return f, nil
 }
