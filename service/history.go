@@ -232,7 +232,8 @@ func (c *call) getHistory(ctx context.Context, r *apportionv1.GetHistoryRequest)
 	if r.GetWaiting() {
 		memory += 4 * of.History.Bytes()
 	}
-	leave, err := s.enter(follow(limited), admission.Decision, memory)
+	p := follow(limited)
+	leave, err := s.enter(p, admission.Decision, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +251,7 @@ func (c *call) getHistory(ctx context.Context, r *apportionv1.GetHistoryRequest)
 	}
 	reply, err := c.reserve(ctx)
 	if err == nil {
-		err = reply.grow(ctx, int64(bytes), s.outbox.patience)
+		err = reply.grow(ctx, p.turn, int64(bytes), s.outbox.patience)
 	}
 	return out, err
 }

@@ -337,7 +337,7 @@ func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotReques
 	defer leave()
 	reply, err := c.reserve(ctx)
 	if err == nil {
-		err = reply.grow(ctx, int64(len(v.data)+proto.Size(out.View)+fieldBytes), s.outbox.patience)
+		err = reply.grow(ctx, p.turn, int64(len(v.data)+proto.Size(out.View)+fieldBytes), s.outbox.patience)
 	}
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func (o *outbox) reserveFor(
 	ctx context.Context, tenant string, from *connection, bytes int64, patience time.Duration,
 ) (*reply, error) {
 	r := &reply{outbox: o, identity: tenant, from: from}
-	if err := r.grow(ctx, bytes, patience); err != nil {
+	if err := r.grow(ctx, nil, bytes, patience); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -81,15 +81,18 @@ func (r *reply) part(p *reply, bytes int64) {
 	p.booked.Store(booked)
 }
 
-// grow books memory up to a total of so many bytes, or up to the maximum of one claim.
-func (r *reply) grow(ctx context.Context, bytes int64, patience time.Duration) error {
+// grow books memory up to a total of so many bytes, or up to the maximum of one claim. While work with a turn waits for memory, others have
+// its slot.
+func (r *reply) grow(ctx context.Context, turn *admission.Turn, bytes int64, patience time.Duration) error {
 	b := r.outbox.budget
 	more := min(max(bytes, leastBytes), b.Most()) - r.booked.Load()
 	if more <= 0 {
 		return nil
 	}
-	if err := b.Wait(ctx, r.identity, more, patience); err != nil {
-		return err
+	if !b.Take(r.identity, more) {
+		if err := turn.Rest(ctx, func() error { return b.Wait(ctx, r.identity, more, patience) }); err != nil {
+			return err
+		}
 	}
 	r.booked.Add(more)
 	return nil

@@ -262,7 +262,7 @@ func (v *conversation) decide(group []arrival, r *reply) (answered int, err erro
 		}
 		a.answerBytes = int64(v.session.AnswerBytes() + fieldBytes)
 		bytes += max(a.answerBytes, leastBytes)
-		if err := r.grow(v.stream.Context(), bytes, v.server.outbox.patience); err != nil {
+		if err := r.grow(v.stream.Context(), v.progress.turn, bytes, v.server.outbox.patience); err != nil {
 			return i, err
 		}
 		now = v.seen.ended()

@@ -109,7 +109,7 @@ func (c *call) decide(
 			o.audience.Redact(answers)
 		}
 		if err == nil {
-			err = r.grow(ctx, int64(bytes+o.basis.SizeVT()+fieldBytes), s.outbox.patience)
+			err = r.grow(ctx, p.turn, int64(bytes+o.basis.SizeVT()+fieldBytes), s.outbox.patience)
 		}
 	} else {
 		seen.refused(err)

@@ -71,7 +71,8 @@ func (c *call) getUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*a
 	lines := 0
 	of.View(func(l *ledger.Ledger) { lines = l.Lines() })
 	most := int(s.options.Limit.AnswerBytes)
-	leave, err := s.enter(follow(limited), admission.Simulation, int64(lines)*usageLineBytes+usageAnswerBytes*int64(most))
+	p := follow(limited)
+	leave, err := s.enter(p, admission.Simulation, int64(lines)*usageLineBytes+usageAnswerBytes*int64(most))
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (c *call) getUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*a
 	}
 	reply, err := c.reserve(ctx)
 	if err == nil {
-		err = reply.grow(ctx, int64(proto.Size(out)), s.outbox.patience)
+		err = reply.grow(ctx, p.turn, int64(proto.Size(out)), s.outbox.patience)
 	}
 	return out, err
 }

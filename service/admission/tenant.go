@@ -15,6 +15,8 @@ type tenantQueue struct {
 	parked []*waiter
 	// queued counts what waits for its first turn, coming the messages that are being received, running the work that has a slot.
 	queued, coming, running int
+	// resting counts work under way that waits for something other than a slot.
+	resting int
 	// bytes is the estimated memory of the running work.
 	bytes [pools]int64
 	// given is the time it was given, from what others had been given when it came.
@@ -23,7 +25,7 @@ type tenantQueue struct {
 
 // mayTake reports whether so much more would leave as much as the tenant has of a pool, of so much room. One call may take all.
 func (t *tenantQueue) mayTake(bytes int64, p pool, room int64) bool {
-	return t.running == 0 && len(t.parked) == 0 || t.bytes[p]+bytes <= room-bytes
+	return t.running+t.resting == 0 && len(t.parked) == 0 || t.bytes[p]+bytes <= room-bytes
 }
 
 // head returns what goes first of what waits, and whether it was parked.
@@ -75,7 +77,7 @@ func (c *Controller) tenant(identity string) *tenantQueue {
 
 // forget drops a tenant that holds nothing, so that there are no more tenants than callers.
 func (c *Controller) forget(t *tenantQueue) {
-	if t.running == 0 && t.queued == 0 && t.coming == 0 && len(t.parked) == 0 {
+	if t.running+t.resting+t.queued+t.coming+len(t.parked) == 0 {
 		delete(c.tenants, t.identity)
 	}
 }

@@ -69,6 +69,21 @@ func (t *Turn) Yield(ctx context.Context) {
 	}
 }
 
+// Rest passes the slot to others while wait waits for something other than a processor, and returns the error of wait. The memory of the
+// work stays booked. Work whose wait fails goes on without waiting for a slot: it will leave soon.
+func (t *Turn) Rest(ctx context.Context, wait func() error) error {
+	if t == nil || t.left {
+		return wait()
+	}
+	t.c.rest(t.w, time.Since(t.resumed))
+	err := wait()
+	if t.c.rise(t.w); err != nil {
+		t.c.unpark(t.w)
+	}
+	t.await(ctx)
+	return err
+}
+
 // breathe lets others have the processor.
 func breathe() {
 	if processor.Spared() {
@@ -124,13 +139,41 @@ func (c *Controller) park(w *waiter, ran time.Duration) bool {
 	if !c.owes(w) {
 		return false
 	}
+	c.stop(w)
+	c.queue(w)
+	return true
+}
+
+// stop takes the slot of work away.
+func (c *Controller) stop(w *waiter) {
 	w.admitted, w.running = make(chan struct{}), false
 	w.tenant.running--
+	c.release(1)
+}
+
+// queue lets work whose memory is booked wait for a slot.
+func (c *Controller) queue(w *waiter) {
 	w.tenant.parked = append(w.tenant.parked, w)
 	c.parked++
-	c.release(1)
 	c.next()
-	return true
+}
+
+// rest charges work for the time since it got its slot, and takes the slot away until it rises.
+func (c *Controller) rest(w *waiter, ran time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	w.charge(ran)
+	c.stop(w)
+	w.tenant.resting++
+	c.next()
+}
+
+// rise lets work that rested wait for a slot.
+func (c *Controller) rise(w *waiter) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	w.tenant.resting--
+	c.queue(w)
 }
 
 // forgive bounds by how much a tenant had more than the one that had least of those with work: time that others left unused is no debt.
@@ -162,6 +205,8 @@ func (c *Controller) unpark(w *waiter) {
 		c.parked--
 		c.release(-1)
 		w.tenant.running++
+		w.running = true
+		close(w.admitted)
 		c.notice()
 	}
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"io"
 	"strconv"
 	"sync"
 	"testing"
@@ -172,6 +173,35 @@ func TestParkedWorkWhoseCallerLeavesGoesOnToItsEnd(t *testing.T) {
 	})
 }
 
+func TestWorkThatRestsHoldsNoSlot(t *testing.T) {
+	for name, fault := range map[string]error{"what it waits for comes": nil, "does not come": io.ErrUnexpectedEOF} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := strict(Options{Running: 1, Memory: 1000, Waiting: 10, Wait: 250 * time.Millisecond})
+				turn, err := c.Enter(t.Context(), Work{"long", Decision, 100})
+				require.NoError(t, err)
+				err = turn.Rest(t.Context(), func() error {
+					began := time.Now()
+					for range 3 {
+						other, err := c.Enter(t.Context(), Work{"other", Decision, 500})
+						require.NoError(t, err)
+						time.Sleep(100 * time.Millisecond)
+						other.Leave()
+					}
+					require.Equal(t, 300*time.Millisecond, time.Since(began))
+					require.EqualValues(t, 100, c.Usage().Bytes, "its memory stays booked")
+					return fault
+				})
+				require.Equal(t, fault, err)
+				require.Equal(t, 1, c.Usage().Running)
+				turn.Leave()
+				require.Empty(t, c.tenants)
+				require.Equal(t, 1, c.free)
+			})
+		})
+	}
+}
+
 func TestSmallWorkHasMemoryThatLargeWorkNeverTakes(t *testing.T) {
 	c := New(Options{Running: 8, Memory: 6400, Waiting: 10, Wait: 20 * time.Millisecond})
 	large := enterNow(t, c, "a", Decision, 5600)
@@ -229,7 +259,7 @@ func TestWhateverComesEverythingIsGivenBack(t *testing.T) {
 				identity := strconv.Itoa(rapid.IntRange(0, 4).Draw(r, "tenant"))
 				w := Work{identity, Rank(rapid.IntRange(0, 1).Draw(r, "rank")), rapid.Int64Range(0, 800).Draw(r, "bytes")}
 				after, lasts := rapid.IntRange(0, 30).Draw(r, "after"), rapid.IntRange(0, 20).Draw(r, "lasts")
-				gives := rapid.IntRange(1, 200).Draw(r, "gives up after")
+				gives, rests := rapid.IntRange(1, 200).Draw(r, "gives up after"), rapid.IntRange(0, 4).Draw(r, "rests")
 				all.Go(func() {
 					time.Sleep(time.Duration(after) * time.Millisecond)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(gives)*time.Millisecond)
@@ -241,6 +271,10 @@ func TestWhateverComesEverythingIsGivenBack(t *testing.T) {
 					for range lasts {
 						time.Sleep(time.Millisecond)
 						turn.Yield(ctx)
+						if rests > 0 {
+							rests--
+							_ = turn.Rest(ctx, func() error { time.Sleep(3 * time.Millisecond); return ctx.Err() })
+						}
 						c.mutex.Lock()
 						within := c.room[largePool] >= 0 && c.room[smallPool] >= 0
 						c.mutex.Unlock()
