@@ -23,13 +23,16 @@ const (
 	// refusalsOver is the number of attempts over which refusals are averaged. leastAccepted is the part that counts as accepted if a
 	// service refuses all.
 	refusalsOver, leastAccepted = 32, 0.1
+	// mostRefused is the part of refusals from which on questions wait even if the budget allows retries: none is made where the deadline
+	// of a question comes before it.
+	mostRefused = 0.5
 )
 
 // budget limits the number of retries by the number of questions, and the rate of questions once too many are refused.
 type budget struct {
 	mutex  sync.Mutex
 	tokens float64
-	// later is the end of the wait that a service last asked for when the budget allowed no retry.
+	// later is the end of the wait that a service last asked for when there was no retry.
 	later time.Time
 	// refusals is the part of the last attempts that a service refused because it was busy: a mean in which newer ones weigh more.
 	refusals float64
@@ -52,7 +55,7 @@ func (b *budget) asked() (pause time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.tokens = min(b.tokens+budgetShare, budgetMost)
-	if b.tokens >= 1 {
+	if b.tokens >= 1 && b.refusals < mostRefused {
 		return 0
 	}
 	left := time.Until(b.later)
@@ -74,7 +77,7 @@ func (b *budget) again() bool {
 	return true
 }
 
-// refused notes that a service asked a caller to wait, and that the budget allows no retry.
+// refused notes that a service asked a caller to wait, and that there is no retry.
 func (b *budget) refused(wait time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -89,13 +92,14 @@ type attempt struct {
 	wait   time.Duration
 }
 
-// newAttempt returns the first attempt at a question. While most questions are refused, it waits first, unless a fallback answers the
-// question or its deadline comes before.
+// newAttempt returns the first attempt at a question. While most questions are refused, it waits first, at most for half of the time that
+// the question has, unless a fallback answers the question.
 func (c *Client) newAttempt(ctx context.Context, kind Kind) *attempt {
 	if pause := c.budget.asked(); pause > 0 && c.fallbacks[kind] == "" {
-		if deadline, limited := ctx.Deadline(); !limited || time.Until(deadline) > pause {
-			sleep(ctx, pause)
+		if deadline, limited := ctx.Deadline(); limited {
+			pause = min(pause, time.Until(deadline)/2)
 		}
+		sleep(ctx, pause)
 	}
 	return &attempt{client: c, kind: kind, n: 1, wait: patience}
 }
@@ -110,10 +114,8 @@ func (a *attempt) again(ctx context.Context, err error) bool {
 	if told := retryDelay(err); told > 0 {
 		pause = told + rand.N(told) //nolint:gosec // G404: as above.
 	}
-	if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) <= pause {
-		return false
-	}
-	if !a.client.budget.again() {
+	deadline, limited := ctx.Deadline()
+	if limited && time.Until(deadline) <= pause || !a.client.budget.again() {
 		a.client.budget.refused(retryDelay(err))
 		return false
 	}

@@ -105,9 +105,8 @@ func TestCallersInALoopWaitWhileMostOfTheirQuestionsAreRefused(t *testing.T) {
 		deadline time.Duration
 		paced    bool
 	}{
-		"callers without a deadline":          {nil, time.Hour, true},
-		"callers whose deadline comes before": {nil, delay / 10, false},
-		"callers with a fallback":             {[]Option{WithFallback(FallbackEngine)}, time.Hour, false},
+		"callers without a deadline": {nil, time.Hour, true},
+		"callers with a fallback":    {[]Option{WithFallback(FallbackEngine)}, time.Hour, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := patient(tc.options...)
@@ -137,6 +136,27 @@ func TestCallersInALoopWaitWhileMostOfTheirQuestionsAreRefused(t *testing.T) {
 			require.Zero(t, time.Since(began), "%s: the service answers again", name)
 		})
 	}
+}
+
+func TestCallersInALoopWaitForHalfOfTheTimeThatTheyHave(t *testing.T) {
+	const delay, deadline = 250 * time.Millisecond, 100 * time.Millisecond
+	busy := status.FromProto(wire.Status(&wire.Fault{Code: codes.ResourceExhausted, Retry: delay})).Err()
+	synctest.Test(t, func(t *testing.T) {
+		c := patient()
+		for range 2 * budgetMost {
+			c.budget.again()
+		}
+		began, asked := time.Now(), 0
+		for range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			_, err := again(ctx, c, KindShares, func() (int, error) { asked++; return 0, busy })
+			cancel()
+			require.Equal(t, busy, err, "each question is asked")
+		}
+		require.Equal(t, 100, asked)
+		require.LessOrEqual(t, time.Since(began), 100*deadline/2)
+		require.Greater(t, time.Since(began), 70*deadline/2, "but for a fifth, which the budget allows at once")
+	})
 }
 
 func TestAQuestionWithoutTimeForAnotherAttemptEndsAtOnce(t *testing.T) {

@@ -187,8 +187,9 @@ func (c *connection) ending(why string) {
 
 // A client may reset its calls as fast as it can write, and each costs the server more than its frames cost the client. So a call that is
 // wasted takes a credit of its connection when it ends: a call that its client has reset before its deadline (a session: before all its
-// questions are answered), a call without the required identity, and a call of a method that does not exist. What the server refuses because it is busy, and what comes too late, costs none.
-// Without credit, calls are refused; the connection is closed when a peer spends as much again on refused calls.
+// questions are answered), a call without the required identity, and a call of a method that does not exist. What the server refuses
+// because it is busy, and what comes too late, costs none. Without credit, calls are refused; the connection is closed when a peer spends
+// as much again on refused calls.
 
 const (
 	// resetSeconds is for how long a connection may have saved credit.
