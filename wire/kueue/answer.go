@@ -20,18 +20,19 @@ func Share(s *kueue.State, node int32) *apportionv1.KueueShare {
 	share := s.Session.Share(node)
 	out.Unweighted, out.Weight, out.Weighted = share.Unweighted, share.Weight, share.Weighted
 	out.Resource, out.Borrowing = share.Resource, share.Borrowing
-	accounts := s.Accounts(node)
-	messages := make([]apportionv1.KueueAccount, len(accounts))
-	out.Accounts = make([]*apportionv1.KueueAccount, len(accounts))
-	for i := range accounts {
-		a, m := &accounts[i], &messages[i]
+	n := s.CountAccounts(node)
+	messages := make([]apportionv1.KueueAccount, 0, n)
+	out.Accounts = make([]*apportionv1.KueueAccount, 0, n)
+	s.EachAccount(node, func(a *kueue.Account) {
+		messages = append(messages, apportionv1.KueueAccount{})
+		m := &messages[len(messages)-1]
 		m.Flavor, m.Resource, m.Quota, m.Usage = a.Flavor, a.Resource, int64(a.Subtree), int64(a.Usage)
 		m.Available, m.Potential, m.Borrowing = int64(a.Available), int64(a.Potential), a.Borrowing
 		if a.HasNominal {
 			m.Nominal = new(int64(a.Nominal))
 		}
-		out.Accounts[i] = m
-	}
+		out.Accounts = append(out.Accounts, m)
+	})
 	return out
 }
 

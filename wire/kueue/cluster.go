@@ -86,13 +86,19 @@ func (r *reader) unique(n int, path string, name func(int) string) {
 	}
 }
 
-// Flavor converts a flavor.
-func Flavor(m *apportionv1.KueueFlavor) kueue.Flavor { return (&reader{}).flavor(m, "") }
+// Flavor converts a flavor. What is wrong with it is left out.
+func Flavor(m *apportionv1.KueueFlavor) kueue.Flavor { return lenient.flavor(m, "") }
+
+// lenient reports nothing.
+var lenient = &reader{fault: func(string, string, ...any) {}}
 
 func (r *reader) flavor(m *apportionv1.KueueFlavor, path string) kueue.Flavor {
 	return kueue.Flavor{
 		Name: m.GetName(), Labels: labels(m.GetNodeLabels()), Tolerations: tolerations(m.GetTolerations()),
-		Taints: many(m.GetTaints(), path, func(t *apportionv1.KueueTaint, _ string) kueue.Taint {
+		Taints: many(m.GetTaints(), path+".taints", func(t *apportionv1.KueueTaint, path string) kueue.Taint {
+			if t.GetKey() == "" {
+				r.fault(path+".key", "a key is needed")
+			}
 			return kueue.Taint{Key: t.GetKey(), Value: t.GetValue(), Effect: t.GetEffect()}
 		}),
 	}
@@ -118,7 +124,7 @@ func tolerations(list []*apportionv1.KueueToleration) []kueue.Toleration {
 func (r *reader) cohort(m *apportionv1.KueueCohort, path string) kueue.Cohort {
 	return kueue.Cohort{
 		Name: m.GetName(), Parent: m.GetParent(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
-		Groups: many(m.GetGroups(), path+".groups", r.group),
+		Groups: r.groups(m.GetGroups(), path+".groups"),
 	}
 }
 
@@ -156,6 +162,21 @@ func (r *reader) optional(n *int64, path string) *kueue.Amount {
 	return new(r.amount(*n, path))
 }
 
+// groups converts the groups of an owner, which together cover each resource once.
+func (r *reader) groups(list []*apportionv1.KueueResourceGroup, path string) []kueue.Group {
+	covered := map[string]bool{}
+	for i, g := range list {
+		for k, name := range g.GetCoveredResources() {
+			path := fmt.Sprintf("%s[%d].covered_resources[%d]", path, i, k)
+			if r.resource(name, path); covered[name] {
+				r.fault(path, "%q is there twice", name)
+			}
+			covered[name] = true
+		}
+	}
+	return many(list, path, r.group)
+}
+
 func (r *reader) group(m *apportionv1.KueueResourceGroup, path string) kueue.Group {
 	return kueue.Group{
 		Covered: m.GetCoveredResources(),
@@ -163,7 +184,9 @@ func (r *reader) group(m *apportionv1.KueueResourceGroup, path string) kueue.Gro
 			if f.GetName() == "" {
 				r.fault(path+".name", "a flavor needs a name")
 			}
-			return kueue.FlavorQuota{Flavor: f.GetName(), Resources: many(f.GetResources(), path+".resources", r.quota)}
+			quotas := many(f.GetResources(), path+".resources", r.quota)
+			r.resources(len(quotas), path+".resources", func(i int) string { return quotas[i].Resource })
+			return kueue.FlavorQuota{Flavor: f.GetName(), Resources: quotas}
 		}),
 	}
 }
@@ -188,8 +211,11 @@ func (r *reader) check(m *apportionv1.KueueCheck, _ string) kueue.Check {
 func (r *reader) localQueue(m *apportionv1.KueueLocalQueue, path string) kueue.LocalQueue {
 	usage := func(list []*apportionv1.KueueUsage, path string) []kueue.Usage {
 		return many(list, path, func(u *apportionv1.KueueUsage, path string) kueue.Usage {
-			return kueue.Usage{Resource: u.GetName(), Amount: r.number(u.GetAmount(), path+".amount")}
+			return kueue.Usage{Resource: r.resource(u.GetName(), path+".name"), Amount: r.number(u.GetAmount(), path+".amount")}
 		})
+	}
+	if m.GetName() == "" {
+		r.fault(path+".name", "a name is needed")
 	}
 	return kueue.LocalQueue{
 		Name: m.GetName(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
@@ -200,7 +226,7 @@ func (r *reader) localQueue(m *apportionv1.KueueLocalQueue, path string) kueue.L
 func (r *reader) queue(m *apportionv1.KueueQueue, path string) kueue.Queue {
 	return kueue.Queue{
 		Cohort: m.GetCohort(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
-		Groups: many(m.GetGroups(), path+".groups", r.group), Preemption: r.preemption(m.GetPreemption(), path+".preemption"),
+		Groups: r.groups(m.GetGroups(), path+".groups"), Preemption: r.preemption(m.GetPreemption(), path+".preemption"),
 		Fungibility: kueue.Fungibility{
 			BorrowNext: m.GetFungibility().GetBorrowNext(), PreemptStop: m.GetFungibility().GetPreemptStop(),
 			PreferPreemption: m.GetFungibility().GetPreferPreemption(),

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -30,6 +31,47 @@ func Parts(m proto.Message) int {
 		}
 	}
 	return n
+}
+
+// ShareBytes returns what the message of Share takes about a node.
+func ShareBytes(s *kueue.State, node int32) int {
+	if _, _, in := s.Node(node); !in {
+		return sizeOf[apportionv1.KueueShare]()
+	}
+	const nominal = 8
+	return sizeOf[apportionv1.KueueShare]() + s.CountAccounts(node)*collected(sizeOf[apportionv1.KueueAccount]()+pointer+nominal)
+}
+
+// NominationBytes returns about what the message of Nomination takes, without texts.
+func NominationBytes(n *kueue.Nomination) int {
+	// Lists of messages have more room than they need.
+	const listed = 2 * pointer
+	bytes := sizeOf[apportionv1.KueueNomination]() + len(n.Victims)*(sizeOf[apportionv1.KueueVictim]()+listed)
+	for i := range n.PodSets {
+		p := &n.PodSets[i]
+		bytes += sizeOf[apportionv1.KueuePodSetAssignment]() + listed + len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+listed) +
+			len(p.Attempts)*(sizeOf[apportionv1.KueueAttempt]()+listed) + len(p.Lacks)*(sizeOf[apportionv1.KueueLack]()+listed)
+		for k := range p.Lacks {
+			if t := p.Lacks[k].Taint; t != nil {
+				bytes += len(t.Key) + len(t.Value) + len(t.Effect) + listed
+			}
+		}
+	}
+	return collected(bytes)
+}
+
+const pointer = 8
+
+// collected adds to what is made what waits to be collected meanwhile.
+func collected(bytes int) int { return bytes + bytes/4 }
+
+// sizeOf returns what a message of a type takes.
+func sizeOf[T any]() int { return classOf(int(reflect.TypeFor[T]().Size())) }
+
+// classOf returns what is allocated for so many bytes.
+func classOf(n int) int {
+	const class = 16
+	return (n + class - 1) / class * class
 }
 
 // shapes has the types of the messages that are kept, and of those in them.
@@ -62,8 +104,7 @@ func shapeOf(t reflect.Type, known map[reflect.Type]*shape) *shape {
 	if s := known[t]; s != nil {
 		return s
 	}
-	const class = 16
-	s := &shape{size: (int(t.Size()) + class - 1) / class * class}
+	s := &shape{size: classOf(int(t.Size()))}
 	known[t] = s
 	for i := range t.NumField() {
 		f := t.Field(i)

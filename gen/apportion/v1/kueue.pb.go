@@ -1473,7 +1473,7 @@ func (x *KueueCohort) GetGroups() []*KueueResourceGroup {
 // KueueResourceGroup has the flavors for the resources that it covers.
 type KueueResourceGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names of resources, each at most once.
+	// Names of resources, not empty, each at most once.
 	CoveredResources []string `protobuf:"bytes,1,rep,name=covered_resources,json=coveredResources,proto3" json:"covered_resources,omitempty"`
 	// In the order in which they are tried.
 	Flavors       []*KueueFlavorQuotas `protobuf:"bytes,2,rep,name=flavors,proto3" json:"flavors,omitempty"`
@@ -1795,7 +1795,7 @@ type KueueUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource. Not empty.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Finite.
+	// Finite, not negative.
 	Amount        float64 `protobuf:"fixed64,2,opt,name=amount,proto3" json:"amount,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2307,9 +2307,9 @@ type KueuePodSet struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Not negative.
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// The smallest count with which the workload may be admitted. Absent: `count`.
+	// The smallest count with which the workload may be admitted, from 0 to `count`. Absent: `count`.
 	MinCount *int32 `protobuf:"varint,3,opt,name=min_count,json=minCount,proto3,oneof" json:"min_count,omitempty"`
-	// Pods whose quota is no longer needed.
+	// Pods whose quota is no longer needed. Not negative.
 	Reclaimable int32 `protobuf:"varint,4,opt,name=reclaimable,proto3" json:"reclaimable,omitempty"`
 	// Effective requests of one pod.
 	Requests []*KueueAmount `protobuf:"bytes,5,rep,name=requests,proto3" json:"requests,omitempty"`
@@ -2625,7 +2625,7 @@ type KueueAdmittedPodSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of a pod set.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Absent: that of the pod set.
+	// Not negative. Absent: that of the pod set.
 	Count *int32 `protobuf:"varint,2,opt,name=count,proto3,oneof" json:"count,omitempty"`
 	// Usage of all pods together.
 	Usage         []*KueueFlavoredUsage `protobuf:"bytes,3,rep,name=usage,proto3" json:"usage,omitempty"`

@@ -16,6 +16,7 @@ import (
 
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/wire/kueue"
 )
 
 // Translation is a cluster as the policy `fair` sees it.
@@ -27,10 +28,11 @@ type Translation struct {
 	Notes []string
 }
 
-// maxTasks is the largest number of pods that a translation has.
-const maxTasks = 1 << 20
+// maxTasks is the largest number of pods that a translation has, maxDimensions that of resources, which the capability of each queue lists.
+const maxTasks, maxDimensions = 1 << 20, 64
 
-// Of translates a snapshot. It does not change it. The error says that the workloads have too many pods.
+// Of translates a snapshot. It does not change it. The error says that the workloads have too many pods, or that there are too many
+// resources.
 func Of(s *apportionv1.Snapshot) (*Translation, error) {
 	pods := int64(0)
 	for _, j := range s.GetJobs() {
@@ -43,9 +45,13 @@ func Of(s *apportionv1.Snapshot) (*Translation, error) {
 	}
 	t := &translator{
 		from: s, to: &apportionv1.Snapshot{AsOf: s.GetAsOf(), Cluster: s.GetCluster(), LeftOut: s.GetLeftOut()},
-		position: map[string]uint32{}, cohorts: map[string]*cohort{}, sets: map[string]bool{},
+		position: map[string]uint32{}, cohorts: map[string]*cohort{}, sets: map[string]string{},
 	}
+	t.index()
 	t.listDimensions()
+	if n := len(t.to.GetDimensions()); n > maxDimensions {
+		return nil, fmt.Errorf("quotas and workloads name %d resources, and at most %d are judged by another policy than kueue", n, maxDimensions)
+	}
 	t.listCohorts()
 	t.makeNodes()
 	t.makeQueues()
@@ -85,10 +91,26 @@ type translator struct {
 	node map[string]uint32
 	// joined says that flavors of different groups share a node.
 	joined bool
-	sets   map[string]bool
-	// byName and flavors are those of the cluster by name.
+	// sets are the names of the node sets, each by itself.
+	sets map[string]string
+	// byName and flavors are those of the cluster by name, active its admission checks that are.
 	byName  map[string]*apportionv1.Queue
 	flavors map[string]*kueue.Flavor
+	active  map[string]bool
+}
+
+// index makes byName, flavors and active.
+func (t *translator) index() {
+	t.byName, t.flavors, t.active = map[string]*apportionv1.Queue{}, map[string]*kueue.Flavor{}, map[string]bool{}
+	for _, q := range t.from.GetQueues() {
+		t.byName[q.GetName()] = q
+	}
+	for _, f := range t.from.GetKueue().GetFlavors() {
+		t.flavors[f.GetName()] = new(wirekueue.Flavor(f))
+	}
+	for _, c := range t.from.GetKueue().GetChecks() {
+		t.active[c.GetName()] = t.active[c.GetName()] || c.GetActive()
+	}
 }
 
 func (t *translator) note(format string, args ...any) {
@@ -204,19 +226,16 @@ func (t *translator) makeNodes() {
 // joins has for each flavor another one with which it is joined, or itself.
 type joins map[string]string
 
-// find returns the flavor that stands for all that are joined with f.
+// find returns the flavor that stands for all that are joined with f. It halves the way there, so that no way is long.
 func (j joins) find(f string) string {
-	for {
-		above, ok := j[f]
-		if !ok {
-			j[f] = f
-			return f
-		}
-		if above == f {
-			return f
-		}
-		f = above
+	if _, ok := j[f]; !ok {
+		j[f] = f
 	}
+	for j[f] != f {
+		j[f] = j[j[f]]
+		f = j[f]
+	}
+	return f
 }
 
 // joinFlavors joins the flavors of each owner that has several groups.

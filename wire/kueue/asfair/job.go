@@ -20,7 +20,7 @@ func (t *translator) job(from *apportionv1.Job) *apportionv1.Job {
 		CreateTime: from.GetCreateTime(), Owner: from.GetOwner(), ExpectedEnd: from.GetExpectedEnd(),
 		EndIsDeadline: from.GetEndIsDeadline(), ExpectedRuntime: from.GetExpectedRuntime(), Phase: apportionv1.JobPhase_JOB_PHASE_PENDING,
 	}
-	queue := t.queueNamed(from.GetQueue())
+	queue := t.byName[from.GetQueue()]
 	admitted := map[string]*apportionv1.KueueAdmittedPodSet{}
 	if own.GetAdmission() != nil {
 		out.Phase = apportionv1.JobPhase_JOB_PHASE_RUNNING
@@ -29,29 +29,48 @@ func (t *translator) job(from *apportionv1.Job) *apportionv1.Job {
 		}
 	}
 	for _, p := range own.GetPodSets() {
-		count, least := p.GetCount(), p.GetCount()
-		if p.MinCount != nil {
-			least = p.GetMinCount()
-		}
 		is := admitted[p.GetName()]
-		if is != nil && is.Count != nil {
-			count = is.GetCount()
-			least = min(least, count)
-		}
-		count = min(count, max(0, p.GetCount()-p.GetReclaimable()))
-		least = min(least, count)
-		request := t.request(queue, p)
-		g := &apportionv1.TaskGroup{Role: p.GetName(), Request: t.resource(request), MinAvailable: new(uint32(least))}
+		count, least := pods(p, is)
+		g := &apportionv1.TaskGroup{Role: p.GetName(), Request: t.resource(t.request(queue, p)), MinAvailable: new(uint32(least))}
 		if own.GetAdmission() == nil {
 			g.NodeSet = t.nodeSet(queue, p)
 		}
+		node := t.nodeOf(is)
 		for i := range count {
-			g.Tasks = append(g.Tasks, t.task(from, own, is, p, i))
+			task := t.task(from, own, p, i)
+			if own.GetAdmission() != nil {
+				task.Node = node
+			}
+			g.Tasks = append(g.Tasks, task)
 		}
 		out.MinAvailable += uint32(least)
 		out.Groups = append(out.Groups, g)
 	}
 	return out
+}
+
+// pods returns how many pods of a set there are, at most as many as it has, and how many of them must run together.
+func pods(p *apportionv1.KueuePodSet, admitted *apportionv1.KueueAdmittedPodSet) (count, least int32) {
+	count, least = p.GetCount(), p.GetCount()
+	if p.MinCount != nil {
+		least = p.GetMinCount()
+	}
+	if admitted != nil && admitted.Count != nil {
+		count = admitted.GetCount()
+		least = min(least, count)
+	}
+	count = max(0, min(count, p.GetCount()-max(0, p.GetReclaimable())))
+	return count, max(0, min(least, count))
+}
+
+// nodeOf returns the node of the first flavor of an admission that has one, or nil.
+func (t *translator) nodeOf(admitted *apportionv1.KueueAdmittedPodSet) *uint32 {
+	for _, u := range admitted.GetUsage() {
+		if node, ok := t.node[u.GetFlavor()]; ok {
+			return new(node)
+		}
+	}
+	return nil
 }
 
 // request returns what a pod requests. A group that covers pods counts it.
@@ -69,9 +88,8 @@ func (t *translator) request(queue *apportionv1.Queue, p *apportionv1.KueuePodSe
 	return out
 }
 
-func (t *translator) task(
-	job *apportionv1.Job, own *apportionv1.KueueWorkload, admitted *apportionv1.KueueAdmittedPodSet, p *apportionv1.KueuePodSet, i int32,
-) *apportionv1.Task {
+// task makes a task of the i-th pod of a set. That of an admitted workload has no node yet.
+func (t *translator) task(job *apportionv1.Job, own *apportionv1.KueueWorkload, p *apportionv1.KueuePodSet, i int32) *apportionv1.Task {
 	task := &apportionv1.Task{
 		Name: job.GetName() + "-" + p.GetName() + "-" + strconv.Itoa(int(i)), Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
 		CreateTime: job.GetCreateTime(), Index: new(uint32(i)),
@@ -79,47 +97,26 @@ func (t *translator) task(
 	switch {
 	case own.GetAdmission() == nil && own.GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED:
 		task.Detail = &apportionv1.TaskDetail{Gate: apportionv1.TaskGate_TASK_GATE_OTHER}
-		return task
 	case own.GetAdmission() == nil:
-		return task
-	}
-	task.Status = apportionv1.TaskStatus_TASK_STATUS_RUNNING
-	if own.GetEvicted() {
+	case own.GetEvicted():
 		task.Status = apportionv1.TaskStatus_TASK_STATUS_RELEASING
-	}
-	for _, u := range admitted.GetUsage() {
-		if node, ok := t.node[u.GetFlavor()]; ok {
-			task.Node = new(node)
-			break
-		}
+	default:
+		task.Status = apportionv1.TaskStatus_TASK_STATUS_RUNNING
 	}
 	return task
-}
-
-// queueNamed returns a queue of the cluster.
-func (t *translator) queueNamed(name string) *apportionv1.Queue {
-	if t.byName == nil {
-		t.byName = map[string]*apportionv1.Queue{}
-		for _, q := range t.from.GetQueues() {
-			t.byName[q.GetName()] = q
-		}
-		t.flavors = map[string]*kueue.Flavor{}
-		for _, f := range t.from.GetKueue().GetFlavors() {
-			t.flavors[f.GetName()] = new(wirekueue.Flavor(f))
-		}
-	}
-	return t.byName[name]
 }
 
 // nodeSet returns the name of the set of nodes whose flavors the queue has and the pods of a set may use.
 func (t *translator) nodeSet(queue *apportionv1.Queue, p *apportionv1.KueuePodSet) string {
 	pods := wirekueue.PodSet(p)
+	in := map[uint32]bool{}
 	var nodes []uint32
 	var named []string
 	for _, g := range queue.GetKueue().GetGroups() {
 		for _, f := range g.GetFlavors() {
 			of, exists := t.flavors[f.GetName()]
-			if node := t.node[f.GetName()]; exists && kueue.Suits(of, &pods) && !slices.Contains(nodes, node) {
+			if node := t.node[f.GetName()]; exists && !in[node] && kueue.Suits(of, &pods) {
+				in[node] = true
 				nodes, named = append(nodes, node), append(named, f.GetName())
 			}
 		}
@@ -127,11 +124,13 @@ func (t *translator) nodeSet(queue *apportionv1.Queue, p *apportionv1.KueuePodSe
 	slices.Sort(nodes)
 	slices.Sort(named)
 	name := "flavors " + strings.Join(named, ", ")
-	if !t.sets[name] {
-		t.sets[name] = true
-		t.to.NodeSets = append(t.to.NodeSets, &apportionv1.NodeSet{
-			Name: name, Nodes: nodes, Rule: "flavors of its queue that suit its pods: " + strings.Join(named, ", "),
-		})
+	if known, ok := t.sets[name]; ok {
+		// Groups of the same set share its name, which has the names of all flavors.
+		return known
 	}
+	t.sets[name] = name
+	t.to.NodeSets = append(t.to.NodeSets, &apportionv1.NodeSet{
+		Name: name, Nodes: nodes, Rule: "flavors of its queue that suit its pods: " + strings.Join(named, ", "),
+	})
 	return name
 }

@@ -1,6 +1,7 @@
 package asfair
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -12,10 +13,12 @@ import (
 type cohort struct {
 	name, parent string
 	object       *apportionv1.KueueCohort
-	// sum has the quota of the cohort and of all below it, own the part of the cohort itself.
-	sum amounts
-	// root is the highest cohort above, or the cohort itself; empty in a cycle.
+	// sum has the quota of the cohort and of all below it, kept what the queues below it do not lend; both are empty without a root.
+	sum, kept amounts
+	// root is the highest cohort above, or the cohort itself; empty in a cycle, and below one.
 	root string
+	// depth is the number of cohorts from the root to the cohort.
+	depth int
 }
 
 // listCohorts finds all cohorts, those that are only named included.
@@ -24,7 +27,7 @@ func (t *translator) listCohorts() {
 		if name == "" || t.cohorts[name] != nil {
 			return t.cohorts[name]
 		}
-		t.cohorts[name] = &cohort{sum: amounts{}}
+		t.cohorts[name] = &cohort{sum: amounts{}, kept: amounts{}}
 		t.names = append(t.names, name)
 		return t.cohorts[name]
 	}
@@ -50,21 +53,44 @@ func (t *translator) listCohorts() {
 		}
 		t.cohorts[name].name = as
 	}
+	t.findRoots()
+}
+
+// findRoots sets the root and the depth of each cohort. A cohort whose parent has them ends a way, so that each is looked at once.
+func (t *translator) findRoots() {
+	walked := map[string]bool{}
 	for _, name := range t.names {
-		t.cohorts[name].root = t.rootOf(name)
+		var way []string
+		for ; name != "" && !walked[name]; name = t.cohorts[name].parent {
+			walked[name] = true
+			way = append(way, name)
+		}
+		root, depth := "", 0
+		switch {
+		case name != "":
+			// Where the way meets itself it is a cycle, which has no root.
+			root, depth = t.cohorts[name].root, t.cohorts[name].depth
+		case len(way) > 0:
+			root = way[len(way)-1]
+		}
+		for _, at := range slices.Backward(way) {
+			depth++
+			t.cohorts[at].root, t.cohorts[at].depth = root, depth
+		}
 	}
 }
 
-// rootOf returns the root above a cohort, "" below a cycle.
-func (t *translator) rootOf(name string) string {
-	for range len(t.names) + 1 {
-		parent := t.cohorts[name].parent
-		if parent == "" {
-			return name
+// raise adds what each cohort and the queues below it have to the cohorts above, the lowest cohorts first.
+func (t *translator) raise() {
+	names := slices.Clone(t.names)
+	slices.SortStableFunc(names, func(l, r string) int { return cmp.Compare(t.cohorts[r].depth, t.cohorts[l].depth) })
+	for _, name := range names {
+		if c := t.cohorts[name]; c.root != "" && c.parent != "" {
+			above := t.cohorts[c.parent]
+			above.sum.addAll(c.sum)
+			above.kept.addAll(c.kept)
 		}
-		name = parent
 	}
-	return ""
 }
 
 // terms are the quotas of an owner by resource, summed over flavors.
@@ -101,7 +127,6 @@ func termsOf(groups []*apportionv1.KueueResourceGroup) terms {
 
 // makeQueues makes a queue of each ClusterQueue, and of each Cohort behind them.
 func (t *translator) makeQueues() {
-	guaranteed := map[string]amounts{}
 	scale := t.scale()
 	for _, q := range t.from.GetQueues() {
 		own := q.GetKueue()
@@ -125,28 +150,26 @@ func (t *translator) makeQueues() {
 			out.Guarantee, out.Capability = t.resource(at.nominal), t.capability(at.nominal)
 		default:
 			out.Parent, out.Guarantee, out.Capability = cohort.name, t.resource(at.kept), t.capability(t.uncovered(at))
-			for above := own.GetCohort(); above != "" && cohort.root != ""; above = t.cohorts[above].parent {
-				t.cohorts[above].sum.addAll(at.nominal)
-				if guaranteed[above] == nil {
-					guaranteed[above] = amounts{}
-				}
-				guaranteed[above].addAll(at.kept)
+			if cohort.root != "" {
+				cohort.sum.addAll(at.nominal)
+				cohort.kept.addAll(at.kept)
 			}
 		}
 		t.to.Queues = append(t.to.Queues, out)
 	}
 	for _, name := range t.names {
-		own := termsOf(t.cohorts[name].object.GetGroups())
-		for above := name; above != "" && t.cohorts[name].root != ""; above = t.cohorts[above].parent {
-			t.cohorts[above].sum.addAll(own.nominal)
+		if c := t.cohorts[name]; c.root != "" {
+			c.sum.addAll(termsOf(c.object.GetGroups()).nominal)
 		}
 	}
+	t.raise()
+	alone := t.alone()
 	for _, name := range t.names {
 		c := t.cohorts[name]
 		own := termsOf(c.object.GetGroups())
 		out := &apportionv1.Queue{Name: c.name, Weight: weight(weightOf(c.object), scale), Deserved: t.resource(c.sum)}
 		switch {
-		case c.root == name && t.alone():
+		case c.root == name && alone:
 			// All there is belongs to this tree.
 		case c.root == name:
 			// Trees do not lend to each other.
@@ -154,7 +177,7 @@ func (t *translator) makeQueues() {
 		case c.parent != "":
 			out.Parent = t.cohorts[c.parent].name
 			kept := amounts{}
-			kept.addAll(guaranteed[name])
+			kept.addAll(c.kept)
 			kept.addAll(own.kept)
 			out.Guarantee, out.Capability = t.resource(kept), t.resource(t.limited(c, own))
 		}
@@ -164,19 +187,14 @@ func (t *translator) makeQueues() {
 
 // inactive reports whether Kueue admits nothing in a queue because of a flavor or an admission check.
 func (t *translator) inactive(q *apportionv1.KueueQueue) bool {
-	own := t.from.GetKueue()
 	for _, g := range q.GetGroups() {
 		for _, f := range g.GetFlavors() {
-			if !slices.ContainsFunc(own.GetFlavors(), func(known *apportionv1.KueueFlavor) bool { return known.GetName() == f.GetName() }) {
+			if t.flavors[f.GetName()] == nil {
 				return true
 			}
 		}
 	}
-	return slices.ContainsFunc(q.GetChecks(), func(name string) bool {
-		return !slices.ContainsFunc(own.GetChecks(), func(known *apportionv1.KueueCheck) bool {
-			return known.GetName() == name && known.GetActive()
-		})
-	})
+	return slices.ContainsFunc(q.GetChecks(), func(name string) bool { return !t.active[name] })
 }
 
 // alone reports whether all queues are below one cohort.
