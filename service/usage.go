@@ -26,7 +26,8 @@ type remembered struct {
 	budgets []ledger.Budget
 }
 
-// Remember lets callers ask who used what of the cluster whose snapshot has a name, which the server need not keep.
+// Remember lets callers ask who used what of the cluster whose snapshot has a name. The server need not keep the snapshot: the cluster has
+// that name then, too, so that callers who may not name it are refused.
 func (s *Server) Remember(name string, l Ledger, budgets []ledger.Budget) {
 	s.ledgers.Store(name, &remembered{l, budgets})
 }
@@ -101,6 +102,9 @@ func (c *call) getUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*a
 func (s *Server) usageOf(ctx context.Context, name string) (func(queue string) bool, error) {
 	if s.keptNamed(name) == nil && s.rememberedAs(name) != nil {
 		if err := s.mayAsk(ctx, name); err != nil {
+			return nil, err
+		}
+		if err := s.permit(ctx, func() string { return name }); err != nil {
 			return nil, err
 		}
 		// Without the snapshot, no queues are known to be below those of a caller: it sees the queues whose names it owns.

@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/setting"
+	"github.com/apportion/apportion/wire"
 )
 
 // memory is a ledger in memory.
@@ -151,6 +152,23 @@ func TestCallersAreToldWhatTheirQueuesUsedThoughNoSnapshotIsKept(t *testing.T) {
 			require.Equal(t, c.budgets, strings.Join(budgets, " "))
 		})
 	}
+}
+
+// TestALedgerWithoutItsSnapshotIsShownToCallersThatMayNameItsCluster has a caller that may name one cluster.
+func TestALedgerWithoutItsSnapshotIsShownToCallersThatMayNameItsCluster(t *testing.T) {
+	server, err := service.New(service.Options{Permit: func(_ context.Context, cluster string) error {
+		if cluster == "mine" {
+			return nil
+		}
+		return &wire.Fault{Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Text: "not yours"}
+	}})
+	require.NoError(t, err)
+	server.Remember("mine", using(t), nil)
+	server.Remember("other", using(t), nil)
+	_, err = server.Direct().GetUsage(t.Context(), &apportionv1.GetUsageRequest{Name: "mine"})
+	require.NoError(t, err)
+	_, err = server.Direct().GetUsage(t.Context(), &apportionv1.GetUsageRequest{Name: "other"})
+	requireFault(t, err, codes.PermissionDenied, "PERMISSION_DENIED")
 }
 
 func TestUsageIsRefusedWithItsReason(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 	"github.com/apportion/apportion/ledger"
 )
 
+// ErrDamaged says that the file does not hold what was written. After a write that finds it so, no later one stores anything.
+var ErrDamaged = store.ErrDamaged
+
 // File is a ledger on disk. It is safe for concurrent use.
 type File struct {
 	// storing is held while changes are written, mutex while the ledger is in use: a disk that hangs holds no reader up.

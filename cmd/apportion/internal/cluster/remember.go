@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -34,7 +35,8 @@ type Memory struct {
 	// stored is when the ledger was stored last, tried when it was tried last, and fault why it could not be stored since; empty: it could.
 	stored, tried time.Time
 	fault         string
-	busy          bool
+	// damaged is true once the file was found to be.
+	damaged, busy bool
 }
 
 // NewMemory returns the memory of a follower.
@@ -116,9 +118,13 @@ func (f *Follower) store(ctx context.Context, now time.Time, begun bool) {
 		return
 	}
 	m.failed.Inc()
-	if m.fault = err.Error(); m.fault != before {
-		f.options.Logger.ErrorContext(ctx, "the ledger could not be stored; it goes on in memory and is stored as soon as that works",
-			"error", m.fault)
+	damaged, then := errors.Is(err, file.ErrDamaged), "is stored as soon as that works"
+	if damaged {
+		then = "is lost when the server ends"
+	}
+	if m.fault = err.Error(); m.fault != before && !(damaged && m.damaged) {
+		m.damaged = damaged
+		f.options.Logger.ErrorContext(ctx, "the ledger could not be stored; it goes on in memory and "+then, "error", m.fault)
 	}
 }
 

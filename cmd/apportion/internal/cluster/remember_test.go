@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -78,6 +79,22 @@ func TestAFollowerGoesOnWhileTheLedgerCannotBeStored(t *testing.T) {
 		m.storing.Wait()
 	}
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("could not be stored")), log.String())
+}
+
+func TestAFollowerOfADamagedLedgerSaysThatItIsNotStored(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	m := openMemory(t, path)
+	var log bytes.Buffer
+	f := &Follower{options: FollowOptions{Memory: m, Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+	require.NoError(t, os.Truncate(path, 0))
+	begin := time.Unix(1000*3600, 0)
+	for n := range 3 {
+		at := begin.Add(time.Duration(n) * time.Hour)
+		f.remember(t.Context(), version(), at, at)
+		m.storing.Wait()
+	}
+	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("it goes on in memory and is lost when the server ends")), log.String())
+	require.NotContains(t, log.String(), "as soon as that works")
 }
 
 // remembering returns a follower that has read one running pod in each of some jobs.

@@ -150,7 +150,8 @@ func Check(settings *config.Effective) (warnings []string, err error) {
 		}
 	}
 	_, faultTLS := loadTLS(&settings.TLS)
-	return warnings, errors.Join(err, faultTLS)
+	_, faultBudgets := readBudgets(&settings.Ledger)
+	return warnings, errors.Join(err, faultTLS, faultBudgets)
 }
 
 func logHandler(c *config.Log, output io.Writer) slog.Handler {

@@ -416,9 +416,14 @@ func TestAMistakeRefusesToStartWithEveryFaultNamed(t *testing.T) {
 			p.write("tls.crt", string(expired.Certificate))
 			p.write("tls.key", string(expired.Key))
 		}, []string{"has expired"}},
-		"a key of another":               {mutual, func(p *place) { p.write("tls.key", string(authority.Issue(t).Key)) }, []string{"private key does not match"}},
-		"a client CA that is none":       {mutual, func(p *place) { p.write("ca.crt", string(leaf.Certificate)) }, []string{"certificate 1 is not a CA certificate"}},
-		"a token that is no hash":        {"identities: [{name: a, tokens: [letmein]}]\n", nil, []string{"identities[0].tokens[0]: expected the hash of a token"}},
+		"a key of another":         {mutual, func(p *place) { p.write("tls.key", string(authority.Issue(t).Key)) }, []string{"private key does not match"}},
+		"a client CA that is none": {mutual, func(p *place) { p.write("ca.crt", string(leaf.Certificate)) }, []string{"certificate 1 is not a CA certificate"}},
+		"a token that is no hash":  {"identities: [{name: a, tokens: [letmein]}]\n", nil, []string{"identities[0].tokens[0]: expected the hash of a token"}},
+		"budgets that are none": {
+			"ledger: {file: used.ledger, budgets: budgets.yaml}\nfollow: {enabled: true}\n",
+			func(p *place) { p.write("budgets.yaml", "budgets: [{queue: q, kind: sudden}]\n") },
+			[]string{"budgets.yaml: budgets[0].kind: hard or soft is expected", "budgets[0].periods: there is none"},
+		},
 		"users of the extender, missing": {"policies: {a: preset:proportion}\nextender: {listen: 'localhost:0', schedulers: {/a: a}, users: nowhere}\n", nil, []string{"nowhere: no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {

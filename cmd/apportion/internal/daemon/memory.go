@@ -19,12 +19,11 @@ func openMemory(c *config.Ledger) (*cluster.Memory, error) {
 	if c.File == "" {
 		return nil, nil //nolint:nilnil // No ledger is no fault.
 	}
-	options := ledger.Options{Epoch: c.Epoch, HalfLife: int(c.HalfLife / c.Epoch), Retain: int(c.Retain / c.Epoch)}
-	budgets, err := readBudgets(c.Budgets, options)
+	budgets, err := readBudgets(c)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := file.Open(c.File, options)
+	kept, err := file.Open(c.File, optionsOf(c))
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
@@ -38,17 +37,23 @@ func openMemory(c *config.Ledger) (*cluster.Memory, error) {
 	return m, nil
 }
 
-func readBudgets(name string, o ledger.Options) ([]ledger.Budget, error) {
-	if name == "" {
+// optionsOf returns the options of the ledger in the settings.
+func optionsOf(c *config.Ledger) ledger.Options {
+	return ledger.Options{Epoch: c.Epoch, HalfLife: int(c.HalfLife / c.Epoch), Retain: int(c.Retain / c.Epoch)}
+}
+
+// readBudgets reads the budgets in the settings; without a file there are none.
+func readBudgets(c *config.Ledger) ([]ledger.Budget, error) {
+	if c.Budgets == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(name)
+	data, err := os.ReadFile(c.Budgets)
 	if err != nil {
 		return nil, err
 	}
-	budgets, err := budget.Read(data, o)
+	budgets, err := budget.Read(data, optionsOf(c))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", c.Budgets, err)
 	}
 	return budgets, nil
 }
