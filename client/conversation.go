@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -143,6 +144,7 @@ func (s *Session) openOnce(ctx context.Context, open *apportionv1.OpenSession) (
 // receive receives the messages of the replica, also between batches, until the stream ends.
 func (c *stream) receive(s *Session) {
 	defer close(c.ended)
+	var leaving atomic.Bool
 	for {
 		response, err := c.Recv()
 		if err != nil {
@@ -153,7 +155,14 @@ func (c *stream) receive(s *Session) {
 			return
 		}
 		if going := response.GetGoingAway(); going != nil {
-			s.movings.Go(func() { c.goingAway(s, time.Duration(going.GetDeadlineMs())*time.Millisecond) })
+			// One is enough, however many a replica sends.
+			if leaving.CompareAndSwap(false, true) {
+				within := time.Duration(min(going.GetDeadlineMs(), mostDeadline)) * time.Millisecond
+				s.movings.Go(func() {
+					defer leaving.Store(false)
+					c.goingAway(s, within)
+				})
+			}
 			continue
 		}
 		select {
@@ -168,6 +177,8 @@ const (
 	// leaveAtMost limits the random wait after that, so that the sessions of a replica do not all arrive elsewhere at the same time.
 	leaveAtLeast = 50 * time.Millisecond
 	leaveAtMost  = 2 * time.Second
+	// mostDeadline bounds the milliseconds that a replica says are left.
+	mostDeadline = 1 << 32
 )
 
 // goingAway moves the session before the replica ends.

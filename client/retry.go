@@ -166,11 +166,14 @@ func busy(err error) bool {
 	})
 }
 
+// longestDelay is the longest delay for which a service is believed.
+const longestDelay = time.Hour
+
 // retryDelay returns the delay before a retry that a service asks for; 0: none.
 func retryDelay(err error) time.Duration {
 	for _, detail := range status.Convert(err).Details() {
 		if found, ok := detail.(*errdetails.RetryInfo); ok {
-			return found.GetRetryDelay().AsDuration()
+			return min(max(found.GetRetryDelay().AsDuration(), 0), longestDelay)
 		}
 	}
 	return 0
