@@ -75,13 +75,13 @@ func (s *Server) whole(ctx context.Context, e *entry, field string) error {
 }
 
 // openFor returns a session on a snapshot that is held, as far as the caller may see it.
-func (s *Server) openFor(ctx context.Context, e *entry, r rule, stop func() bool, seen *record) (opened, error) {
+func (s *Server) openFor(ctx context.Context, e *entry, r rule, p *progress, seen *record) (opened, error) {
 	a := s.audienceOf(ctx, e)
 	if a != nil && len(seen.observers) > 0 {
 		seen.Restricted, seen.Owned = true, a.owned()
 	}
 	seen.Snapshot = e.observed()
-	o, err := s.openCached(e, r, stop)
+	o, err := s.openCached(e, r, p)
 	switch {
 	case a == nil:
 	case err != nil:

@@ -23,6 +23,9 @@ type RecordOptions struct {
 	// Policy finds the causes; nil: the policy that the server has under PolicyName.
 	Policy     *apportionv1.Policy
 	PolicyName string
+	// Ahead returns by how much the clock that dates the versions is ahead of one that is right, so that the history does not jump with it.
+	// nil: it is right.
+	Ahead func() time.Duration
 	// Interval is the shortest time from one version whose causes are found to the next.
 	Interval time.Duration
 	// Failed is called with the error that keeps a version out of the history, and with nil after each version that is in it.
@@ -93,6 +96,9 @@ func (k *Kept) record(ctx context.Context, r *recording, v *version) error {
 		r.of, r.by, r.found = v, by.digest, found
 	}
 	r.found.At = k.viewOf(v).GetAsOf()
+	if r.Ahead != nil {
+		r.found.At -= int64(r.Ahead())
+	}
 	r.mutex.Lock()
 	r.digest = by.digest
 	r.mutex.Unlock()
@@ -114,7 +120,7 @@ func (s *Server) causes(ctx context.Context, v *version, by rule) (*history.Vers
 		return nil, err
 	}
 	defer leave()
-	session, err := s.openModel(v.model, by, p.stop)
+	session, err := s.openModel(v.model, by, p)
 	if err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func (c *call) changeOf(in *apportionv1.Input) ([]byte, *wire.Size) {
 
 // stepMemory estimates the memory for answering steps.
 func (s *Server) stepMemory(steps []*apportionv1.Step, e wire.Extent) int64 {
-	memory, _ := wire.StepMemory(steps, e, s.sessionOptions(nil))
+	memory, _ := wire.StepMemory(steps, e, s.sessionOptions())
 	return memory
 }
 
@@ -124,7 +124,7 @@ func (s *Server) policyOf(in *apportionv1.Input) *apportionv1.Policy {
 
 // open opens a session on the input of a unary call, which is asked the steps given.
 func (c *call) open(
-	ctx context.Context, in *apportionv1.Input, stop func() bool, seen *record, steps []*apportionv1.Step,
+	ctx context.Context, in *apportionv1.Input, p *progress, seen *record, steps []*apportionv1.Step,
 ) (opened, error) {
 	s := c.server
 	r, err := c.rule(in)
@@ -140,11 +140,11 @@ func (c *call) open(
 			return opened{}, invalidRequest("input.change", "only a snapshot that is named by digest or by name can be changed")
 		}
 		seen.Snapshot = c.observed(source.Snapshot)
-		m, release, err := c.compile(ctx, source.Snapshot, stop, wire.OnlySums(r.policy, steps))
+		m, release, err := c.compile(ctx, source.Snapshot, p.stop, wire.OnlySums(r.policy, steps))
 		if err != nil {
 			return opened{}, err
 		}
-		session, err := s.openModel(m, r, stop)
+		session, err := s.openModel(m, r, p)
 		if err != nil {
 			return opened{release: release}, err
 		}
@@ -155,13 +155,13 @@ func (c *call) open(
 			return opened{}, err
 		}
 		if in.GetChange() == nil {
-			return s.openFor(ctx, e, r, stop, seen)
+			return s.openFor(ctx, e, r, p, seen)
 		}
 		if err := s.whole(ctx, e, "input.change"); err != nil {
 			return opened{}, err
 		}
 		seen.Snapshot = e.observed()
-		session, digest, err := c.openChanged(e, in, r, stop, seen)
+		session, digest, err := c.openChanged(e, in, r, p, seen)
 		if err != nil {
 			return opened{}, err
 		}
@@ -172,7 +172,7 @@ func (c *call) open(
 
 // openChanged opens a session on a cached snapshot after the change of an input, and returns the digest of the result.
 func (c *call) openChanged(
-	e *entry, in *apportionv1.Input, r rule, stop func() bool, seen *record,
+	e *entry, in *apportionv1.Input, r rule, p *progress, seen *record,
 ) (session *wire.Session, digest string, err error) {
 	s, change := c.server, &c.snapshot
 	if !change.change {
@@ -183,7 +183,7 @@ func (c *call) openChanged(
 		change = &snapshot{data: data}
 	}
 	began := time.Now()
-	g := s.guard(stop)
+	g := s.guard(p.stop)
 	g.Size = change.measure()
 	m, err := new(wire.Decoder).CompileChange(e.model, change.data, g)
 	s.metrics.compiledModel(began, m)
@@ -192,7 +192,7 @@ func (c *call) openChanged(
 	}
 	digest = wire.ChangeDigest(e.key.digest, change.data)
 	seen.Snapshot = Snapshot{Digest: digest, Model: m, Named: e.cluster, Base: e.key.digest, data: change.data, buffer: change.buffer}
-	session, err = s.openModel(m, r, stop)
+	session, err = s.openModel(m, r, p)
 	return session, digest, err
 }
 
@@ -333,12 +333,13 @@ func checkDigest(digest, field string) error {
 }
 
 // openCached returns a session on a cached snapshot: a pooled one, or a new one.
-func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) {
+func (s *Server) openCached(e *entry, r rule, p *progress) (opened, error) {
 	pooled := s.cache.take(e, r.digest)
 	if pooled != nil {
-		pooled.Stop(stop)
+		pooled.Stop(p.stop)
+		pooled.Book(p.book)
 	} else {
-		session, err := s.openModel(e.model, r, stop)
+		session, err := s.openModel(e.model, r, p)
 		if err != nil {
 			return opened{}, err
 		}
@@ -347,6 +348,7 @@ func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) 
 	}
 	return opened{session: pooled.Session, basis: pooled.basis, release: func() {
 		pooled.Stop(nil)
+		pooled.Book(nil)
 		pooled.Texts(false)
 		pooled.Restore()
 		pooled.bytes = pooled.Bytes()
@@ -354,16 +356,16 @@ func (s *Server) openCached(e *entry, r rule, stop func() bool) (opened, error) 
 	}}, nil
 }
 
-func (s *Server) openModel(m *model.Model, r rule, stop func() bool) (*wire.Session, error) {
-	o := s.sessionOptions(stop)
-	o.PolicyDigest = r.digest
+func (s *Server) openModel(m *model.Model, r rule, p *progress) (*wire.Session, error) {
+	o := s.sessionOptions()
+	o.Stop, o.Book, o.PolicyDigest = p.stop, p.book, r.digest
 	return wire.Open(m, r.policy, o)
 }
 
-func (s *Server) sessionOptions(stop func() bool) wire.Options {
+func (s *Server) sessionOptions() wire.Options {
 	l := &s.options.Limit
 	return wire.Options{
-		Stop: stop, AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes), Work: l.Work,
+		AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes), Work: l.Work,
 		Limits: wire.LimitsOf(l),
 	}
 }

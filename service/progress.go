@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/wire"
@@ -14,6 +15,9 @@ type progress struct {
 	// over is closed once the answer is no longer needed.
 	over <-chan struct{}
 	turn *admission.Turn
+	// began is when the work under way did, limit how long it may take; 0: until over is closed.
+	began time.Time
+	limit time.Duration
 }
 
 // follow returns the progress of a call whose context is ctx.
@@ -28,9 +32,12 @@ func (p *progress) stop() bool {
 	case <-p.over:
 		return true
 	default:
-		return false
+		return p.limit > 0 && time.Since(p.began) > p.limit
 	}
 }
+
+// book books memory that the work came to need.
+func (p *progress) book(bytes int64) error { return p.turn.Grow(bytes) }
 
 // enter waits until work of about that many bytes may begin. The work has a turn until leave is called.
 func (s *Server) enter(p *progress, rank admission.Rank, bytes int64) (leave func(), err error) {

@@ -35,9 +35,9 @@ func (c *call) converse(stream sessionStream) error {
 			"this identity has too many sessions open")
 	}
 	v := conversation{
-		call: c, server: s, stream: stream, from: connectionOf(stream.Context()), limit: s.options.Deadline.Call,
+		call: c, server: s, stream: stream, from: connectionOf(stream.Context()), progress: follow(stream.Context()),
 	}
-	v.progress = follow(stream.Context())
+	v.progress.limit = s.options.Deadline.Call
 	defer v.release()
 	if err := v.open(); err != nil {
 		return err
@@ -58,17 +58,11 @@ type conversation struct {
 	// base is the held snapshot on which, or on a change of which, the session was opened; else it is nil.
 	base *entry
 	// memory is the memory that the session uses.
-	memory   *reservation
+	memory *reservation
+	// progress is that of the batch under way.
 	progress *progress
-	// began and limit bound the batch under way.
-	began time.Time
-	limit time.Duration
 	// message is the message with the answers. It is reused together with a Room.
 	message answersMessage
-}
-
-func (v *conversation) stop() bool {
-	return v.progress.stop() || v.limit > 0 && time.Since(v.began) > v.limit
 }
 
 // release gives back what the session took.
@@ -118,9 +112,7 @@ func (v *conversation) run() error {
 			if !timeouts.idled() {
 				continue
 			}
-			o := &v.server.options
-			return busy("session_idle", o.Limit.SessionIdle.Milliseconds(), o.Limit.SessionIdle.Milliseconds(), agedRetry,
-				"the session was idle for too long")
+			return sessionIdle(v.server.options.Limit.SessionIdle)
 		case <-draining:
 			draining = nil
 			if err := v.stream.Send(goingAway(time.Until(v.server.drainEnd))); err != nil {
@@ -155,6 +147,11 @@ func (v *conversation) next(group []arrival, ahead *ahead, timeouts *timeouts) (
 		return true, nil
 	}
 	return true, group[0].err
+}
+
+// sessionIdle is the fault of a session of which nothing was heard for as long as a limit.
+func sessionIdle(limit time.Duration) error {
+	return busy("session_idle", limit.Milliseconds(), limit.Milliseconds(), agedRetry, "the session was idle for too long")
 }
 
 // aged is the fault of a session that has lasted for as long as any may.
@@ -253,7 +250,7 @@ func (v *conversation) decide(group []arrival, r *reply) (answered int, err erro
 	now := time.Now()
 	for i := range group[:n] {
 		// Answers that are large, or that took long, are sent without waiting for further answers.
-		if i > 0 && (bytes > firstBytes-leastBytes || now.Sub(v.began) > togetherTime) {
+		if i > 0 && (bytes > firstBytes-leastBytes || now.Sub(v.progress.began) > togetherTime) {
 			return i, nil
 		}
 		a := &group[i]
@@ -274,7 +271,7 @@ func (v *conversation) decide(group []arrival, r *reply) (answered int, err erro
 func (v *conversation) ask(a *arrival, now time.Time) (err error) {
 	ctx, steps := v.stream.Context(), a.batch.GetSteps()
 	v.seen.nextBatch(ctx, now)
-	v.began = now
+	v.progress.began = now
 	a.answers, err = v.session.DoAll(steps)
 	v.seen.askedAll(v.session, steps, a.answers, err)
 	v.seen.done()

@@ -24,7 +24,7 @@ func (v *conversation) open() error {
 	if err != nil {
 		return err
 	}
-	v.began = time.Now()
+	v.progress.began = time.Now()
 	ctx := v.stream.Context()
 	v.seen = v.server.watchSession(ctx, open.GetInput().GetPolicyName(), r)
 	digest, err := v.openOn(open, r)
@@ -70,13 +70,13 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 			return "", err
 		}
 		defer leave()
-		v.began = time.Now()
+		v.progress.began = time.Now()
 		v.seen.Snapshot = e.observed()
 		if open.GetInput().GetChange() != nil {
-			v.session, digest, err = v.call.openChanged(e, open.GetInput(), r, v.stop, v.seen)
+			v.session, digest, err = v.call.openChanged(e, open.GetInput(), r, v.progress, v.seen)
 			return digest, err
 		}
-		v.session, err = s.openModel(e.model, r, v.stop)
+		v.session, err = s.openModel(e.model, r, v.progress)
 		return e.key.digest, err
 	}
 	return "", invalidRequest("open.input.snapshot", "no snapshot is given or announced, nor the digest or name of one")
@@ -97,21 +97,21 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 	if err := s.permit(ctx, func() string { return wire.ClusterOf(inline.data) }); err != nil {
 		return err
 	}
-	g := s.guard(v.stop)
+	g := s.guard(v.progress.stop)
 	g.Size = inline.measure()
 	leave, err := s.enter(v.progress, admission.Decision, g.Size.Memory())
 	if err != nil {
 		return err
 	}
 	defer leave()
-	v.began = time.Now()
+	v.progress.began = time.Now()
 	m, err := new(wire.Decoder).CompileWithin(inline.data, g)
-	s.metrics.compiledModel(v.began, m)
+	s.metrics.compiledModel(v.progress.began, m)
 	if err != nil {
 		return err
 	}
 	v.seen.Snapshot.Model = m
-	v.session, err = s.openModel(m, r, v.stop)
+	v.session, err = s.openModel(m, r, v.progress)
 	return err
 }
 
@@ -139,8 +139,8 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	if err != nil {
 		return "", err
 	}
-	v.began = time.Now()
-	m, _, _, err := v.server.store(ctx, entryKey{IdentityOf(ctx), chunks.digest}, chunks.data, base, v.progress)
+	v.progress.began = time.Now()
+	m, _, _, err := v.server.store(ctx, entryKey{IdentityOf(ctx), chunks.digest}, chunks.data, base, follow(v.stream.Context()))
 	if err != nil {
 		return "", err
 	}
@@ -149,8 +149,8 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 		return "", err
 	}
 	defer leave()
-	v.began = time.Now()
+	v.progress.began = time.Now()
 	v.seen.Snapshot = Snapshot{Digest: chunks.digest, Model: m, Base: base.digest(), data: chunks.data}
-	v.session, err = v.server.openModel(m, r, v.stop)
+	v.session, err = v.server.openModel(m, r, v.progress)
 	return chunks.digest, err
 }

@@ -91,7 +91,7 @@ func (c *call) decide(
 		r, err = c.reserve(sent)
 	}
 	if err == nil {
-		o, err = c.open(ctx, in, p.stop, seen, steps)
+		o, err = c.open(ctx, in, p, seen, steps)
 	}
 	if err == nil {
 		o.session.Texts(in.GetTexts())

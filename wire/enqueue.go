@@ -20,7 +20,7 @@ var enqueueQuestion = question[*apportionv1.EnqueueStep]{
 	},
 	memory: func(a *asking, q *apportionv1.EnqueueStep) (answer, work int64) {
 		n := a.jobs(q.GetJobs())
-		return n * (sizeOf[apportionv1.EnqueueVerdict](1) + 8 + a.verdict() + a.nomination()), 16*n + a.moved(n)
+		return n * (sizeOf[apportionv1.EnqueueVerdict](1) + 8 + a.verdict()), 16*n + a.moved(n) + a.nomination()
 	},
 	decision: verdicts((*apportionv1.Answer).GetEnqueue, (*apportionv1.EnqueueAnswer).GetJobs),
 	sums:     catalogue.SumsForEnqueue,

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"strconv"
 
 	"google.golang.org/grpc/codes"
@@ -71,10 +72,16 @@ func (s *Session) setStatus(q *apportionv1.SetStatusStep) (*apportionv1.Answer, 
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}
-	for _, t := range tasks {
-		s.engine.SetStatus(t, status)
+	set := func() error {
+		for _, t := range tasks {
+			s.engine.SetStatus(t, status)
+		}
+		return nil
 	}
-	return done(), nil
+	if s.engine.View().Pods != nil {
+		return s.event(set)
+	}
+	return done(), set()
 }
 
 func (s *Session) allocate(q *apportionv1.AllocateStep) (*apportionv1.Answer, error) {
@@ -124,9 +131,11 @@ func (s *Session) deallocate(q *apportionv1.DeallocateStep) (*apportionv1.Answer
 	})
 }
 
-// event carries out a change of several parts wholly or not at all.
+// event carries out a change of several parts wholly or not at all. What the rules on other pods count of a change costs work that is
+// found out on the way.
 func (s *Session) event(change func() error) (*apportionv1.Answer, error) {
-	if err := s.engine.Try(change); err != nil {
+	err := s.engine.Try(func() error { return cmp.Or(change(), s.exceeded()) })
+	if err != nil {
 		return nil, err
 	}
 	return done(), nil

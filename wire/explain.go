@@ -358,7 +358,7 @@ func (s *Session) conditions(j model.JobID) []string {
 // explanations returns the memory for explaining why jobs wait.
 func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
 	n := a.jobs(q.GetJobs())
-	work = explainedTask*a.Tasks + a.session()
+	work = explainedTask*a.Tasks + a.session() + a.nomination()
 	if q.GetJobs() != nil {
 		// Each job asks twice which tasks could be evicted: in other queues and in its own.
 		_, evicting := a.victims(&apportionv1.ReclaimStep{})
@@ -369,8 +369,12 @@ func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
 			work += planning + a.session()
 		}
 	}
-	if q.GetGroupsOnly() {
-		return n * (explainedJob/4 + a.nomination()), work
+	each := int64(explainedJob)
+	if a.Flavors > 0 {
+		each = explainedWorkload
 	}
-	return n * (explainedJob + a.nomination()), work
+	if q.GetGroupsOnly() {
+		each /= 4
+	}
+	return n * each, work
 }

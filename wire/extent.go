@@ -9,7 +9,8 @@ import (
 // Extent counts the entities that steps are about, the plugins, and those of them that choose victims.
 type Extent struct {
 	Dimensions, Nodes, Queues, Jobs, Tasks, Plugins, Voters int64
-	// Flavors is the most of them that a queue has for the policy kueue, Asked the most pod sets and requests that a job has.
+	// Flavors is the most of them that a queue has for the policy kueue, Asked the most pod sets and requests that a job has; both are 0
+	// under other policies.
 	Flavors, Asked int64
 }
 
@@ -48,12 +49,17 @@ func (e Extent) With(change *Size) Extent {
 
 // ask counts the plugins of a policy.
 func (e *Extent) ask(p *apportionv1.Policy) {
+	kueue := false
 	for _, tier := range p.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
+			kueue = kueue || plugin.GetKueue() != nil
 			e.Plugins++
 			if row, ok := catalogue.Of(plugin); !ok || row.ChoosesVictims() {
 				e.Voters++
 			}
 		}
+	}
+	if !kueue {
+		e.Flavors, e.Asked = 0, 0
 	}
 }

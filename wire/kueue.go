@@ -27,6 +27,9 @@ const kueueBytes = 64
 
 // kueueShare adds Kueue's account to the share of a queue.
 func (s *Session) kueueShare(out *apportionv1.QueueShare, state *kueue.State, q model.QueueID) {
+	if !s.work.Keep(wirekueue.ShareBytes(state, int32(q))) {
+		return
+	}
 	out.Kueue = wirekueue.Share(state, int32(q))
 	s.out.left -= kueueBytes * (2 + len(out.Kueue.GetAccounts()))
 }
@@ -38,6 +41,9 @@ func (s *Session) kueueCohorts(state *kueue.State) ([]*apportionv1.KueueCohortSh
 		name, _, in := state.Node(i)
 		if !in {
 			continue
+		}
+		if err := s.work.Hold(wirekueue.ShareBytes(state, i)); err != nil {
+			return nil, err
 		}
 		share := wirekueue.Share(state, i)
 		out = append(out, &apportionv1.KueueCohortShare{Name: name, Share: share})
@@ -71,6 +77,9 @@ func kueueBehind(state *kueue.State, j model.JobID, stuck map[int32]bool) *uint3
 func (s *Session) kueueNomination(
 	state *kueue.State, names text.Names, j model.JobID, n kueue.Nomination, judged bool, behind *uint32,
 ) *apportionv1.KueueNomination {
+	if !s.work.Keep(wirekueue.NominationBytes(&n)) {
+		return &apportionv1.KueueNomination{}
+	}
 	out := wirekueue.Nomination(state, int32(j), n, judged)
 	out.Behind = behind
 	s.nameVictims(out)
@@ -110,6 +119,9 @@ func (s *Session) kueueVerdict(out *apportionv1.EnqueueVerdict, state *kueue.Sta
 		out.Kueue = s.kueueNomination(state, s.kueueNames(), j, n, judged, nil)
 		return
 	}
+	if !s.work.Keep(wirekueue.NominationBytes(&n)) {
+		return
+	}
 	out.Kueue = wirekueue.Nomination(state, int32(j), n, judged)
 	s.nameVictims(out.GetKueue())
 	s.out.left -= kueueBytes * (4 + len(n.Victims) + 4*len(n.PodSets))
@@ -130,6 +142,9 @@ func (s *Session) kueueCycle(state *kueue.State, omitNames bool) (*apportionv1.A
 		out := &apportionv1.EnqueueVerdict{Job: uint32(j), Verdict: s.out.verdict(d.Verdict == kueue.Admitted, s.reasons.List)}
 		if !omitNames {
 			out.Uid = s.engine.View().Jobs.At(j).UID
+		}
+		if err := s.work.Hold(wirekueue.NominationBytes(&d.Nomination)); err != nil {
+			return nil, err
 		}
 		out.Kueue = wirekueue.Nomination(state, d.Workload, d.Nomination, d.Verdict != kueue.NotNominated)
 		out.Kueue.Decision = apportionv1.KueueDecision(d.Verdict) + 1

@@ -161,6 +161,9 @@ func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *k
 	for i := range found.List {
 		answer.Outcome = apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND
 		r := &found.List[i]
+		if err := s.work.Hold(wirekueue.NominationBytes(&r.Nomination)); err != nil {
+			return err
+		}
 		remedy := &apportionv1.Remedy{
 			Kind: kueueKinds[r.Kind], Kueue: wirekueue.Nomination(state, int32(answer.GetJob()), r.Nomination, true),
 		}

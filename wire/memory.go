@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -13,7 +14,8 @@ const (
 	// stepBytes is the memory of the smallest answer to a step.
 	stepBytes = 256
 	// explainedJob is the memory of the explanation of a job, and of the search for it; each task takes explainedTask in addition.
-	explainedJob, explainedTask = 4 << 10, 96
+	// explainedWorkload is that of a job by the policy kueue, without its nomination.
+	explainedJob, explainedTask, explainedWorkload = 4 << 10, 96, 2 << 10
 )
 
 // asking estimates what steps take.
@@ -60,11 +62,10 @@ func (a *asking) jobs(selection *apportionv1.Jobs) int64 {
 	return a.Jobs
 }
 
-// nomination returns the memory of what the policy kueue says of a job: an attempt, and what it lacks, for each flavor that may be tried
-// for each request.
+// nomination returns the memory of what the policy kueue finds out about one job: an attempt, and what it lacks, for each flavor that may
+// be tried for each request. What answers say of it is booked when it is known.
 func (a *asking) nomination() int64 {
-	const texts = 64
-	return a.Flavors * a.Asked * (sizeOf[apportionv1.KueueAttempt](1) + sizeOf[apportionv1.KueueLack](1) + texts)
+	return a.Flavors * a.Asked * (sizeOf[kueue.Attempt](1) + sizeOf[kueue.Lack](1))
 }
 
 func (a *asking) moved(n int64) int64 { return n*(128+4*rowBytes(int(a.Dimensions))) + 16*a.Jobs }

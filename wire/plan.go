@@ -178,6 +178,6 @@ func (a *asking) plan(q *apportionv1.PlanStep) (answer, work int64) {
 		victims*(sizeOf[apportionv1.PlannedEviction](1)+64+16*a.Voters+a.resource())
 	_, evicting := a.victims(&apportionv1.ReclaimStep{})
 	row := rowBytes(int(a.Dimensions))
-	work = a.session() + 2*evicting + a.Tasks*(plannedTask+4*row) + tasks*(plannedTask+4*row) + a.Nodes*(plannedNode+2*row)
+	work = a.session() + a.nomination() + 2*evicting + a.Tasks*(plannedTask+4*row) + tasks*(plannedTask+4*row) + a.Nodes*(plannedNode+2*row)
 	return answer, work
 }

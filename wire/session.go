@@ -19,6 +19,9 @@ import (
 type Options struct {
 	// Stop is called periodically during long work; it returns true if the caller no longer waits. nil: never.
 	Stop func() bool
+	// Book is called for memory of which the size becomes known only while a question is worked on, before it is taken; its error ends the
+	// question. What StepMemory and Size.Memory return is not among it. nil: there is enough.
+	Book func(bytes int64) error
 	// AnswerBytes limits the answers to one Do or DoAll, by an upper estimate.
 	AnswerBytes int
 	// ExplainBytes limits the answer to one step with derivations, in the same way.
@@ -73,6 +76,7 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	}
 	options.complete()
 	work := policy.NewWork(options.Work)
+	work.Book(options.Book)
 	e, err := engine.OpenHost(m, compiled, options.Stop, work)
 	if err != nil {
 		return nil, invalidSnapshot(err)
@@ -140,6 +144,9 @@ func (s *Session) Stop(stop func() bool) {
 	s.stop = stop
 	s.engine.Stop(stop)
 }
+
+// Book replaces the function that is asked for memory.
+func (s *Session) Book(book func(bytes int64) error) { s.work.Book(book) }
 
 // AnswerBytes returns an upper estimate of the size of the last answers of Ask or DoAll.
 func (s *Session) AnswerBytes() int { return s.out.maximum - s.out.left }

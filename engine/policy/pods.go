@@ -14,8 +14,11 @@ type Pods struct {
 	// nodes are those that count, by filter; the first is nil.
 	nodes [][]bool
 	undo  func(a, b uint64)
-	// cells is the number of counts in the maps of all tallies, and filled the number of maps that have some.
-	cells, filled int
+	// none stands for the rules while there is no memory for their counts.
+	none *Pods
+	// cells is the number of counts in the maps of all tallies, and filled the number of maps that have some; full is about what all
+	// counts of the model take.
+	cells, filled, full int
 }
 
 // tally counts pods by domain.
@@ -45,21 +48,32 @@ func (v *View) OpenPods() error {
 	if err != nil {
 		return err
 	}
-	if err := v.Work.Spend(table.work(v.Model), 1); err != nil {
+	crowd := table.crowdOf(v.Model)
+	if err := table.check(&crowd); err != nil {
 		return err
 	}
-	v.pods = &Pods{podTable: table, view: v}
+	if err := v.Work.Spend(table.work(v.Model, &crowd), 1); err != nil {
+		return err
+	}
+	v.pods = &Pods{podTable: table, view: v, full: table.filledBytes(v.Model, &crowd)}
 	v.pods.undo = v.pods.moveBack
 	return nil
 }
 
-// Rules returns the rules on other pods with their counts in the present state; nil if there are none.
+// Rules returns the rules on other pods with their counts in the present state; nil if there are none. Without memory for the counts they
+// keep no pod off any node, and the question fails.
 func (v *View) Rules() *Pods {
-	if v.pods == nil {
+	switch p := v.pods; {
+	case p == nil:
 		return nil
+	case p.fill():
+		return p
+	case p.none == nil:
+		p.none = &Pods{podTable: &podTable{rules: p.rules, classes: make([]podClass, len(p.classes))}, view: v, tallies: []tally{}}
+		fallthrough
+	default:
+		return p.none
 	}
-	v.pods.fill()
-	return v.pods
 }
 
 // PodKind returns the same number for tasks that the rules on other pods treat alike, and 0 for those that no rule concerns.
@@ -75,12 +89,16 @@ func (v *View) Ordered(t model.TaskID) bool {
 	return v.pods != nil && v.pods.classes[v.PodClassOf(t)].ordered
 }
 
-// fill counts all pods that are on nodes, once.
-func (p *Pods) fill() {
+// fill counts all pods that are on nodes, once. It returns false if there is no memory for that.
+func (p *Pods) fill() bool {
 	if p.tallies != nil {
-		return
+		return true
 	}
 	v := p.view
+	if !v.Work.Keep(p.full) {
+		return false
+	}
+	p.none = nil
 	p.tallies = make([]tally, len(p.keys))
 	p.nodes = make([][]bool, len(p.filters))
 	for f := range p.filters {
@@ -121,6 +139,7 @@ func (p *Pods) fill() {
 			}
 		}
 	}
+	return true
 }
 
 // counted says which nodes a filter counts.
@@ -188,7 +207,7 @@ func (p *Pods) domainOf(at int32, n model.NodeID) uint32 {
 // moved follows a change of a task's status or node.
 func (p *Pods) moved(t model.TaskID, from model.Status, was model.NodeID, to model.Status, n model.NodeID) {
 	counts := len(p.classes[p.view.PodClassOf(t)].counts)
-	if counts == 0 || from == to && was == n {
+	if counts == 0 || from == to && was == n || p.tallies == nil {
 		return
 	}
 	// The counts are kept right also if too little work is left; the question fails then.
@@ -279,16 +298,11 @@ func (v *View) PodBytes() int {
 	if p == nil {
 		return 0
 	}
-	// A map is allocated for a few entries at once.
-	const counts, first, few, cell, spread = 48, 80, 8, 16, 128
-	n := p.bytes
 	if p.tallies == nil {
-		return n
+		return p.bytes
 	}
-	for _, list := range p.nodes {
-		n += len(list)
-	}
-	return n + (tallySize+counts)*len(p.tallies) + spread*p.spreads + first*p.filled + cell*max(0, p.cells-few*p.filled)
+	return p.bytes + len(v.Nodes)*(len(p.nodes)-1) + (tallySize+tallyMaps)*len(p.keys) + spreadBytes*p.spreads + firstCells*p.filled +
+		cellBytes*max(0, p.cells-fewCells*p.filled)
 }
 
 // move moves a domain from a number of pods to the one above or below.

@@ -40,6 +40,7 @@ func TestCountingPodsCostsWhatTheirRulesCost(t *testing.T) {
 		require.NoError(t, err)
 		class := c.classes + 1
 		m.Nodes = []model.Node{{Pods: &model.NodePods{Others: []uint32{class, class}, Leaving: []uint32{class}}}}
-		require.Equal(t, 1+cellCost*c.want, table.work(m), "a step for the node that no filter counts, and those of each tally of three pods")
+		crowd := table.crowdOf(m)
+		require.Equal(t, 1+cellCost*c.want, table.work(m, &crowd), "a step for the node that no filter counts, and those of each tally of three pods")
 	}
 }

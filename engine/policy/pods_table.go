@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -117,9 +118,6 @@ func newPodTable(m *model.Model, work *Work) (*podTable, error) {
 	t.sortKinds()
 	t.at, t.filterAt, t.watchers, t.keepers = nil, nil, nil, nil
 	t.weigh()
-	if err := t.checkCells(m); err != nil {
-		return nil, err
-	}
 	return t, nil
 }
 
@@ -180,7 +178,8 @@ func (t *podTable) concern(i int, work *Work) error {
 		e.Add("pods.classes", "the rules concern more than %d pairs of classes", maxPodPairs)
 		return e
 	}
-	if err := work.Spend(own, pairCost); err != nil {
+	// Lists have up to twice as much room as they need.
+	if err := cmp.Or(work.Spend(own, pairCost), work.Hold(2*int32Size*own)); err != nil {
 		return err
 	}
 	t.addCounts(from, c)
@@ -322,46 +321,99 @@ func (c *podClass) key(key []byte) []byte {
 	return key
 }
 
-// cells returns the number of counts that all pods take at most, and of the pods.
-func (t *podTable) cells(m *model.Model) (cells, pods int) {
+// crowd is the pods of a model, by class, with the number of pairs of a pod and a tally that counts it.
+type crowd struct {
+	of           []int
+	pods, counts int
+}
+
+func (t *podTable) crowdOf(m *model.Model) crowd {
+	c := crowd{of: make([]int, len(t.classes))}
 	for _, j := range m.JobOrder {
 		job := m.Jobs.At(j)
-		pods += int(job.EndTask - job.FirstTask)
 		for task := job.FirstTask; task < job.EndTask; task++ {
-			cells += len(t.classes[m.PodClassOf(task)].counts)
+			c.of[m.PodClassOf(task)]++
 		}
 	}
 	for i := range m.Nodes {
 		if of := m.Nodes[i].Pods; of != nil {
-			pods += len(of.Others) + len(of.Leaving)
 			for _, list := range [][]uint32{of.Others, of.Leaving} {
 				for _, class := range list {
-					cells += len(t.classes[class].counts)
+					c.of[class]++
 				}
 			}
 		}
 	}
-	return cells, pods
+	for class, n := range c.of {
+		c.pods, c.counts = c.pods+n, c.counts+n*len(t.classes[class].counts)
+	}
+	return c
 }
 
-// checkCells returns an error if all pods may take more counts than are booked.
-func (t *podTable) checkCells(m *model.Model) error {
-	cells, pods := t.cells(m)
-	if most := model.PodCells(pods); cells > most {
+// check returns an error if a crowd takes more counts than are booked.
+func (t *podTable) check(c *crowd) error {
+	if most := model.PodCells(c.pods); c.counts > most {
 		e := &model.Error{}
-		e.Add("pods.classes", "the rules concern %d pairs of a pod and a rule, at most %d are taken for %d pods", cells, most, pods)
+		e.Add("pods.classes", "the rules concern %d pairs of a pod and a rule, at most %d are taken for %d pods", c.counts, most, c.pods)
 		return e
 	}
 	return nil
 }
 
-// work returns the steps of filling the counts: those of finding which nodes a filter counts and their domains, and those of each tally of
-// each pod.
-func (t *podTable) work(m *model.Model) int {
+// work returns the steps of filling the counts of a crowd: those of finding which nodes a filter counts and their domains, and those of
+// each tally of each pod.
+func (t *podTable) work(m *model.Model, c *crowd) int {
 	steps := len(m.Nodes)
 	for i := range t.filters[1:] {
 		steps += len(m.Nodes) * (2 + (1+cellCost)*len(t.filters[i+1].topologies))
 	}
-	cells, _ := t.cells(m)
-	return steps + cellCost*cells
+	return steps + cellCost*c.counts
+}
+
+// Bytes of counts: a map is allocated for a few cells at once.
+const tallyMaps, firstCells, fewCells, cellBytes, spreadBytes = 48, 80, 8, 16, 128
+
+// filledBytes returns about what the counts of a crowd take: each tally has one for each of its pods, or for each domain if these are fewer.
+func (t *podTable) filledBytes(m *model.Model, c *crowd) int {
+	counted := make([]int, len(t.keys))
+	for class, n := range c.of {
+		for _, at := range t.classes[class].counts {
+			counted[at] += n
+		}
+	}
+	domains := domainsOf(m)
+	bytes := len(m.Nodes)*(len(t.filters)-1) + (tallySize+tallyMaps)*len(t.keys) + spreadBytes*t.spreads
+	for i := range t.keys {
+		most := len(m.Nodes)
+		if key := &t.keys[i]; key.kind != ofPorts {
+			most = domains[key.topology]
+		}
+		if n := min(counted[i], most); n > 0 {
+			bytes += firstCells + cellBytes*max(0, n-fewCells)
+		}
+	}
+	return bytes
+}
+
+// domainsOf returns the number of domains of each topology in which nodes are.
+func domainsOf(m *model.Model) []int {
+	domains, seen := make([]int, len(m.Pods.Topologies)), map[[2]uint32]bool{}
+	for i := range domains {
+		if m.Pods.Topologies[i].Node {
+			domains[i] = len(m.Nodes)
+		}
+	}
+	for n := range m.Nodes {
+		if m.Nodes[n].Pods == nil {
+			continue
+		}
+		for topology, domain := range m.Nodes[n].Pods.Domains {
+			at := [2]uint32{uint32(topology), domain}
+			if domain != 0 && topology < len(domains) && !m.Pods.Topologies[topology].Node && !seen[at] {
+				seen[at] = true
+				domains[topology]++
+			}
+		}
+	}
+	return domains
 }

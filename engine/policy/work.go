@@ -12,8 +12,11 @@ const DefaultWork = 1_000_000_000
 // queue or node that is looked at: a few nanoseconds. Costs are spent before the work is done.
 type Work struct {
 	spent, maximum int64
-	// exceeded is the work that was refused since the last call of Exceeded.
-	exceeded *WorkError
+	// exceeded is the error of the first Use or Keep that was refused since the last call of Exceeded.
+	exceeded error
+	// book asks for memory; nil: there is enough. booked is what it gave and was not held yet.
+	book   func(bytes int64) error
+	booked int64
 }
 
 // NewWork returns work of which nothing is spent.
@@ -40,14 +43,55 @@ func (w *Work) Use(n, width int) bool {
 	if err == nil {
 		return true
 	}
-	if w.exceeded == nil {
-		w.exceeded, _ = err.(*WorkError) //nolint:errorlint // Spend returns no other.
-	}
-	w.spent = w.maximum
+	w.fail(err)
 	return false
 }
 
-// Exceeded returns the error of the first Use that failed since Exceeded was called last, or nil.
+// fail notes why a question fails, and leaves no work.
+func (w *Work) fail(err error) {
+	if w.exceeded == nil {
+		w.exceeded = err
+	}
+	w.spent = w.maximum
+}
+
+// Book sets the function that is asked for memory of which the size is known only while a question is worked on. Its errors are those of
+// Hold. Without one, there is enough memory.
+func (w *Work) Book(book func(bytes int64) error) { w.book, w.booked = book, 0 }
+
+// bookedAtOnce is how much memory is asked for at least, so that small parts are not asked for one by one.
+const bookedAtOnce = 64 << 10
+
+// Hold books memory before it is taken, or returns an error if there is none. It is given back after the question.
+func (w *Work) Hold(bytes int) error {
+	if w == nil || w.book == nil {
+		return nil
+	}
+	if more := int64(bytes) - w.booked; more > 0 {
+		more = max(more, bookedAtOnce)
+		if err := w.book(more); err != nil {
+			return err
+		}
+		w.booked += more
+	}
+	w.booked -= int64(bytes)
+	return nil
+}
+
+// Keep is Hold for questions that have no error. If it returns false, the memory must not be taken, and the question fails as after a Use
+// that was refused.
+func (w *Work) Keep(bytes int) bool {
+	if w.exhausted() {
+		return false
+	}
+	if err := w.Hold(bytes); err != nil {
+		w.fail(err)
+		return false
+	}
+	return true
+}
+
+// Exceeded returns the error of the first Use or Keep that failed since Exceeded was called last, or nil.
 func (w *Work) Exceeded() error {
 	if w == nil || w.exceeded == nil {
 		return nil
@@ -57,11 +101,11 @@ func (w *Work) Exceeded() error {
 	return err
 }
 
-// exhausted reports whether a Use has failed, so that what is worked on will be discarded.
+// exhausted reports whether a Use or Keep has failed, so that what is worked on will be discarded.
 func (w *Work) exhausted() bool { return w != nil && w.exceeded != nil }
 
-// Renew restores the initial amount.
-func (w *Work) Renew() { w.spent, w.exceeded = 0, nil }
+// Renew restores the initial amount. Memory that was booked is that of another question.
+func (w *Work) Renew() { w.spent, w.exceeded, w.booked = 0, nil, 0 }
 
 // Spent returns the units spent so far.
 func (w *Work) Spent() int64 { return w.spent }

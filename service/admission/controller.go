@@ -100,6 +100,8 @@ type waiter struct {
 	ran time.Duration
 	// charged is the time charged to its tenant in addition to ran.
 	charged time.Duration
+	// more is the memory of the large pool that it came to need beyond bytes.
+	more int64
 }
 
 // estimate is the time that work of a size takes: about 2 GB of memory a second.
@@ -178,8 +180,7 @@ func (c *Controller) Most() int64 { return int64(c.options.Memory - c.options.Me
 // ctx if that ends first, and a LIMIT_EXCEEDED fault at once for more memory than there is for large work.
 func (c *Controller) Enter(ctx context.Context, work Work) (*Turn, error) {
 	if most := c.Most(); work.Bytes > most {
-		return nil, wire.Exceeded("overload.memory", work.Bytes, most,
-			"the call would take about "+strconv.FormatInt(work.Bytes, 10)+" bytes of memory, more than there is for all calls together")
+		return nil, tooLarge(work.Bytes, most)
 	}
 	w, err := c.enqueue(work)
 	if err != nil {
@@ -349,10 +350,35 @@ func (c *Controller) leave(w *waiter, ran time.Duration) {
 	w.tenant.given -= w.charged
 	c.release(1)
 	c.room[w.pool] += w.bytes
+	c.room[largePool] += w.more
 	w.tenant.running--
 	w.tenant.bytes[w.pool] -= w.bytes
+	w.tenant.bytes[largePool] -= w.more
 	c.next()
 	c.forget(w.tenant)
+}
+
+// grow books memory that running work needs in addition, at once or not at all.
+func (c *Controller) grow(w *waiter, bytes int64) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	t, room := w.tenant, c.room[largePool]
+	alone := t.running == 1 && len(t.parked) == 0
+	switch all := w.bytes + w.more + bytes; {
+	case all > c.Most():
+		return tooLarge(all, c.Most())
+	case bytes > room || !alone && t.bytes[largePool]+bytes > room-bytes:
+		return c.busy("overload.memory", "the call came to need more memory than is free")
+	}
+	c.room[largePool] -= bytes
+	t.bytes[largePool] += bytes
+	w.more += bytes
+	return nil
+}
+
+func tooLarge(bytes, most int64) error {
+	return wire.Exceeded("overload.memory", bytes, most,
+		"the call would take about "+strconv.FormatInt(bytes, 10)+" bytes of memory, more than there is for all calls together")
 }
 
 // newer is the weight of a new value in a mean.

@@ -280,3 +280,27 @@ func TestASlotThatIsFreeBetweenTwoMessagesLetsNoMoreIn(t *testing.T) {
 		require.False(t, c.saturated("a"), "there was no work for a second")
 	})
 }
+
+func TestWorkMayGrowIntoTheMemoryThatIsFree(t *testing.T) {
+	const kilobyte = 1 << 10
+	c := New(Options{Memory: 80 * kilobyte, Running: 2, Wait: time.Second})
+	mine, err := c.Enter(t.Context(), Work{Identity: "a", Bytes: 20 * kilobyte})
+	require.NoError(t, err)
+	require.NoError(t, mine.Grow(10*kilobyte))
+	require.EqualValues(t, 30*kilobyte, c.Usage().Bytes)
+	fault := wire.AsFault(mine.Grow(41 * kilobyte))
+	require.Equal(t, codes.OutOfRange, fault.Code, "more than there is for all large work, which an eighth of the memory is not for")
+
+	others, err := c.Enter(t.Context(), Work{Identity: "b", Bytes: 15 * kilobyte})
+	require.NoError(t, err)
+	fault = wire.AsFault(mine.Grow(26 * kilobyte))
+	require.Equal(t, codes.ResourceExhausted, fault.Code)
+	require.Positive(t, fault.Retry)
+	require.NoError(t, mine.Grow(25*kilobyte), "one call of an identity may take all that is free")
+	mine.Leave()
+	require.NoError(t, mine.Grow(kilobyte), "it is not taken any more")
+	require.EqualValues(t, 15*kilobyte, c.Usage().Bytes)
+	others.Leave()
+	require.Zero(t, c.Usage().Bytes)
+	require.NoError(t, (*Turn)(nil).Grow(kilobyte))
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/apportion/apportion/engine/policy"
 )
 
 const (
@@ -29,13 +31,29 @@ type compiler struct {
 	queueIDs  map[string]int32
 	cohortIDs map[string]int32
 	pairs     []map[pair]int32
+	// work is asked for the memory of what grows with the product of lists; nil: there is enough. lacks is its error.
+	work  *policy.Work
+	lacks error
+}
+
+// hold books memory, or returns false if there is none.
+func (c *compiler) hold(bytes int) bool {
+	if c.lacks == nil {
+		c.lacks = c.work.Hold(bytes)
+	}
+	return c.lacks == nil
 }
 
 // Compile compiles a cluster, which it keeps and does not change. Of objects with the same name the first counts. It returns a *SizeError
 // for trees of cohorts that are too deep, or that have too many flavor-resources for so many queues.
 func Compile(cluster *Cluster, settings Settings) (*Model, error) {
+	return compile(cluster, settings, nil)
+}
+
+// compile is Compile, and books what the model and a session on it take beyond what the cluster does.
+func compile(cluster *Cluster, settings Settings, work *policy.Work) (*Model, error) {
 	c := compiler{
-		Model: &Model{settings: settings, now: cluster.Now}, cluster: cluster,
+		Model: &Model{settings: settings, now: cluster.Now}, cluster: cluster, work: work,
 		flavorIDs: map[string]int32{}, resource: map[string]int32{}, queueIDs: map[string]int32{}, cohortIDs: map[string]int32{},
 	}
 	if err := c.bound(); err != nil {
@@ -49,7 +67,7 @@ func Compile(cluster *Cluster, settings Settings) (*Model, error) {
 	c.listResources()
 	c.listGroups()
 	c.listWorkloads()
-	if err := c.layOut(); err != nil {
+	if err := cmp.Or(c.lacks, c.layOut()); err != nil {
 		return nil, err
 	}
 	c.fillQuotas()
@@ -235,16 +253,26 @@ const podsResource = "pods"
 
 // note adds a flavor-resource to the tree of a node. It gets its number by layOut.
 func (c *compiler) note(n int32, p pair) {
-	if t := c.nodes[n].tree; t != none {
+	t := c.nodes[n].tree
+	if t == none {
+		return
+	}
+	if _, known := c.pairs[t][p]; !known && c.hold(pairBytes) {
 		c.pairs[t][p] = 0
 	}
 }
+
+// pairBytes is about what a flavor-resource takes in the map and in the list of its tree.
+const pairBytes = 48
 
 // listGroups notes the flavor-resources of all quotas.
 func (c *compiler) listGroups() {
 	for i := range c.cluster.Queues {
 		for k := range c.cluster.Queues[i].Groups {
 			g := &c.cluster.Queues[i].Groups[k]
+			if !c.hold(int32Size * len(g.Flavors) * len(g.Covered)) {
+				return
+			}
 			for f := range g.Flavors {
 				for _, name := range g.Covered {
 					c.note(int32(i), pair{c.flavor(g.Flavors[f].Flavor), c.resource[name]})
@@ -300,6 +328,10 @@ func (c *compiler) layOut() error {
 		if i >= len(c.queues) {
 			lendable += len(c.trees[n.tree].resources)
 		}
+	}
+	// A session has usage of its own.
+	if !c.hold(amountSize*(8*rows+lendable) + rows) {
+		return c.lacks
 	}
 	slab := make([]Amount, 7*rows+lendable)
 	cut := func(n int) []Amount {

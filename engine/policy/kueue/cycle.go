@@ -103,7 +103,9 @@ func (s *Session) heads() []*head {
 		}
 		h := &head{workload: q.pending[first], queue: int32(i)}
 		if w := &s.workloads[h.workload]; w.Withheld == "" {
-			h.Nomination = s.nominate(w, nil)
+			if h.Nomination = s.nominate(w, nil); !s.keep(&h.Nomination) {
+				break
+			}
 		}
 		heads = append(heads, h)
 	}

@@ -16,13 +16,15 @@ type part struct {
 	flavorIDs map[string]int32
 	// units is the work that compiling the part takes, editing what making an edit in it takes at most.
 	units, editing int
+	// held says that memory for compiling it is booked: that of a session before is free again.
+	held *bool
 }
 
 // partOf returns the part of a workload that waits in a queue which is not below a cycle of cohorts.
 func (s *State) partOf(workload int32) *part {
 	queue, behind := s.workloads[workload].queue, s.Behind(workload)
 	tree := s.nodes[queue].tree
-	p := &part{state: s, Cluster: Cluster{Now: s.cluster.Now}}
+	p := &part{state: s, Cluster: Cluster{Now: s.cluster.Now}, held: new(bool)}
 	s.spend(len(s.nodes)+len(s.workloads), 1)
 	s.spend(len(s.flavors)+len(s.cluster.Checks), element)
 	for i := range s.cluster.Queues {
@@ -133,7 +135,12 @@ func (p *part) open() *Session {
 	if !p.state.spend(p.units, 1) || !p.state.spend(accounts+len(p.Workloads), width) {
 		return nil
 	}
-	m, err := Compile(&p.Cluster, p.state.settings)
+	work := p.state.view.Work
+	if *p.held {
+		work = nil
+	}
+	*p.held = true
+	m, err := compile(&p.Cluster, p.state.settings, work)
 	if err != nil {
 		return nil
 	}

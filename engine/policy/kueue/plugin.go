@@ -2,6 +2,7 @@ package kueue
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -39,11 +40,14 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 			w.Parked = true
 		}
 	}
-	compiled, err := Compile(cluster, p.Settings)
-	if err != nil {
+	compiled, err := compile(cluster, p.Settings, v.Work)
+	if large, ok := errors.AsType[*SizeError](err); ok {
 		faults := &model.Error{}
-		faults.Add("kueue", "%s", err)
+		faults.Add("kueue", "%s", large)
 		return nil, faults
+	}
+	if err != nil {
+		return nil, err
 	}
 	session := compiled.NewSession()
 	session.view = v

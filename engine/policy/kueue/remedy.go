@@ -124,7 +124,7 @@ func (r *remedier) try(kind RemedyKind) {
 		r.endedHolders()
 	case Evictions:
 		if len(r.now.Victims) > 0 {
-			r.out.List = append(r.out.List, Remedy{Kind: kind, Nomination: r.now})
+			r.add(Remedy{Kind: kind, Nomination: r.now})
 		}
 	}
 }
@@ -193,8 +193,17 @@ func (r *remedier) list(kind RemedyKind, edits []Edit, reaches func(*Nomination)
 	}
 	same := func(other Remedy) bool { return slices.Equal(other.Edits, edits) }
 	if !slices.ContainsFunc(r.out.List, same) {
-		r.out.List = append(r.out.List, Remedy{Kind: kind, Edits: edits, Nomination: n})
+		r.add(Remedy{Kind: kind, Edits: edits, Nomination: n})
 	}
+}
+
+// add adds a remedy, or ends the search if there is no memory for it.
+func (r *remedier) add(found Remedy) {
+	if r.view.Work.Hold(found.Nomination.Bytes()) != nil {
+		r.out.Spent = true
+		return
+	}
+	r.out.List = append(r.out.List, found)
 }
 
 // bisect finds the smallest difference of an edit, first at what is lacking now.

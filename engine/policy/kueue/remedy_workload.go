@@ -76,7 +76,7 @@ func (r *remedier) higherPriority() {
 		}
 		e := Edit{Field: Priority, Workload: id, Before: own, After: p, Given: true}
 		if n, ok := r.tried([]Edit{e}, claiming); ok {
-			r.out.List = append(r.out.List, Remedy{Kind: HigherPriority, Edits: []Edit{e}, Nomination: n})
+			r.add(Remedy{Kind: HigherPriority, Edits: []Edit{e}, Nomination: n})
 			return
 		}
 	}

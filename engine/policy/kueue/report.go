@@ -117,26 +117,42 @@ func (s *Session) Share(id int32) Share {
 
 // Accounts returns the accounts of a node that takes part, by resource and flavor: those with quota or usage of it or below it.
 func (s *Session) Accounts(id int32) []Account {
+	out := make([]Account, 0, s.CountAccounts(id))
+	s.EachAccount(id, func(a *Account) { out = append(out, *a) })
+	return out
+}
+
+// CountAccounts returns how many Accounts returns.
+func (m *Model) CountAccounts(id int32) int {
+	count := 0
+	n := &m.nodes[id]
+	for _, kept := range m.quotas.kept[n.row : int(n.row)+len(m.trees[n.tree].pairs)] {
+		if kept&(hasSubtree|hasUsage) != 0 {
+			count++
+		}
+	}
+	return count
+}
+
+// EachAccount calls each with what Accounts returns, one after the other.
+func (s *Session) EachAccount(id int32, each func(*Account)) {
 	n, a := &s.nodes[id], &s.quotas
 	t := &s.trees[n.tree]
 	if !s.spend(len(t.pairs), s.depth(id)) {
-		return nil
+		return
 	}
-	out := make([]Account, 0, len(t.pairs))
 	for fr := range int32(len(t.pairs)) {
 		at := n.row + fr
 		if a.kept[at]&(hasSubtree|hasUsage) == 0 {
 			continue
 		}
-		account := Account{
+		each(&Account{
 			Flavor: s.flavors[t.pairs[fr].flavor].Name, Resource: s.resources[t.pairs[fr].resource], HasNominal: a.kept[at]&hasQuota != 0,
 			Listed:  a.kept[at]&hasSubtree != 0,
 			Nominal: a.nominal[at], Subtree: a.subtree[at], Usage: s.usage[at], Available: max(0, s.available(id, fr)),
 			Potential: a.potential[at], Borrowing: s.borrows(id, fr, 0), Limited: a.kept[at]&hasLending != 0, Kept: a.local[at],
-		}
-		out = append(out, account)
+		})
 	}
-	return out
 }
 
 // UsageAfter returns the usage of a queue by flavor-resource after decisions, in which victims still hold their quota.

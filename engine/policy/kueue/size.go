@@ -5,6 +5,7 @@ const (
 	admissionSize        = 40
 	admittedPodSetSize   = 48
 	amountSize           = 8
+	attemptSize          = 16
 	checkSize            = 24
 	cohortSize           = 64
 	compiledFlavorSize   = 80
@@ -14,13 +15,17 @@ const (
 	compiledRequestSize  = 16
 	compiledWorkloadSize = 120
 	flavorQuotaSize      = 40
+	flavorAssignmentSize = 32
 	flavorSize           = 72
 	flavoredUsageSize    = 48
 	groupSize            = 48
 	int32Size            = 4
+	lackSize             = 48
 	localQueueSize       = 72
 	nodeSize             = 96
+	nominationSize       = 96
 	pairSize             = 8
+	podSetAssignmentSize = 104
 	podSetSize           = 120
 	queueSize            = 120
 	quotaSize            = 40
@@ -34,6 +39,7 @@ const (
 	treeSize             = 80
 	usageSize            = 24
 	useSize              = 16
+	victimSize           = 8
 	workloadSize         = 216
 )
 
@@ -45,6 +51,19 @@ func (s *State) Bytes() int {
 	const booked = 16
 	return s.bytes + booked*len(s.booked)
 }
+
+// Bytes returns about what a nomination takes, with what its lists leave to be collected as they grow.
+func (n *Nomination) Bytes() int {
+	bytes := nominationSize + useSize*cap(n.Usage) + podSetAssignmentSize*cap(n.PodSets) + victimSize*cap(n.Victims)
+	for i := range n.PodSets {
+		p := &n.PodSets[i]
+		bytes += flavorAssignmentSize*cap(p.Flavors) + attemptSize*cap(p.Attempts) + lackSize*cap(p.Lacks)
+	}
+	return bytes + bytes/4
+}
+
+// keep books a nomination that is kept while others are made. It returns false if there is no memory for it, and the question fails.
+func (s *Session) keep(n *Nomination) bool { return s.view == nil || s.view.Work.Keep(n.Bytes()) }
 
 // bytes returns about what a session takes with the cluster that it judges.
 func (s *Session) bytes(c *Cluster) int {
