@@ -76,20 +76,20 @@ func (s *Server) again(ctx context.Context, method string) error {
 	return StatusOf(s.admission.Saturated(TenantOf(ctx)))
 }
 
-// endKey is the key of the function that ends a unary call with a cause. gRPC offers the context alone between the tap, which makes the
+// endKey is the key of the function that ends a call with a cause. gRPC offers the context alone between the tap, which makes the
 // context that reading a message waits on, and the handler, which learns that the message is late.
 type endKey struct{}
 
-// endCall ends the unary call of a context with a cause.
+// endCall ends the call of a context with a cause.
 func endCall(ctx context.Context, cause error) {
 	if end, ok := ctx.Value(endKey{}).(context.CancelCauseFunc); ok {
 		end(cause)
 	}
 }
 
-// bounded lets a unary call be ended whose message does not come within MessageTime, or whose answer does not within CallTime.
+// bounded lets a call be ended whose first message does not come in time, or, if it is unary, whose answer does not within CallTime.
 func bounded(ctx context.Context, method string) context.Context {
-	if !unary[method] {
+	if !contracted[method] {
 		return ctx
 	}
 	// It ends with the call, whose context is its parent.
@@ -97,11 +97,14 @@ func bounded(ctx context.Context, method string) context.Context {
 	return context.WithValue(ctx, endKey{}, end)
 }
 
-// unary holds the full names of the unary methods.
-var unary = func() map[string]bool {
-	names := map[string]bool{}
-	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
-		names["/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/"+m.MethodName] = true
+// contracted holds the full names of the methods of the contract.
+var contracted = func() map[string]bool {
+	names, of := map[string]bool{}, &apportionv1.ApportionService_ServiceDesc
+	for i := range of.Methods {
+		names["/"+of.ServiceName+"/"+of.Methods[i].MethodName] = true
+	}
+	for i := range of.Streams {
+		names["/"+of.ServiceName+"/"+of.Streams[i].StreamName] = true
 	}
 	return names
 }()

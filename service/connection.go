@@ -23,7 +23,7 @@ type connection struct {
 	net.Conn
 
 	server *Server
-	// later is the time until which calls were told to wait, in nanoseconds since 1970.
+	// later is the time until which calls were told to wait, in nanoseconds since start.
 	later atomic.Int64
 	// tenant is the tenant of callers without an identity.
 	tenant string
@@ -243,10 +243,13 @@ func (c *connection) begin() *wire.Fault {
 	}
 }
 
+// start is the origin of times that are kept as numbers. They do not depend on the clock of the machine, which may be set back.
+var start = time.Now()
+
 // wait notes that a call was told to ask again after a time.
 func (c *connection) wait(retry time.Duration) {
 	if c != nil {
-		c.later.Store(time.Now().Add(retry).UnixNano())
+		c.later.Store(int64(time.Since(start) + retry))
 	}
 }
 
@@ -256,7 +259,7 @@ func (c *connection) mustWait() bool {
 		return false
 	}
 	later := c.later.Load()
-	return later != 0 && time.Now().UnixNano() < later
+	return later != 0 && int64(time.Since(start)) < later
 }
 
 // waste takes the credit of a call that is wasted.

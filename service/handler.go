@@ -82,7 +82,7 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 					connectionOf(ctx).end(ctx)
 				}
 			}()
-			return handle(c, &messageStream{ServerStream: stream, call: c, first: true})
+			return handle(c, &messageStream{ServerStream: stream, call: c, first: true, method: name})
 		}
 	}
 	return &d
@@ -190,18 +190,36 @@ type messageStream struct {
 	call *call
 	// first is true if no message has been received: only the first one may hold a snapshot.
 	first bool
+	// method is its full name.
+	method string
+}
+
+// begun bounds how long the first message may take, which holds a place for a session or an upload, until it is called.
+func (s *messageStream) begun() (came func()) {
+	limit := &s.call.server.options.Limit
+	within, fault := limit.SessionIdle, func() error { return sessionIdle(limit.SessionIdle) }
+	if s.method == apportionv1.ApportionService_UploadSnapshot_FullMethodName {
+		within, fault = limit.UploadTime, func() error { return uploadLate(limit.UploadTime) }
+	}
+	if within < 0 {
+		return func() {}
+	}
+	ctx := s.Context()
+	timer := time.AfterFunc(within, func() { endCall(ctx, fault()) })
+	return func() { timer.Stop() }
 }
 
 // RecvMsg receives one message. It waits for memory as long as the stream lasts, which blocks the client.
 func (s *messageStream) RecvMsg(request any) error {
 	const patience = admission.Forever
+	ctx, messages := s.Context(), s.call.messages
 	var inline *snapshot
 	if s.first {
 		inline = &s.call.snapshot
+		defer s.begun()()
 	}
 	s.first = false
 	s.call.pending.unbook()
-	ctx, messages := s.Context(), s.call.messages
 	m, err := messages.next(ctx, patience)
 	if errors.Is(err, io.EOF) {
 		return io.EOF

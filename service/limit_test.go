@@ -159,6 +159,29 @@ func TestASnapshotThatDoesNotComeInTimeEndsTheCall(t *testing.T) {
 	}
 }
 
+// TestAStreamOfWhichNothingIsHeardHoldsNoPlace begins streams and sends nothing: each would hold one of few places for ever.
+func TestAStreamOfWhichNothingIsHeardHoldsNoPlace(t *testing.T) {
+	for method, want := range map[string]struct {
+		limit string
+		code  codes.Code
+	}{
+		apportionv1.ApportionService_UploadSnapshot_FullMethodName: {"upload_time", codes.DeadlineExceeded},
+		apportionv1.ApportionService_RunSession_FullMethodName:     {"session_idle", codes.ResourceExhausted},
+	} {
+		t.Run(want.limit, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, service.Options{Limit: setting.Limit{UploadTime: time.Minute, SessionIdle: time.Minute}})
+				stream, err := r.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+				require.NoError(t, err)
+				began := time.Now()
+				fields, _ := requireFault(t, stream.RecvMsg(&apportionv1.UploadSnapshotResponse{}), want.code, "LIMIT_EXCEEDED")
+				require.Equal(t, want.limit, fields["limit"])
+				require.Equal(t, time.Minute, time.Since(began))
+			})
+		})
+	}
+}
+
 func TestASessionOfWhichNothingIsHeardEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, service.Options{Limit: setting.Limit{SessionIdle: time.Minute}})

@@ -180,3 +180,16 @@ func TestOffendersAreBoundInNumber(t *testing.T) {
 		require.InDelta(t, 1000, o.credit(offenderAt(&net.UnixAddr{Name: "/run/socket", Net: "unix"}), 1000), 0)
 	})
 }
+
+// TestAConnectionWaitsByAClockThatDoesNotJump keeps the time as one since the start of the process, which no clock that is set back changes.
+func TestAConnectionWaitsByAClockThatDoesNotJump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := accepted(t, limited(t), "192.0.2.1:1000")
+		require.False(t, c.mustWait())
+		c.wait(10 * time.Second)
+		require.True(t, c.mustWait())
+		require.Equal(t, int64(time.Since(start)+10*time.Second), c.later.Load())
+		time.Sleep(10 * time.Second)
+		require.False(t, c.mustWait())
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -186,8 +187,11 @@ func (s *Server) uploading(ctx context.Context) (context.Context, context.Cancel
 	if s.options.Limit.UploadTime < 0 {
 		return context.WithCancel(ctx)
 	}
-	tooLate := late("upload_time", s.options.Limit.UploadTime, "the snapshot did not arrive in time")
-	return context.WithTimeoutCause(ctx, s.options.Limit.UploadTime, tooLate)
+	return context.WithTimeoutCause(ctx, s.options.Limit.UploadTime, uploadLate(s.options.Limit.UploadTime))
+}
+
+func uploadLate(limit time.Duration) error {
+	return late("upload_time", limit, "the snapshot did not arrive in time")
 }
 
 // saturate returns a number that fits into 63 bits.

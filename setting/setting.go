@@ -165,7 +165,8 @@ type Deadline struct {
 	// Longest time for a unary call, and for each batch of a session, even if the caller's deadline is later.
 	// Beyond it: DEADLINE_EXCEEDED.
 	Call time.Duration `yaml:"call" default:"1m" min:"1ms" max:"24h"`
-	// Longest time to receive the message of a unary call.
+	// Longest time to receive the message of a unary call. The first message of a session has limit.session_idle, that of an upload
+	// limit.upload_time.
 	// Beyond it: DEADLINE_EXCEEDED LIMIT_EXCEEDED.
 	Message time.Duration `yaml:"message" default:"30s" min:"1ms" max:"24h"`
 	// Longest time for a client to read an answer.

@@ -18,6 +18,11 @@ import (
 
 // open begins an HTTP/2 connection and reads what the server sends until it ends. closed is closed then.
 func open(ctx context.Context, server string, host int) (net.Conn, *http2.Framer, <-chan struct{}, error) {
+	return openWith(ctx, server, host)
+}
+
+// openWith is open with settings of the client.
+func openWith(ctx context.Context, server string, host int, settings ...http2.Setting) (net.Conn, *http2.Framer, <-chan struct{}, error) {
 	conn, err := connect(ctx, server, host)
 	if err != nil {
 		return nil, nil, nil, err
@@ -25,7 +30,7 @@ func open(ctx context.Context, server string, host int) (net.Conn, *http2.Framer
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	framer := http2.NewFramer(conn, conn)
 	if _, err = io.WriteString(conn, http2.ClientPreface); err == nil {
-		err = framer.WriteSettings()
+		err = framer.WriteSettings(settings...)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -76,23 +81,29 @@ func resetCalls(framer *http2.Framer, more func() bool) {
 	encoder := hpack.NewEncoder(&block)
 	for id := uint32(1); more(); id += 2 {
 		block.Reset()
-		for _, f := range []hpack.HeaderField{
-			{Name: ":method", Value: "POST"},
-			{Name: ":scheme", Value: "http"},
-			{Name: ":path", Value: apportionv1.ApportionService_Simulate_FullMethodName},
-			{Name: ":authority", Value: "localhost"},
-			{Name: "content-type", Value: "application/grpc"},
-			{Name: "te", Value: "trailers"},
-		} {
-			if encoder.WriteField(f) != nil {
-				return
-			}
-		}
-		if framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true}) != nil ||
+		if writeHeaders(encoder, apportionv1.ApportionService_Simulate_FullMethodName) != nil ||
+			framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true}) != nil ||
 			framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
 			return
 		}
 	}
+}
+
+// writeHeaders writes the headers of a call.
+func writeHeaders(encoder *hpack.Encoder, method string) error {
+	for _, f := range []hpack.HeaderField{
+		{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: method},
+		{Name: ":authority", Value: "localhost"},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
+	} {
+		if err := encoder.WriteField(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // idleConnections opens 10,000 connections from 20 addresses and asks nothing on them. It counts those that are open at the end.

@@ -44,6 +44,15 @@ func (t *Turn) Leave() {
 	t.c.leave(t.w, time.Since(t.resumed))
 }
 
+// Grow books memory that the work needs beyond its estimate, until it ends. It does not wait, because work that holds memory may not wait
+// for that of others: the error is an OVERLOADED fault where there is none now, and a LIMIT_EXCEEDED fault for more than Controller.Most.
+func (t *Turn) Grow(bytes int64) error {
+	if t == nil || t.left {
+		return nil
+	}
+	return t.c.grow(t.w, bytes)
+}
+
 // Yield passes the slot to work of tenants with less CPU time, and returns when this work may run again or ctx has ended. Without such work
 // it returns at once and costs a few nanoseconds.
 func (t *Turn) Yield(ctx context.Context) {
@@ -105,6 +114,9 @@ func (t *Turn) await(ctx context.Context) {
 	t.breathed = t.resumed
 }
 
+// start is the origin of times that are kept as numbers. They do not depend on the clock of the machine, which may be set back.
+var start = time.Now()
+
 // mix notes when calls of different tenants last followed each other.
 type mix struct {
 	last  atomic.Pointer[string]
@@ -122,11 +134,11 @@ func (m *mix) call(tenant string) {
 }
 
 // note records that a tenant calls while others have work, which may last for longer than mixedFor.
-func (m *mix) note() { m.since.Store(time.Now().UnixNano()) }
+func (m *mix) note() { m.since.Store(int64(time.Since(start))) }
 
 func (m *mix) recent() bool {
 	since := m.since.Load()
-	return since != 0 && time.Now().UnixNano()-since < int64(mixedFor)
+	return since != 0 && int64(time.Since(start))-since < int64(mixedFor)
 }
 
 // park charges work for the time since it got its slot and, if another tenant's work goes first, takes its slot away until it is admitted

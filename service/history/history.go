@@ -6,6 +6,7 @@ package history
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -138,16 +139,23 @@ func New(o Options) *History {
 	}
 }
 
-// Take takes in a version that is newer than all before; an older one is ignored. An error says that it could not be stored: it is in
-// memory then, and the next call stores it as well.
+// Take takes in a version that is newer than all before; an older one is ignored, with an error if it is so much older that a clock must
+// have been set back. Another error says that it could not be stored: it is in memory then, and the next call stores it as well.
 func (h *History) Take(v *Version) error {
 	h.taking.Lock()
 	defer h.taking.Unlock()
-	if !h.take(v) {
-		return nil
+	if h.take(v) {
+		return h.save()
 	}
-	return h.save()
+	if latest := h.state.Latest; latest-v.At > int64(max(h.options.Gap, leastSetBack)) {
+		return fmt.Errorf("a clock was set back: the version is of %s, and the history goes on after %s",
+			time.Unix(0, v.At).UTC().Format(time.RFC3339), time.Unix(0, latest).UTC().Format(time.RFC3339))
+	}
+	return nil
 }
+
+// leastSetBack is by how much a clock is set back at least to be noticed.
+const leastSetBack = time.Hour
 
 func (h *History) take(v *Version) bool {
 	h.mutex.Lock()

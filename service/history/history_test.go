@@ -123,6 +123,14 @@ func TestAnOlderVersionIsIgnoredAndALongPauseIsAGap(t *testing.T) {
 	require.Len(t, out.GetJobs()[0].GetIntervals(), 1)
 }
 
+func TestAHistoryTellsThatAClockWasSetBack(t *testing.T) {
+	h := New(large)
+	require.NoError(t, h.Take(version(1000, map[string]Cause{"a": gpus})))
+	require.NoError(t, h.Take(version(990, nil)))
+	require.ErrorContains(t, h.Take(version(900, nil)), "a clock was set back: the version is of 1970-01-13T04:46:40Z, and the history goes on after 1970-01-13T06:26:40Z")
+	require.NoError(t, h.Take(version(1001, nil)))
+}
+
 func TestAFullHistoryForgetsEndedJobsFirstAndThenTakesNoMore(t *testing.T) {
 	small := large
 	small.Bytes = 2 * 20 * (recordBytes + intervalBytes + 20)

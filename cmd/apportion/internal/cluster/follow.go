@@ -116,7 +116,8 @@ func (f *Follower) Run(ctx context.Context) {
 		following.Go(func() { reflector.RunWithContext(ctx) })
 	}
 	if f.options.History != nil {
-		following.Go(func() { f.options.History.Record(ctx, f.kept, f.options.Logger) })
+		ahead := func() time.Duration { return f.clock.ahead(time.Now()) }
+		following.Go(func() { f.options.History.Record(ctx, f.kept, ahead, f.options.Logger) })
 	}
 	f.pace.run(ctx, refresh, f.put, func(waited time.Duration) { f.metrics.lag.Observe(waited.Seconds()) })
 	following.Wait()

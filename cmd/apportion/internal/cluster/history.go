@@ -39,11 +39,12 @@ func OpenHistory(c *setting.History, policy *apportionv1.Policy, policyName stri
 	}, nil
 }
 
-// Record keeps the history of a snapshot until ctx ends. It logs once why that fails, and once that it works again.
-func (h *History) Record(ctx context.Context, kept *service.Kept, log *slog.Logger) {
+// Record keeps the history of a snapshot until ctx ends. ahead returns by how much the own clock is wrong; nil: it is right. It logs once
+// why that fails, and once that it works again.
+func (h *History) Record(ctx context.Context, kept *service.Kept, ahead func() time.Duration, log *slog.Logger) {
 	fault := ""
 	kept.Record(ctx, service.RecordOptions{
-		History: h.kept, Policy: h.policy, PolicyName: h.policyName, Interval: h.interval,
+		History: h.kept, Policy: h.policy, PolicyName: h.policyName, Ahead: ahead, Interval: h.interval,
 		Failed: func(err error) {
 			before := fault
 			if fault = ""; err != nil {
