@@ -216,7 +216,8 @@ func (s *messageStream) RecvMsg(request any) error {
 	var inline *snapshot
 	if s.first {
 		inline = &s.call.snapshot
-		defer s.begun()()
+		came := s.begun()
+		defer came()
 	}
 	s.first = false
 	s.call.pending.unbook()

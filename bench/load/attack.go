@@ -53,8 +53,14 @@ var attacks = []attack{
 	{"resets", "200,000 calls are reset at once", "0 failed calls of another caller, at most 256 MiB", besides(resets, 256)},
 	{"connections", "10,000 idle connections", "0 failed calls of another caller, at most 512 MiB", besides(idleConnections, 512)},
 	{"streams", "2,000 idle sessions and uploads", "0 failed calls of another caller, at most 512 MiB", besides(idleStreams, 512)},
-	{"drip", "200 sessions whose answers are read a kilobyte a second", "0 failed calls of another caller, at most 1,024 MiB", besides(drips, 1024)},
-	{"cancel", "20,000 questions are cancelled while they are worked on", "0 failed calls of another caller, at most 512 MiB", besides(cancellations, 512)},
+	{
+		"drip", "200 sessions whose answers are read a kilobyte a second", "0 failed calls of another caller, at most 1,024 MiB",
+		besides(drips, 1024),
+	},
+	{
+		"cancel", "20,000 questions are cancelled while they are worked on", "0 failed calls of another caller, at most 512 MiB",
+		besides(cancellations, 512),
+	},
 	{
 		"freeze", "one of three replicas is stopped by SIGSTOP",
 		"0 failed calls with a deadline of 3 s, throughput at least 0.6 of that before after 5 s", frozen,

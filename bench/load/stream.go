@@ -23,8 +23,8 @@ import (
 	"github.com/apportion/apportion/internal/generate"
 )
 
-// idleStreams begins 2,000 sessions and as many uploads from 20 addresses. Every other session is opened on a small snapshot, and the others
-// say nothing, nor do the uploads.
+// idleStreams begins 2,000 sessions and as many uploads from 20 addresses. Every other session is opened on a small snapshot. The others say
+// nothing, nor do the uploads.
 func idleStreams(ctx context.Context, server string, scale float64) (string, error) {
 	const addresses, perConnection = 20, 100
 	open, err := opening(generate.Snapshot(fixture.Small()))
@@ -76,9 +76,9 @@ func drips(ctx context.Context, server string, scale float64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ask := &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{Batch: &apportionv1.StepBatch{Steps: []*apportionv1.Step{
-		{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true}}},
-	}}}}
+	ask := &apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{Batch: &apportionv1.StepBatch{
+		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true}}}},
+	}}}
 	tried := scaled(200, scale)
 	var begun, ended atomic.Int64
 	var all sync.WaitGroup

@@ -373,7 +373,8 @@ func (t *podTable) work(m *model.Model, c *crowd) int {
 // Bytes of counts: a map is allocated for a few cells at once.
 const tallyMaps, firstCells, fewCells, cellBytes, spreadBytes = 48, 80, 8, 16, 128
 
-// filledBytes returns about what the counts of a crowd take: each tally has one for each of its pods, or for each domain if these are fewer.
+// filledBytes returns about what the counts of a crowd take: each tally has one for each of its pods, or for each domain, whichever are
+// fewer.
 func (t *podTable) filledBytes(m *model.Model, c *crowd) int {
 	counted := make([]int, len(t.keys))
 	for class, n := range c.of {

@@ -50,7 +50,7 @@ func Of(s *apportionv1.Snapshot) (*Translation, error) {
 	t.index()
 	t.listDimensions()
 	if n := len(t.to.GetDimensions()); n > maxDimensions {
-		return nil, fmt.Errorf("quotas and workloads name %d resources, and at most %d are judged by another policy than kueue", n, maxDimensions)
+		return nil, fmt.Errorf("there are %d resources, and at most %d are judged by another policy than kueue", n, maxDimensions)
 	}
 	t.listCohorts()
 	t.makeNodes()

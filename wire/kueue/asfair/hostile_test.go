@@ -68,8 +68,11 @@ func TestCohortsAddUpAndThoseInOrBelowACycleDoNot(t *testing.T) {
 	s := cluster()
 	s.Queues = []*apportionv1.Queue{queue("a", "low", half), queue("b", "mid", half), queue("c", "below", half)}
 	s.Kueue.Cohorts = []*apportionv1.KueueCohort{
-		{Name: "low", Parent: "mid"}, {Name: "mid", Parent: "top", Groups: []*apportionv1.KueueResourceGroup{{Flavors: []*apportionv1.KueueFlavorQuotas{half}}}},
-		{Name: "round", Parent: "about"}, {Name: "about", Parent: "round"}, {Name: "below", Parent: "round"},
+		{Name: "low", Parent: "mid"},
+		{Name: "mid", Parent: "top", Groups: []*apportionv1.KueueResourceGroup{{Flavors: []*apportionv1.KueueFlavorQuotas{half}}}},
+		{Name: "round", Parent: "about"},
+		{Name: "about", Parent: "round"},
+		{Name: "below", Parent: "round"},
 	}
 	got, err := asfair.Of(s)
 	require.NoError(t, err)
@@ -114,5 +117,5 @@ func TestTooManyResourcesAreRefused(t *testing.T) {
 		w.Kueue.PodSets[0].Requests = append(w.Kueue.PodSets[0].Requests, &apportionv1.KueueAmount{Name: fmt.Sprint("example.com/", i)})
 	}
 	_, err := asfair.Of(cluster(w))
-	require.ErrorContains(t, err, "quotas and workloads name 65 resources, and at most 64 are judged by another policy than kueue")
+	require.ErrorContains(t, err, "there are 65 resources, and at most 64 are judged by another policy than kueue")
 }

@@ -118,13 +118,15 @@ func (f *Follower) store(ctx context.Context, now time.Time, begun bool) {
 		return
 	}
 	m.failed.Inc()
-	damaged, then := errors.Is(err, file.ErrDamaged), "is stored as soon as that works"
-	if damaged {
-		then = "is lost when the server ends"
-	}
-	if m.fault = err.Error(); m.fault != before && !(damaged && m.damaged) {
-		m.damaged = damaged
-		f.options.Logger.ErrorContext(ctx, "the ledger could not be stored; it goes on in memory and "+then, "error", m.fault)
+	damaged := m.damaged
+	m.damaged = errors.Is(err, file.ErrDamaged)
+	switch m.fault = err.Error(); {
+	case m.damaged && !damaged:
+		f.options.Logger.ErrorContext(ctx, "the ledger could not be stored; it goes on in memory and is lost when the server ends",
+			"error", m.fault)
+	case !m.damaged && m.fault != before:
+		f.options.Logger.ErrorContext(ctx, "the ledger could not be stored; it goes on in memory and is stored as soon as that works",
+			"error", m.fault)
 	}
 }
 
