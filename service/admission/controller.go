@@ -363,7 +363,7 @@ func (c *Controller) grow(w *waiter, bytes int64) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	t, room := w.tenant, c.room[largePool]
-	alone := t.running == 1 && len(t.parked) == 0
+	alone := t.running+t.resting == 1 && len(t.parked) == 0
 	switch all := w.bytes + w.more + bytes; {
 	case all > c.Most():
 		return tooLarge(all, c.Most())
