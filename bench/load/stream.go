@@ -23,8 +23,8 @@ import (
 	"github.com/apportion/apportion/internal/generate"
 )
 
-// idleStreams begins 2,000 sessions and as many uploads from 20 addresses. Every other session is opened on a small snapshot. The others say
-// nothing, nor do the uploads.
+// idleStreams begins 2,000 sessions and as many uploads from 20 addresses. Every other session is opened on a small snapshot. The others
+// say nothing, nor do the uploads.
 func idleStreams(ctx context.Context, server string, scale float64) (string, error) {
 	const addresses, perConnection = 20, 100
 	open, err := opening(generate.Snapshot(fixture.Small()))

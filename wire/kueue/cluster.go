@@ -164,7 +164,7 @@ func (r *reader) optional(n *int64, path string) *kueue.Amount {
 
 // groups converts the groups of an owner, which together cover each resource once.
 func (r *reader) groups(list []*apportionv1.KueueResourceGroup, path string) []kueue.Group {
-	covered := map[string]bool{}
+	out, covered := many(list, path, r.group), map[string]bool{}
 	for i, g := range list {
 		for k, name := range g.GetCoveredResources() {
 			path := fmt.Sprintf("%s[%d].covered_resources[%d]", path, i, k)
@@ -174,7 +174,7 @@ func (r *reader) groups(list []*apportionv1.KueueResourceGroup, path string) []k
 			covered[name] = true
 		}
 	}
-	return many(list, path, r.group)
+	return out
 }
 
 func (r *reader) group(m *apportionv1.KueueResourceGroup, path string) kueue.Group {
