@@ -70,6 +70,8 @@ type NodeSet struct {
 	Rule string
 	// ToleratesCordon: the tasks also use nodes of the set that are cordoned.
 	ToleratesCordon bool
+	// Fixed: the rule goes by what each node has for itself, such as its name. No node that is added is in the set, whatever it is like.
+	Fixed bool
 }
 
 // Job is a set of tasks that are admitted together.

@@ -83,7 +83,9 @@ func (r *replacement) set() error {
 		for i, node := range set.GetNodes() {
 			nodes[i] = r.node(node)
 		}
-		named := NodeSet{Name: set.GetName(), Rule: set.GetRule(), Nodes: nodes, ToleratesCordon: set.GetToleratesCordon()}
+		named := NodeSet{
+			Name: set.GetName(), Rule: set.GetRule(), Nodes: nodes, ToleratesCordon: set.GetToleratesCordon(), Fixed: set.GetFixed(),
+		}
 		if err := r.setNodeSet(&named); err != nil {
 			return err
 		}

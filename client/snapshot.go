@@ -155,7 +155,7 @@ func (s *Snapshot) Node(nodes ...Node) *Snapshot {
 func (s *Snapshot) NodeSet(sets ...NodeSet) *Snapshot {
 	for i := range sets {
 		set := &sets[i]
-		message := &apportionv1.NodeSet{Name: set.Name, Rule: set.Rule, ToleratesCordon: set.ToleratesCordon}
+		message := &apportionv1.NodeSet{Name: set.Name, Rule: set.Rule, ToleratesCordon: set.ToleratesCordon, Fixed: set.Fixed}
 		s.sets = append(s.sets, members{set: message, nodes: set.Nodes})
 		s.message.NodeSets = append(s.message.NodeSets, message)
 	}

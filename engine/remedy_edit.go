@@ -52,7 +52,8 @@ func (e *editor) feed() {
 	}
 }
 
-// feedNodes adds and uncordons nodes, and returns the new ones by the node sets of the node that they are like.
+// feedNodes adds and uncordons nodes, and returns the new ones by the node sets that they join: those of the node that they are like,
+// unless the set is fixed.
 func (e *editor) feedNodes() map[model.NodeSetID][]uint32 {
 	next := uint32(len(e.Nodes))
 	joined := map[model.NodeSetID][]uint32{}
@@ -67,13 +68,13 @@ func (e *editor) feedNodes() map[model.NodeSetID][]uint32 {
 			spec := e.NodeSpecOf(edit.Node)
 			spec.Unschedulable, spec.UsedByOthers = nil, nil
 			if spec.Pods != nil {
-				spec.Pods = &model.NodePods{Domains: spec.Pods.Domains}
+				spec.Pods = &model.NodePods{Domains: spec.Pods.Domains, Others: e.PodsOfEveryNode()}
 			}
 			for _, name := range e.newNames(spec.Name, int(edit.After)) {
 				spec.Name = name
 				e.Builder.Node(spec)
 				for set := 1; set < len(e.NodeSets); set++ {
-					if s := model.NodeSetID(set); e.InSet(s, edit.Node) {
+					if s := model.NodeSetID(set); !e.NodeSets[s].Fixed && e.InSet(s, edit.Node) {
 						joined[s] = append(joined[s], next)
 					}
 				}

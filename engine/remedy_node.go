@@ -19,7 +19,7 @@ const (
 	maxPairNodes    = 16
 )
 
-// shape is a set of nodes with equal allocatable amounts that are in the same group and node sets.
+// shape is a set of nodes with equal allocatable amounts that are in the same group, node sets and domains.
 type shape struct {
 	// like is the first of them by name, of count.
 	like  model.NodeID
@@ -89,7 +89,7 @@ func (r *remedier) findShapes() error {
 		if node.Labelled {
 			key[len(key)-1] = 1
 		}
-		key = append(key, in[n]...)
+		key = append(r.appendDomains(key, node), in[n]...)
 		at, known := of[string(key)]
 		if !known {
 			at = len(r.shapes)
@@ -104,7 +104,8 @@ func (r *remedier) findShapes() error {
 	for i := range r.shapes {
 		s := &r.shapes[i]
 		s.useful = slices.ContainsFunc(r.kinds, func(t model.TaskID) bool {
-			return v.InSet(v.NodeSetOf(t), s.like) && r.offers(t, s.like)
+			set := v.NodeSetOf(t)
+			return (set == model.AllNodes || !v.NodeSets[set].Fixed && v.InSet(set, s.like)) && r.offers(t, s.like)
 		})
 	}
 	some := slices.ContainsFunc(r.shapes, func(s shape) bool { return s.useful })
@@ -121,6 +122,19 @@ func (r *remedier) findShapes() error {
 		return cmp.Compare(b.count, a.count)
 	})
 	return nil
+}
+
+// appendDomains appends the domains of a node that others may share.
+func (r *remedier) appendDomains(key []byte, n *model.Node) []byte {
+	if r.base.Pods == nil || n.Pods == nil {
+		return append(key, 0)
+	}
+	for at, d := range n.Pods.Domains {
+		if d != 0 && !r.base.Pods.Topologies[at].Node {
+			key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(at+1)), uint64(d))
+		}
+	}
+	return append(key, 0)
 }
 
 // triedShapes are the shapes that are tried.

@@ -55,7 +55,9 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 }
 
 func (m *description) nodeSet(s *model.NodeSet) *apportionv1.NodeSet {
-	out := &apportionv1.NodeSet{Name: s.Name, Rule: s.Rule, Nodes: m.positions(s.Nodes), ToleratesCordon: s.ToleratesCordon}
+	out := &apportionv1.NodeSet{
+		Name: s.Name, Rule: s.Rule, Nodes: m.positions(s.Nodes), ToleratesCordon: s.ToleratesCordon, Fixed: s.Fixed,
+	}
 	for i := range s.Exclusions {
 		e := &s.Exclusions[i]
 		if nodes := m.positions(e.Nodes); len(nodes) > 0 || len(e.Nodes) == 0 {

@@ -10,7 +10,9 @@ import (
 func (c *compiler) nodeSet(s *apportionv1.NodeSet) {
 	c.text(s.GetName())
 	c.text(s.GetRule())
-	spec := model.NodeSetSpec{Name: s.GetName(), Rule: s.GetRule(), Nodes: s.GetNodes(), ToleratesCordon: s.GetToleratesCordon()}
+	spec := model.NodeSetSpec{
+		Name: s.GetName(), Rule: s.GetRule(), Nodes: s.GetNodes(), ToleratesCordon: s.GetToleratesCordon(), Fixed: s.GetFixed(),
+	}
 	for _, e := range s.GetExclusions() {
 		c.text(e.GetRule())
 		spec.Exclusions = append(spec.Exclusions, model.ExclusionSpec{Rule: e.GetRule(), Nodes: e.GetNodes()})

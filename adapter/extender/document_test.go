@@ -18,7 +18,7 @@ func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 	page, err := os.ReadFile("../../docs/volcano.md")
 	require.NoError(t, err)
 	// A test of the command compares them with its output.
-	blocks := regexp.MustCompile("(?s)```console\n\\$ apportion convert --extender[^\n]*\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	blocks := regexp.MustCompile("(?s)```console\n\\$ apportion convert [^\n]*--to extender[^\n]*\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	require.Len(t, blocks, 2)
 	for _, block := range blocks {
 		_, warnings, err := volcano.ReadConfiguration(volcano.Source{Name: "conf", Data: []byte(block[1])})

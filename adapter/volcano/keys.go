@@ -52,6 +52,8 @@ const (
 	volumeKind    = "PersistentVolume"
 	storageKind   = "StorageClass"
 	driverKind    = "CSIDriver"
+	attachKind    = "CSINode"
+	capacityKind  = "CSIStorageCapacity"
 )
 
 // specField is the part of an object that says what is wanted.

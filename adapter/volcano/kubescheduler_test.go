@@ -36,7 +36,7 @@ func TestNodesAreThoseThatKubernetesSchedulerFindsFeasible(t *testing.T) {
 	require.NoError(t, err)
 	pods, judged, withVolumes, refused := 0, 0, 0, map[policy.Code]int{}
 	for _, c := range clusters {
-		cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "cluster.json", Data: c.Objects}})
+		cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "cluster.json", Data: c.Objects}, withoutDrivers})
 		require.NoError(t, err, c.Seed)
 		m, err := wire.Compile(cluster.Snapshot)
 		require.NoError(t, err, c.Seed)
@@ -81,6 +81,13 @@ func TestNodesAreThoseThatKubernetesSchedulerFindsFeasible(t *testing.T) {
 		require.Positive(t, refused[code], words)
 	}
 }
+
+// withoutDrivers says what the clusters had: no driver that reports free capacity, and no node with a limit of volumes.
+var withoutDrivers = volcano.Source{Name: "drivers.yaml", Data: []byte(`
+{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: disk.example.com}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: n}, spec: {drivers: [{name: disk.example.com, nodeID: n}]}}
+`)}
 
 // podsWithClaims finds the pods that use claims, by namespace and name.
 func podsWithClaims(t *testing.T, objects []byte) map[string]bool {

@@ -304,7 +304,8 @@ func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
 	r := newReader(slices.Concat(o.options, opts))
 	r.generation = o.generation
 	for _, kind := range []string{
-		classKind, namespaceKind, storageKind, driverKind, volumeKind, claimKind, queueKind, nodeKind, podGroupKind, podKind,
+		classKind, namespaceKind, storageKind, driverKind, attachKind, capacityKind, volumeKind, claimKind, queueKind, nodeKind,
+		podGroupKind, podKind,
 	} {
 		list := o.kinds[kind]
 		if list == nil {

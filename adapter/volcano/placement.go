@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,10 +165,12 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 		switch cordoned := a.tolerant && r.cordoned(); {
 		case cordoned:
 			rule = strings.TrimPrefix(rule+"; cordoned nodes are tolerated", "; ")
+		case len(nodes) == len(r.nodes) && a.fixed:
+			rule = cmp.Or(rule, strings.Join(requirements(&p.pod.Spec), "; "), "the nodes of its volumes")
 		case len(nodes) == len(r.nodes):
 			continue
 		}
-		key = strconv.AppendBool(append(append(key[:0], rule...), 0), a.tolerant)
+		key = strconv.AppendBool(strconv.AppendBool(append(append(key[:0], rule...), 0), a.tolerant), a.fixed)
 		for _, n := range nodes {
 			key = binary.LittleEndian.AppendUint32(key, n)
 		}
@@ -185,7 +188,7 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 				name = fmt.Sprintf("%s (%d)", rule, 1+numbered[rule])
 			}
 			names[name], sets[string(key)] = true, name
-			set := &apportionv1.NodeSet{Name: name, Nodes: nodes, Exclusions: a.exclusions, ToleratesCordon: a.tolerant}
+			set := &apportionv1.NodeSet{Name: name, Nodes: nodes, Exclusions: a.exclusions, ToleratesCordon: a.tolerant, Fixed: a.fixed}
 			if name != rule {
 				set.Rule = rule
 			}
@@ -214,8 +217,8 @@ func (r *reader) allowedOnce(p *placement) *allowed {
 // allowed is the nodes that a placement permits.
 type allowed struct {
 	nodes []uint32
-	// tolerant: cordoned nodes are permitted too.
-	tolerant bool
+	// tolerant: cordoned nodes are permitted too. fixed: no node that is like one of them would be.
+	tolerant, fixed bool
 	// rule is what excludes the others, and exclusions are the reasons as Kubernetes' scheduler counts them: of each node the first.
 	rule       string
 	exclusions []*apportionv1.NodeExclusion
@@ -267,7 +270,30 @@ func (r *reader) allowedBy(p *placement) allowed {
 		parts = append(parts, few(volumes, "; "))
 	}
 	a.rule, a.exclusions = r.shortened(strings.Join(parts, "; ")), reasons.list(r)
+	a.fixed = len(a.nodes) > 0 && r.fixed(p, r.nodes[a.nodes[0]].candidate)
 	return a
+}
+
+// fixed reports whether a placement does not permit a node that is like one that it permits, but has a name of its own.
+func (r *reader) fixed(p *placement, n *corev1.Node) bool {
+	if p.volumes != nil && p.volumes.fixed {
+		return true
+	}
+	if required := p.pod.Spec.Affinity; required == nil && p.pod.Spec.NodeSelector[corev1.LabelHostname] == "" {
+		return false
+	}
+	match, err := nodeaffinity.GetRequiredNodeAffinity(&p.pod).Match(renamed(n))
+	return err != nil || !match
+}
+
+// renamed returns a node that is like another one, under a name that none has.
+func renamed(n *corev1.Node) *corev1.Node {
+	const other = "another node"
+	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: other, Labels: maps.Clone(n.Labels)}}
+	if _, named := out.Labels[corev1.LabelHostname]; named {
+		out.Labels[corev1.LabelHostname] = other
+	}
+	return out
 }
 
 // exclusions are nodes by the reason that excludes them.

@@ -125,8 +125,8 @@ func Schedulers(opts ...Option) []string {
 
 // ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
 // streams of documents, in any order. Queue, PodGroup, Pod, Node, PriorityClass and Namespace are read, and those of volumes:
-// PersistentVolumeClaim, PersistentVolume, StorageClass and CSIDriver. For each other kind one warning says that it was
-// left out. An error is an *Error.
+// PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode and CSIStorageCapacity. For each other kind one warning says
+// that it was left out. An error is an *Error.
 func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
 	for _, background := range []bool{false, true} {
@@ -196,8 +196,9 @@ type reader struct {
 	traits     sharedTraits
 	// listed are the kinds of which all objects were given, if only none.
 	listed map[string]bool
-	// claimUsers names a pod on a node that uses a claim, by namespace/claim.
+	// claimUsers names a pod on a node that uses a claim, by namespace/claim, and attached lists the claims that pods use by node.
 	claimUsers map[string]string
+	attached   map[string][]string
 	// generation is Objects.generation; 0 if the objects are read only once.
 	generation uint64
 	// schedulers are the names of the schedulers whose pods are considered.
@@ -294,6 +295,7 @@ func (r *reader) advance(doc *document, root *value) {
 // groups are the API groups of the kinds that are read and not in Kubernetes' core group.
 var groups = map[string]string{
 	queueKind: volcanoGroup, podGroupKind: volcanoGroup, classKind: priorityGroup, storageKind: storageGroup, driverKind: storageGroup,
+	attachKind: storageGroup, capacityKind: storageGroup,
 }
 
 // readerOf returns the method that reads a kind, nil if it is not read. Without an apiVersion, the kind decides.
@@ -326,6 +328,10 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 		return r.storageClass
 	case driverKind:
 		return r.csiDriver
+	case attachKind:
+		return r.csiNode
+	case capacityKind:
+		return r.storageCapacity
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -293,10 +295,11 @@ func (r *relation) finish() {
 	r.findDomains()
 }
 
-// findDomains states the domains of the nodes.
+// findDomains states the domains of the nodes. Only a node's own name makes it a domain of its own: a node that is added in a zone of one
+// node is in that zone.
 func (r *relation) findDomains() {
 	for at, t := range r.out.GetTopologies() {
-		values, single := map[string]uint32{}, true
+		values, single := map[string]uint32{}, t.GetKey() == corev1.LabelHostname
 		for i := range r.nodes {
 			value, some := r.nodes[i].candidate.Labels[t.GetKey()]
 			if _, twice := values[value]; !some || twice {

@@ -89,7 +89,9 @@ var (
 		// PersistentVolume, PersistentVolumeClaim and CSIDriver
 		"nodeAffinity": {fields: fields{"required": deepShape}}, "capacity": leaf, "accessModes": leaf, "claimRef": leaf,
 		"storageClassName": leaf, "volumeMode": leaf, "volumeAttributesClassName": leaf, "volumeName": leaf, "selector": deepShape,
-		"storageCapacity": leaf,
+		"storageCapacity": leaf, "csi": {fields: fields{"driver": leaf, "volumeHandle": leaf}},
+		// CSINode
+		"drivers": {fields: fields{nameField: leaf, "allocatable": {fields: fields{"count": leaf}}}},
 	}}
 
 	statusShape = &shape{fields: fields{
@@ -100,5 +102,6 @@ var (
 	objectShape = &shape{fields: fields{
 		versionField: leaf, kindField: leaf, metadataField: metadataShape, "spec": specShape, "status": statusShape,
 		"value": leaf, "globalDefault": leaf, "provisioner": leaf, "volumeBindingMode": leaf, "allowedTopologies": deepShape,
+		"nodeTopology": deepShape, "storageClassName": leaf, "capacity": leaf, "maximumVolumeSize": leaf,
 	}}
 )

@@ -5,7 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	storage "k8s.io/component-helpers/storage/volume"
 )
 
@@ -15,6 +17,18 @@ type stored struct {
 	volume *corev1.PersistentVolume
 	class  *storagev1.StorageClass
 	driver *storagev1.CSIDriver
+	// attach says how many volumes a node attaches, and capacity what is free of a class.
+	attach   *storagev1.CSINode
+	capacity *freeCapacity
+}
+
+// freeCapacity is how large a volume of a class may be on nodes with some labels, where a driver reports it.
+type freeCapacity struct {
+	class    string
+	most     resource.Quantity
+	topology labels.Selector
+	// costs is what holding a node against the topology takes.
+	costs int
 }
 
 // claimed is a claim that a pod uses. An ephemeral one is made for the pod by a controller.
@@ -132,6 +146,39 @@ func (r *reader) csiDriver(m metadata, root *value) {
 	r.storage = append(r.storage, stored{driver: d})
 }
 
+// csiNode reads a CSINode: how many volumes each driver attaches to the node.
+func (r *reader) csiNode(m metadata, root *value) {
+	n := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
+	decode(r, root.field(specField), &n.Spec)
+	r.storage = append(r.storage, stored{attach: n})
+}
+
+// storageCapacity reads a CSIStorageCapacity. One without a topology or an amount says nothing of any node.
+func (r *reader) storageCapacity(_ metadata, root *value) {
+	c := &freeCapacity{class: r.textAt(root.field("storageClassName")), topology: labels.Nothing()}
+	if topology := root.field("nodeTopology"); topology != nil {
+		var selector metav1.LabelSelector
+		decode(r, topology, &selector)
+		if c.costs = 1 + len(selector.MatchLabels) + len(selector.MatchExpressions); c.costs > maxExpressions {
+			r.found.add(r.doc, topology, "the topology has %d labels and expressions, and at most %d are read", c.costs-1, maxExpressions)
+		} else if of, err := metav1.LabelSelectorAsSelector(&selector); err != nil {
+			r.found.add(r.doc, topology, "not a label selector: %v", err)
+		} else {
+			c.topology = of
+		}
+	}
+	most := root.field("maximumVolumeSize")
+	if most == nil {
+		most = root.field("capacity")
+	}
+	if most == nil {
+		c.topology = labels.Nothing()
+	} else {
+		c.most, _ = r.quantityAt(most)
+	}
+	r.storage = append(r.storage, stored{capacity: c})
+}
+
 // useClaims notes that a pod on a node uses its claims.
 func (r *reader) useClaims(p *pod) {
 	if p.node == "" || p.terminated {
@@ -139,8 +186,10 @@ func (r *reader) useClaims(p *pod) {
 	}
 	for _, c := range p.placed.claims {
 		if r.claimUsers == nil {
-			r.claimUsers = map[string]string{}
+			r.claimUsers, r.attached = map[string]string{}, map[string][]string{}
 		}
-		r.claimUsers[p.namespace+"/"+c.name] = p.task.GetName()
+		key := p.namespace + "/" + c.name
+		r.claimUsers[key] = p.task.GetName()
+		r.attached[p.node] = append(r.attached[p.node], key)
 	}
 }

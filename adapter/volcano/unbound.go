@@ -30,7 +30,7 @@ func (v *volumeRules) unbound(claims []*corev1.PersistentVolumeClaim) (list []vo
 		contested := v.users[classKey(name)] > 1 && slices.ContainsFunc(v.offered[name], func(pv *corev1.PersistentVolume) bool {
 			return pv.Spec.ClaimRef == nil
 		})
-		if v.tracked[class.Provisioner] || contested || !v.knows(volumeKind, len(v.volumes)) && !everywhere(class) {
+		if !v.knowsRoom(class) || contested || !v.knows(volumeKind, len(v.volumes)) && !everywhere(class) {
 			known = false
 		}
 	}
@@ -48,6 +48,12 @@ func (v *volumeRules) unbound(claims []*corev1.PersistentVolumeClaim) (list []vo
 			const atOnce = 4
 			one.key += " " + c.Namespace + "/" + c.Name
 			one.costs += atOnce * len(offered)
+		}
+		if class := v.classes[name]; v.tracked[class.Provisioner] {
+			one.key += fmt.Sprintf(" %d", sizeOf(c))
+			for _, free := range v.capacities[name] {
+				one.costs += free.costs
+			}
 		}
 	}
 	slices.Sort(names)
@@ -90,7 +96,7 @@ func (v *volumeRules) provided(claims []*corev1.PersistentVolumeClaim, n *corev1
 		}
 		class := v.classes[storage.GetPersistentVolumeClaimClass(c)]
 		if cmp.Or(class.Provisioner, storage.NotSupportedProvisioner) == storage.NotSupportedProvisioner ||
-			!inTopology(class.AllowedTopologies, n) {
+			!inTopology(class.AllowedTopologies, n) || !v.hasRoom(class, c, n) {
 			return false
 		}
 	}

@@ -23,8 +23,12 @@ type volumeRules struct {
 	spaces  map[string]bool
 	volumes map[string]*corev1.PersistentVolume
 	classes map[string]*storagev1.StorageClass
-	// tracked are the drivers whose free capacity the scheduler looks at.
-	tracked map[string]bool
+	// tracked are the drivers whose free capacity the scheduler looks at, of drivers that were read. capacities are what is free by class.
+	tracked    map[string]bool
+	drivers    int
+	capacities map[string][]*freeCapacity
+	reported   int
+	attach     attachment
 	// offered are the volumes of each class that a claim may still be bound to.
 	offered map[string][]*corev1.PersistentVolume
 	// users counts the waiting pods that use a claim for one pod only, and the claims of a class that wait for a volume.
@@ -48,6 +52,8 @@ type restrictedKey struct {
 type volumeReach struct {
 	texts []string
 	lacks []uint8
+	// fixed: a node that is like one that lacks nothing, but has a name of its own, would lack something.
+	fixed bool
 }
 
 // without returns what a node lacks, or "".
@@ -142,6 +148,8 @@ func (r *reader) newVolumeRules() *volumeRules {
 		offered: map[string][]*corev1.PersistentVolume{}, users: map[string]int{}, reach: map[string]*volumeReach{},
 		restricted: map[restrictedKey]*placement{}, left: volumeChecks,
 	}
+	v.capacities = map[string][]*freeCapacity{}
+	var attaching []*storagev1.CSINode
 	for _, s := range r.storage {
 		switch {
 		case s.claim != nil:
@@ -154,14 +162,21 @@ func (r *reader) newVolumeRules() *volumeRules {
 			}
 		case s.class != nil:
 			v.classes[s.class.Name] = s.class
-		case s.driver != nil && s.driver.Spec.StorageCapacity != nil && *s.driver.Spec.StorageCapacity:
-			v.tracked[s.driver.Name] = true
+		case s.driver != nil:
+			v.drivers++
+			v.tracked[s.driver.Name] = s.driver.Spec.StorageCapacity != nil && *s.driver.Spec.StorageCapacity
+		case s.capacity != nil:
+			v.reported++
+			v.capacities[s.capacity.class] = append(v.capacities[s.capacity.class], s.capacity)
+		case s.attach != nil:
+			attaching = append(attaching, s.attach)
 		}
 	}
 	for i := range r.nodes {
 		n := r.nodes[i].candidate
 		v.nodes = append(v.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.Labels}})
 	}
+	v.attach = v.attachment(attaching)
 	return v
 }
 
@@ -179,6 +194,7 @@ func (v *volumeRules) count(p *placed) {
 		if c != nil && c.Spec.VolumeName == "" {
 			v.users[classKey(storage.GetPersistentVolumeClaimClass(c))]++
 		}
+		v.attach.want(v.driverOf(c), key)
 	}
 }
 
@@ -226,11 +242,16 @@ func (v *volumeRules) reached(conditions []volumeCondition) (*volumeReach, strin
 	for _, c := range conditions {
 		out.texts = append(out.texts, c.text)
 	}
+	lacking := func(n *corev1.Node) int {
+		return slices.IndexFunc(conditions, func(c volumeCondition) bool { return c.meets == nil || !c.meets(n) })
+	}
 	for i, n := range v.nodes {
 		// The name says which node a claim has selected.
 		n.Name = v.reader.nodes[i].candidate.Name
-		lacks := slices.IndexFunc(conditions, func(c volumeCondition) bool { return c.meets == nil || !c.meets(n) })
-		out.lacks[i] = uint8(lacks + 1)
+		out.lacks[i] = uint8(lacking(n) + 1)
+	}
+	if i := slices.Index(out.lacks, 0); i >= 0 {
+		out.fixed = lacking(renamed(v.nodes[i])) >= 0
 	}
 	v.reach[key] = out
 	return out, key
@@ -257,7 +278,7 @@ func (v *volumeRules) conditions(p *placed, waiting bool) (list []volumeConditio
 		if why := v.refused(u, c, waiting); why != "" {
 			return []volumeCondition{{key: why, text: why}}, true
 		}
-		if v.users[key] > 1 && waiting {
+		if waiting && (v.users[key] > 1 || !v.attaches(v.driverOf(c))) {
 			judged = false
 		}
 		if c.Spec.VolumeName == "" {

@@ -1,6 +1,7 @@
 package volcano_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,6 +31,10 @@ const volumeCluster = `
 ---
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: atonce}, provisioner: disk.example.com}
 ---
+{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: other.example.com}, spec: {storageCapacity: true}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: a1}, spec: {drivers: [{name: disk.example.com, nodeID: a1}]}}
+---
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: other, namespace: team}, spec: {storageClassName: late}}
 ---
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: small}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: local,
@@ -58,6 +63,24 @@ func claim(metadata, spec, status string) string {
 		`, resources: {requests: {storage: 5Gi}}, accessModes: [ReadWriteOnce]}, status: {phase: ` + status + `}}
 ---
 `
+}
+
+// tracking is a driver that reports its free capacity, free one report, and attaching how many volumes a node attaches.
+const tracking = `{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: disk.example.com}, spec: {storageCapacity: true}}
+---
+`
+
+func free(name, zone, amounts string) string {
+	return `{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: ` + name + `, namespace: kube-system}, storageClassName: late,
+  nodeTopology: {matchLabels: {topology.kubernetes.io/zone: ` + zone + `}}, ` + amounts + `}
+---
+`
+}
+
+func attaching(node string, volumes int) string {
+	return fmt.Sprintf(`{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: %s}, spec: {drivers: [{name: disk.example.com, allocatable: {count: %d}}]}}
+---
+`, node, volumes)
 }
 
 func TestNodesAreThoseThatReachTheVolumesOfAPod(t *testing.T) {
@@ -125,6 +148,23 @@ func TestNodesAreThoseThatReachTheVolumesOfAPod(t *testing.T) {
 				`{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: disk.example.com}, spec: {storageCapacity: true}}`,
 			all, "", true,
 		},
+		"a driver that has room for the claim in one zone": {
+			waitingWith(uses) + claim("", "storageClassName: late", "Pending") + tracking + free("one", "b", "capacity: 5Gi") +
+				free("two", "a", "capacity: 9Gi, maximumVolumeSize: 4Gi") + free("three", "a", "maximumVolumeSize: 4Gi"),
+			[]string{"b1"},
+			"a volume of storage class late", false,
+		},
+		"a driver that says nothing of how much room it has": {
+			waitingWith(uses) + claim("", "storageClassName: late", "Pending") + tracking + free("one", "a", ""), nil,
+			"a volume of storage class late", false,
+		},
+		"nodes that attach enough volumes": {
+			running + waitingWith(uses) + claim("", "storageClassName: late", "Pending") + attaching("a2", 1), all, "", false,
+		},
+		"a node that may lack a place for the volume": {
+			waitingWith(uses) + claim("", "storageClassName: late", "Pending") +
+				attaching("a2", 0), all, "", true,
+		},
 		"a claim for one pod only, which another one uses": {
 			running + waitingWith(uses) + once, nil, `the claim "data" is for one pod only, and pod "user" uses it`, false,
 		},
@@ -146,12 +186,15 @@ func TestNodesAreThoseThatReachTheVolumesOfAPod(t *testing.T) {
 }
 
 func TestVolumesAreNotJudgedByObjectsThatWereNotRead(t *testing.T) {
-	for name, without := range map[string]string{"claims": "PersistentVolumeClaim", "volumes": "PersistentVolume,", "classes": "StorageClass"} {
+	for name, story := range map[string]struct{ without, class string }{
+		"claims": {"PersistentVolumeClaim", "local"}, "volumes": {"PersistentVolume,", "local"}, "classes": {"StorageClass", "local"},
+		"drivers": {"CSIDriver", "late"}, "what nodes attach": {"CSINode", "late"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			objects := volumeCluster + waitingWith(uses) + claim("", "storageClassName: local", "Pending")
+			objects := volumeCluster + waitingWith(uses) + claim("", "storageClassName: "+story.class, "Pending")
 			var kept []string
 			for document := range strings.SplitSeq(objects, "---\n") {
-				if !strings.Contains(document, "kind: "+without) {
+				if !strings.Contains(document, "kind: "+story.without) {
 					kept = append(kept, document)
 				}
 			}

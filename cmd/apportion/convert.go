@@ -21,7 +21,7 @@ import (
 // newConvert is `apportion convert`.
 func newConvert(s streams) *cobra.Command {
 	var input inputFlags
-	var delegate, target, system, into string
+	var target, system, into string
 	var reached delegation.Options
 	form, release := formBoth, release115
 	c := &converting{answering{streams: s, format: formatJSON}}
@@ -48,9 +48,9 @@ usage: a policy, settings of the ledger, budgets and queues, as documents of one
 slurm.conf and the output of sacctmgr show assoc -P format=Account,ParentName,User,Share,GrpTRESMins;
 KAI's SchedulingShard and Queues; or Kueue's Configuration, or the ConfigMap that holds it.
 
-With --extender, rewrite a volcano-scheduler.conf so that stock Volcano calls Apportion through its
-extender plugin: the delegate form, which decides as the original does and lists what cannot be
-delegated exactly, and the shadow form, in which Volcano does not use Apportion's decisions.`,
+With --to extender, rewrite the volcano-scheduler.conf of --policy so that stock Volcano calls Apportion
+through its extender plugin: the delegate form, which decides as the original does and lists what cannot
+be delegated exactly, and the shadow form, in which Volcano does not use Apportion's decisions.`,
 		Example: `  apportion convert -f cluster.yaml > snapshot.json
   apportion convert --policy volcano-scheduler.conf > policy.json
   apportion shares --snapshot snapshot.json --policy policy.json
@@ -58,7 +58,7 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
   apportion convert --policy volcano-scheduler.conf --to fair -o yaml > fair.yaml
   apportion convert --to fair -f kueue.yaml --into settings
   apportion convert --from slurm -f slurm.conf -f assoc.txt --into settings
-  apportion convert --extender volcano-scheduler.conf`,
+  apportion convert --policy volcano-scheduler.conf --to extender`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch {
@@ -66,8 +66,8 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 				return convertFrom(s, &input, system, into)
 			case into != "" && (target == "" || len(input.files) == 0):
 				return errors.New("--into: it is where --from writes, and --to with -f; name the system with --from")
-			case delegate != "":
-				return convertExtender(s, delegate, form, reached)
+			case target == targetExtender:
+				return convertExtender(s, &input, form, reached)
 			case target != "":
 				return convertTo(command.Context(), c, &input, into)
 			case !input.given():
@@ -91,13 +91,13 @@ delegated exactly, and the shadow form, in which Volcano does not use Apportion'
 	}
 	input.register(command)
 	c.register(command, formatBinary)
-	choose(command, &target, "to", "", "propose settings of another policy", policyFair)
+	choose(command, &target, "to", "", "propose settings of another policy, or of Volcano's extender plugin", policyFair, targetExtender)
 	choose(command, &release, "volcano", "", "release of Volcano whose decisions the policy takes", release115, release116)
 	registerFrom(command, &system, &into)
-	command.Flags().StringVar(&delegate, "extender", "", "volcano-scheduler.conf `FILE` to rewrite so that Volcano calls Apportion")
-	choose(command, &form, "extender-form", "", "which configurations to write", formDelegate, formShadow, formBoth)
+	choose(command, &form, "extender-form", "", "which configurations to write with --to extender", formDelegate, formShadow, formBoth)
 	registerReached(command, &reached)
 	excludeForms(command)
+	command.PreRunE = func(*cobra.Command, []string) error { return outputFits(command, target, &input) }
 	return command
 }
 
@@ -115,15 +115,20 @@ func registerReached(command *cobra.Command, reached *delegation.Options) {
 	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
 }
 
+// outputFits returns an error for a format where convert writes files for other programs.
+func outputFits(command *cobra.Command, target string, input *inputFlags) error {
+	if command.Flags().Changed("output") && (target == targetExtender || target != "" && len(input.files) > 0) {
+		return errors.New("-o: --to extender, and --to fair with -f, write files for other programs, in YAML")
+	}
+	return nil
+}
+
 // excludeForms makes flags of different forms of convert exclude each other.
 func excludeForms(command *cobra.Command) {
-	for _, other := range []string{"file", "snapshot", "policy", "output", "to"} {
-		command.MarkFlagsMutuallyExclusive("extender", other)
-	}
-	for _, other := range []string{"file", "snapshot", "extender", "from", "to"} {
+	for _, other := range []string{"file", "snapshot", "from", "to"} {
 		command.MarkFlagsMutuallyExclusive("volcano", other)
 	}
-	for _, other := range []string{"extender", "to", "snapshot", "output"} {
+	for _, other := range []string{"to", "snapshot", "output"} {
 		command.MarkFlagsMutuallyExclusive("from", other)
 	}
 }
@@ -131,8 +136,8 @@ func excludeForms(command *cobra.Command) {
 // The releases of Volcano that differ in their decisions.
 const release115, release116 = "v1.15", "v1.16"
 
-// policyFair is the policy for which settings can be proposed.
-const policyFair = "fair"
+// policyFair is the policy for which settings can be proposed, and targetExtender the plugin of Volcano.
+const policyFair, targetExtender = "fair", "extender"
 
 // convertTo writes the settings of policy fair that are nearest to a configuration, or to the queues of Kueue.
 func convertTo(ctx context.Context, c *converting, input *inputFlags, into string) error {
@@ -164,8 +169,11 @@ const (
 )
 
 // convertExtender writes a configuration in the forms that delegate decisions to Apportion, two of them as documents of one stream.
-func convertExtender(s streams, file, form string, options delegation.Options) error {
-	source, err := policy.Configuration(file)
+func convertExtender(s streams, input *inputFlags, form string, options delegation.Options) error {
+	if input.policy == "" || len(input.files) > 0 || input.snapshot != "" {
+		return errors.New("--to extender rewrites a volcano-scheduler.conf: give it as --policy FILE, without -f and --snapshot")
+	}
+	source, err := policy.Configuration(input.policy)
 	if err != nil {
 		return err
 	}

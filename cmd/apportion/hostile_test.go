@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,9 +60,10 @@ func hostileFile(t *testing.T) string {
 	return path
 }
 
-// hostileRuns are the arguments of each command that reads a snapshot, beside the snapshot; nil: the command prints nothing of it.
-func hostileRuns(snapshot string) map[string][][]string {
-	named := func(name string) string { return name + hostile }
+// runsAbout are the arguments of each command that reads a snapshot, beside the snapshot: that of the sample cluster, all names with an
+// end. nil: the command prints nothing of it.
+func runsAbout(end, scenario string) map[string][][]string {
+	named := func(name string) string { return name + end }
 	full := func(namespace, name string) string { return named(namespace) + "/" + named(name) }
 	waiting, running := full("language", "pretrain-7b"), full("vision", "detector-train")
 	task := full("language", "pretrain-7b-worker-0")
@@ -97,7 +99,7 @@ func hostileRuns(snapshot string) map[string][][]string {
 		"decide enqueue":     {{}, {waiting}, {named("nothing")}},
 		"decide nodes":       {{task}, {named("nothing")}},
 		"verify":             {{}, {"--policy", "fair"}},
-		"simulate":           {{scenarioOf(snapshot)}},
+		"simulate":           {{scenario}},
 		"convert":            {{}},
 		"ui":                 nil, "rehearse": nil, "mcp": nil,
 	}
@@ -108,14 +110,18 @@ func scenarioOf(snapshot string) string {
 	return filepath.Join(filepath.Dir(snapshot), "scenario.yaml")
 }
 
-const hostileScenario = "steps:\n- shares: {}\n- enqueue: {}\n- explain: {}\n- jobs: {}\n- order: {queues: {}}\n- inspect: {}\n- change: {}\n"
+// scenarioAbout are steps about the sample cluster, all names with an end.
+func scenarioAbout(end string) string {
+	queue := strconv.Quote("language" + end)
+	return "steps:\n- shares: {}\n- enqueue: {}\n- jobs: {}\n- order: {queues: [" + queue + "]}\n- inspect: {queues: true}\n"
+}
 
 // TestNoNameOfAClusterControlsATerminal runs every command that reads a snapshot on one whose texts are all hostile. Its output for people
 // contains no invisible characters except line ends.
 func TestNoNameOfAClusterControlsATerminal(t *testing.T) {
 	path := hostileFile(t)
-	require.NoError(t, os.WriteFile(scenarioOf(path), []byte(hostileScenario), 0o600))
-	runs := hostileRuns(path)
+	require.NoError(t, os.WriteFile(scenarioOf(path), []byte(scenarioAbout(hostile)), 0o600))
+	runs := runsAbout(hostile, scenarioOf(path))
 	for name, command := range everyCommand(newRoot(streams{})) {
 		if command.Flags().Lookup("snapshot") == nil || command.HasSubCommands() {
 			continue

@@ -24,6 +24,8 @@ type NodeSet struct {
 	Exclusions []Exclusion
 	// ToleratesCordon: tasks of the set also use nodes of it that are cordoned.
 	ToleratesCordon bool
+	// Fixed: the rule goes by what each node has for itself, such as its name. A node that is like one of the set is not in it.
+	Fixed bool
 }
 
 // Exclusion is one reason why nodes are not in a set.
@@ -103,6 +105,8 @@ type NodeSetSpec struct {
 	Exclusions []ExclusionSpec
 	// ToleratesCordon: tasks of the set also use nodes of it that are cordoned.
 	ToleratesCordon bool
+	// Fixed: a node that is like one of the set is not in it.
+	Fixed bool
 }
 
 // ExclusionSpec is the description of an exclusion in a snapshot. The builder copies Nodes.
@@ -130,6 +134,7 @@ func (b *Builder) NodeSet(s NodeSetSpec) {
 	}
 	set := NodeSet{
 		Name: b.text.keep(s.Name), Rule: b.text.keep(s.Rule), Nodes: b.nodesOf(s.Nodes, path), ToleratesCordon: s.ToleratesCordon,
+		Fixed: s.Fixed,
 	}
 	rest := -1
 	for k, e := range s.Exclusions {

@@ -104,6 +104,28 @@ func (p *NodePods) Bytes() int {
 	return own + 4*(len(p.Domains)+len(p.Others)+len(p.Leaving))
 }
 
+// PodsOfEveryNode returns the classes of pods that are no tasks and that every node has, as those of a DaemonSet: a new node has them too.
+func (m *Model) PodsOfEveryNode() []uint32 {
+	var classes []uint32
+	for i, n := range m.NodeOrder {
+		pods := m.Nodes[n].Pods
+		switch {
+		case pods == nil:
+			return nil
+		case i == 0:
+			classes = slices.Compact(slices.Sorted(slices.Values(pods.Others)))
+		}
+		there := map[uint32]bool{}
+		for _, class := range pods.Others {
+			there[class] = true
+		}
+		if classes = slices.DeleteFunc(classes, func(class uint32) bool { return !there[class] }); len(classes) == 0 {
+			return nil
+		}
+	}
+	return classes
+}
+
 // ownPods returns the memory of the rules on other pods, and of what nodes say of them, that a model does not share with the base.
 func ownPods(m, base *Model) int {
 	bytes := 0

@@ -19,7 +19,9 @@ func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
 // NodeSetSpecOf returns the spec of a node set other than AllNodes, without nodes that a Change has removed.
 func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 	set := &m.NodeSets[s]
-	spec := NodeSetSpec{Name: set.Name, Rule: set.Rule, Nodes: m.present(set.Nodes), ToleratesCordon: set.ToleratesCordon}
+	spec := NodeSetSpec{
+		Name: set.Name, Rule: set.Rule, Nodes: m.present(set.Nodes), ToleratesCordon: set.ToleratesCordon, Fixed: set.Fixed,
+	}
 	for i := range set.Exclusions {
 		e := &set.Exclusions[i]
 		if nodes := m.present(e.Nodes); len(nodes) > 0 || len(e.Nodes) == 0 {

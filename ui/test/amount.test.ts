@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { allSaid, amountOf, fieldOf, quantityOf, resourceOf, said, textOf, unitsOf } from "../src/core/amount.ts";
+import { alike, allSaid, amountOf, fieldOf, quantityOf, resourceOf, said, textOf, unitsOf } from "../src/core/amount.ts";
 
 test("a dimension that is not listed is absent, one of zero is not", () => {
   const resource = { dimension: [2, 0], amount: [0, 5] };
@@ -18,6 +18,21 @@ test("amounts read as people write them", () => {
     ["pods", 110, "110"], ["ephemeral-storage", 2 ** 30 * 1000, "1 Gi"], ["cpu", Infinity, "no limit"], ["cpu", undefined, "–"], ["cpu", 1234567, "1,235"],
   ] as const) {
     assert.equal(textOf(dimension, amount), want);
+  }
+});
+
+test("amounts that are read together have one unit", () => {
+  const [Mi, Gi, Ti] = [2 ** 20, 2 ** 30, 2 ** 40];
+  for (const [dimension, amounts, want] of [
+    ["memory", [64 * Gi, 512 * Mi, 0], ["64 Gi", "0.5 Gi", "0 Gi"]],
+    ["memory", [16 * Ti, 512 * Gi], ["16 Ti", "0.5 Ti"]],
+    ["memory", [16 * Ti, 100 * Gi + 1], ["16 Ti", "0.1 Ti"]],
+    ["memory", [5 * Ti, 100 * Gi + 1, 3 * Mi], ["5,120 Gi", "100 Gi", "< 0.01 Gi"]],
+    ["memory", [3 * Mi, 1000, Infinity, undefined], ["3,145,728", "1,000", "no limit", "–"]],
+    ["cpu", [1500, 250], ["1.5", "0.25"]],
+    ["memory", [0], ["0"]],
+  ] as const) {
+    assert.deepEqual(alike(dimension, ...amounts), want);
   }
 });
 

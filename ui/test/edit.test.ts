@@ -41,6 +41,16 @@ test("edits make one change, and leave the cluster alone", () => {
   assert.equal(cluster.queues[0]?.weight, 2);
 });
 
+test("a new node joins the sets of the one that it is like, unless these name their nodes, and has the pods that every node has", () => {
+  const placed = new Cluster({
+    dimensions: ["cpu"], nodes: [{ name: "n0", otherPods: [1, 2, 1], leavingPods: [2], domains: [1] }, { name: "n1", otherPods: [3, 1] }],
+    nodeSets: [{ name: "zone", nodes: [0] }, { name: "volume", nodes: [0], fixed: true }, { name: "other", nodes: [1] }],
+  });
+  const { change } = applied(placed, [{ kind: "add", like: "n0", count: 2 }]);
+  assert.deepEqual(change.nodes, [{ name: "n0-new-1", otherPods: [1], domains: [1] }, { name: "n0-new-2", otherPods: [1], domains: [1] }]);
+  assert.deepEqual(change.nodeSets, [{ name: "zone", nodes: [0, 2, 3] }]);
+});
+
 test("a queue is opened, a node takes tasks again, and a job has ended", () => {
   const closed = new Cluster({
     dimensions: ["cpu"], nodes: [{ name: "n0", unschedulable: {} }, { name: "n1" }], queues: [{ name: "a", state: "QUEUE_STATE_CLOSED" }],

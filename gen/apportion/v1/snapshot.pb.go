@@ -919,8 +919,11 @@ type NodeSet struct {
 	// The tasks also use nodes of the set that are cordoned, as they tolerate that (`node.kubernetes.io/unschedulable`). Nodes that are
 	// unschedulable for other causes stay closed.
 	ToleratesCordon bool `protobuf:"varint,5,opt,name=tolerates_cordon,json=toleratesCordon,proto3" json:"tolerates_cordon,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The rule goes by what each node has for itself, such as its name or `kubernetes.io/hostname`, also where it is a volume on one node.
+	// No node that is added is in the set, whatever node it is like.
+	Fixed         bool `protobuf:"varint,6,opt,name=fixed,proto3" json:"fixed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeSet) Reset() {
@@ -984,6 +987,13 @@ func (x *NodeSet) GetExclusions() []*NodeExclusion {
 func (x *NodeSet) GetToleratesCordon() bool {
 	if x != nil {
 		return x.ToleratesCordon
+	}
+	return false
+}
+
+func (x *NodeSet) GetFixed() bool {
+	if x != nil {
+		return x.Fixed
 	}
 	return false
 }
@@ -2445,7 +2455,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x03job\x18\x05 \x01(\tR\x03job\x12\x1c\n" +
 	"\tscheduler\x18\x06 \x01(\tR\tscheduler\x12\x12\n" +
 	"\x04kind\x18\a \x01(\tR\x04kind\x12\x16\n" +
-	"\x06detail\x18\b \x01(\tR\x06detail\"\xaf\x01\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\"\xc5\x01\n" +
 	"\aNodeSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
@@ -2453,7 +2463,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"exclusions\x18\x04 \x03(\v2\x1b.apportion.v1.NodeExclusionR\n" +
 	"exclusions\x12)\n" +
-	"\x10tolerates_cordon\x18\x05 \x01(\bR\x0ftoleratesCordon\"9\n" +
+	"\x10tolerates_cordon\x18\x05 \x01(\bR\x0ftoleratesCordon\x12\x14\n" +
+	"\x05fixed\x18\x06 \x01(\bR\x05fixed\"9\n" +
 	"\rNodeExclusion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"\xda\x02\n" +

@@ -427,6 +427,16 @@ func (m *NodeSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Fixed {
+		i--
+		if m.Fixed {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
 	if m.ToleratesCordon {
 		i--
 		if m.ToleratesCordon {
@@ -1983,6 +1993,9 @@ func (m *NodeSet) SizeVT() (n int) {
 		}
 	}
 	if m.ToleratesCordon {
+		n += 2
+	}
+	if m.Fixed {
 		n += 2
 	}
 	n += len(m.unknownFields)

@@ -57,24 +57,80 @@ export function labelOf(dimension: string): string {
 const plain = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
 const coarse = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
-// textOf formats an amount without its unit, except Gi and Ti.
-export function textOf(dimension: string, amount: number | undefined): string {
+// Unit is the unit of amounts that are read together.
+export interface Unit {
+  readonly size: number;
+  readonly suffix: string;
+}
+
+const binary = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+// Where an amount is 10 of the next unit or more, it is shown in that.
+const most = 10 * 1024;
+
+// unitFor returns the unit of amounts of a dimension in one column or sentence. As on the command line, that of bytes is the largest of
+// theirs in which two decimals of every amount are enough; where there is none, it is that in which the largest amount is below 10 Ki.
+export function unitFor(dimension: string, amounts: Iterable<number | undefined>): Unit {
+  const one = dimension === "memory" || dimension === "pods" ? 1 : 1000;
+  if (!isBytes(dimension)) {
+    return { size: one, suffix: "" };
+  }
+  const given: number[] = [];
+  let [least, own, largest] = [binary.length - 1, 0, 0];
+  for (const amount of amounts) {
+    const bytes = Math.abs(amount ?? 0) / one;
+    if (bytes > 0 && Number.isFinite(bytes)) {
+      given.push(bytes);
+      const unit = alone(bytes, true);
+      [least, own, largest] = [Math.min(least, unit), Math.max(own, unit), Math.max(largest, bytes)];
+    }
+  }
+  const exact = (unit: number): boolean => given.every((bytes) => Number.isInteger((bytes / 1024 ** unit) * 100));
+  let unit = own;
+  while (unit > least && !exact(unit)) {
+    unit--;
+  }
+  if (!exact(unit)) {
+    unit = Math.max(unit, alone(largest, false));
+  }
+  return { size: one * 1024 ** unit, suffix: ` ${binary[unit]}`.trimEnd() };
+}
+
+// alone returns the position of the unit in which bytes are shown alone; whole: also of fewer where it divides them.
+function alone(bytes: number, whole: boolean): number {
+  let unit = 0;
+  while (unit < binary.length - 1 && (bytes >= most || (whole && bytes >= 1024 && bytes % 1024 === 0))) {
+    bytes /= 1024;
+    unit++;
+  }
+  return unit;
+}
+
+// textOf formats an amount without its dimension, in a unit of bytes that it shares with others if there are any.
+export function textOf(dimension: string, amount: number | undefined, unit = unitFor(dimension, [amount])): string {
   if (amount === undefined) {
     return "–";
   }
   if (!Number.isFinite(amount)) {
     return amount > 0 ? "no limit" : "–";
   }
-  const value = amount / unitsOf(dimension);
-  if (isBytes(dimension)) {
-    return Math.abs(value) >= 10240 ? `${plain.format(value / 1024)} Ti` : `${numeral(value)} Gi`;
+  const value = amount / unit.size;
+  const few = 0.005;
+  if (unit.suffix !== "" && value !== 0 && Math.abs(value) < few) {
+    return `< 0.01${unit.suffix}`;
   }
-  return numeral(value);
+  return numeral(value) + unit.suffix;
+}
+
+// alike formats amounts of a dimension that are read together.
+export function alike(dimension: string, ...amounts: readonly (number | undefined)[]): string[] {
+  const unit = unitFor(dimension, amounts);
+  return amounts.map((amount) => textOf(dimension, amount, unit));
 }
 
 const numeral = (value: number): string => (Math.abs(value) >= 1000 ? coarse : plain).format(value === 0 ? 0 : value);
 
-// unitOf returns the unit after an amount: GPUs, or GPU after 1.
+// unitOf returns the name of a dimension after an amount: GPUs, or GPU after 1.
 export function unitOf(dimension: string, amount: number): string {
   const label = labelOf(dimension);
   const one = textOf(dimension, amount) === "1";
@@ -84,8 +140,8 @@ export function unitOf(dimension: string, amount: number): string {
   return one && label === "pods" ? "pod" : label;
 }
 
-// said formats an amount with its unit: 8 GPUs, 64 Gi memory.
-export const said = (dimension: string, amount: number): string => `${textOf(dimension, amount)} ${unitOf(dimension, amount)}`;
+// said formats an amount with its dimension: 8 GPUs, 64 Gi memory.
+export const said = (dimension: string, amount: number, unit?: Unit): string => `${textOf(dimension, amount, unit)} ${unitOf(dimension, amount)}`;
 
 // allSaid lists the amounts of a resource that are not zero.
 export function allSaid(dimensions: readonly string[], resource: ResourceJson | undefined): string {

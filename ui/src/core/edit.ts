@@ -142,6 +142,7 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
     return queue;
   };
   const added: NodeJson[] = [];
+  const joined = new Map<number, number[]>();
   const removed = new Set<number>();
   const uncordoned = new Map<number, NodeJson>();
   const ended = new Set<number>();
@@ -163,7 +164,10 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
         break;
       }
       case "add":
-        added.push(...copies(cluster, edit.like, edit.count, faults));
+        for (const node of copies(cluster, edit.like, edit.count, faults)) {
+          joinSets(cluster, edit.like, cluster.nodes.length + added.length, joined);
+          added.push(node);
+        }
         break;
       case "remove": {
         const index = nodeIndex(edit.node);
@@ -219,6 +223,10 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
   if (uncordoned.size + added.length > 0) {
     change.nodes = [...uncordoned.values(), ...added];
   }
+  const sets = (cluster.snapshot.nodeSets ?? []).map((set, i) => (joined.has(i) ? { ...set, nodes: [...(set.nodes ?? []).filter((n) => !removed.has(n)), ...(joined.get(i) ?? [])] } : set));
+  if (joined.size > 0) {
+    change.nodeSets = sets.filter((_, i) => joined.has(i));
+  }
   if (ended.size > 0) {
     change.removeJobs = [...ended].map((i) => cluster.jobs[i]?.uid || cluster.jobName(i));
   }
@@ -230,7 +238,7 @@ export function applied(cluster: Cluster, edits: readonly Edit[]): Changed {
   }
   const nodes = [...cluster.nodes.map((n, i) => (removed.has(i) ? undefined : (uncordoned.get(i) ?? n))), ...added];
   const snapshot = {
-    ...cluster.snapshot, dimensions, nodes,
+    ...cluster.snapshot, dimensions, nodes, nodeSets: sets,
     queues: cluster.queues.map((q, i) => queues.get(i) ?? q),
     jobs: [...cluster.jobs.map((j, i) => (ended.has(i) ? undefined : j)), ...jobs],
   } as SnapshotJson;
@@ -262,15 +270,27 @@ function copies(cluster: Cluster, like: string, count: number, faults: string[])
     return [];
   }
   const taken = new Set(cluster.nodes.map((n) => n?.name));
-  const { unschedulable: _, usedByOthers: __, ...shape } = node;
+  const { unschedulable: _, usedByOthers: __, leavingPods: ___, ...shape } = node;
+  // Pods that every node has, as those of a DaemonSet, are on a new node too.
+  const everywhere = (node.otherPods ?? []).filter((pod) => cluster.nodes.every((n) => n === undefined || n.otherPods?.includes(pod)));
   const out: NodeJson[] = [];
   for (let i = 1; out.length < count; i++) {
     const name = `${like}-new-${i}`;
     if (!taken.has(name)) {
-      out.push({ ...shape, name });
+      out.push({ ...shape, name, ...(node.otherPods === undefined ? {} : { otherPods: [...new Set(everywhere)] }) });
     }
   }
   return out;
+}
+
+// joinSets adds a new node to the sets of the node that it is like, but for those that name their nodes.
+function joinSets(cluster: Cluster, like: string, position: number, joined: Map<number, number[]>): void {
+  const of = cluster.nodes.findIndex((n) => n?.name === like);
+  cluster.snapshot.nodeSets?.forEach((set, i) => {
+    if (set.fixed !== true && set.nodes?.includes(of) === true) {
+      joined.set(i, [...(joined.get(i) ?? []), position]);
+    }
+  });
 }
 
 // saidEdit describes an edit.

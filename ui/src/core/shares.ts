@@ -1,5 +1,5 @@
 // What queues have, deserve and want: the answer to a `shares` step, as rows of a table or a tree.
-import { amountOf, said, textOf } from "./amount.ts";
+import { amountOf, said, textOf, unitFor, type Unit } from "./amount.ts";
 import type { Cluster } from "./cluster.ts";
 import type { PluginSharesJson, QueueShareJson, QueueStandingJson, SharesAnswerJson } from "./contract.ts";
 
@@ -157,14 +157,16 @@ export function summary(cluster: Cluster, all: readonly Row[], dimension: number
   // The sum of several queues does not show which of them borrow.
   const borrowing = ends.filter((n) => n.borrowed > 0 && !n.others).sort((a, b) => b.borrowed - a.borrowed);
   const lacking = ends.filter((n) => n.short > 0 && !n.others).sort((a, b) => b.short - a.short);
-  const parts = [inUse(name, sum((n) => n.allocated), cluster.total(dimension))];
+  const [used, borrowed, short] = [sum((n) => n.allocated), sum((n) => (n.others ? 0 : n.borrowed)), sum((n) => (n.others ? 0 : n.short))];
+  const unit = unitFor(name, [used, cluster.total(dimension), borrowed, short]);
+  const parts = [inUse(name, used, cluster.total(dimension), unit)];
   if (borrowing.length > 0) {
     const one = borrowing.length === 1;
-    parts.push(`${one ? "Queue" : "Queues"} ${listed(borrowing)} ${one ? "has" : "have"} ${textOf(name, sum((n) => (n.others ? 0 : n.borrowed)))} more than ${one ? "it deserves" : "they deserve"}`);
+    parts.push(`${one ? "Queue" : "Queues"} ${listed(borrowing)} ${one ? "has" : "have"} ${textOf(name, borrowed, unit)} more than ${one ? "it deserves" : "they deserve"}`);
   }
   if (lacking.length > 0) {
     const one = lacking.length === 1;
-    const clause = `${one ? "queue" : "queues"} ${listed(lacking)} ${one ? "lacks" : "lack"} ${textOf(name, sum((n) => (n.others ? 0 : n.short)))} of what ${one ? "it deserves" : "they deserve"}`;
+    const clause = `${one ? "queue" : "queues"} ${listed(lacking)} ${one ? "lacks" : "lack"} ${textOf(name, short, unit)} of what ${one ? "it deserves" : "they deserve"}`;
     if (borrowing.length > 0) {
       parts.push(`${parts.pop() ?? ""}; ${clause}`);
     } else {
@@ -174,9 +176,9 @@ export function summary(cluster: Cluster, all: readonly Row[], dimension: number
   return `${parts.join(". ")}.`;
 }
 
-function inUse(name: string, used: number, total: number): string {
-  const [has, of] = [textOf(name, used), said(name, total)];
-  if (has === textOf(name, total)) {
+function inUse(name: string, used: number, total: number, unit: Unit): string {
+  const [has, of] = [textOf(name, used, unit), said(name, total, unit)];
+  if (has === textOf(name, total, unit)) {
     return `All ${of} are in use`;
   }
   return `${has} of ${of} ${has === "1" ? "is" : "are"} in use`;

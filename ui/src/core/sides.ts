@@ -1,5 +1,5 @@
 // Two states of a cluster side by side: what queues deserve and which jobs wait, before and after.
-import { textOf } from "./amount.ts";
+import { textOf, unitFor } from "./amount.ts";
 import type { ExplainAnswerJson, ExplanationJson } from "./contract.ts";
 import { causesOf } from "./explain.ts";
 import { say } from "./say.ts";
@@ -82,7 +82,8 @@ export function turns(before: ExplainAnswerJson | undefined, after: ExplainAnswe
 export function saidChange(all: readonly Pair[], dimension: string, moved: readonly Turn[]): string {
   const changed = all.filter((p) => p.change !== 0);
   const most = 3;
-  const one = (p: Pair, i: number): string => `${p.name} ${i === 0 ? "deserves " : ""}${textOf(dimension, Math.abs(p.change))} ${p.change > 0 ? "more" : "less"}`;
+  const unit = unitFor(dimension, changed.slice(0, most).map((p) => p.change));
+  const one = (p: Pair, i: number): string => `${p.name} ${i === 0 ? "deserves " : ""}${textOf(dimension, Math.abs(p.change), unit)} ${p.change > 0 ? "more" : "less"}`;
   const parts = changed.slice(0, most).map(one);
   if (changed.length > most) {
     const more = changed.length - most;

@@ -1,5 +1,5 @@
 // The bar of a queue: five numbers at a glance.
-import { textOf } from "../core/amount.ts";
+import { textOf, unitFor, type Unit } from "../core/amount.ts";
 import type { Numbers } from "../core/shares.ts";
 import { isolated } from "../core/isolate.ts";
 
@@ -9,14 +9,19 @@ interface Props {
   readonly numbers: Numbers;
   // The amount that the whole width represents.
   readonly scale: number;
+  // The unit of amounts of other bars and columns beside it.
+  readonly unit?: Unit | undefined;
 }
 
 // percent is a part of the width. An amount without limit takes all of it.
 const percent = (amount: number, scale: number): string => `${Number.isFinite(amount) ? Math.min(100, Math.max(0, (100 * amount) / scale)).toFixed(3) : "100"}%`;
 
+// amountsOf lists the amounts that a bar shows.
+export const amountsOf = (n: Numbers): number[] => [n.allocated, n.deserved, n.request, n.guarantee, n.limit];
+
 // spoken describes the bar for screen readers.
-export function spoken({ name, dimension, numbers: n }: Omit<Props, "scale">): string {
-  const of = (amount: number): string => textOf(dimension, amount);
+export function spoken({ name, dimension, numbers: n, unit = unitFor(dimension, amountsOf(n)) }: Omit<Props, "scale">): string {
+  const of = (amount: number): string => textOf(dimension, amount, unit);
   return (
     `${name}, ${dimension}: has ${of(n.allocated)}, deserves ${of(n.deserved)}, asks for ${of(n.request)}, ` +
     `is guaranteed ${of(n.guarantee)}, may have at most ${of(n.limit)}`

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 
-import { amountOf, textOf } from "../core/amount.ts";
+import { amountOf, textOf, unitFor } from "../core/amount.ts";
 import type {
   CapacityDerivationJson, FairDerivationJson, FairDivisionJson, FairPortionJson, ProportionDerivationJson, ResourceJson, StepJson,
 } from "../core/contract.ts";
@@ -79,15 +79,16 @@ function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
   if (round === undefined) {
     return <Empty>There is nothing to divide.</Empty>;
   }
+  const unit = unitFor(dim, [of(d.total), of(round.remaining), ...(round.shares ?? []).flatMap((s) => roundSteps.map((step) => of(s[step.part])))]);
   return (
     <>
       <p>
-        Proportion divides {textOf(dim, of(d.total))} in rounds. In each round, every queue that needs more gets its part of the rest by weight, limited
+        Proportion divides {textOf(dim, of(d.total), unit)} in rounds. In each round, every queue that needs more gets its part of the rest by weight, limited
         by its capability and its request, and raised to its guarantee.
       </p>
       <Stepper at={at} count={rounds.length} address={(i) => having(route, { round: String(i + 1) })} />
       <p class="note">
-        Round {at + 1} divides {textOf(dim, of(round.remaining))} among queues whose weights sum to {round.totalWeight ?? "0"}.
+        Round {at + 1} divides {textOf(dim, of(round.remaining), unit)} among queues whose weights sum to {round.totalWeight ?? "0"}.
         {at === rounds.length - 1 && ` No other round follows: ${word(d.end) ?? plain(d.end, "PROPORTION_END_")}.`}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Round ${at + 1}`}>
@@ -105,8 +106,8 @@ function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
               return (
                 <tr key={s.queue ?? 0} class={queue === name ? "selected" : ""}>
                   <th scope="row"><a href={to(route, "queue", queue)}><bdi>{queue}</bdi></a></th><td>{s.weight ?? 0}</td>
-                  <td class="w-bar"><Steps parts={parts} scale={scale} label={`${queue}: ${roundSteps.map((step) => `${step.text} ${textOf(dim, of(s[step.part]))}`).join(", ")}`} /></td>
-                  {roundSteps.map((step) => <td key={step.part}>{textOf(dim, of(s[step.part]))}</td>)}
+                  <td class="w-bar"><Steps parts={parts} scale={scale} label={`${queue}: ${roundSteps.map((step) => `${step.text} ${textOf(dim, of(s[step.part]), unit)}`).join(", ")}`} /></td>
+                  {roundSteps.map((step) => <td key={step.part}>{textOf(dim, of(s[step.part]), unit)}</td>)}
                   <td>{s.met && <span class="pill good">met</span>}</td>
                 </tr>
               );
@@ -145,6 +146,7 @@ function Levels({ d, name }: { d: CapacityDerivationJson; name: string }) {
   }, [byQueue, cluster, name]);
   const of = (r: ResourceJson | undefined): number | undefined => amountOf(r, dimension);
   const scale = Math.max(1, ...way.map((level) => of(level.parentRealCapability) ?? 0));
+  const unit = unitFor(dim, way.flatMap((l) => [l.parentRealCapability, l.siblingGuarantee, l.capability, l.realCapability, l.writtenDeserved, l.deserved].map(of)));
   return (
     <>
       <p>Capacity uses the configured deserved amount of a queue, limited by the limit of its parent and the guarantees of its siblings.</p>
@@ -166,9 +168,9 @@ function Levels({ d, name }: { d: CapacityDerivationJson; name: string }) {
               return (
                 <tr key={level.queue ?? 0} class={queue === name ? "selected" : ""}>
                   <th scope="row"><a href={to(route, "queue", queue)}><bdi>{queue}</bdi></a></th>
-                  <td class="w-bar"><Steps parts={parts} scale={scale} label={`${queue}: at most ${textOf(dim, of(level.realCapability))}, deserves ${textOf(dim, of(level.deserved))}`} /></td>
-                  <td>{textOf(dim, of(level.parentRealCapability))}</td><td>{textOf(dim, of(level.siblingGuarantee))}</td><td>{textOf(dim, of(level.capability))}</td>
-                  <td>{textOf(dim, of(level.realCapability))}</td><td>{textOf(dim, of(level.writtenDeserved))}</td><td>{textOf(dim, of(level.deserved))}</td>
+                  <td class="w-bar"><Steps parts={parts} scale={scale} label={`${queue}: at most ${textOf(dim, of(level.realCapability), unit)}, deserves ${textOf(dim, of(level.deserved), unit)}`} /></td>
+                  <td>{textOf(dim, of(level.parentRealCapability), unit)}</td><td>{textOf(dim, of(level.siblingGuarantee), unit)}</td><td>{textOf(dim, of(level.capability), unit)}</td>
+                  <td>{textOf(dim, of(level.realCapability), unit)}</td><td>{textOf(dim, of(level.writtenDeserved), unit)}</td><td>{textOf(dim, of(level.deserved), unit)}</td>
                 </tr>
               );
             })}
@@ -234,13 +236,14 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
   const level = x.level === undefined ? undefined : Number(x.level.numerator) / Number(x.level.denominator);
   const children = x.children ?? [];
   const scale = Math.max(1, ...children.map((c) => Math.max(amount(c.ceiling), amount(c.share))));
+  const unit = unitFor(dim, [amount(x.amount), ...children.flatMap((c) => [amount(c.start), amount(c.ceiling), amount(c.share)])]);
   const lift = (c: FairPortionJson): number | undefined =>
     level === undefined ? undefined : (Number(c.base ?? 0) + Number(c.weight ?? 0) * level) * quantum;
   const most = 200;
   return (
     <section class="division">
       <p class="note">
-        <bdi>{x.queue === undefined ? "The cluster" : cluster.queueName(x.queue)}</bdi> divides {textOf(dim, amount(x.amount))}: {word(x.case) ?? say("FAIR_CASE_WEIGHT")}.
+        <bdi>{x.queue === undefined ? "The cluster" : cluster.queueName(x.queue)}</bdi> divides {textOf(dim, amount(x.amount), unit)}: {word(x.case) ?? say("FAIR_CASE_WEIGHT")}.
         {x.level !== undefined && ` Level ${x.level.numerator}/${x.level.denominator} quanta for each unit of weight.`} {more}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Division of ${dim}`}>
@@ -250,7 +253,7 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
             {children.slice(0, most).map((c) => {
               const queue = cluster.queueName(c.queue);
               const at = lift(c);
-              const label = `${queue}: from ${textOf(dim, amount(c.start))} to ${textOf(dim, amount(c.ceiling))}, share ${textOf(dim, amount(c.share))}`;
+              const label = `${queue}: from ${textOf(dim, amount(c.start), unit)} to ${textOf(dim, amount(c.ceiling), unit)}, share ${textOf(dim, amount(c.share), unit)}`;
               return (
                 <tr key={c.queue ?? 0} class={queue === selected ? "selected" : ""}>
                   <th scope="row"><a href={to(route, "queue", queue)}><bdi>{queue}</bdi></a></th><td>{c.weight ?? 0}</td>
@@ -263,7 +266,7 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
                       {at !== undefined && at <= scale && amount(c.ceiling) > 0 && <svg x={percent(at, scale)} overflow="visible"><rect class="bar-deserves" x="-1" y="0" width="2" height="22" /></svg>}
                     </svg>
                   </td>
-                  <td>{textOf(dim, amount(c.start))}</td><td>{textOf(dim, amount(c.ceiling))}</td><td>{textOf(dim, amount(c.share))}</td>
+                  <td>{textOf(dim, amount(c.start), unit)}</td><td>{textOf(dim, amount(c.ceiling), unit)}</td><td>{textOf(dim, amount(c.share), unit)}</td>
                   <td>{heldBy(x, c)}</td>
                 </tr>
               );

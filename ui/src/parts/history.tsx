@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { useAsked } from "../asked.ts";
-import { labelOf, textOf } from "../core/amount.ts";
+import { alike, labelOf } from "../core/amount.ts";
 import type { GetHistoryRequestJson, GetHistoryResponseJson, StepJson } from "../core/contract.ts";
 import { forecast, rest } from "../core/explain.ts";
 import { clock, history, lasted, queueSince, reaches, series, spans, waited, type Point, type Span } from "../core/history.ts";
@@ -96,9 +96,9 @@ function Sparkline({ points, dimension }: { points: readonly Point[]; dimension:
     return null;
   }
   const held = points.map((p) => p.allocated);
-  const [least, largest] = [textOf(dimension, Math.min(...held)), textOf(dimension, Math.max(...held))];
+  const [least, largest, has, deserves] = alike(dimension, Math.min(...held), Math.max(...held), last.allocated, last.deserved);
   const label = `${labelOf(dimension)}: held ${least === largest ? least : `${least} to ${largest}`} since ${clock(first.from, now)}; ` +
-    `now ${textOf(dimension, last.allocated)} of ${textOf(dimension, last.deserved)} deserved`;
+    `now ${has} of ${deserves} deserved`;
   return (
     <figure class="spark">
       <svg role="img" aria-label={label} viewBox="0 0 600 48" preserveAspectRatio="none">

@@ -1,5 +1,5 @@
 // The nodes as a map: one square is one device.
-import { textOf } from "../core/amount.ts";
+import { textOf, unitFor } from "../core/amount.ts";
 import type { Cluster } from "../core/cluster.ts";
 import { cell, palette, type Cell } from "../core/nodes.ts";
 import { numbers, type Row } from "../core/shares.ts";
@@ -46,14 +46,15 @@ function classOf(shade: Shade, queue: number, job: number, fits: boolean): strin
 // cellText describes a node for screen readers.
 export function cellText(cluster: Cluster, c: Cell, dimension: number): string {
   const name = cluster.dimensions[dimension] ?? "";
-  const used = textOf(name, cluster.used(c.node, dimension));
   const queues = new Map<number, number>();
   for (const use of cluster.uses(c.node)) {
     queues.set(use.queue, (queues.get(use.queue) ?? 0) + (use.amounts.get(dimension) ?? 0));
   }
-  const by = [...queues].filter(([, n]) => n > 0).map(([q, n]) => `${cluster.queueName(q)} ${textOf(name, n)}`);
+  const [used, of] = [cluster.used(c.node, dimension), cluster.capacity(c.node, dimension)];
+  const unit = unitFor(name, [used, of, ...queues.values()]);
+  const by = [...queues].filter(([, n]) => n > 0).map(([q, n]) => `${cluster.queueName(q)} ${textOf(name, n, unit)}`);
   const why = cluster.nodes[c.node]?.unschedulable === undefined ? "" : ", takes no new tasks";
-  return `${cluster.nodeName(c.node)}: ${used} of ${textOf(name, cluster.capacity(c.node, dimension))} ${name} in use` +
+  return `${cluster.nodeName(c.node)}: ${textOf(name, used, unit)} of ${textOf(name, of, unit)} ${name} in use` +
     `${by.length > 0 ? ` (${by.join(", ")})` : ""}${why}`;
 }
 

@@ -2,13 +2,13 @@
 import { useMemo } from "preact/hooks";
 
 import { causesOf } from "../core/explain.ts";
-import { labelOf, textOf } from "../core/amount.ts";
+import { labelOf, textOf, unitFor } from "../core/amount.ts";
 import type { StepJson } from "../core/contract.ts";
 import { to } from "../core/route.ts";
 import { plain, say } from "../core/say.ts";
 import { numbers, rows } from "../core/shares.ts";
 import { sharesSteps, usePage, useSteps } from "../page.tsx";
-import { QueueBar } from "./bar.tsx";
+import { amountsOf, QueueBar } from "./bar.tsx";
 import { useWaiting } from "./causes.tsx";
 import { QueueNext } from "./history.tsx";
 import { List } from "./list.tsx";
@@ -53,12 +53,13 @@ export function QueueNumbers({ name }: { name: string }) {
                 return null;
               }
               const scale = Math.max(Number.isFinite(n.limit) ? n.limit : 0, n.allocated, n.deserved, Math.min(n.request, cluster.total(d)));
+              const unit = unitFor(dimension, amountsOf(n));
               return (
                 <tr key={d}>
-                  <th scope="row" title={dimension}>{labelOf(dimension)} <State n={n} dimension={dimension} /></th>
-                  <td class="w-bar"><QueueBar name={name} dimension={dimension} numbers={n} scale={scale} /></td>
-                  <td>{textOf(dimension, n.guarantee)}</td><td>{textOf(dimension, n.allocated)}</td><td>{textOf(dimension, n.request)}</td>
-                  <td>{textOf(dimension, n.deserved)}</td><td>{textOf(dimension, n.limit)}</td>
+                  <th scope="row" title={dimension}>{labelOf(dimension)} <State n={n} dimension={dimension} unit={unit} /></th>
+                  <td class="w-bar"><QueueBar name={name} dimension={dimension} numbers={n} scale={scale} unit={unit} /></td>
+                  <td>{textOf(dimension, n.guarantee, unit)}</td><td>{textOf(dimension, n.allocated, unit)}</td><td>{textOf(dimension, n.request, unit)}</td>
+                  <td>{textOf(dimension, n.deserved, unit)}</td><td>{textOf(dimension, n.limit, unit)}</td>
                 </tr>
               );
             })}

@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 
 import { go } from "../address.ts";
-import { textOf } from "../core/amount.ts";
+import { textOf, unitFor, type Unit } from "../core/amount.ts";
 import type { QueueStateJson } from "../core/contract.ts";
 import { having } from "../core/route.ts";
 import { plain } from "../core/say.ts";
@@ -18,12 +18,12 @@ export function StatePill({ state }: { state: QueueStateJson | undefined }) {
   return word === undefined ? null : <span class="pill bad">{word}</span>;
 }
 
-export function State({ n, dimension }: { n: Numbers; dimension: string }) {
+export function State({ n, dimension, unit }: { n: Numbers; dimension: string; unit: Unit }) {
   if (n.borrowed > 0) {
-    return <span class="pill warn">borrows {textOf(dimension, n.borrowed)}</span>;
+    return <span class="pill warn">borrows {textOf(dimension, n.borrowed, unit)}</span>;
   }
   if (n.short > 0) {
-    return <span class="pill bad">short {textOf(dimension, n.short)}</span>;
+    return <span class="pill bad">short {textOf(dimension, n.short, unit)}</span>;
   }
   return null;
 }
@@ -99,11 +99,16 @@ export function Shares({ rows, href, selected, waiting, worst, sorting = true }:
   const scale = useMemo(() => {
     return shown.reduce((m, row) => Math.max(m, most(row)), 0);
   }, [shown, dimension, cluster, own]);
+  // What a queue asks for, and may have, is much more than all have: it is no part of the columns.
+  const unit = useMemo(() => unitFor(name, rows.flatMap((row) => {
+    const n = numbers(row.share, dimension);
+    return [n.allocated, n.deserved];
+  })), [rows, dimension]);
   const said = useMemo(() => new Map(rows.map((row) => {
     const n = numbers(row.share, dimension);
     const state = row.index < 0 ? undefined : cluster.snapshot.queues?.[row.index]?.state;
-    return [row.name, `has ${textOf(name, n.allocated)}, deserves ${textOf(name, n.deserved)}, ${plain(state ?? "QUEUE_STATE_OPEN", "QUEUE_STATE_")}`];
-  })), [rows, dimension]);
+    return [row.name, `has ${textOf(name, n.allocated, unit)}, deserves ${textOf(name, n.deserved, unit)}, ${plain(state ?? "QUEUE_STATE_OPEN", "QUEUE_STATE_")}`];
+  })), [rows, dimension, unit]);
   const marks = useMarks(`${policy.name} ${name}`, said);
   const toggle = (row: Row): void => {
     const next = new Set(folded);
@@ -157,10 +162,10 @@ export function Shares({ rows, href, selected, waiting, worst, sorting = true }:
                   {" "}<Changed marks={marks} name={row.name} /><StatePill state={row.index < 0 ? undefined : cluster.snapshot.queues?.[row.index]?.state} />
                   {jobs > 0 && <small title={`${jobs} jobs wait`}> {jobs} {jobs === 1 ? "waits" : "wait"}</small>}
                 </span>
-                <span class="c-bar" role="cell"><QueueBar name={row.name} dimension={name} numbers={n} scale={own ? most(row) : scale} /></span>
-                <span class="c-num" role="cell">{n.allocated === 0 ? "–" : textOf(name, n.allocated)}</span>
-                <span class="c-num" role="cell">{n.deserved === 0 ? "–" : textOf(name, n.deserved)}</span>
-                <span class="c-state" role="cell">{row.others !== true && <State n={n} dimension={name} />}</span>
+                <span class="c-bar" role="cell"><QueueBar name={row.name} dimension={name} numbers={n} scale={own ? most(row) : scale} unit={unit} /></span>
+                <span class="c-num" role="cell">{n.allocated === 0 ? "–" : textOf(name, n.allocated, unit)}</span>
+                <span class="c-num" role="cell">{n.deserved === 0 ? "–" : textOf(name, n.deserved, unit)}</span>
+                <span class="c-state" role="cell">{row.others !== true && <State n={n} dimension={name} unit={unit} />}</span>
               </div>
             );
           }}

@@ -1,7 +1,7 @@
 // Before and after, or one policy and another, side by side.
 import { useMemo } from "preact/hooks";
 
-import { textOf } from "../core/amount.ts";
+import { textOf, unitFor } from "../core/amount.ts";
 import type { Cluster } from "../core/cluster.ts";
 import type { ExplainAnswerJson, SharesAnswerJson } from "../core/contract.ts";
 import { to } from "../core/route.ts";
@@ -35,6 +35,7 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
     const of = (n: (typeof all)[number]["before"]): number => (n === undefined ? 0 : Math.max(Number.isFinite(n.limit) ? n.limit : 0, n.allocated, n.deserved));
     return all.reduce((m, p) => Math.max(m, of(p.before), of(p.after)), 0);
   }, [all]);
+  const unit = useMemo(() => unitFor(name, all.flatMap((p) => [p.before?.deserved, p.after?.deserved, p.change])), [all, name]);
   // The parts of the address that links copy.
   const address = to(route, "queue");
   // The rows are drawn again when they change, not at each step of a slider.
@@ -53,14 +54,14 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
             <div class="pair">
               <a href={to(route, "queue", p.name)}><bdi>{p.name}</bdi></a>
               <span class="pair-bars">
-                {p.before === undefined ? <small>takes no part</small> : <QueueBar name={`${before.label}: ${p.name}`} dimension={name} numbers={p.before} scale={scale} />}
-                {p.after === undefined ? <small>takes no part</small> : <QueueBar name={`${after.label}: ${p.name}`} dimension={name} numbers={p.after} scale={scale} />}
+                {p.before === undefined ? <small>takes no part</small> : <QueueBar name={`${before.label}: ${p.name}`} dimension={name} numbers={p.before} scale={scale} unit={unit} />}
+                {p.after === undefined ? <small>takes no part</small> : <QueueBar name={`${after.label}: ${p.name}`} dimension={name} numbers={p.after} scale={scale} unit={unit} />}
               </span>
               <span class="pair-numbers">
-                <span>{textOf(name, p.before?.deserved ?? 0)}</span>
+                <span>{textOf(name, p.before?.deserved ?? 0, unit)}</span>
                 <span>
-                  {p.change !== 0 && <span class={p.change > 0 ? "pill good" : "pill warn"}>{p.change > 0 ? "+" : "−"}{textOf(name, Math.abs(p.change))}</span>}
-                  {" "}{textOf(name, p.after?.deserved ?? 0)}
+                  {p.change !== 0 && <span class={p.change > 0 ? "pill good" : "pill warn"}>{p.change > 0 ? "+" : "−"}{textOf(name, Math.abs(p.change), unit)}</span>}
+                  {" "}{textOf(name, p.after?.deserved ?? 0, unit)}
                 </span>
               </span>
             </div>
@@ -91,6 +92,6 @@ export function Sides({ before, after, busy }: { before: Side; after: Side; busy
         />
       )}
     </>
-  ), [all, scale, moved, known, before.cluster, after.cluster, before.label, after.label, address]);
+  ), [all, scale, unit, moved, known, before.cluster, after.cluster, before.label, after.label, address]);
   return <div class={busy ? "sides busy" : "sides"} aria-busy={busy}>{shown}</div>;
 }

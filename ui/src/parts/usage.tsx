@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 
 import { useAsked } from "../asked.ts";
-import { labelOf, textOf } from "../core/amount.ts";
+import { labelOf, textOf, unitFor, type Unit } from "../core/amount.ts";
 import type { GetUsageResponseJson, StepJson } from "../core/contract.ts";
 import { halfLife, remembered, said, series, spent, usage, type Point, type Remembered, type Series } from "../core/usage.ts";
 import { dividing } from "../core/shares.ts";
@@ -45,7 +45,7 @@ function path(points: readonly Point[], x: (at: number) => number, y: (value: nu
 }
 
 // UsagePlot draws what a queue used each day, and as a line what of it counts.
-export function UsagePlot({ one, dimension, most }: { one: Series; dimension: string; most: number }) {
+export function UsagePlot({ one, dimension, most, unit }: { one: Series; dimension: string; most: number; unit: Unit }) {
   const first = one.points[0];
   const last = one.points.at(-1);
   if (first === undefined || last === undefined || most <= 0) {
@@ -56,7 +56,7 @@ export function UsagePlot({ one, dimension, most }: { one: Series; dimension: st
   const y = (value: number): number => height - 2 - ((height - 4) * value) / most;
   const hours = one.hours.toLocaleString("en-US", { maximumFractionDigits: 1 });
   const label = `${one.queue}: ${hours} hours of ${labelOf(dimension)} from ${dayOf(first.from)} to ${dayOf(last.until)}; ` +
-    `${textOf(dimension, last.decayed)} count at the end`;
+    `${textOf(dimension, last.decayed, unit)} count at the end`;
   return (
     <figure class="spark usage">
       <svg role="img" aria-label={label} viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none">
@@ -64,7 +64,7 @@ export function UsagePlot({ one, dimension, most }: { one: Series; dimension: st
         <path class="usage-area" d={`${path(one.points, x, y, (p) => p.used)}L${width} ${height}L0 ${height}Z`} />
         <path class="usage-decayed" d={path(one.points, x, y, (p) => p.decayed)} />
       </svg>
-      <figcaption><bdi>{one.queue}</bdi> <span>{hours} {labelOf(dimension)} hours; {textOf(dimension, last.decayed)} count now</span></figcaption>
+      <figcaption><bdi>{one.queue}</bdi> <span>{hours} {labelOf(dimension)} hours; {textOf(dimension, last.decayed, unit)} count now</span></figcaption>
     </figure>
   );
 }
@@ -74,6 +74,7 @@ export function UsagePlots({ answer, dimension, only }: { answer: GetUsageRespon
   const all = useMemo(() => series(answer, dimension, only), [answer, dimension, only]);
   const few = 40;
   const most = Math.max(0, ...all.map((s) => Math.max(0, ...s.points.map((p) => Math.max(p.used, p.decayed)))));
+  const unit = unitFor(dimension, [most, ...all.map((s) => s.points.at(-1)?.decayed)]);
   const begins = all[0]?.points[0]?.from;
   const half = halfLife(answer.epochSeconds, answer.halfLifeEpochs);
   if (begins === undefined) {
@@ -81,10 +82,10 @@ export function UsagePlots({ answer, dimension, only }: { answer: GetUsageRespon
   }
   return (
     <>
-      {all.slice(0, few).map((one) => <UsagePlot key={one.queue} one={one} dimension={dimension} most={most} />)}
+      {all.slice(0, few).map((one) => <UsagePlot key={one.queue} one={one} dimension={dimension} most={most} unit={unit} />)}
       {all.length > few && <p class="note">{all.length - few} queues that used less are not drawn.</p>}
       <p class="note">
-        From {dayOf(begins)} to {dayOf(all[0]?.points.at(-1)?.until ?? begins)}, up to {textOf(dimension, most)} {labelOf(dimension)}; a vertical line is a Monday.
+        From {dayOf(begins)} to {dayOf(all[0]?.points.at(-1)?.until ?? begins)}, up to {textOf(dimension, most, unit)} {labelOf(dimension)}; a vertical line is a Monday.
         Areas: the mean of each day. Lines: what counts, with a half-life of {half ?? "no time"}.
       </p>
     </>
@@ -166,6 +167,7 @@ export function WithMemory({ names }: { names?: ReadonlySet<string> }) {
   if (all === undefined) {
     return cluster.snapshot.memory === undefined ? null : <p class="note">{said(cluster)} This policy does not heed it.</p>;
   }
+  const unit = unitFor(name, [...all.values()].flatMap((r) => [r.deserved, r.first]));
   const rows = [...all].filter(([queue]) => names === undefined || names.has(cluster.queueName(queue)));
   return (
     <section class="memory" aria-label="With memory">
@@ -180,7 +182,7 @@ export function WithMemory({ names }: { names?: ReadonlySet<string> }) {
               <tr key={queue}>
                 <th scope="row"><bdi>{cluster.queueName(queue)}</bdi></th><td>{percent(r.used)}</td><td>{percent(r.part)}</td><td>{r.weight}</td>
                 <td>{r.effective.toLocaleString("en-US", { maximumSignificantDigits: 3 })}</td>
-                <td>{textOf(name, r.deserved)}</td><td>{textOf(name, r.first)}</td>
+                <td>{textOf(name, r.deserved, unit)}</td><td>{textOf(name, r.first, unit)}</td>
               </tr>
             ))}
           </tbody>

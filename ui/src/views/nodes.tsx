@@ -1,7 +1,7 @@
 // The nodes as a map, coloured by use, by queue, or by where a task fits.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { allSaid, labelOf, said, textOf } from "../core/amount.ts";
+import { alike, allSaid, labelOf, said } from "../core/amount.ts";
 import { waits } from "../core/cluster.ts";
 import type { StepJson } from "../core/contract.ts";
 import { having, to } from "../core/route.ts";
@@ -206,7 +206,7 @@ function NodePanel({ node }: { node: number }) {
             {cluster.offered().filter((d) => cluster.capacity(node, d) > 0).map((d) => {
               const name = cluster.dimensions[d] ?? "";
               const [used, of] = [cluster.used(node, d), cluster.capacity(node, d)];
-              return <tr key={d}><th scope="row">{labelOf(name)}</th><td>{textOf(name, used)}</td><td>{textOf(name, of)}</td><td>{textOf(name, of - used)}</td></tr>;
+              return <tr key={d}><th scope="row">{labelOf(name)}</th>{alike(name, used, of, of - used).map((text, i) => <td key={i}>{text}</td>)}</tr>;
             })}
           </tbody>
         </table>

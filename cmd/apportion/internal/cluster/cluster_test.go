@@ -99,6 +99,7 @@ func node(name string) string {
 var judging = map[string][]string{
 	"/api/v1/namespaces": {""}, "/api/v1/persistentvolumes": {""}, "/api/v1/persistentvolumeclaims": {""},
 	"/apis/storage.k8s.io/v1/storageclasses": {""}, "/apis/storage.k8s.io/v1/csidrivers": {""},
+	"/apis/storage.k8s.io/v1/csinodes": {""}, "/apis/storage.k8s.io/v1/csistoragecapacities": {""},
 }
 
 func TestVolumesAndNamespacesOfALiveClusterAreJudged(t *testing.T) {
@@ -173,7 +174,7 @@ func TestWhatMayNotBeReadIsNamed(t *testing.T) {
 		"nodes may not be read and are left out: user u may not list /api/v1/nodes",
 		"priorityclasses may not be read and are left out: user u may not list " + priority,
 		"namespaces may not be read, so some affinities to pods in namespaces selected by labels are not judged",
-		"csidrivers, persistentvolumeclaims, persistentvolumes and storageclasses may not be read, so some volumes of pods are not judged",
+		"csidrivers, csinodes, csistoragecapacities, persistentvolumeclaims and 2 more may not be read, so some volumes of pods are not judged",
 	}, read.Unread)
 }
 

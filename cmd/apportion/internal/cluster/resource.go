@@ -66,12 +66,16 @@ var followed = func() map[string]resource {
 		"persistentvolumes": {path: core, judges: judgesVolumes, kind: volcano.Kind{Name: "PersistentVolume", Version: "v1"}},
 		"storageclasses":    {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "StorageClass", Version: storageVersion}},
 		"csidrivers":        {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "CSIDriver", Version: storageVersion}},
+		"csinodes":          {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "CSINode", Version: storageVersion}},
+		"csistoragecapacities": {
+			path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "CSIStorageCapacity", Version: storageVersion},
+		},
 	})
 	return all
 }()
 
 // order is the order in which Volcano's lists are given. That of namespaces is given with Kueue's.
 var order = []string{
-	"queues", "podgroups", "pods", "nodes", "priorityclasses", "csidrivers", "storageclasses", "persistentvolumes",
-	"persistentvolumeclaims",
+	"queues", "podgroups", "pods", "nodes", "priorityclasses", "csidrivers", "csinodes", "csistoragecapacities", "storageclasses",
+	"persistentvolumes", "persistentvolumeclaims",
 }

@@ -29,16 +29,50 @@ type Printer struct {
 	Since map[uint32]string
 }
 
-// Line writes a line. The ends of lines are those of the format, not of what it is filled with.
+// Line writes a line, which is broken between words where a terminal is narrower. The ends of lines are those of the format, not of what it
+// is filled with.
 func (p *Printer) Line(format string, args ...any) {
+	line := p.filled(format, args)
+	p.Record.sentence(line)
+	write(p.Out, narrowed(line, p.Width)+"\n")
+}
+
+// Copied writes a line that is copied as a whole, such as a command, and never broken.
+func (p *Printer) Copied(format string, args ...any) {
+	line := p.filled(format, args)
+	p.Record.sentence(line)
+	write(p.Out, line+"\n")
+}
+
+func (*Printer) filled(format string, args []any) string {
 	for i, arg := range args {
 		if s, ok := arg.(string); ok {
 			args[i] = visible.Except(s, colour)
 		}
 	}
-	line := fmt.Sprintf(format, args...)
-	p.Record.sentence(line)
-	write(p.Out, line+"\n")
+	return fmt.Sprintf(format, args...)
+}
+
+// narrowed breaks the lines of a text that are wider than so many columns between words; 0: none is. What follows has the indent of the
+// line, and that of the text behind the mark of an entry.
+func narrowed(text string, columns int) string {
+	if columns == 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if width(line) <= columns {
+			continue
+		}
+		rest := strings.TrimLeft(line, " ")
+		first := line[:len(line)-len(rest)]
+		if entry, is := strings.CutPrefix(rest, "- "); is {
+			first, rest = first+"- ", entry
+		}
+		indent := strings.Repeat(" ", len(first))
+		lines[i] = first + strings.Join(wrap(rest, columns-len(first)), "\n"+indent)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Wrapped writes a line that is broken between words where a terminal is narrower.

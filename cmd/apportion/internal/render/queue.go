@@ -43,7 +43,7 @@ func (p *Printer) Queue(index uint32, known bool, shares *apportionv1.SharesAnsw
 			p.Text(Strong, "The first that nothing holds back: "+jobs[next].GetName()+".")
 		}
 		p.Line("")
-		p.Line("%s", p.command("explain", jobs[0].GetName()))
+		p.Copied("%s", p.command("explain", jobs[0].GetName()))
 	}
 }
 

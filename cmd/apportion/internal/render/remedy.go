@@ -74,7 +74,7 @@ func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool, chang
 			continue
 		}
 		if trial := p.Trial(a.GetJob(), remedy); trial != "" {
-			p.Line("%s%s", indent, p.Paint(Strong, trial))
+			p.Copied("%s%s", indent, p.Paint(Strong, trial))
 		}
 		if i < len(changes) {
 			p.patches(changes[i], indent, parts)
@@ -111,11 +111,11 @@ func (p *Printer) patches(list []volcano.Patch, indent string, parts bool) {
 			}
 		}
 		if len(patch.Kubectl) > 0 {
-			p.Line("%s%s", indent, p.Paint(Strong, Quoted(patch.Kubectl)))
+			p.Copied("%s%s", indent, p.Paint(Strong, Quoted(patch.Kubectl)))
 		}
 		if parts || len(patch.Kubectl) == 0 {
 			for line := range strings.Lines(patch.YAML) {
-				p.Line("%s  %s", indent, strings.TrimSuffix(line, "\n"))
+				p.Copied("%s  %s", indent, strings.TrimSuffix(line, "\n"))
 			}
 		}
 	}

@@ -24,7 +24,8 @@ const maxLogLine = 64 << 20
 // A log shows the jobs at the times of questions, so the times are as exact as questions are frequent. A job arrives when it was created,
 // or at the first entry that shows it if that is not known. It runs from the first entry in which its minimum runs to the first later entry
 // in which it does not. Jobs that were never seen running are left out, because the log does not say how long they take; jobs that ran to
-// the end of the log count with the time until then. Both are counted in the notes.
+// the end of the log count with the time until then. Both are counted in the notes, and so are jobs with rules on where their tasks run,
+// which a trace does not have.
 func ReadLog(source string, r io.Reader, models func(digest string) (*model.Model, error)) (*Trace, error) {
 	in := &logReader{faults: Error{Source: source}, models: models, jobs: map[string]*sighting{}}
 	lines := bufio.NewScanner(r)
@@ -63,6 +64,8 @@ type sighting struct {
 	arrived, began, ended time.Time
 	// seen is the number of the last snapshot that shows it.
 	seen int
+	// bound: rules say where its tasks run.
+	bound bool
 }
 
 func (l *logReader) line(number int, line []byte) {
@@ -102,7 +105,7 @@ func (l *logReader) show(m *model.Model, now time.Time) {
 			if len(l.jobs) == MaxJobs {
 				continue
 			}
-			seen = &sighting{job: jobOf(m, j), arrived: now}
+			seen = &sighting{job: jobOf(m, j), arrived: now, bound: bound(m, j)}
 			if created := time.Unix(0, job.CreateTime); job.CreateTime > 0 && created.Before(now) {
 				seen.arrived = created
 			}
@@ -158,6 +161,17 @@ func jobOf(m *model.Model, j model.JobID) Job {
 	return job
 }
 
+// bound reports whether rules say where some task of a job runs: a node set, rules on other pods, or constraints that are not judged.
+func bound(m *model.Model, j model.JobID) bool {
+	spec := m.Jobs.At(j)
+	for t := spec.FirstTask; t < spec.EndTask; t++ {
+		if m.NodeSetOf(t) != model.AllNodes || m.PodClassOf(t) != 0 || m.Unjudged(t) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func amountsOf(m *model.Model, row resource.Row) []Amount {
 	var list []Amount
 	for _, d := range m.GivenDimensions() {
@@ -176,7 +190,7 @@ func (l *logReader) trace() *Trace {
 		uids = append(uids, uid)
 	}
 	slices.Sort(uids)
-	never, running := 0, 0
+	never, running, ruled := 0, 0, 0
 	for _, uid := range uids {
 		seen := l.jobs[uid]
 		if seen.began.IsZero() || len(seen.job.Groups) == 0 || seen.job.Tasks() > MaxTasks {
@@ -197,6 +211,9 @@ func (l *logReader) trace() *Trace {
 		if seen.ended.IsZero() {
 			continue
 		}
+		if seen.bound {
+			ruled++
+		}
 		job := seen.job
 		job.Arrival = min(int64(seen.arrived.Sub(t.Start)/time.Second), maxSeconds)
 		job.Seconds = min(max(int64(seen.ended.Sub(seen.began)/time.Second), 1), maxSeconds)
@@ -210,6 +227,7 @@ func (l *logReader) trace() *Trace {
 	}
 	note(never, "job", " left out: never seen running")
 	note(running, "job", " ran when the log ended, counted with the time until then")
+	note(ruled, "job", " may use any node in the rehearsal, though rules say where its tasks run")
 	note(l.forgotten, "decision", " left out, of which the snapshot is not stored")
 	return t
 }

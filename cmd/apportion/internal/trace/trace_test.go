@@ -170,6 +170,9 @@ func moment(t *testing.T, jobs map[string]int) (string, *model.Model) {
 			continue
 		}
 		group := client.Group{Role: "w", Request: client.Resources{"cpu": "2"}, Tasks: make([]client.Task, 2)}
+		if name == "stays" {
+			group.Unjudged = []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES}
+		}
 		for i := range group.Tasks {
 			group.Tasks[i].UID = fmt.Sprint(name, i)
 			if i < running {
@@ -218,6 +221,7 @@ func TestADecisionLogShowsWhenJobsRan(t *testing.T) {
 	require.Equal(t, []string{
 		"log: 1 job left out: never seen running",
 		"log: 1 job ran when the log ended, counted with the time until then",
+		"log: 1 job may use any node in the rehearsal, though rules say where its tasks run",
 		"log: 1 decision left out, of which the snapshot is not stored",
 	}, trace.Notes)
 }

@@ -211,7 +211,7 @@ func (e *edit) widened(name, job string, node uint32) string {
 	for _, set := range slices.Concat(e.snapshot.GetNodeSets(), e.sets) {
 		if set.GetName() == name {
 			wide.Rule, wide.Nodes = set.GetRule(), slices.Clone(set.GetNodes())
-			wide.ToleratesCordon = set.GetToleratesCordon()
+			wide.ToleratesCordon, wide.Fixed = set.GetToleratesCordon(), set.GetFixed()
 		}
 	}
 	if !slices.Contains(wide.GetNodes(), node) {

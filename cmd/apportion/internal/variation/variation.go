@@ -107,7 +107,7 @@ func (v *Variation) added(e *edit) {
 		e.fault("--add-nodes", "each --add-nodes N needs a --like NODE, and the other way round; nodes are %s", some(Nodes(e.snapshot)))
 		return
 	}
-	taken := map[string]bool{}
+	taken, everywhere := map[string]bool{}, podsOfEveryNode(e.snapshot.GetNodes())
 	for _, node := range e.snapshot.GetNodes() {
 		taken[node.GetName()] = true
 	}
@@ -130,12 +130,29 @@ func (v *Variation) added(e *edit) {
 			}
 			taken[copied.GetName()] = true
 			copied.UsedByOthers, copied.Unschedulable = nil, nil
+			copied.OtherPods, copied.LeavingPods = everywhere, nil
 			positions = append(positions, uint32(len(e.snapshot.GetNodes())+len(e.change.GetNodes())))
 			e.change.Nodes = append(e.change.Nodes, copied)
 		}
 		e.join(like, positions)
 		e.line("add %s like %s", text.Count(count, "node"), v.Like[i])
 	}
+}
+
+// podsOfEveryNode returns the classes of pods that are no tasks and that every node has, as those of a DaemonSet: a new node has them too.
+func podsOfEveryNode(nodes []*apportionv1.Node) []uint32 {
+	var classes []uint32
+	for i, node := range nodes {
+		if i == 0 {
+			classes = slices.Compact(slices.Sorted(slices.Values(node.GetOtherPods())))
+		}
+		there := map[uint32]bool{}
+		for _, class := range node.GetOtherPods() {
+			there[class] = true
+		}
+		classes = slices.DeleteFunc(classes, func(class uint32) bool { return !there[class] })
+	}
+	return classes
 }
 
 // mostAdded is the maximum number of nodes that one flag adds.
@@ -232,10 +249,10 @@ func (e *edit) cordon(flag, name string, on bool) {
 	}
 }
 
-// join adds nodes to each node set that contains a node.
+// join adds nodes to each node set that contains a node, and that nodes which are like it join.
 func (e *edit) join(like uint32, positions []uint32) {
 	for i, set := range e.snapshot.GetNodeSets() {
-		if !slices.Contains(set.GetNodes(), like) {
+		if set.GetFixed() || !slices.Contains(set.GetNodes(), like) {
 			continue
 		}
 		name := e.snapshot.GetNodeSets()[i].GetName()
