@@ -109,6 +109,8 @@ type reader struct {
 	total  int
 	unread map[string]int
 	seen   map[string]bool
+	// past has the finished workloads; nil if they are not read.
+	past map[string]*past
 
 	entities
 }

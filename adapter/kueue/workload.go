@@ -121,7 +121,8 @@ func (r *reader) readWorkload(h header, raw []byte) {
 	if !r.decode(raw, &o) {
 		return
 	}
-	if finished, _ := conditionOf(o.Status.Conditions, "Finished"); finished {
+	finished, _ := conditionOf(o.Status.Conditions, "Finished")
+	if finished && r.past == nil {
 		return
 	}
 	own := &apportionv1.KueueWorkload{PriorityBoost: boost(h.Metadata.Annotations[boostAnnotation])}
@@ -137,6 +138,11 @@ func (r *reader) readWorkload(h header, raw []byte) {
 	if w.message.Owner == "" && o.Spec.QueueName != "" {
 		w.message.Owner = w.localQueue
 	}
+	if finished {
+		r.readPodSets(&o, own)
+		r.remember(w, &o)
+		return
+	}
 	r.readConditions(&o, own)
 	if o.Spec.Active != nil && !*o.Spec.Active {
 		if own.ReserveTime != nil {
@@ -145,13 +151,7 @@ func (r *reader) readWorkload(h header, raw []byte) {
 		}
 		own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_INACTIVE
 	}
-	reclaimable := map[string]int32{}
-	for _, p := range o.Status.ReclaimablePods {
-		reclaimable[p.Name] = p.Count
-	}
-	for i := range o.Spec.PodSets {
-		r.readPodSet(&o.Spec.PodSets[i], fmt.Sprintf("spec.podSets[%d]", i), own, reclaimable[o.Spec.PodSets[i].Name])
-	}
+	r.readPodSets(&o, own)
 	if reserved := own.ReserveTime != nil; reserved && o.Status.Admission != nil {
 		w.admitted, own.Admission = o.Status.Admission.ClusterQueue, r.admission(o.Status.Admission)
 	}
@@ -162,6 +162,16 @@ func (r *reader) readWorkload(h header, raw []byte) {
 		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_GATES)
 	}
 	r.workloads[h.Metadata.Namespace+"/"+h.Metadata.Name] = w
+}
+
+func (r *reader) readPodSets(o *workloadObject, own *apportionv1.KueueWorkload) {
+	reclaimable := map[string]int32{}
+	for _, p := range o.Status.ReclaimablePods {
+		reclaimable[p.Name] = p.Count
+	}
+	for i := range o.Spec.PodSets {
+		r.readPodSet(&o.Spec.PodSets[i], fmt.Sprintf("spec.podSets[%d]", i), own, reclaimable[o.Spec.PodSets[i].Name])
+	}
 }
 
 // readConditions reads what the conditions and the state of a workload say.

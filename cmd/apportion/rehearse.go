@@ -122,6 +122,7 @@ func (r *rehearsing) run(ctx context.Context) error {
 	if len(history.Jobs) == 0 {
 		return errors.New("--trace: the trace contains no usable job" + strings.Join(append([]string{""}, history.Notes...), "\n"))
 	}
+	history.Notes = append(history.Notes, uncovered(variants, history)...)
 	if err := r.memory.start(variants, history); err != nil {
 		return err
 	}
@@ -137,6 +138,20 @@ func (r *rehearsing) run(ctx context.Context) error {
 		Trace: traceOf(history), Resource: options.Resource, Every: options.Every, Checkpoint: options.Checkpoint, EntitledBy: entitledBy,
 		Runs: results,
 	})
+}
+
+// uncovered notes which resources need no quota because no queue of Kueue has any.
+func uncovered(variants []*rehearsal.Variant, t *trace.Trace) []string {
+	i := slices.IndexFunc(variants, func(v *rehearsal.Variant) bool { return byKueue(v.Policy) })
+	if i < 0 {
+		return nil
+	}
+	covered := rehearsal.Covered(variants[i].Snapshot)
+	names := slices.DeleteFunc(t.Resources(), func(name string) bool { return covered[name] })
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{"under the policy kueue jobs need no quota of " + strings.Join(names, ", ") + ": no queue and no cohort has any"}
 }
 
 func traceOf(t *trace.Trace) report.Trace {
@@ -166,6 +181,7 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 			if policy != "" {
 				flags = r.input.by(policy)
 			}
+			flags.joined = true
 			loaded, err := withQueues(ctx, r.streams, &flags, file)
 			if err != nil {
 				return nil, err

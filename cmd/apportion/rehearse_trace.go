@@ -25,6 +25,8 @@ const (
 	formatCSV = "csv"
 	formatSWF = "swf"
 	formatLog = "log"
+	// formatWorkloads is manifests of Kueue.
+	formatWorkloads = "workloads"
 )
 
 // historyFlags name the trace and its format.
@@ -45,8 +47,10 @@ func (f *historyFlags) register(command *cobra.Command) {
 	f.queueOf = "queue"
 	choose(command, &f.queueOf, "queue-of", "", "column of an SWF trace that tells the queue", trace.QueueColumns...)
 	flags.StringArrayVar(&f.files, "trace", nil,
-		"`FILE` of the jobs: .csv, .swf or .jsonl, .gz too; - is standard input (repeatable for the files of a decision log, oldest first)")
-	choose(command, &f.format, "trace-format", "", "format of the trace; default: by the name of the file", formatCSV, formatSWF, formatLog)
+		"`FILE` of the jobs: .csv, .swf, .jsonl, or .yaml with Kueue's workloads, .gz too; - is standard input "+
+			"(repeatable for the files of a decision log, oldest first)")
+	choose(command, &f.format, "trace-format", "", "format of the trace; default: by the name of the file", formatCSV, formatSWF, formatLog,
+		formatWorkloads)
 	flags.StringVar(&f.store, "store", "", "`DIRECTORY` of the snapshots of a decision log; default: store next to the first file")
 	flags.StringToStringVar(&f.queues, "map", nil,
 		"`VALUE=QUEUE`: the queue of a value of that column; * is every other value (repeatable)")
@@ -68,12 +72,14 @@ func (f *historyFlags) check() error {
 			f.format = formatCSV
 		case ".swf":
 			f.format = formatSWF
+		case ".yaml", ".yml", ".json":
+			f.format = formatWorkloads
 		case ".jsonl":
 			f.format = formatLog
 		default:
 			// The files of a log that was rotated end in a number.
 			if !strings.Contains(filepath.Base(name), ".jsonl.") {
-				return fmt.Errorf("--trace-format: the format of %s is unknown; set csv, swf or log", f.files[0])
+				return fmt.Errorf("--trace-format: the format of %s is unknown; set csv, swf, log or workloads", f.files[0])
 			}
 			f.format = formatLog
 		}
@@ -127,6 +133,8 @@ func (f *historyFlags) parse(all io.Reader) (*trace.Trace, error) {
 	switch f.format {
 	case formatSWF:
 		return f.swf.Read(source, all)
+	case formatWorkloads:
+		return trace.ReadWorkloads(source, all)
 	case formatLog:
 		if f.store == "" {
 			f.store = filepath.Join(filepath.Dir(source), "store")

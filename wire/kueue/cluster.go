@@ -50,6 +50,16 @@ func ClusterOf(m *model.Model) (*kueue.Cluster, error) {
 	return out, faults.OrNil()
 }
 
+// Unit returns how many units of the contract one of Kueue's units of a resource is. Kueue counts thousandths of cores and whole units of
+// all else, the contract thousandths of all but memory and pods.
+func Unit(resource string) float64 {
+	switch resource {
+	case "cpu", "memory", "pods":
+		return 1
+	}
+	return 1000
+}
+
 // Extra returns the message that a model keeps for a policy, or nil.
 func Extra[M any](e *model.Extra) M {
 	var message M

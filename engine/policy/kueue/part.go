@@ -194,7 +194,7 @@ func (m *Model) resourceLike(of *Session, id int32) int32 {
 // admit makes an admission of what is nominated for the workload.
 func (p *part) admit(s *Session, n *Nomination) {
 	w := &p.Workloads[p.at]
-	w.Admission, w.Reserved = s.admission(int32(p.at), &n.Assignment), new(p.Now)
+	w.Admission, w.Reserved = s.Admission(int32(p.at), &n.Assignment), new(p.Now)
 }
 
 // leave takes the quota of a workload away, as after an eviction.

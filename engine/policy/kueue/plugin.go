@@ -124,7 +124,7 @@ func (s *State) Book(j model.JobID, a *Assignment) {
 	s.booked[id] = true
 	if s.admitted != nil {
 		m := s.view.Model
-		s.view.SetExtra(j, func() *model.Extra { return s.admitted(m, j, s.admission(id, a)) })
+		s.view.SetExtra(j, func() *model.Extra { return s.admitted(m, j, s.Admission(id, a)) })
 	}
 	const cellBytes = 16
 	s.view.Journal.UndoHolding(cellBytes*len(undo), func() {
@@ -156,8 +156,8 @@ func (s *State) saved(queue int32, uses []Use) []cell {
 	return list
 }
 
-// admission returns an assignment as the admission of its workload.
-func (s *Session) admission(id int32, a *Assignment) *Admission {
+// Admission returns an assignment as the admission of its workload.
+func (s *Session) Admission(id int32, a *Assignment) *Admission {
 	w := &s.workloads[id]
 	name, _, _ := s.Node(w.queue)
 	out := &Admission{Queue: name}

@@ -184,18 +184,9 @@ func (t *translator) resource(a amounts) *apportionv1.Resource {
 			continue
 		}
 		out.Dimension = append(out.Dimension, t.position[name])
-		out.Amount = append(out.Amount, float64(a[name])*factor(name))
+		out.Amount = append(out.Amount, float64(a[name])*wirekueue.Unit(name))
 	}
 	return out
-}
-
-// factor converts Kueue's unit of a resource to the contract's.
-func factor(resource string) float64 {
-	switch resource {
-	case "cpu", "memory", "pods":
-		return 1
-	}
-	return 1000
 }
 
 // makeNodes makes a node of each flavor. Flavors of different groups of one queue are one node, because a pod uses several of them.

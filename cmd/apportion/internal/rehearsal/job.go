@@ -8,6 +8,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy/kueue"
 )
 
 // never is a moment that does not come, and idle the start of a task that does not run.
@@ -43,6 +44,10 @@ type job struct {
 	began, waiting, waited int64
 	// end is the time when it was done, or will be if nothing happens.
 	end int64
+	// workload is the job as Kueue sees it; nil under other policies and before it has waited.
+	workload *kueue.Workload
+	// evictedAt is the round in which Kueue evicted it last; 0 if in none.
+	evictedAt int
 }
 
 // shape puts together what is the same for the whole run.

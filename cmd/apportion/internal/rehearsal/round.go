@@ -31,8 +31,11 @@ func (r *run) round() error {
 		actions = cycle.Actions()
 	}
 	d := &deciding{run: r}
-	c := cycle.Cycle[*job]{Scheduler: d, Plans: r.session.Reclaim().Plans()}
-	if err := c.Run(actions...); err != nil {
+	run := (&cycle.Cycle[*job]{Scheduler: d, Plans: r.session.Reclaim().Plans()}).Run
+	if r.kueue != nil {
+		run = d.runKueue
+	}
+	if err := run(actions...); err != nil {
 		return err
 	}
 	d.settle()

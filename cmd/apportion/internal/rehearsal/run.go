@@ -70,7 +70,9 @@ type run struct {
 	memory  *memory
 	renewed bool
 	// turns says that gangs may hold reservations: then sessions state when jobs are expected to end, exactly.
-	turns       bool
+	turns bool
+	// kueue is nil but under the policy kueue, which decides without the session.
+	kueue       *admitting
 	tree        tree
 	policy      engine.Policy
 	entitlement engine.Policy
@@ -151,6 +153,9 @@ func (r *run) open(t *trace.Trace) error {
 	if r.entitlement, err = wire.Policy(r.options.Entitlement); err != nil {
 		return err
 	}
+	if err = r.admitting(); err != nil {
+		return err
+	}
 	r.width = r.base.Dims.Len()
 	var ok bool
 	if r.measured, ok = r.base.Dims.Index(r.options.Resource); !ok {
@@ -172,7 +177,7 @@ func (r *run) open(t *trace.Trace) error {
 func emptied(s *apportionv1.Snapshot, t *trace.Trace) *apportionv1.Snapshot {
 	empty := &apportionv1.Snapshot{
 		AsOf: s.GetAsOf(), Cluster: s.GetCluster(), Dimensions: slices.Clone(s.GetDimensions()), Nodes: s.GetNodes(), Queues: s.GetQueues(),
-		Total: s.GetTotal(), NodeSets: s.GetNodeSets(), Pods: s.GetPods(),
+		Total: s.GetTotal(), NodeSets: s.GetNodeSets(), Pods: s.GetPods(), Kueue: s.GetKueue(),
 	}
 	known := map[string]bool{}
 	for _, name := range empty.GetDimensions() {
@@ -279,6 +284,7 @@ func (r *run) Pass(to int64) {
 		r.meter.finish(j)
 		r.left = append(r.left, j)
 		r.eventful = true
+		r.kueue.freed()
 	}
 	// The round after it states what was used.
 	r.eventful = r.eventful || r.memory != nil && len(r.live) > 0 && to >= r.memory.next()

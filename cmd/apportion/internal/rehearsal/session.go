@@ -123,7 +123,7 @@ func (r *run) feed(b *model.Builder, j *job) {
 				UID: fmt.Sprintf("%s/%d", j.Name, task), Priority: j.Priority, Index: int32(i), CreateTime: created,
 				Preemptable: !j.Protected, Node: model.None,
 			}
-			if j.started[task] != idle {
+			if j.started[task] != idle && r.kueue == nil {
 				spec.Status, spec.Node = model.Running, j.nodes[task]
 			}
 			b.Task(&spec)
