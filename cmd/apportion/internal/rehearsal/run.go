@@ -153,7 +153,7 @@ func (r *run) open(t *trace.Trace) error {
 	if r.entitlement, err = wire.Policy(r.options.Entitlement); err != nil {
 		return err
 	}
-	if err = r.admitting(); err != nil {
+	if err := r.admitting(); err != nil {
 		return err
 	}
 	r.width = r.base.Dims.Len()
