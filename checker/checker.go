@@ -187,6 +187,7 @@ var notChecked = map[protoreflect.Name]string{
 	"inspect":  "it shows how the snapshot was read, and decides nothing",
 	"explain":  "the search for the cause is not repeated here",
 	"remedies": "the search is not repeated here",
+	"evictable": "the choices of many claimants are not repeated here",
 	"mark":     "it decides nothing",
 }
 

@@ -135,6 +135,8 @@ func drawScalar(t *rapid.T, f protoreflect.FieldDescriptor) protoreflect.Value {
 		return protoreflect.ValueOfEnum(values.Get(rapid.IntRange(0, values.Len()-1).Draw(t, name)).Number())
 	case protoreflect.Uint32Kind:
 		return protoreflect.ValueOfUint32(rapid.Uint32Range(0, 3).Draw(t, name))
+	case protoreflect.Uint64Kind:
+		return protoreflect.ValueOfUint64(rapid.Uint64Range(0, 9).Draw(t, name))
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString(rapid.SampledFrom([]string{"web", "ml/train-0", "cpu"}).Draw(t, name))
 	default:

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
@@ -128,9 +126,12 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 
 // victimsFor returns the tasks that t may evict, in order of eviction; without any it counts what protects the candidates.
 func (x *explainer) victimsFor(w *waiting, t model.TaskID, preempt bool, held *protectedTasks) ([]model.TaskID, error) {
-	mine := x.view.QueueOf(t)
-	if known := x.reclaimed[mine]; !preempt && known != nil {
-		return slices.Clone(known), nil
+	if !preempt {
+		victims, err := x.reclaims.known(t)
+		if err != nil || len(victims) > 0 {
+			x.Order().SortVictims(t, victims)
+			return victims, err
+		}
 	}
 	candidates, err := x.candidates(t, preempt)
 	if err != nil {
@@ -140,39 +141,16 @@ func (x *explainer) victimsFor(w *waiting, t model.TaskID, preempt bool, held *p
 	if len(choice.Victims) == 0 {
 		return nil, x.protected(t, preempt, &choice, candidates, held)
 	}
-	victims := choice.Victims
-	x.Order().SortVictims(t, victims)
-	if !preempt && x.reclaimed != nil {
-		x.reclaimed[mine] = slices.Clone(victims)
-	}
-	return victims, nil
+	x.Order().SortVictims(t, choice.Victims)
+	return choice.Victims, nil
 }
 
-// candidates lists what Victims.Candidates does. Claimants of different queues may reclaim from the same tasks but for their own queue's,
-// so that these are listed once.
+// candidates lists what Victims.Candidates does.
 func (x *explainer) candidates(claimant model.TaskID, preempt bool) ([]model.TaskID, error) {
 	if preempt {
 		return x.Preempt().Candidates(claimant)
 	}
-	if x.reclaimable == nil {
-		all, err := x.Reclaim().candidates(claimant, model.None)
-		if err != nil {
-			return nil, err
-		}
-		// An empty list is known too.
-		x.reclaimable = append(make([]model.TaskID, 0, len(all)), all...)
-	}
-	v := x.view
-	mine, candidates := v.QueueOf(claimant), make([]model.TaskID, 0, len(x.reclaimable))
-	for i, t := range x.reclaimable {
-		if v.Stopped(i + 1) {
-			return nil, policy.ErrStopped
-		}
-		if v.QueueOf(t) != mine {
-			candidates = append(candidates, t)
-		}
-	}
-	return candidates, nil
+	return x.reclaims.candidates(x.view.QueueOf(claimant))
 }
 
 // choice decides which candidates t may evict; under a policy that plans, all tasks that the gang needs claim together.

@@ -24,6 +24,6 @@ func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
 // ExplainPlainly does what Explain does, and chooses victims for each claimant anew.
 func (s *Session) ExplainPlainly(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
 	x := newExplainer(s)
-	x.reclaimed = nil
+	x.reclaims.plainly = true
 	return x.each(jobs, eviction, each)
 }

@@ -43,8 +43,8 @@ type voter struct {
 	choose policy.VictimFunc
 	// planner is set in place of choose for a plugin that makes plans.
 	planner policy.Planner
-	// impartial: all claimants are alike.
-	impartial bool
+	// class says which claimants are alike; nil: perhaps none.
+	class func(claimant model.TaskID) (class uint64, local bool)
 }
 
 type named[T any] struct {
@@ -160,8 +160,11 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 		t.score = append(t.score, named[policy.NodeScorer]{name, tier, p})
 	}
 	if p, ok := state.(policy.Reclaimer); ok && !off.Has(Reclaimable) {
-		_, impartial := state.(policy.ImpartialReclaimer)
-		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, choose: p.Reclaimable, impartial: impartial})
+		v := voter{name: name, tier: tier, choose: p.Reclaimable}
+		if classer, ok := state.(policy.ReclaimClasser); ok {
+			v.class = classer.ReclaimClass
+		}
+		t.reclaim = append(t.reclaim, v)
 	}
 	if p, ok := state.(policy.Planner); ok && !off.Has(Reclaimable) {
 		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, planner: p})

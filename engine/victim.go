@@ -65,12 +65,24 @@ func (a Victims) Plans() bool {
 }
 
 func (s *Session) choose(voters []voter, c *policy.Claim, explain bool) Choice {
-	choice := Choice{Tier: -1, Ballots: make([]Ballot, len(voters))}
-	victims := make([]model.TaskID, 0, len(voters)*len(c.Candidates))
 	g := policy.Grounds{Spared: policy.Checks{List: s.spared[:0]}}
 	if explain {
 		g.Checks = &policy.Checks{}
 	}
+	choice := s.chooseOn(voters, c, &g, nil)
+	if explain {
+		choice.Checks = g.Checks.List
+	}
+	s.spared = g.Spared.List
+	choice.Spared = s.spared
+	return choice
+}
+
+// chooseOn is choose that records in g, unless it is nil, what protects candidates. It calls relied, unless it is nil, with each list of
+// tasks on which the outcome would be another if it were empty.
+func (s *Session) chooseOn(voters []voter, c *policy.Claim, g *policy.Grounds, relied func([]model.TaskID)) Choice {
+	choice := Choice{Tier: -1, Ballots: make([]Ballot, len(voters))}
+	victims := make([]model.TaskID, 0, len(voters)*len(c.Candidates))
 	planning := -1
 	for i, voter := range voters {
 		choice.Ballots[i] = Ballot{Plugin: voter.name, Tier: voter.tier}
@@ -79,33 +91,24 @@ func (s *Session) choose(voters []voter, c *policy.Claim, explain bool) Choice {
 			continue
 		}
 		from, since := len(victims), g.Extent()
-		victims, choice.Ballots[i].Vote = voter.choose(c.Tasks[0], c.Candidates, victims, &g)
+		victims, choice.Ballots[i].Vote = voter.choose(c.Tasks[0], c.Candidates, victims, g)
 		choice.Ballots[i].Victims = victims[from:len(victims):len(victims)]
 		g.SetTier(since, voter.tier)
 	}
 	var plan policy.Plan
 	if planning >= 0 {
 		since := g.Extent()
-		plan = planAmong(&choice, voters, planning, c, &g)
+		plan = planAmong(&choice, voters, planning, c, g)
 		g.SetTier(since, voters[planning].tier)
 	}
-	if explain {
-		choice.Checks = g.Checks.List
-	}
-	s.spared = g.Spared.List
-	choice.Spared = s.spared
-	walk := walkStrictly
-	if s.policy.Walk == Volcano {
-		walk = walkAsVolcano
-	}
 	if planning < 0 {
-		walk(&choice)
+		s.walk(&choice, relied)
 		return choice
 	}
 	tier := voters[planning].tier
 	whole := choice.Ballots
 	choice.Ballots = whole[:slices.IndexFunc(whole, func(b Ballot) bool { return b.Tier == tier })]
-	walk(&choice)
+	s.walk(&choice, relied)
 	choice.Ballots = whole
 	if choice.Tier < 0 {
 		choice.Decided, choice.Tier, choice.Plan, choice.Victims = true, tier, &plan, plan.Victims
@@ -131,6 +134,15 @@ func planAmong(choice *Choice, voters []voter, planning int, c *policy.Claim, g 
 	return plan
 }
 
+// walk combines the ballots as the policy says.
+func (s *Session) walk(c *Choice, relied func([]model.TaskID)) {
+	if s.policy.Walk == Volcano {
+		walkAsVolcano(c, relied)
+		return
+	}
+	walkStrictly(c)
+}
+
 // walkStrictly combines the ballots: within a tier the victims are those that every plugin that voted chose; the first tier in which a
 // plugin voted has decided.
 func walkStrictly(c *Choice) {
@@ -147,7 +159,12 @@ func walkStrictly(c *Choice) {
 
 // walkAsVolcano combines the ballots as Session.Reclaimable of Volcano does: an empty intersection counts as no opinion, so the next plugin
 // of the tier starts afresh; a plugin without victims ends its tier; a tier without victims leaves the decision to the next.
-func walkAsVolcano(c *Choice) {
+func walkAsVolcano(c *Choice, relied func([]model.TaskID)) {
+	rely := func(tasks []model.TaskID) {
+		if relied != nil && len(tasks) > 0 {
+			relied(tasks)
+		}
+	}
 	for i := 0; i < len(c.Ballots); {
 		tier := c.Ballots[i].Tier
 		var victims []model.TaskID
@@ -158,6 +175,7 @@ func walkAsVolcano(c *Choice) {
 				continue
 			}
 			c.Decided = true
+			rely(ballot.Victims)
 			switch {
 			case len(ballot.Victims) == 0:
 				victims, ended = victims[:0], true
@@ -165,6 +183,7 @@ func walkAsVolcano(c *Choice) {
 				victims = slices.Clone(ballot.Victims)
 			default:
 				victims = intersect(victims, ballot.Victims)
+				rely(victims)
 			}
 		}
 		if len(victims) > 0 {
@@ -174,8 +193,37 @@ func walkAsVolcano(c *Choice) {
 	}
 }
 
+// taskSet is a set of tasks: a bit for each number.
+type taskSet []uint64
+
+func newTaskSet(tasks int) taskSet { return make(taskSet, (tasks+63)/64) }
+
+func (s taskSet) add(t model.TaskID) { s[t/64] |= 1 << uint(t%64) }
+
+func (s taskSet) has(t model.TaskID) bool { return int(t/64) < len(s) && s[t/64]>>uint(t%64)&1 != 0 }
+
+// setOf returns the set of some tasks; nil if a map takes less memory.
+func setOf(tasks []model.TaskID) taskSet {
+	const bitsOfEntry = 128
+	most := model.TaskID(0)
+	for _, t := range tasks {
+		most = max(most, t)
+	}
+	if int(most) >= bitsOfEntry*len(tasks) {
+		return nil
+	}
+	set := newTaskSet(int(most) + 1)
+	for _, t := range tasks {
+		set.add(t)
+	}
+	return set
+}
+
 // intersect keeps of list what is also in other, in the order of list.
 func intersect(list, other []model.TaskID) []model.TaskID {
+	if in := setOf(other); in != nil {
+		return slices.DeleteFunc(list, func(t model.TaskID) bool { return !in.has(t) })
+	}
 	in := make(map[model.TaskID]struct{}, len(other))
 	for _, t := range other {
 		in[t] = struct{}{}
@@ -191,10 +239,15 @@ func (a Victims) Candidates(claimant model.TaskID) ([]model.TaskID, error) {
 
 // candidates lists the candidates for a claimant as if it were of queue mine; to reclaim for no queue lists those of all queues.
 func (a Victims) candidates(claimant model.TaskID, mine model.QueueID) ([]model.TaskID, error) {
+	return a.candidatesOf(a.s.view.Present(), claimant, mine)
+}
+
+// candidatesOf is candidates among the tasks of jobs.
+func (a Victims) candidatesOf(jobs []model.JobID, claimant model.TaskID, mine model.QueueID) ([]model.TaskID, error) {
 	v := a.s.view
 	var candidates []model.TaskID
 	looked := 0
-	for _, j := range v.Present() {
+	for _, j := range jobs {
 		from, job := len(candidates), v.Jobs.At(j)
 		if theirs := job.Queue; a.preempt != (theirs == mine) || !a.preempt && !v.Queues[theirs].Reclaimable {
 			continue

@@ -78,7 +78,7 @@ func TestTierWalk(t *testing.T) {
 			require.Equal(t, tc.strict.tier, strict.Tier)
 			require.ElementsMatch(t, tc.strict.victims, strict.Victims)
 			volcano := Choice{Tier: -1, Ballots: tc.ballots}
-			walkAsVolcano(&volcano)
+			walkAsVolcano(&volcano, nil)
 			got := outcome{volcano.Decided, volcano.Tier, volcano.Victims}
 			require.Equal(t, tc.volcano, got)
 		})

@@ -15,6 +15,7 @@ var Questions = []*Question{
 	reclaimQuestion.row(), preemptQuestion.row(), orderQuestion.row(), nodesQuestion.row(), inspectQuestion.row(),
 	setStatusQuestion.row(), allocateQuestion.row(), deallocateQuestion.row(), addJobQuestion.row(), removeJobQuestion.row(),
 	markQuestion.row(), rollbackQuestion.row(), changeQuestion.row(), explainQuestion.row(), planQuestion.row(), remediesQuestion.row(),
+	evictableQuestion.row(),
 }
 
 // byMember finds a question by the type of the member of the oneof, byNumber by the number of its field.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -257,6 +258,20 @@ func (q *question) simulate(ctx context.Context, steps ...*apportionv1.Step) (*c
 		}
 	}
 	return simulation, nil
+}
+
+// answersOf has a session answer steps. An error of any step is an error.
+func answersOf(ctx context.Context, session *client.Session, steps ...*apportionv1.Step) ([]*apportionv1.Answer, error) {
+	answers, err := session.Do(ctx, steps...)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range answers {
+		if a.GetError() != nil {
+			return nil, status.FromProto(a.GetError()).Err()
+		}
+	}
+	return answers, nil
 }
 
 // jobNamed returns a job by its name or by the name of one of its pods, and its identifier in the contract.

@@ -101,7 +101,10 @@ type side struct {
 	between bool
 	basis   *apportionv1.Basis
 	shares  *apportionv1.SharesAnswer
+	plan    *comparison.Plan
 	outcome *comparison.Outcome
+	// left are the jobs about whose evictions too much would have to be asked, omitted counts plans that were not asked for.
+	left    []string
 	omitted int
 }
 
@@ -161,18 +164,31 @@ func (d *differing) compare(
 	if err != nil {
 		return sides, nil, err
 	}
-	err = both(func(i int) error {
-		if err := sides[i].decide(ctx); err != nil {
-			return fmt.Errorf("%s: %w", []string{a, b}[i], inputs[i].named(err))
-		}
-		return nil
-	})
-	if err != nil {
+	each := func(do func(*side) error) error {
+		return both(func(i int) error {
+			if err := do(sides[i]); err != nil {
+				return fmt.Errorf("%s: %w", []string{a, b}[i], inputs[i].named(err))
+			}
+			return nil
+		})
+	}
+	if err = each(func(s *side) error { return s.decide(ctx) }); err != nil {
 		return sides, nil, err
 	}
 	was, is := sides[0], sides[1]
+	left := map[string]bool{}
+	for _, job := range slices.Concat(was.left, is.left) {
+		left[job] = true
+	}
+	if len(left) > 0 {
+		// Both sides must be asked about the same jobs.
+		if err = each(func(s *side) error { return s.evictions(ctx, left) }); err != nil {
+			return sides, nil, err
+		}
+	}
 	found = &differences{
-		A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)), Omitted: max(was.omitted, is.omitted),
+		A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)),
+		Omitted: max(len(left), was.omitted, is.omitted),
 	}
 	if policies {
 		found.Was, found.Is, found.between = &message{was.shares}, &message{is.shares}, was.between
@@ -252,7 +268,7 @@ func (d *differing) readFiles(ctx context.Context, names ...string) ([]*input, e
 
 // decide requests everything that is compared.
 func (s *side) decide(ctx context.Context) error {
-	plan := comparison.New(s.snapshot)
+	s.plan = comparison.New(s.snapshot)
 	session, err := s.decider.OpenSession(ctx, s.Input)
 	if err != nil {
 		return err
@@ -261,7 +277,7 @@ func (s *side) decide(ctx context.Context) error {
 	if s.between {
 		return s.decideAlone(ctx, session)
 	}
-	answers, err := session.Do(ctx, plan.Steps()...)
+	answers, err := session.Do(ctx, s.plan.Steps()...)
 	if err != nil {
 		return err
 	}
@@ -270,15 +286,32 @@ func (s *side) decide(ctx context.Context) error {
 			return status.FromProto(err).Err()
 		}
 	}
-	s.basis, s.shares, s.omitted = session.Basis(), answers[0].GetShares(), plan.Omitted
-	s.outcome = plan.OutcomeOf(answers, s.snapshot.Names(s.basis))
-	for steps := range plan.Claims() {
-		if answers, err = session.Do(ctx, steps...); err != nil {
-			return err
-		}
-		plan.AddClaims(s.outcome, answers)
+	s.basis, s.shares = session.Basis(), answers[0].GetShares()
+	s.outcome = s.plan.OutcomeOf(answers, s.snapshot.Names(s.basis))
+	s.left, err = s.plan.Evictable(s.outcome, nil, asker(ctx, session))
+	return err
+}
+
+// evictions requests anew which tasks may be evicted, but for none of the jobs in except.
+func (s *side) evictions(ctx context.Context, except map[string]bool) error {
+	session, err := s.decider.OpenSession(ctx, s.Input)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer session.Close() //nolint:errcheck // Every answer has come.
+	_, err = s.plan.Evictable(s.outcome, except, asker(ctx, session))
+	return err
+}
+
+// asker returns a function that has a session answer one step.
+func asker(ctx context.Context, session *client.Session) func(*apportionv1.Step) (*apportionv1.Answer, error) {
+	return func(step *apportionv1.Step) (*apportionv1.Answer, error) {
+		answers, err := answersOf(ctx, session, step)
+		if err != nil {
+			return nil, err
+		}
+		return answers[0], nil
+	}
 }
 
 // show writes the differences.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	"github.com/apportion/apportion/contract/lookup"
@@ -91,25 +92,40 @@ func compared(
 		shares.GetShares().Explain = &apportionv1.Explain{} // The weights that follow from usage are part of the derivation.
 	}
 	change := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}}
-	first, err := q.simulate(ctx, shares, waiting, change, shares, waiting)
+	sides := [2]*render.Side{&before, &after}
+	var sessions [2]*client.Session
+	defer func() {
+		for _, session := range sessions {
+			if session != nil {
+				session.Close() //nolint:errcheck // Every answer has come.
+			}
+		}
+	}()
+	err = both(func(i int) (err error) {
+		if sessions[i], err = q.decider.OpenSession(ctx, q.Input); err != nil {
+			return err
+		}
+		steps := [][]*apportionv1.Step{{shares, waiting}, {change, shares, waiting}}[i]
+		answers, err := answersOf(ctx, sessions[i], steps...)
+		if err != nil {
+			return err
+		}
+		answers = answers[len(answers)-2:]
+		sides[i].Shares, sides[i].Waiting = answers[0].GetShares(), answers[1].GetExplain()
+		return nil
+	})
 	if err != nil {
 		return nil, before, after, err
 	}
-	before = render.Side{Shares: first.Answers[0].GetShares(), Waiting: first.Answers[1].GetExplain()}
-	after = render.Side{Shares: first.Answers[3].GetShares(), Waiting: first.Answers[4].GetExplain()}
-	heldBefore, heldAfter := held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)
-	err = both(func(side int) error {
-		steps, into := []*apportionv1.Step{explainStep(&apportionv1.Jobs{Uid: heldBefore})}, &before.Held
-		if side == 1 {
-			steps, into = []*apportionv1.Step{change, explainStep(&apportionv1.Jobs{Uid: heldAfter})}, &after.Held
-		}
-		answered, err := q.simulate(ctx, steps...)
+	asked := [2][]string{held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)}
+	err = both(func(i int) error {
+		answers, err := answersOf(ctx, sessions[i], explainStep(&apportionv1.Jobs{Uid: asked[i]}))
 		if err == nil {
-			*into = answered.Answers[len(steps)-1].GetExplain()
+			sides[i].Held = answers[0].GetExplain()
 		}
 		return err
 	})
-	return first.Basis, before, after, err
+	return sessions[0].Basis(), before, after, err
 }
 
 // submitted reports whether an answer that names a job means one of these.

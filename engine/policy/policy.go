@@ -163,10 +163,13 @@ type Reclaimer interface {
 	Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *Grounds) ([]model.TaskID, Vote)
 }
 
-// ImpartialReclaimer is a Reclaimer to which all claimants are alike: what it chooses depends on the candidates and their order alone.
-type ImpartialReclaimer interface {
+// ReclaimClasser is a Reclaimer to which some claimants are alike.
+type ReclaimClasser interface {
 	Reclaimer
-	ImpartialReclaim()
+	// ReclaimClass returns the class of a claimant. Claimants of one class and one queue are given the same ones of the same candidates. If
+	// local is true, so are those of one class and different queues, and which tasks of a queue are chosen depends on the candidates of
+	// that queue and their order alone.
+	ReclaimClass(claimant model.TaskID) (class uint64, local bool)
 }
 
 // Preemptor chooses victims among tasks of the same queue; see VictimFunc.

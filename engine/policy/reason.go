@@ -192,7 +192,10 @@ type Extent struct{ spared, checked int }
 
 // Extent returns how much has been recorded.
 func (g *Grounds) Extent() Extent {
-	if g.Checks == nil {
+	switch {
+	case g == nil:
+		return Extent{}
+	case g.Checks == nil:
 		return Extent{len(g.Spared.List), 0}
 	}
 	return Extent{len(g.Spared.List), len(g.Checks.List)}
@@ -200,6 +203,9 @@ func (g *Grounds) Extent() Extent {
 
 // SetTier fills in the tier of what was recorded since.
 func (g *Grounds) SetTier(since Extent, tier int) {
+	if g == nil {
+		return
+	}
 	for i := range g.Spared.List[since.spared:] {
 		g.Spared.List[since.spared+i].Tier = tier
 	}

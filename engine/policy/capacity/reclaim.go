@@ -64,6 +64,15 @@ func (p *party) set(t model.TaskID, q model.QueueID, request resource.Row) {
 	p.some, p.positive = request.AtLeastThreshold(), request.Positive()
 }
 
+// ReclaimClass returns the dimensions that a claimant asks for, which is all of it that counts if its queue takes part; none if it does
+// not, since both claimants take nothing. Only ancestors that are tested connect the tasks of different queues.
+func (s *State) ReclaimClass(claimant model.TaskID) (class uint64, local bool) {
+	if s.takesPart[s.v.QueueOf(claimant)] {
+		class = uint64(s.v.Request(claimant).AtLeastThreshold() &^ s.v.Dims.Pods())
+	}
+	return class, s.level == 0
+}
+
 // Reclaimable judges the candidates in the order in which the session would evict them, and takes one that
 //
 //   - asks for a dimension that the claimant asks for, and leaves its queue what is guaranteed, in every dimension;

@@ -22,8 +22,8 @@ type State struct {
 	view *policy.View
 }
 
-// ImpartialReclaim says that Reclaimable does not look at the claimant.
-func (*State) ImpartialReclaim() {}
+// ReclaimClass returns one class for all claimants: only the times of the candidate count.
+func (*State) ReclaimClass(model.TaskID) (class uint64, local bool) { return 0, true }
 
 // Reclaimable is Preemptable.
 func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {

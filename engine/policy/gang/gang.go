@@ -124,8 +124,8 @@ func (s *State) roles(j model.JobID, code policy.Code, count func(g int) int32, 
 	return all
 }
 
-// ImpartialReclaim says that Reclaimable does not look at the claimant.
-func (*State) ImpartialReclaim() {}
+// ReclaimClass returns one class for all claimants: only the job of the candidate counts.
+func (*State) ReclaimClass(model.TaskID) (class uint64, local bool) { return 0, true }
 
 // Reclaimable is Preemptable.
 func (s *State) Reclaimable(claimant model.TaskID, candidates, dst []model.TaskID, g *policy.Grounds) ([]model.TaskID, policy.Vote) {

@@ -82,8 +82,8 @@ func (s *State) enqueue(j model.JobID) {
 	s.changed.inqueue.Change(s.v, q, s.v.QueueSumOf(q).Inqueue).Add(s.need)
 }
 
-// ImpartialReclaim says that Reclaimable does not look at the claimant.
-func (*State) ImpartialReclaim() {}
+// ReclaimClass returns one class for all claimants: only the account of the candidate's queue counts.
+func (*State) ReclaimClass(model.TaskID) (class uint64, local bool) { return 0, true }
 
 // Reclaimable takes candidates, in the order given, whose queue has more than it deserves in some dimension, whatever the candidate uses
 // and the claimant needs; each one taken is subtracted before the next is judged. Its vote is a permit even for no victims.

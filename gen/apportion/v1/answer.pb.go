@@ -566,6 +566,7 @@ type Answer struct {
 	//	*Answer_Explain
 	//	*Answer_Plan
 	//	*Answer_Remedies
+	//	*Answer_Evictable
 	Answer        isAnswer_Answer `protobuf_oneof:"answer"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -770,6 +771,15 @@ func (x *Answer) GetRemedies() *RemediesAnswer {
 	return nil
 }
 
+func (x *Answer) GetEvictable() *EvictableAnswer {
+	if x != nil {
+		if x, ok := x.Answer.(*Answer_Evictable); ok {
+			return x.Evictable
+		}
+	}
+	return nil
+}
+
 type isAnswer_Answer interface {
 	isAnswer_Answer()
 }
@@ -864,6 +874,11 @@ type Answer_Remedies struct {
 	Remedies *RemediesAnswer `protobuf:"bytes,22,opt,name=remedies,proto3,oneof"`
 }
 
+type Answer_Evictable struct {
+	// To `evictable`.
+	Evictable *EvictableAnswer `protobuf:"bytes,23,opt,name=evictable,proto3,oneof"`
+}
+
 func (*Answer_Error) isAnswer_Answer() {}
 
 func (*Answer_Shares) isAnswer_Answer() {}
@@ -899,6 +914,8 @@ func (*Answer_Explain) isAnswer_Answer() {}
 func (*Answer_Plan) isAnswer_Answer() {}
 
 func (*Answer_Remedies) isAnswer_Answer() {}
+
+func (*Answer_Evictable) isAnswer_Answer() {}
 
 // SharesAnswer contains the shares of each plugin, and the result of the whole policy for each queue.
 type SharesAnswer struct {
@@ -2969,6 +2986,70 @@ func (x *VictimsAnswer) GetPlan() *ReclaimPlan {
 	return nil
 }
 
+// EvictableAnswer contains the tasks that at least one claimant may evict, by number.
+type EvictableAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tasks that are victims of `reclaim`.
+	Reclaim []uint32 `protobuf:"varint,1,rep,packed,name=reclaim,proto3" json:"reclaim,omitempty"`
+	// Tasks that are victims of `preempt`.
+	Preempt []uint32 `protobuf:"varint,2,rep,packed,name=preempt,proto3" json:"preempt,omitempty"`
+	// The claimants that were not looked at, because of the limit.
+	Left          []uint32 `protobuf:"varint,3,rep,packed,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictableAnswer) Reset() {
+	*x = EvictableAnswer{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictableAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictableAnswer) ProtoMessage() {}
+
+func (x *EvictableAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictableAnswer.ProtoReflect.Descriptor instead.
+func (*EvictableAnswer) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *EvictableAnswer) GetReclaim() []uint32 {
+	if x != nil {
+		return x.Reclaim
+	}
+	return nil
+}
+
+func (x *EvictableAnswer) GetPreempt() []uint32 {
+	if x != nil {
+		return x.Preempt
+	}
+	return nil
+}
+
+func (x *EvictableAnswer) GetLeft() []uint32 {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
 // ReclaimPlan is all or nothing: the victims of the answer are evicted, and all tasks of the claimant wait for their room (PIPELINED).
 type ReclaimPlan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2992,7 +3073,7 @@ type ReclaimPlan struct {
 
 func (x *ReclaimPlan) Reset() {
 	*x = ReclaimPlan{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3085,7 @@ func (x *ReclaimPlan) String() string {
 func (*ReclaimPlan) ProtoMessage() {}
 
 func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3098,7 @@ func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReclaimPlan.ProtoReflect.Descriptor instead.
 func (*ReclaimPlan) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReclaimPlan) GetMade() bool {
@@ -3075,7 +3156,7 @@ type Victim struct {
 
 func (x *Victim) Reset() {
 	*x = Victim{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3087,7 +3168,7 @@ func (x *Victim) String() string {
 func (*Victim) ProtoMessage() {}
 
 func (x *Victim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3100,7 +3181,7 @@ func (x *Victim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Victim.ProtoReflect.Descriptor instead.
 func (*Victim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Victim) GetTask() uint32 {
@@ -3134,7 +3215,7 @@ type PluginVictims struct {
 
 func (x *PluginVictims) Reset() {
 	*x = PluginVictims{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3146,7 +3227,7 @@ func (x *PluginVictims) String() string {
 func (*PluginVictims) ProtoMessage() {}
 
 func (x *PluginVictims) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3159,7 +3240,7 @@ func (x *PluginVictims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginVictims.ProtoReflect.Descriptor instead.
 func (*PluginVictims) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PluginVictims) GetPlugin() string {
@@ -3205,7 +3286,7 @@ type Spared struct {
 
 func (x *Spared) Reset() {
 	*x = Spared{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3298,7 @@ func (x *Spared) String() string {
 func (*Spared) ProtoMessage() {}
 
 func (x *Spared) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3311,7 @@ func (x *Spared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spared.ProtoReflect.Descriptor instead.
 func (*Spared) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Spared) GetTask() uint32 {
@@ -3271,7 +3352,7 @@ type OrderAnswer struct {
 
 func (x *OrderAnswer) Reset() {
 	*x = OrderAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3364,7 @@ func (x *OrderAnswer) String() string {
 func (*OrderAnswer) ProtoMessage() {}
 
 func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3377,7 @@ func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderAnswer.ProtoReflect.Descriptor instead.
 func (*OrderAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OrderAnswer) GetSorted() []uint32 {
@@ -3344,7 +3425,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3356,7 +3437,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3369,7 +3450,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Pair) GetLeft() uint32 {
@@ -3413,7 +3494,7 @@ type NodesAnswer struct {
 
 func (x *NodesAnswer) Reset() {
 	*x = NodesAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3425,7 +3506,7 @@ func (x *NodesAnswer) String() string {
 func (*NodesAnswer) ProtoMessage() {}
 
 func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3438,7 +3519,7 @@ func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesAnswer.ProtoReflect.Descriptor instead.
 func (*NodesAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NodesAnswer) GetTasks() []*TaskNodes {
@@ -3471,7 +3552,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3564,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3577,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Placement) GetOutcome() PlacementOutcome {
@@ -3541,7 +3622,7 @@ type TaskNodes struct {
 
 func (x *TaskNodes) Reset() {
 	*x = TaskNodes{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3553,7 +3634,7 @@ func (x *TaskNodes) String() string {
 func (*TaskNodes) ProtoMessage() {}
 
 func (x *TaskNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3647,7 @@ func (x *TaskNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNodes.ProtoReflect.Descriptor instead.
 func (*TaskNodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TaskNodes) GetTask() uint32 {
@@ -3624,7 +3705,7 @@ type PluginScores struct {
 
 func (x *PluginScores) Reset() {
 	*x = PluginScores{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3636,7 +3717,7 @@ func (x *PluginScores) String() string {
 func (*PluginScores) ProtoMessage() {}
 
 func (x *PluginScores) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3649,7 +3730,7 @@ func (x *PluginScores) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginScores.ProtoReflect.Descriptor instead.
 func (*PluginScores) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PluginScores) GetPlugin() string {
@@ -3679,7 +3760,7 @@ type Unfit struct {
 
 func (x *Unfit) Reset() {
 	*x = Unfit{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3691,7 +3772,7 @@ func (x *Unfit) String() string {
 func (*Unfit) ProtoMessage() {}
 
 func (x *Unfit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3704,7 +3785,7 @@ func (x *Unfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unfit.ProtoReflect.Descriptor instead.
 func (*Unfit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Unfit) GetNode() uint32 {
@@ -3752,7 +3833,7 @@ type InspectAnswer struct {
 
 func (x *InspectAnswer) Reset() {
 	*x = InspectAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3845,7 @@ func (x *InspectAnswer) String() string {
 func (*InspectAnswer) ProtoMessage() {}
 
 func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3858,7 @@ func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectAnswer.ProtoReflect.Descriptor instead.
 func (*InspectAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *InspectAnswer) GetTotal() *Resource {
@@ -3870,7 +3951,7 @@ type InspectedQueue struct {
 
 func (x *InspectedQueue) Reset() {
 	*x = InspectedQueue{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3882,7 +3963,7 @@ func (x *InspectedQueue) String() string {
 func (*InspectedQueue) ProtoMessage() {}
 
 func (x *InspectedQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3895,7 +3976,7 @@ func (x *InspectedQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedQueue.ProtoReflect.Descriptor instead.
 func (*InspectedQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *InspectedQueue) GetQueue() uint32 {
@@ -3935,7 +4016,7 @@ type InspectedNode struct {
 
 func (x *InspectedNode) Reset() {
 	*x = InspectedNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3947,7 +4028,7 @@ func (x *InspectedNode) String() string {
 func (*InspectedNode) ProtoMessage() {}
 
 func (x *InspectedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3960,7 +4041,7 @@ func (x *InspectedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedNode.ProtoReflect.Descriptor instead.
 func (*InspectedNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *InspectedNode) GetNode() uint32 {
@@ -4049,7 +4130,7 @@ type InspectedJob struct {
 
 func (x *InspectedJob) Reset() {
 	*x = InspectedJob{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4061,7 +4142,7 @@ func (x *InspectedJob) String() string {
 func (*InspectedJob) ProtoMessage() {}
 
 func (x *InspectedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4074,7 +4155,7 @@ func (x *InspectedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedJob.ProtoReflect.Descriptor instead.
 func (*InspectedJob) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *InspectedJob) GetJob() uint32 {
@@ -4208,7 +4289,7 @@ type InspectedTask struct {
 
 func (x *InspectedTask) Reset() {
 	*x = InspectedTask{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[41]
+	mi := &file_apportion_v1_answer_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4220,7 +4301,7 @@ func (x *InspectedTask) String() string {
 func (*InspectedTask) ProtoMessage() {}
 
 func (x *InspectedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[41]
+	mi := &file_apportion_v1_answer_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4233,7 +4314,7 @@ func (x *InspectedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedTask.ProtoReflect.Descriptor instead.
 func (*InspectedTask) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *InspectedTask) GetTask() uint32 {
@@ -4329,7 +4410,7 @@ type DoneAnswer struct {
 
 func (x *DoneAnswer) Reset() {
 	*x = DoneAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[42]
+	mi := &file_apportion_v1_answer_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4422,7 @@ func (x *DoneAnswer) String() string {
 func (*DoneAnswer) ProtoMessage() {}
 
 func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[42]
+	mi := &file_apportion_v1_answer_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4435,7 @@ func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneAnswer.ProtoReflect.Descriptor instead.
 func (*DoneAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{42}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{43}
 }
 
 // ChangeAnswer contains the positions and numbers of the entities that were set.
@@ -4376,7 +4457,7 @@ type ChangeAnswer struct {
 
 func (x *ChangeAnswer) Reset() {
 	*x = ChangeAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[43]
+	mi := &file_apportion_v1_answer_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4388,7 +4469,7 @@ func (x *ChangeAnswer) String() string {
 func (*ChangeAnswer) ProtoMessage() {}
 
 func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[43]
+	mi := &file_apportion_v1_answer_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4401,7 +4482,7 @@ func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAnswer.ProtoReflect.Descriptor instead.
 func (*ChangeAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{43}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChangeAnswer) GetNodes() []uint32 {
@@ -4454,7 +4535,7 @@ type AddJobAnswer struct {
 
 func (x *AddJobAnswer) Reset() {
 	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[44]
+	mi := &file_apportion_v1_answer_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4466,7 +4547,7 @@ func (x *AddJobAnswer) String() string {
 func (*AddJobAnswer) ProtoMessage() {}
 
 func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[44]
+	mi := &file_apportion_v1_answer_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4479,7 +4560,7 @@ func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
 func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{44}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AddJobAnswer) GetJob() uint32 {
@@ -4514,7 +4595,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[45]
+	mi := &file_apportion_v1_answer_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4526,7 +4607,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[45]
+	mi := &file_apportion_v1_answer_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4539,7 +4620,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{45}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -4581,7 +4662,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x14\n" +
 	"\x05fault\x18\x05 \x01(\tR\x05fault\x12\x19\n" +
-	"\bleft_out\x18\x06 \x01(\rR\aleftOut\"\xe7\a\n" +
+	"\bleft_out\x18\x06 \x01(\rR\aleftOut\"\xa6\b\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -4603,7 +4684,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06change\x18\x10 \x01(\v2\x1a.apportion.v1.ChangeAnswerH\x00R\x06change\x127\n" +
 	"\aexplain\x18\x14 \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplain\x12.\n" +
 	"\x04plan\x18\x15 \x01(\v2\x18.apportion.v1.PlanAnswerH\x00R\x04plan\x12:\n" +
-	"\bremedies\x18\x16 \x01(\v2\x1c.apportion.v1.RemediesAnswerH\x00R\bremediesB\b\n" +
+	"\bremedies\x18\x16 \x01(\v2\x1c.apportion.v1.RemediesAnswerH\x00R\bremedies\x12=\n" +
+	"\tevictable\x18\x17 \x01(\v2\x1d.apportion.v1.EvictableAnswerH\x00R\tevictableB\b\n" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
@@ -4797,7 +4879,11 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06checks\x18\x06 \x03(\v2\x19.apportion.v1.VictimCheckR\x06checks\x12%\n" +
 	"\x0eeviction_order\x18\a \x03(\rR\revictionOrder\x12-\n" +
 	"\x04plan\x18\b \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04planB\a\n" +
-	"\x05_tier\"\xe9\x01\n" +
+	"\x05_tier\"Y\n" +
+	"\x0fEvictableAnswer\x12\x18\n" +
+	"\areclaim\x18\x01 \x03(\rR\areclaim\x12\x18\n" +
+	"\apreempt\x18\x02 \x03(\rR\apreempt\x12\x12\n" +
+	"\x04left\x18\x03 \x03(\rR\x04left\"\xe9\x01\n" +
 	"\vReclaimPlan\x12\x12\n" +
 	"\x04made\x18\x01 \x01(\bR\x04made\x12.\n" +
 	"\arefusal\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\arefusal\x12*\n" +
@@ -4964,7 +5050,7 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_apportion_v1_answer_proto_goTypes = []any{
 	(FairCase)(0),                // 0: apportion.v1.FairCase
 	(FairBound)(0),               // 1: apportion.v1.FairBound
@@ -4996,57 +5082,58 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*TaskVerdict)(nil),          // 27: apportion.v1.TaskVerdict
 	(*AccountCheck)(nil),         // 28: apportion.v1.AccountCheck
 	(*VictimsAnswer)(nil),        // 29: apportion.v1.VictimsAnswer
-	(*ReclaimPlan)(nil),          // 30: apportion.v1.ReclaimPlan
-	(*Victim)(nil),               // 31: apportion.v1.Victim
-	(*PluginVictims)(nil),        // 32: apportion.v1.PluginVictims
-	(*Spared)(nil),               // 33: apportion.v1.Spared
-	(*OrderAnswer)(nil),          // 34: apportion.v1.OrderAnswer
-	(*Pair)(nil),                 // 35: apportion.v1.Pair
-	(*NodesAnswer)(nil),          // 36: apportion.v1.NodesAnswer
-	(*Placement)(nil),            // 37: apportion.v1.Placement
-	(*TaskNodes)(nil),            // 38: apportion.v1.TaskNodes
-	(*PluginScores)(nil),         // 39: apportion.v1.PluginScores
-	(*Unfit)(nil),                // 40: apportion.v1.Unfit
-	(*InspectAnswer)(nil),        // 41: apportion.v1.InspectAnswer
-	(*InspectedQueue)(nil),       // 42: apportion.v1.InspectedQueue
-	(*InspectedNode)(nil),        // 43: apportion.v1.InspectedNode
-	(*InspectedJob)(nil),         // 44: apportion.v1.InspectedJob
-	(*InspectedTask)(nil),        // 45: apportion.v1.InspectedTask
-	(*DoneAnswer)(nil),           // 46: apportion.v1.DoneAnswer
-	(*ChangeAnswer)(nil),         // 47: apportion.v1.ChangeAnswer
-	(*AddJobAnswer)(nil),         // 48: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 49: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 50: apportion.v1.Warning
-	(*LeftOut)(nil),              // 51: apportion.v1.LeftOut
-	(*status.Status)(nil),        // 52: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 53: apportion.v1.ExplainAnswer
-	(*PlanAnswer)(nil),           // 54: apportion.v1.PlanAnswer
-	(*RemediesAnswer)(nil),       // 55: apportion.v1.RemediesAnswer
-	(*Reason)(nil),               // 56: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 57: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 58: apportion.v1.CapacityDerivation
-	(*KueueCohortShare)(nil),     // 59: apportion.v1.KueueCohortShare
-	(*Resource)(nil),             // 60: apportion.v1.Resource
-	(*Reservation)(nil),          // 61: apportion.v1.Reservation
-	(*Fraction)(nil),             // 62: apportion.v1.Fraction
-	(*KueueShare)(nil),           // 63: apportion.v1.KueueShare
-	(*Verdict)(nil),              // 64: apportion.v1.Verdict
-	(*KueueNomination)(nil),      // 65: apportion.v1.KueueNomination
-	(*VictimCheck)(nil),          // 66: apportion.v1.VictimCheck
-	(Vote)(0),                    // 67: apportion.v1.Vote
-	(*Policy)(nil),               // 68: apportion.v1.Policy
-	(*Memory)(nil),               // 69: apportion.v1.Memory
-	(*Queue)(nil),                // 70: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 71: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 72: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 73: apportion.v1.TaskStatus
+	(*EvictableAnswer)(nil),      // 30: apportion.v1.EvictableAnswer
+	(*ReclaimPlan)(nil),          // 31: apportion.v1.ReclaimPlan
+	(*Victim)(nil),               // 32: apportion.v1.Victim
+	(*PluginVictims)(nil),        // 33: apportion.v1.PluginVictims
+	(*Spared)(nil),               // 34: apportion.v1.Spared
+	(*OrderAnswer)(nil),          // 35: apportion.v1.OrderAnswer
+	(*Pair)(nil),                 // 36: apportion.v1.Pair
+	(*NodesAnswer)(nil),          // 37: apportion.v1.NodesAnswer
+	(*Placement)(nil),            // 38: apportion.v1.Placement
+	(*TaskNodes)(nil),            // 39: apportion.v1.TaskNodes
+	(*PluginScores)(nil),         // 40: apportion.v1.PluginScores
+	(*Unfit)(nil),                // 41: apportion.v1.Unfit
+	(*InspectAnswer)(nil),        // 42: apportion.v1.InspectAnswer
+	(*InspectedQueue)(nil),       // 43: apportion.v1.InspectedQueue
+	(*InspectedNode)(nil),        // 44: apportion.v1.InspectedNode
+	(*InspectedJob)(nil),         // 45: apportion.v1.InspectedJob
+	(*InspectedTask)(nil),        // 46: apportion.v1.InspectedTask
+	(*DoneAnswer)(nil),           // 47: apportion.v1.DoneAnswer
+	(*ChangeAnswer)(nil),         // 48: apportion.v1.ChangeAnswer
+	(*AddJobAnswer)(nil),         // 49: apportion.v1.AddJobAnswer
+	(*MarkAnswer)(nil),           // 50: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 51: apportion.v1.Warning
+	(*LeftOut)(nil),              // 52: apportion.v1.LeftOut
+	(*status.Status)(nil),        // 53: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 54: apportion.v1.ExplainAnswer
+	(*PlanAnswer)(nil),           // 55: apportion.v1.PlanAnswer
+	(*RemediesAnswer)(nil),       // 56: apportion.v1.RemediesAnswer
+	(*Reason)(nil),               // 57: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 58: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 59: apportion.v1.CapacityDerivation
+	(*KueueCohortShare)(nil),     // 60: apportion.v1.KueueCohortShare
+	(*Resource)(nil),             // 61: apportion.v1.Resource
+	(*Reservation)(nil),          // 62: apportion.v1.Reservation
+	(*Fraction)(nil),             // 63: apportion.v1.Fraction
+	(*KueueShare)(nil),           // 64: apportion.v1.KueueShare
+	(*Verdict)(nil),              // 65: apportion.v1.Verdict
+	(*KueueNomination)(nil),      // 66: apportion.v1.KueueNomination
+	(*VictimCheck)(nil),          // 67: apportion.v1.VictimCheck
+	(Vote)(0),                    // 68: apportion.v1.Vote
+	(*Policy)(nil),               // 69: apportion.v1.Policy
+	(*Memory)(nil),               // 70: apportion.v1.Memory
+	(*Queue)(nil),                // 71: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 72: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 73: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 74: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	50,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	51,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
 	5,   // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
 	6,   // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
-	51,  // 3: apportion.v1.SnapshotView.left_out:type_name -> apportion.v1.LeftOut
-	52,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	52,  // 3: apportion.v1.SnapshotView.left_out:type_name -> apportion.v1.LeftOut
+	53,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
 	8,   // 5: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
 	21,  // 6: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
 	23,  // 7: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
@@ -5054,116 +5141,117 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	26,  // 9: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
 	29,  // 10: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
 	29,  // 11: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	34,  // 12: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	36,  // 13: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	41,  // 14: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	46,  // 15: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	48,  // 16: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	49,  // 17: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	47,  // 18: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
-	53,  // 19: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	54,  // 20: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
-	55,  // 21: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
-	9,   // 22: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	18,  // 23: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	56,  // 24: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	17,  // 25: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	19,  // 26: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	20,  // 27: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	57,  // 28: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	58,  // 29: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	11,  // 30: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	10,  // 31: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	59,  // 32: apportion.v1.PluginShares.kueue_cohorts:type_name -> apportion.v1.KueueCohortShare
-	60,  // 33: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	60,  // 34: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	60,  // 35: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	60,  // 36: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	14,  // 37: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	14,  // 38: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	16,  // 39: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	60,  // 40: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	14,  // 41: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
-	12,  // 42: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
-	61,  // 43: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
-	13,  // 44: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
-	0,   // 45: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	62,  // 46: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	15,  // 47: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	15,  // 48: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 49: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	60,  // 50: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	60,  // 51: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	60,  // 52: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
-	60,  // 53: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	60,  // 54: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	60,  // 55: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	60,  // 56: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	60,  // 57: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	60,  // 58: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	60,  // 59: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	60,  // 60: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	60,  // 61: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
-	63,  // 62: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
-	56,  // 63: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	60,  // 64: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	60,  // 65: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	60,  // 66: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	22,  // 67: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	64,  // 68: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	64,  // 69: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	64,  // 70: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	64,  // 71: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	24,  // 72: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	64,  // 73: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	65,  // 74: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
-	27,  // 75: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	27,  // 76: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	64,  // 77: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 78: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	56,  // 79: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	31,  // 80: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	32,  // 81: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	33,  // 82: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	66,  // 83: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	30,  // 84: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	56,  // 85: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 86: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	62,  // 87: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	62,  // 88: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	67,  // 89: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	56,  // 90: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	35,  // 91: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	38,  // 92: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	37,  // 93: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 94: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	39,  // 95: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	40,  // 96: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	56,  // 97: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	60,  // 98: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	43,  // 99: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	44,  // 100: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	45,  // 101: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	68,  // 102: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	42,  // 103: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	69,  // 104: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	70,  // 105: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	60,  // 106: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	60,  // 107: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	60,  // 108: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	71,  // 109: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	72,  // 110: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	60,  // 111: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	60,  // 112: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	60,  // 113: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	60,  // 114: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	73,  // 115: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	60,  // 116: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	117, // [117:117] is the sub-list for method output_type
-	117, // [117:117] is the sub-list for method input_type
-	117, // [117:117] is the sub-list for extension type_name
-	117, // [117:117] is the sub-list for extension extendee
-	0,   // [0:117] is the sub-list for field type_name
+	35,  // 12: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	37,  // 13: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	42,  // 14: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	47,  // 15: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
+	49,  // 16: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
+	50,  // 17: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	48,  // 18: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
+	54,  // 19: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	55,  // 20: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
+	56,  // 21: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
+	30,  // 22: apportion.v1.Answer.evictable:type_name -> apportion.v1.EvictableAnswer
+	9,   // 23: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	18,  // 24: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	57,  // 25: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	17,  // 26: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	19,  // 27: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	20,  // 28: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	58,  // 29: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	59,  // 30: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	11,  // 31: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	10,  // 32: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
+	60,  // 33: apportion.v1.PluginShares.kueue_cohorts:type_name -> apportion.v1.KueueCohortShare
+	61,  // 34: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	61,  // 35: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	61,  // 36: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	61,  // 37: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	14,  // 38: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	14,  // 39: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	16,  // 40: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	61,  // 41: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	14,  // 42: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
+	12,  // 43: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
+	62,  // 44: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
+	13,  // 45: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
+	0,   // 46: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	63,  // 47: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	15,  // 48: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	15,  // 49: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 50: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	61,  // 51: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	61,  // 52: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	61,  // 53: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	61,  // 54: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	61,  // 55: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	61,  // 56: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	61,  // 57: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	61,  // 58: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	61,  // 59: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	61,  // 60: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	61,  // 61: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	61,  // 62: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	64,  // 63: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
+	57,  // 64: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	61,  // 65: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	61,  // 66: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	61,  // 67: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 68: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	65,  // 69: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	65,  // 70: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	65,  // 71: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	65,  // 72: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 73: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	65,  // 74: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	66,  // 75: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	27,  // 76: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 77: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	65,  // 78: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 79: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	57,  // 80: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	32,  // 81: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	33,  // 82: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	34,  // 83: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	67,  // 84: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	31,  // 85: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	57,  // 86: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 87: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	63,  // 88: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	63,  // 89: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	68,  // 90: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	57,  // 91: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	36,  // 92: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	39,  // 93: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	38,  // 94: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 95: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	40,  // 96: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	41,  // 97: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	57,  // 98: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	61,  // 99: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	44,  // 100: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	45,  // 101: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	46,  // 102: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	69,  // 103: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	43,  // 104: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	70,  // 105: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	71,  // 106: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	61,  // 107: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	61,  // 108: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	61,  // 109: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	72,  // 110: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	73,  // 111: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	61,  // 112: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	61,  // 113: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	61,  // 114: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	61,  // 115: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	74,  // 116: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	61,  // 117: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -5198,6 +5286,7 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Explain)(nil),
 		(*Answer_Plan)(nil),
 		(*Answer_Remedies)(nil),
+		(*Answer_Evictable)(nil),
 	}
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}
@@ -5211,15 +5300,15 @@ func file_apportion_v1_answer_proto_init() {
 	file_apportion_v1_answer_proto_msgTypes[16].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[23].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[25].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[39].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[41].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[40].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -357,6 +357,7 @@ type Step struct {
 	//	*Step_Explain
 	//	*Step_Plan
 	//	*Step_Remedies
+	//	*Step_Evictable
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -588,6 +589,15 @@ func (x *Step) GetRemedies() *RemediesStep {
 	return nil
 }
 
+func (x *Step) GetEvictable() *EvictableStep {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Evictable); ok {
+			return x.Evictable
+		}
+	}
+	return nil
+}
+
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -697,6 +707,11 @@ type Step_Remedies struct {
 	Remedies *RemediesStep `protobuf:"bytes,22,opt,name=remedies,proto3,oneof"`
 }
 
+type Step_Evictable struct {
+	// Which tasks may any of several claimants evict?
+	Evictable *EvictableStep `protobuf:"bytes,23,opt,name=evictable,proto3,oneof"`
+}
+
 func (*Step_Shares) isStep_Step() {}
 
 func (*Step_Jobs) isStep_Step() {}
@@ -738,6 +753,8 @@ func (*Step_Explain) isStep_Step() {}
 func (*Step_Plan) isStep_Step() {}
 
 func (*Step_Remedies) isStep_Step() {}
+
+func (*Step_Evictable) isStep_Step() {}
 
 // Queues selects queues by index or by name; if both are given, indices come first. An index out of range, or an unknown name, is an error
 // of the step.
@@ -1560,6 +1577,63 @@ func (x *PreemptStep) GetOmitNames() bool {
 	return false
 }
 
+// EvictableStep asks which tasks at least one of several claimants may evict, each by itself: what `reclaim` and `preempt` without
+// candidates answer for each of them, together. Claimants that are alike to the policy cost hardly more than one of them.
+type EvictableStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At least one task. With a policy that reclaims by plans, each claims for the whole cluster as one node.
+	Claimants *Tasks `protobuf:"bytes,1,opt,name=claimants,proto3" json:"claimants,omitempty"`
+	// Once so many candidates have been considered, each as often as it was, the remaining claimants are left: `left` of the answer. At least
+	// one claimant is looked at. 0: no limit.
+	Limit         uint64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictableStep) Reset() {
+	*x = EvictableStep{}
+	mi := &file_apportion_v1_step_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictableStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictableStep) ProtoMessage() {}
+
+func (x *EvictableStep) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_step_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictableStep.ProtoReflect.Descriptor instead.
+func (*EvictableStep) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *EvictableStep) GetClaimants() *Tasks {
+	if x != nil {
+		return x.Claimants
+	}
+	return nil
+}
+
+func (x *EvictableStep) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 // OrderStep requests the order of queues, jobs or tasks: exactly one kind.
 type OrderStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1586,7 +1660,7 @@ type OrderStep struct {
 
 func (x *OrderStep) Reset() {
 	*x = OrderStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[13]
+	mi := &file_apportion_v1_step_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1672,7 @@ func (x *OrderStep) String() string {
 func (*OrderStep) ProtoMessage() {}
 
 func (x *OrderStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[13]
+	mi := &file_apportion_v1_step_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1685,7 @@ func (x *OrderStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStep.ProtoReflect.Descriptor instead.
 func (*OrderStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *OrderStep) GetSubject() isOrderStep_Subject {
@@ -1777,7 +1851,7 @@ type NodesStep struct {
 
 func (x *NodesStep) Reset() {
 	*x = NodesStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[14]
+	mi := &file_apportion_v1_step_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +1863,7 @@ func (x *NodesStep) String() string {
 func (*NodesStep) ProtoMessage() {}
 
 func (x *NodesStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[14]
+	mi := &file_apportion_v1_step_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +1876,7 @@ func (x *NodesStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesStep.ProtoReflect.Descriptor instead.
 func (*NodesStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodesStep) GetTasks() *Tasks {
@@ -1866,7 +1940,7 @@ type InspectStep struct {
 
 func (x *InspectStep) Reset() {
 	*x = InspectStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[15]
+	mi := &file_apportion_v1_step_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +1952,7 @@ func (x *InspectStep) String() string {
 func (*InspectStep) ProtoMessage() {}
 
 func (x *InspectStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[15]
+	mi := &file_apportion_v1_step_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +1965,7 @@ func (x *InspectStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectStep.ProtoReflect.Descriptor instead.
 func (*InspectStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *InspectStep) GetNodes() bool {
@@ -1943,7 +2017,7 @@ type SetStatusStep struct {
 
 func (x *SetStatusStep) Reset() {
 	*x = SetStatusStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[16]
+	mi := &file_apportion_v1_step_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2029,7 @@ func (x *SetStatusStep) String() string {
 func (*SetStatusStep) ProtoMessage() {}
 
 func (x *SetStatusStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[16]
+	mi := &file_apportion_v1_step_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2042,7 @@ func (x *SetStatusStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetStatusStep.ProtoReflect.Descriptor instead.
 func (*SetStatusStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetStatusStep) GetTasks() *Tasks {
@@ -1998,7 +2072,7 @@ type AllocateStep struct {
 
 func (x *AllocateStep) Reset() {
 	*x = AllocateStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[17]
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2084,7 @@ func (x *AllocateStep) String() string {
 func (*AllocateStep) ProtoMessage() {}
 
 func (x *AllocateStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[17]
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2097,7 @@ func (x *AllocateStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateStep.ProtoReflect.Descriptor instead.
 func (*AllocateStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AllocateStep) GetTasks() *Tasks {
@@ -2054,7 +2128,7 @@ type DeallocateStep struct {
 
 func (x *DeallocateStep) Reset() {
 	*x = DeallocateStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2066,7 +2140,7 @@ func (x *DeallocateStep) String() string {
 func (*DeallocateStep) ProtoMessage() {}
 
 func (x *DeallocateStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2079,7 +2153,7 @@ func (x *DeallocateStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeallocateStep.ProtoReflect.Descriptor instead.
 func (*DeallocateStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeallocateStep) GetTasks() *Tasks {
@@ -2109,7 +2183,7 @@ type AddJobStep struct {
 
 func (x *AddJobStep) Reset() {
 	*x = AddJobStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2195,7 @@ func (x *AddJobStep) String() string {
 func (*AddJobStep) ProtoMessage() {}
 
 func (x *AddJobStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2208,7 @@ func (x *AddJobStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobStep.ProtoReflect.Descriptor instead.
 func (*AddJobStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AddJobStep) GetJob() *Job {
@@ -2164,7 +2238,7 @@ type ChangeStep struct {
 
 func (x *ChangeStep) Reset() {
 	*x = ChangeStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +2250,7 @@ func (x *ChangeStep) String() string {
 func (*ChangeStep) ProtoMessage() {}
 
 func (x *ChangeStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +2263,7 @@ func (x *ChangeStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeStep.ProtoReflect.Descriptor instead.
 func (*ChangeStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChangeStep) GetChange() *Change {
@@ -2210,7 +2284,7 @@ type RemoveJobStep struct {
 
 func (x *RemoveJobStep) Reset() {
 	*x = RemoveJobStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2296,7 @@ func (x *RemoveJobStep) String() string {
 func (*RemoveJobStep) ProtoMessage() {}
 
 func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2309,7 @@ func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveJobStep.ProtoReflect.Descriptor instead.
 func (*RemoveJobStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RemoveJobStep) GetJobs() *Jobs {
@@ -2255,7 +2329,7 @@ type MarkStep struct {
 
 func (x *MarkStep) Reset() {
 	*x = MarkStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2341,7 @@ func (x *MarkStep) String() string {
 func (*MarkStep) ProtoMessage() {}
 
 func (x *MarkStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2354,7 @@ func (x *MarkStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkStep.ProtoReflect.Descriptor instead.
 func (*MarkStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
 }
 
 // RollbackStep undoes everything since the mark, including permits. The mark stays valid; later marks are removed.
@@ -2294,7 +2368,7 @@ type RollbackStep struct {
 
 func (x *RollbackStep) Reset() {
 	*x = RollbackStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2380,7 @@ func (x *RollbackStep) String() string {
 func (*RollbackStep) ProtoMessage() {}
 
 func (x *RollbackStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2393,7 @@ func (x *RollbackStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackStep.ProtoReflect.Descriptor instead.
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RollbackStep) GetMark() uint32 {
@@ -2350,7 +2424,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2362,7 +2436,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,7 +2449,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlanStep) GetJob() *Jobs {
@@ -2428,7 +2502,7 @@ type RemediesStep struct {
 
 func (x *RemediesStep) Reset() {
 	*x = RemediesStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2440,7 +2514,7 @@ func (x *RemediesStep) String() string {
 func (*RemediesStep) ProtoMessage() {}
 
 func (x *RemediesStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2453,7 +2527,7 @@ func (x *RemediesStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemediesStep.ProtoReflect.Descriptor instead.
 func (*RemediesStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RemediesStep) GetJob() *Jobs {
@@ -2493,7 +2567,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[26]
+	mi := &file_apportion_v1_step_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2579,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[26]
+	mi := &file_apportion_v1_step_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2592,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExplainStep) GetJobs() *Jobs {
@@ -2561,7 +2635,7 @@ type PendingFilter struct {
 
 func (x *PendingFilter) Reset() {
 	*x = PendingFilter{}
-	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	mi := &file_apportion_v1_step_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2573,7 +2647,7 @@ func (x *PendingFilter) String() string {
 func (*PendingFilter) ProtoMessage() {}
 
 func (x *PendingFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	mi := &file_apportion_v1_step_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2586,7 +2660,7 @@ func (x *PendingFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingFilter.ProtoReflect.Descriptor instead.
 func (*PendingFilter) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PendingFilter) GetQueues() *Queues {
@@ -2628,7 +2702,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/snapshot.proto\"\x97\t\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/snapshot.proto\"\xd4\t\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2657,7 +2731,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x06change\x18\x12 \x01(\v2\x18.apportion.v1.ChangeStepH\x00R\x06change\x125\n" +
 	"\aexplain\x18\x14 \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplain\x12,\n" +
 	"\x04plan\x18\x15 \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04plan\x128\n" +
-	"\bremedies\x18\x16 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremediesB\x06\n" +
+	"\bremedies\x18\x16 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremedies\x12;\n" +
+	"\tevictable\x18\x17 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictableB\x06\n" +
 	"\x04step\"2\n" +
 	"\x06Queues\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\rR\x05index\x12\x12\n" +
@@ -2721,7 +2796,10 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\religible_only\x18\x03 \x01(\bR\feligibleOnly\x12\x18\n" +
 	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"\xef\x02\n" +
+	"omit_names\x18\x05 \x01(\bR\tomitNames\"X\n" +
+	"\rEvictableStep\x121\n" +
+	"\tclaimants\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\tclaimants\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x04R\x05limit\"\xef\x02\n" +
 	"\tOrderStep\x12.\n" +
 	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesH\x00R\x06queues\x12(\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x12.apportion.v1.JobsH\x00R\x04jobs\x12+\n" +
@@ -2849,7 +2927,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -2869,26 +2947,27 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*PreemptiveStep)(nil),  // 15: apportion.v1.PreemptiveStep
 	(*ReclaimStep)(nil),     // 16: apportion.v1.ReclaimStep
 	(*PreemptStep)(nil),     // 17: apportion.v1.PreemptStep
-	(*OrderStep)(nil),       // 18: apportion.v1.OrderStep
-	(*NodesStep)(nil),       // 19: apportion.v1.NodesStep
-	(*InspectStep)(nil),     // 20: apportion.v1.InspectStep
-	(*SetStatusStep)(nil),   // 21: apportion.v1.SetStatusStep
-	(*AllocateStep)(nil),    // 22: apportion.v1.AllocateStep
-	(*DeallocateStep)(nil),  // 23: apportion.v1.DeallocateStep
-	(*AddJobStep)(nil),      // 24: apportion.v1.AddJobStep
-	(*ChangeStep)(nil),      // 25: apportion.v1.ChangeStep
-	(*RemoveJobStep)(nil),   // 26: apportion.v1.RemoveJobStep
-	(*MarkStep)(nil),        // 27: apportion.v1.MarkStep
-	(*RollbackStep)(nil),    // 28: apportion.v1.RollbackStep
-	(*PlanStep)(nil),        // 29: apportion.v1.PlanStep
-	(*RemediesStep)(nil),    // 30: apportion.v1.RemediesStep
-	(*ExplainStep)(nil),     // 31: apportion.v1.ExplainStep
-	(*PendingFilter)(nil),   // 32: apportion.v1.PendingFilter
-	(TaskStatus)(0),         // 33: apportion.v1.TaskStatus
-	(*Job)(nil),             // 34: apportion.v1.Job
-	(*Change)(nil),          // 35: apportion.v1.Change
-	(RemedyKind)(0),         // 36: apportion.v1.RemedyKind
-	(CheckKind)(0),          // 37: apportion.v1.CheckKind
+	(*EvictableStep)(nil),   // 18: apportion.v1.EvictableStep
+	(*OrderStep)(nil),       // 19: apportion.v1.OrderStep
+	(*NodesStep)(nil),       // 20: apportion.v1.NodesStep
+	(*InspectStep)(nil),     // 21: apportion.v1.InspectStep
+	(*SetStatusStep)(nil),   // 22: apportion.v1.SetStatusStep
+	(*AllocateStep)(nil),    // 23: apportion.v1.AllocateStep
+	(*DeallocateStep)(nil),  // 24: apportion.v1.DeallocateStep
+	(*AddJobStep)(nil),      // 25: apportion.v1.AddJobStep
+	(*ChangeStep)(nil),      // 26: apportion.v1.ChangeStep
+	(*RemoveJobStep)(nil),   // 27: apportion.v1.RemoveJobStep
+	(*MarkStep)(nil),        // 28: apportion.v1.MarkStep
+	(*RollbackStep)(nil),    // 29: apportion.v1.RollbackStep
+	(*PlanStep)(nil),        // 30: apportion.v1.PlanStep
+	(*RemediesStep)(nil),    // 31: apportion.v1.RemediesStep
+	(*ExplainStep)(nil),     // 32: apportion.v1.ExplainStep
+	(*PendingFilter)(nil),   // 33: apportion.v1.PendingFilter
+	(TaskStatus)(0),         // 34: apportion.v1.TaskStatus
+	(*Job)(nil),             // 35: apportion.v1.Job
+	(*Change)(nil),          // 36: apportion.v1.Change
+	(RemedyKind)(0),         // 37: apportion.v1.RemedyKind
+	(CheckKind)(0),          // 38: apportion.v1.CheckKind
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	11, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -2898,68 +2977,70 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	15, // 4: apportion.v1.Step.preemptive:type_name -> apportion.v1.PreemptiveStep
 	16, // 5: apportion.v1.Step.reclaim:type_name -> apportion.v1.ReclaimStep
 	17, // 6: apportion.v1.Step.preempt:type_name -> apportion.v1.PreemptStep
-	18, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
-	19, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
-	20, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
-	21, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
-	22, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
-	23, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
-	24, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
-	26, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
-	27, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
-	28, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
-	25, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
-	31, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
-	29, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
-	30, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
-	6,  // 21: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
-	7,  // 22: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
-	8,  // 23: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
-	6,  // 24: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
-	7,  // 25: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
-	0,  // 26: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	10, // 27: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	7,  // 28: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 29: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
-	1,  // 30: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	8,  // 31: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
-	2,  // 32: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	8,  // 33: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 34: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
-	8,  // 35: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
-	3,  // 36: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	9,  // 37: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
-	8,  // 38: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
-	8,  // 39: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
-	6,  // 40: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	7,  // 41: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	8,  // 42: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 43: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	9,  // 44: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	7,  // 45: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
-	8,  // 46: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	33, // 47: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	8,  // 48: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 49: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	33, // 50: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	34, // 51: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	35, // 52: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	7,  // 53: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 54: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
-	8,  // 55: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
-	4,  // 56: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	7,  // 57: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
-	36, // 58: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
-	7,  // 59: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	32, // 60: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
-	6,  // 61: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
-	37, // 62: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
-	7,  // 63: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Jobs
-	64, // [64:64] is the sub-list for method output_type
-	64, // [64:64] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	19, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
+	20, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
+	21, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
+	22, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
+	23, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
+	24, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
+	25, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
+	27, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
+	28, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
+	29, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
+	26, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
+	32, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	30, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
+	31, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
+	18, // 21: apportion.v1.Step.evictable:type_name -> apportion.v1.EvictableStep
+	6,  // 22: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
+	7,  // 23: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
+	8,  // 24: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
+	6,  // 25: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
+	7,  // 26: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
+	0,  // 27: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	10, // 28: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	7,  // 29: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 30: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
+	1,  // 31: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	8,  // 32: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
+	2,  // 33: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	8,  // 34: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 35: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
+	8,  // 36: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
+	3,  // 37: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	9,  // 38: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
+	8,  // 39: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
+	8,  // 40: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
+	8,  // 41: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Tasks
+	6,  // 42: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
+	7,  // 43: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
+	8,  // 44: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 45: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
+	9,  // 46: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
+	7,  // 47: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
+	8,  // 48: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	34, // 49: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	8,  // 50: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 51: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	34, // 52: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	35, // 53: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	36, // 54: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	7,  // 55: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 56: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
+	8,  // 57: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
+	4,  // 58: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	7,  // 59: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
+	37, // 60: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
+	7,  // 61: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
+	33, // 62: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
+	6,  // 63: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
+	38, // 64: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
+	7,  // 65: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Jobs
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -2993,8 +3074,9 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_Explain)(nil),
 		(*Step_Plan)(nil),
 		(*Step_Remedies)(nil),
+		(*Step_Evictable)(nil),
 	}
-	file_apportion_v1_step_proto_msgTypes[13].OneofWrappers = []any{
+	file_apportion_v1_step_proto_msgTypes[14].OneofWrappers = []any{
 		(*OrderStep_Queues)(nil),
 		(*OrderStep_Jobs)(nil),
 		(*OrderStep_Tasks)(nil),
@@ -3009,7 +3091,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -3,7 +3,6 @@ package comparison
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"github.com/apportion/apportion/contract/lookup"
@@ -13,22 +12,20 @@ import (
 // Plan contains the questions to both policies.
 type Plan struct {
 	snapshot *lookup.Snapshot
-	// waiting contains one waiting task of each job, claimants those whose evictions are compared.
+	// waiting contains one waiting task of each job. claimants are the same, the first of each queue first.
 	waiting, claimants []uint32
-	// Omitted is the number of waiting jobs whose evictions are not compared.
-	Omitted int
 }
 
 const (
-	// maxClaimants is the maximum number of jobs whose evictions are compared.
-	maxClaimants = 500
-	// maxConsidered limits it further in large clusters: it is the number of tasks that are considered as victims, for all claimants
-	// together.
-	maxConsidered = 2_500_000
+	// leastConsidered and consideredPerTask are how many tasks one question about evictions considers as victims, each as often as it is:
+	// the larger of the two, the second for each task of the cluster. Policies to which claimants are alike consider each task about once.
+	leastConsidered   = 1_000_000
+	consideredPerTask = 6
+	// mostQuestions limits the questions about evictions.
+	mostQuestions = 4
 )
 
-// New plans a comparison about a snapshot. If there are too many waiting jobs, evictions are compared for the first of each queue, then for
-// the second of each, and so on.
+// New plans a comparison about a snapshot.
 func New(snapshot *lookup.Snapshot) *Plan {
 	p := &Plan{snapshot: snapshot}
 	seen, turns := map[*apportionv1.Job]bool{}, map[uint32]int{}
@@ -42,13 +39,8 @@ func New(snapshot *lookup.Snapshot) *Plan {
 		turns[task.Number] = perQueue[task.Job.GetQueue()]
 		perQueue[task.Job.GetQueue()]++
 	}
-	most := min(maxClaimants, maxConsidered/max(1, len(snapshot.Tasks)), len(p.waiting))
-	p.claimants, p.Omitted = p.waiting, len(p.waiting)-most
-	if p.Omitted > 0 {
-		p.claimants = slices.Clone(p.waiting)
-		slices.SortStableFunc(p.claimants, func(l, r uint32) int { return cmp.Compare(turns[l], turns[r]) })
-		p.claimants = p.claimants[:most]
-	}
+	p.claimants = slices.Clone(p.waiting)
+	slices.SortStableFunc(p.claimants, func(l, r uint32) int { return cmp.Compare(turns[l], turns[r]) })
 	return p
 }
 
@@ -75,25 +67,34 @@ func (p *Plan) Steps() []*apportionv1.Step {
 	}
 }
 
-// Claims yields the questions about evictions in batches. The answers to a batch are held together, and each may list every task.
-func (p *Plan) Claims() iter.Seq[[]*apportionv1.Step] {
-	const most, tasks = 8, 50_000
-	together := min(most, max(1, tasks/max(1, len(p.snapshot.Tasks))))
-	return func(yield func([]*apportionv1.Step) bool) {
-		for some := range slices.Chunk(p.claimants, together) {
-			var steps []*apportionv1.Step
-			for _, task := range some {
-				claimant := &apportionv1.Tasks{Index: []uint32{task}}
-				reclaim := &apportionv1.ReclaimStep{Claimant: claimant, OmitNames: true}
-				preempt := &apportionv1.PreemptStep{Claimant: claimant, OmitNames: true}
-				steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}},
-					&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: preempt}})
-			}
-			if !yield(steps) {
-				return
-			}
-		}
+// Evictable asks which tasks may be evicted for waiting jobs, and sets them in the outcome. It returns the jobs, by name, that it did not ask
+// about because that would have taken too long: then the first job of each queue comes first. Of jobs in except it does not ask.
+func (p *Plan) Evictable(o *Outcome, except map[string]bool, ask func(*apportionv1.Step) (*apportionv1.Answer, error)) ([]string, error) {
+	for _, q := range o.Queues {
+		q.Evictable = map[string]bool{}
 	}
+	jobName := func(claimant uint32) string { return lookup.JobName(p.snapshot.Tasks[claimant].Job) }
+	claimants := slices.DeleteFunc(slices.Clone(p.claimants), func(c uint32) bool { return except[jobName(c)] })
+	limit := uint64(max(leastConsidered, consideredPerTask*len(p.snapshot.Tasks)))
+	for questions := 0; len(claimants) > 0 && (questions < mostQuestions || len(except) > 0); questions++ {
+		answer, err := ask(&apportionv1.Step{Step: &apportionv1.Step_Evictable{Evictable: &apportionv1.EvictableStep{
+			Claimants: &apportionv1.Tasks{Index: claimants}, Limit: limit,
+		}}})
+		if err != nil {
+			return nil, err
+		}
+		found := answer.GetEvictable()
+		for _, t := range slices.Concat(found.GetReclaim(), found.GetPreempt()) {
+			task := p.snapshot.Tasks[t]
+			o.Queues[task.Job.GetQueue()].Evictable[task.Name()] = true
+		}
+		claimants = found.GetLeft()
+	}
+	var left []string
+	for _, c := range claimants {
+		left = append(left, jobName(c))
+	}
+	return left, nil
 }
 
 // dividing returns the queues of the first plugin that divides among queues.

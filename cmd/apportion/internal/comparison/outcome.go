@@ -40,18 +40,6 @@ func (p *Plan) OutcomeOf(answers []*apportionv1.Answer, names text.Names) *Outco
 	return o.Outcome
 }
 
-// AddClaims adds the tasks that may be evicted, from the answers to a batch of claims.
-func (p *Plan) AddClaims(o *Outcome, answers []*apportionv1.Answer) {
-	for _, a := range answers {
-		for _, victims := range []*apportionv1.VictimsAnswer{a.GetReclaim(), a.GetPreempt()} {
-			for _, v := range victims.GetVictims() {
-				task := p.snapshot.Tasks[v.GetTask()]
-				o.Queues[task.Job.GetQueue()].Evictable[task.Name()] = true
-			}
-		}
-	}
-}
-
 // outcome builds an Outcome.
 type outcome struct {
 	*Plan
@@ -62,7 +50,7 @@ type outcome struct {
 
 func (o *outcome) queues(a *apportionv1.SharesAnswer) {
 	for _, q := range o.snapshot.GetQueues() {
-		o.Queues[q.GetName()] = &Queue{Evictable: map[string]bool{}}
+		o.Queues[q.GetName()] = &Queue{}
 	}
 	for _, share := range dividing(a) {
 		q := o.Queues[o.names.Queue(share.GetQueue())]

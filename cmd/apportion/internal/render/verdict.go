@@ -148,6 +148,30 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 	p.checks(answer.GetChecks())
 }
 
+// evictableTasks shows which tasks some claimant may evict.
+func (p *Printer) evictableTasks(answer *apportionv1.EvictableAnswer) {
+	if len(answer.GetReclaim())+len(answer.GetPreempt()) == 0 {
+		p.Line("no task may be evicted")
+	}
+	for _, list := range []struct {
+		by    string
+		tasks []uint32
+	}{{"queues other than its own", answer.GetReclaim()}, {"its own queue", answer.GetPreempt()}} {
+		if len(list.tasks) == 0 {
+			continue
+		}
+		p.Heading("some claimant may evict, of %s:", list.by)
+		table := p.NewTable("TASK", "QUEUE", "NODE", ">PRIORITY", "FREES")
+		for _, number := range list.tasks {
+			p.victimRow(table, number)
+		}
+		p.table(table)
+	}
+	if n := len(answer.GetLeft()); n > 0 {
+		p.Line("%s not looked at, because of the limit", text.Are(n, "claimant"))
+	}
+}
+
 // evictions are the victims in the order of eviction.
 func evictions(answer *apportionv1.VictimsAnswer) []uint32 {
 	if len(answer.GetEvictionOrder()) > 0 {
