@@ -181,14 +181,14 @@ const onlyFair = "only the order of queues under fair is checked, and only with 
 
 // notChecked says why answers are not checked, by question, where there is more to say than that.
 var notChecked = map[protoreflect.Name]string{
-	"jobs":     "the rules of gangs are not repeated here",
-	"order":    onlyFair,
-	"nodes":    "the rules for nodes are not repeated here",
-	"inspect":  "it shows how the snapshot was read, and decides nothing",
-	"explain":  "the search for the cause is not repeated here",
-	"remedies": "the search is not repeated here",
+	"jobs":      "the rules of gangs are not repeated here",
+	"order":     onlyFair,
+	"nodes":     "the rules for nodes are not repeated here",
+	"inspect":   "it shows how the snapshot was read, and decides nothing",
+	"explain":   "the search for the cause is not repeated here",
+	"remedies":  "the search is not repeated here",
 	"evictable": "the choices of many claimants are not repeated here",
-	"mark":     "it decides nothing",
+	"mark":      "it decides nothing",
 }
 
 // question checks the answer to a step of its kind; false if it is not checked.

@@ -24,8 +24,12 @@ import (
 // evictingPolicy draws a policy that lets claimants evict.
 func evictingPolicy(t *rapid.T) engine.Policy {
 	own := rapid.SampledFrom([]engine.Tier{
-		{{Plugin: drf.Plugin{}}, {Plugin: proportion.Plugin{}}}, {{Plugin: drf.Plugin{}}, {Plugin: capacity.Plugin{}}},
-		{{Plugin: capacity.Plugin{Hierarchical: true, AncestorReclaimLevel: 1}}}, {{Plugin: hdrf.Plugin{}}}, {{Plugin: fair.Plugin{}}}, {},
+		{{Plugin: drf.Plugin{}}, {Plugin: proportion.Plugin{}}},
+		{{Plugin: drf.Plugin{}}, {Plugin: capacity.Plugin{}}},
+		{{Plugin: capacity.Plugin{Hierarchical: true, AncestorReclaimLevel: 1}}},
+		{{Plugin: hdrf.Plugin{}}},
+		{{Plugin: fair.Plugin{}}},
+		{},
 	}).Draw(t, "dividing")
 	tiers := []engine.Tier{{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}, {Plugin: conformance.Plugin{}}}, own}
 	if rapid.Bool().Draw(t, "one tier") {

@@ -193,7 +193,8 @@ type turn struct {
 func newExplainer(s *Session) *explainer {
 	v := s.view
 	x := &explainer{
-		judge: newJudge(s), rank: make([]int, len(v.Queues)), turns: make(map[model.QueueID]map[model.JobID]*turn), reclaims: reclaims{s: s},
+		judge: newJudge(s), rank: make([]int, len(v.Queues)), turns: make(map[model.QueueID]map[model.JobID]*turn),
+		reclaims: reclaims{s: s},
 	}
 	for q := range x.rank {
 		x.rank[q] = -1

@@ -16,20 +16,36 @@ import (
 	"github.com/apportion/apportion/engine/policy/proportion"
 )
 
-// crowdedCluster is a full node with running jobs, and waiting jobs, in three queues.
+// crowdedCluster is a full node with running jobs, and waiting jobs, in three queues, two of them below a fourth. Tasks ask for cores, for
+// devices or for both.
 func crowdedCluster(t *rapid.T) *model.Model {
 	cpu := func(x int) *model.Amounts {
 		return &model.Amounts{Dimension: []uint32{0}, Amount: []float64{float64(1000 * x)}}
 	}
 	b := model.NewBuilder(0)
-	b.Dimensions([]string{"cpu"})
+	b.Dimensions([]string{"cpu", "gpu"})
 	queues := []string{"a", "b", "c"}
+	parents := map[string]string{"a": "above", "b": "above", "c": "root"}
+	b.Queue(model.QueueSpec{Name: "root", Weight: 1})
+	deserved := func() *model.Amounts { return cpu(rapid.IntRange(1, 8).Draw(t, "deserved")) }
+	b.Queue(model.QueueSpec{Name: "above", Parent: "root", Weight: 1, Deserved: deserved(), Reclaimable: true})
 	for _, name := range queues {
 		b.Queue(model.QueueSpec{
-			Name: name, Weight: rapid.Uint32Range(1, 3).Draw(t, "weight"), Deserved: cpu(rapid.IntRange(1, 8).Draw(t, "deserved")), Reclaimable: true,
+			Name: name, Parent: parents[name], Weight: rapid.Uint32Range(1, 3).Draw(t, "weight"), Deserved: deserved(), Reclaimable: true,
 		})
 	}
-	b.Node(model.NodeSpec{Name: "n", Allocatable: cpu(12)})
+	request := func() *model.Amounts {
+		amounts := &model.Amounts{}
+		asked := rapid.IntRange(1, 3).Draw(t, "asked")
+		for d := range uint32(2) {
+			if asked>>d&1 == 1 {
+				amounts.Dimension = append(amounts.Dimension, d)
+				amounts.Amount = append(amounts.Amount, float64(1000*rapid.IntRange(1, 2).Draw(t, "request")))
+			}
+		}
+		return amounts
+	}
+	b.Node(model.NodeSpec{Name: "n", Allocatable: &model.Amounts{Dimension: []uint32{0, 1}, Amount: []float64{12_000, 12_000}}})
 	for i := range rapid.IntRange(6, 14).Draw(t, "jobs") {
 		runs := i < 4
 		spec := model.JobSpec{
@@ -42,7 +58,7 @@ func crowdedCluster(t *rapid.T) *model.Model {
 		}
 		b.Job(spec)
 		for k := range rapid.IntRange(1, 3).Draw(t, "tasks") {
-			b.Group(model.GroupSpec{Role: fmt.Sprint(k), Request: cpu(rapid.IntRange(1, 2).Draw(t, "request"))})
+			b.Group(model.GroupSpec{Role: fmt.Sprint(k), Request: request()})
 			task.UID = fmt.Sprint("j", i, "-", k)
 			b.Task(&task)
 		}

@@ -164,32 +164,12 @@ func (d *differing) compare(
 	if err != nil {
 		return sides, nil, err
 	}
-	each := func(do func(*side) error) error {
-		return both(func(i int) error {
-			if err := do(sides[i]); err != nil {
-				return fmt.Errorf("%s: %w", []string{a, b}[i], inputs[i].named(err))
-			}
-			return nil
-		})
-	}
-	if err = each(func(s *side) error { return s.decide(ctx) }); err != nil {
+	omitted, err := decideBoth(ctx, sides, a, b)
+	if err != nil {
 		return sides, nil, err
 	}
 	was, is := sides[0], sides[1]
-	left := map[string]bool{}
-	for _, job := range slices.Concat(was.left, is.left) {
-		left[job] = true
-	}
-	if len(left) > 0 {
-		// Both sides must be asked about the same jobs.
-		if err = each(func(s *side) error { return s.evictions(ctx, left) }); err != nil {
-			return sides, nil, err
-		}
-	}
-	found = &differences{
-		A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)),
-		Omitted: max(len(left), was.omitted, is.omitted),
-	}
+	found = &differences{A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)), Omitted: omitted}
 	if policies {
 		found.Was, found.Is, found.between = &message{was.shares}, &message{is.shares}, was.between
 	}
@@ -201,6 +181,29 @@ func (d *differing) compare(
 		})
 	}
 	return sides, found, err
+}
+
+// decideBoth has both sides decide, about the evictions for the same jobs. It returns for how many jobs they were not asked about.
+func decideBoth(ctx context.Context, sides [2]*side, names ...string) (omitted int, err error) {
+	each := func(do func(*side) error) error {
+		return both(func(i int) error {
+			if err := do(sides[i]); err != nil {
+				return fmt.Errorf("%s: %w", names[i], sides[i].input.named(err))
+			}
+			return nil
+		})
+	}
+	if err := each(func(s *side) error { return s.decide(ctx) }); err != nil {
+		return 0, err
+	}
+	left := map[string]bool{}
+	for _, job := range slices.Concat(sides[0].left, sides[1].left) {
+		left[job] = true
+	}
+	if len(left) > 0 {
+		err = each(func(s *side) error { return s.evictions(ctx, left) })
+	}
+	return max(len(left), sides[0].omitted, sides[1].omitted), err
 }
 
 // both does the same for either side at the same time, and returns the error of the first side that has one.

@@ -67,8 +67,8 @@ func (p *Plan) Steps() []*apportionv1.Step {
 	}
 }
 
-// Evictable asks which tasks may be evicted for waiting jobs, and sets them in the outcome. It returns the jobs, by name, that it did not ask
-// about because that would have taken too long: then the first job of each queue comes first. Of jobs in except it does not ask.
+// Evictable asks which tasks may be evicted for waiting jobs, and sets them in the outcome. It returns the jobs, by name, that it did not
+// ask about because that would have taken too long: it begins with the first job of each queue. About jobs in except it does not ask.
 func (p *Plan) Evictable(o *Outcome, except map[string]bool, ask func(*apportionv1.Step) (*apportionv1.Answer, error)) ([]string, error) {
 	for _, q := range o.Queues {
 		q.Evictable = map[string]bool{}

@@ -39,11 +39,11 @@ var views = map[protoreflect.Name]view{
 	"order": func(p *Printer, step *apportionv1.Step, answer *apportionv1.Answer) {
 		p.order(step.GetOrder(), answer.GetOrder())
 	},
-	"nodes":    shown((*apportionv1.Answer).GetNodes, (*Printer).Nodes),
-	"inspect":  shown((*apportionv1.Answer).GetInspect, (*Printer).inspect),
-	"explain":  shown((*apportionv1.Answer).GetExplain, func(p *Printer, a *apportionv1.ExplainAnswer) { p.Text("", a.GetText()) }),
-	"plan":     shown((*apportionv1.Answer).GetPlan, (*Printer).Plan),
-	"remedies": shown((*apportionv1.Answer).GetRemedies, (*Printer).Remedies),
+	"nodes":     shown((*apportionv1.Answer).GetNodes, (*Printer).Nodes),
+	"inspect":   shown((*apportionv1.Answer).GetInspect, (*Printer).inspect),
+	"explain":   shown((*apportionv1.Answer).GetExplain, func(p *Printer, a *apportionv1.ExplainAnswer) { p.Text("", a.GetText()) }),
+	"plan":      shown((*apportionv1.Answer).GetPlan, (*Printer).Plan),
+	"remedies":  shown((*apportionv1.Answer).GetRemedies, (*Printer).Remedies),
 	"evictable": shown((*apportionv1.Answer).GetEvictable, (*Printer).evictableTasks),
 	"change": shown((*apportionv1.Answer).GetChange, func(p *Printer, a *apportionv1.ChangeAnswer) {
 		p.Line("changed: %s, %s and %s set", text.Count(len(a.GetNodes()), "node"), text.Count(len(a.GetQueues()), "queue"),
