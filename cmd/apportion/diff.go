@@ -188,7 +188,7 @@ func decideBoth(ctx context.Context, sides [2]*side, names ...string) (omitted i
 	each := func(do func(*side) error) error {
 		return both(func(i int) error {
 			if err := do(sides[i]); err != nil {
-				return fmt.Errorf("%s: %w", names[i], sides[i].input.named(err))
+				return fmt.Errorf("%s: %w", names[i], sides[i].named(err))
 			}
 			return nil
 		})
