@@ -4,6 +4,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/wire/kueue"
 )
 
 // Outcome contains the decisions of one policy about one cluster, by names, so that outcomes of different clusters can be compared.
@@ -18,7 +19,7 @@ type Queue struct {
 	Overused                              bool
 	// Rank counts from 1; 0: the queue has no jobs.
 	Rank int
-	// Evictable contains its tasks that some waiting job may evict.
+	// Evictable contains its tasks that some waiting job may evict; under kueue its workloads.
 	Evictable map[string]bool
 	// Why is the reason for overused.
 	Why string
@@ -56,6 +57,9 @@ func (o *outcome) queues(a *apportionv1.SharesAnswer) {
 		q := o.Queues[o.names.Queue(share.GetQueue())]
 		q.Deserved, q.Limit = o.amounts(share.GetDeserved()), o.amounts(share.GetRealCapability())
 		q.Guarantee, q.Allocated = o.amounts(share.GetGuarantee()), o.amounts(share.GetAllocated())
+		if share.GetKueue() != nil {
+			q.quotas(share.GetKueue())
+		}
 	}
 	for _, s := range a.GetStandings() {
 		q := o.Queues[o.names.Queue(s.GetQueue())]
@@ -63,6 +67,17 @@ func (o *outcome) queues(a *apportionv1.SharesAnswer) {
 		if s.Rank != nil {
 			q.Rank = int(s.GetRank()) + 1
 		}
+	}
+}
+
+// quotas sums Kueue's quotas up over flavors: the nominal quota is what a queue deserves, and its limit is all that it could ever use.
+func (q *Queue) quotas(share *apportionv1.KueueShare) {
+	q.Deserved, q.Limit, q.Allocated = map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for _, a := range share.GetAccounts() {
+		unit := wirekueue.Unit(a.GetResource())
+		q.Deserved[a.GetResource()] += float64(a.GetNominal()) * unit
+		q.Allocated[a.GetResource()] += float64(a.GetUsage()) * unit
+		q.Limit[a.GetResource()] += float64(a.GetPotential()) * unit
 	}
 }
 
@@ -81,6 +96,10 @@ func (o *outcome) jobs(admissions *apportionv1.EnqueueAnswer, allocations *appor
 	for _, a := range admissions.GetJobs() {
 		job := o.Jobs[o.snapshot.JobName(a.GetJob())]
 		job.Admission, job.AdmissionWhy = wordOf(a.GetVerdict()), text.Reasons(o.names, a.GetVerdict().GetReasons())
+		for _, v := range a.GetKueue().GetVictims() {
+			victim := o.snapshot.GetJobs()[v.GetJob()]
+			o.Queues[victim.GetQueue()].Evictable[lookup.JobName(victim)] = true
+		}
 	}
 	for i, task := range o.waiting {
 		job, verdict := o.Jobs[lookup.JobName(o.snapshot.Tasks[task].Job)], verdictAt(allocations, i)
