@@ -3,6 +3,7 @@ package comparison
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/apportion/apportion/contract/lookup"
@@ -71,7 +72,7 @@ func (p *Plan) Steps() []*apportionv1.Step {
 // ask about because that would have taken too long: it begins with the first job of each queue. About jobs in except it does not ask.
 func (p *Plan) Evictable(o *Outcome, except map[string]bool, ask func(*apportionv1.Step) (*apportionv1.Answer, error)) ([]string, error) {
 	for _, q := range o.Queues {
-		q.Evictable = map[string]bool{}
+		q.Evictable = maps.Clone(q.victims)
 	}
 	jobName := func(claimant uint32) string { return lookup.JobName(p.snapshot.Tasks[claimant].Job) }
 	claimants := slices.DeleteFunc(slices.Clone(p.claimants), func(c uint32) bool { return except[jobName(c)] })

@@ -23,6 +23,8 @@ type Queue struct {
 	Evictable map[string]bool
 	// Why is the reason for overused.
 	Why string
+	// victims are the workloads that Kueue would evict for the first ones of queues.
+	victims map[string]bool
 }
 
 // Job contains the decisions about a job.
@@ -51,7 +53,7 @@ type outcome struct {
 
 func (o *outcome) queues(a *apportionv1.SharesAnswer) {
 	for _, q := range o.snapshot.GetQueues() {
-		o.Queues[q.GetName()] = &Queue{}
+		o.Queues[q.GetName()] = &Queue{victims: map[string]bool{}}
 	}
 	for _, share := range dividing(a) {
 		q := o.Queues[o.names.Queue(share.GetQueue())]
@@ -98,7 +100,7 @@ func (o *outcome) jobs(admissions *apportionv1.EnqueueAnswer, allocations *appor
 		job.Admission, job.AdmissionWhy = wordOf(a.GetVerdict()), text.Reasons(o.names, a.GetVerdict().GetReasons())
 		for _, v := range a.GetKueue().GetVictims() {
 			victim := o.snapshot.GetJobs()[v.GetJob()]
-			o.Queues[victim.GetQueue()].Evictable[lookup.JobName(victim)] = true
+			o.Queues[victim.GetQueue()].victims[lookup.JobName(victim)] = true
 		}
 	}
 	for i, task := range o.waiting {
