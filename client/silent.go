@@ -33,7 +33,7 @@ const (
 )
 
 // errSilent is the error of connecting to a replica that was silent.
-var errSilent = errors.New("the replica has not answered, and is avoided for some seconds")
+var errSilent = errors.New("the replica sent nothing that is an answer, and is avoided for some seconds")
 
 // silentWatch finds the silent replicas of a client. gRPC passes it, as its credentials, to the balancers and to every handshake.
 type silentWatch struct {
@@ -71,20 +71,22 @@ type watchedCredentials struct {
 	watch *silentWatch
 }
 
-// ClientHandshake refuses a replica that is avoided.
+// ClientHandshake refuses a replica that is avoided, and bounds the frames of all.
 func (c watchedCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	l, _ := credentials.ClientHandshakeInfoFromContext(ctx).Attributes.Value(linkKey{}).(*link)
-	if l == nil {
-		return c.TransportCredentials.ClientHandshake(ctx, authority, raw)
-	}
-	if c.watch.avoids(l.address) {
+	if l != nil && c.watch.avoids(l.address) {
 		return nil, nil, errSilent
 	}
 	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		return nil, nil, err
 	}
-	watched := &watchedConn{Conn: conn, raw: raw}
+	bound := &boundConn{Conn: conn, flood: flood{since: time.Now(), now: time.Now}}
+	if l == nil {
+		return bound, info, nil
+	}
+	bound.avoid = func() { c.watch.avoid(l.address) }
+	watched := &watchedConn{Conn: bound, raw: raw}
 	l.conn.Store(watched)
 	return watched, info, nil
 }
