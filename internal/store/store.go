@@ -72,19 +72,32 @@ func Open(path string, o Options) (*Store, error) {
 	if err := s.complete(); err != nil {
 		return nil, s.fail(err)
 	}
+	fresh := s.Size() == 0
 	err := guarded(func() (err error) {
 		s.db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout: s.options.Wait, NoFreelistSync: true, FreelistType: bolt.FreelistMapType, ReadOnly: o.ReadOnly, NoStatistics: true,
 		})
 		return err
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		err = guarded(s.begin)
+	case fresh && !errors.Is(err, faults.ErrTimeout):
+		err = errors.Join(err, s.clear())
 	}
 	if err != nil {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
 	return s, nil
+}
+
+// clear empties a new file of which only a part was written, as on a full disk, so that it is not taken for a damaged one.
+func (s *Store) clear() error {
+	const pages = 4 // What the database writes at first, at once.
+	if n := s.Size(); n == 0 || n >= int64(pages*os.Getpagesize()) {
+		return nil
+	}
+	return os.Truncate(s.path, 0)
 }
 
 // complete reads the whole file and returns an error if it is damaged. The database itself would find some damage only when it has begun to

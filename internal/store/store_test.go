@@ -181,11 +181,20 @@ func TestAFileOfSomethingElseIsRefusedAndStaysAsItIs(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// limited is set in the process whose files may not grow.
-const limited = "APPORTION_STORE_LIMITED"
+// limited is set in the process whose files may not grow, cramped in the one whose files may have a page alone.
+const limited, cramped = "APPORTION_STORE_LIMITED", "APPORTION_STORE_CRAMPED"
 
-// TestMain writes to a store that cannot grow, in the process that is limited.
+// TestMain writes to a store that cannot grow, or begins one that has no room, in the process that is limited.
 func TestMain(m *testing.M) {
+	if path := os.Getenv(cramped); path != "" {
+		page := uint64(os.Getpagesize())
+		err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: page, Max: page})
+		if err == nil {
+			_, err = Open(path, numbers)
+		}
+		fmt.Println(err) //nolint:forbidigo // The process speaks to the test.
+		os.Exit(0)
+	}
 	path := os.Getenv(limited)
 	if path == "" {
 		os.Exit(m.Run())
@@ -205,6 +214,18 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	os.Exit(0)
+}
+
+func TestAStoreThatBeginsOnAFullDiskBeginsOnceThereIsRoom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), cramped+"="+path)
+	out, err := command.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "file too large")
+	got, err := read(path)
+	require.NoError(t, err)
+	require.Empty(t, got)
 }
 
 func TestAFullDiskIsAnErrorAndWhatWasThereStays(t *testing.T) {
