@@ -37,6 +37,8 @@ var commands = []struct {
 	{"whatif --set queue/queue-00002.weight=5", 0.7},
 	{"diff proportion capacity --no-audit", 0},
 	{"diff proportion capacity", 5},
+	{"diff proportion capacity-hierarchical --no-audit", 0},
+	{"diff proportion fair --no-audit", 0},
 	{"audit", 5},
 	{"audit --policy capacity", 5},
 	{"audit --policy fair", 5},
@@ -106,11 +108,12 @@ func (b *bench) measureAll(ctx context.Context, only string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d CPUs, %s %s/%s, median of %d rounds, each in a fresh process; load when it began: %s\n\n",
+	fmt.Printf("%d CPUs, %s %s/%s, median of %d rounds, each in a fresh process; load when it began: %s; \"processor\" is user and system time\n\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, b.rounds, load())
-	table, line := sample.NewTable("command", "wall s", "target s", "processor s", "peak MB"), sample.NewLine("bench-cli")
+	table := sample.NewTable("command", "wall s", "target s", "processor s", "peak MB", "load")
+	line := sample.NewLine("bench-cli")
 	add := func(name, target string, u usage) {
-		table.Add(name, fmt.Sprintf("%.2f", u.wall), target, fmt.Sprintf("%.2f", u.processor), fmt.Sprintf("%.0f", u.peak))
+		table.Add(name, fmt.Sprintf("%.2f", u.wall), target, fmt.Sprintf("%.2f", u.processor), fmt.Sprintf("%.0f", u.peak), load())
 		key := strings.Map(letter, name)
 		line.Add(key+"_wall_s", u.wall)
 		line.Add(key+"_processor_s", u.processor)

@@ -105,8 +105,9 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		if err := session.Close(); err != nil || a.inputOnly {
 			return err
 		}
-		end := showWaiting(a.err, "auditing")
+		end, bounded := showWaiting(a.err, "auditing"), frugal(len(q.snapshot.Tasks))
 		defer end()
+		defer bounded()
 		findings, report, err := audit.Check(ctx, q.decider, q.Input, audited)
 		if err != nil {
 			return err

@@ -200,9 +200,12 @@ func decideBoth(ctx context.Context, sides [2]*side, names ...string) (omitted i
 	for _, job := range slices.Concat(sides[0].left, sides[1].left) {
 		left[job] = true
 	}
-	if len(left) > 0 {
-		err = each(func(s *side) error { return s.evictions(ctx, left) })
-	}
+	err = each(func(s *side) error {
+		if len(s.left) == len(left) {
+			return nil
+		}
+		return s.evictions(ctx, left)
+	})
 	return max(len(left), sides[0].omitted, sides[1].omitted), err
 }
 

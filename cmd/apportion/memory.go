@@ -7,7 +7,7 @@ import (
 
 const (
 	// memoryOfTask and memoryOfCommand are, with room to spare, what a command keeps for each task of a cluster and besides.
-	memoryOfTask    = 3 << 10
+	memoryOfTask    = 5 << 9
 	memoryOfCommand = 48 << 20
 )
 
