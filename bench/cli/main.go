@@ -108,7 +108,8 @@ func (b *bench) measureAll(ctx context.Context, only string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d CPUs, %s %s/%s, median of %d rounds, each in a fresh process; load when it began: %s; \"processor\" is user and system time\n\n",
+	fmt.Printf("%d CPUs, %s %s/%s, median of %d rounds, each in a fresh process; load when it began: %s.\n"+
+		"Processor time is that of user and system, load that when a command's last round ended.\n\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, b.rounds, load())
 	table := sample.NewTable("command", "wall s", "target s", "processor s", "peak MB", "load")
 	line := sample.NewLine("bench-cli")
