@@ -39,7 +39,7 @@ func changes(step *apportionv1.Step) int {
 	case *apportionv1.Step_Shares, *apportionv1.Step_Jobs, *apportionv1.Step_Allocatable, *apportionv1.Step_Preemptive,
 		*apportionv1.Step_Reclaim, *apportionv1.Step_Preempt, *apportionv1.Step_Order, *apportionv1.Step_Nodes, *apportionv1.Step_Inspect,
 		*apportionv1.Step_Explain, *apportionv1.Step_Plan, *apportionv1.Step_Remedies, *apportionv1.Step_Mark, *apportionv1.Step_Enqueue,
-		*apportionv1.Step_Evictable:
+		*apportionv1.Step_Evictable, *apportionv1.Step_Forecast:
 		return 0
 	}
 	return 1

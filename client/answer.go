@@ -332,6 +332,14 @@ func (p *Plan) Judged() bool { return len(p.Answer.GetUnjudged()) == 0 }
 // Made reports whether there is a plan; see Judged.
 func (p *Plan) Made() bool { return p.Answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }
 
+// Odds say when a job starts, by chance. The answer contains complete sentences.
+type Odds struct {
+	Basis  *apportionv1.Basis
+	Answer *apportionv1.ForecastAnswer
+	// Fallback that answered instead of the service; "": none.
+	Fallback Fallback
+}
+
 // Simulation contains the answers to steps.
 type Simulation struct {
 	Basis *apportionv1.Basis

@@ -163,6 +163,18 @@ func (c *Client) Remedies(ctx context.Context, in Input, asked RemediesQuestion)
 	return &Remedies{Basis: response.GetBasis(), Answer: response.GetRemedies(), Fallback: from.by}, nil
 }
 
+// Forecast returns when a waiting job starts, by chance.
+func (c *Client) Forecast(ctx context.Context, in Input, asked ForecastQuestion) (*Odds, error) {
+	response, from, err := question[*apportionv1.ForecastRequest, *apportionv1.ForecastResponse]{
+		kind: KindForecast, method: &method.Forecast, call: apportionv1.ApportionServiceClient.Forecast,
+		answer: unanswerable[*apportionv1.ForecastResponse],
+	}.ask(ctx, c, in, &apportionv1.ForecastRequest{Input: in.message(), Forecast: asked.step()})
+	if err != nil {
+		return nil, err
+	}
+	return &Odds{Basis: response.GetBasis(), Answer: response.GetForecast(), Fallback: from.by}, nil
+}
+
 // Simulate runs steps in order, each on the state that the previous steps left. A failed step has an answer with an error.
 func (c *Client) Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error) {
 	response, from, err := question[*apportionv1.SimulateRequest, *apportionv1.SimulateResponse]{

@@ -29,6 +29,8 @@ type Decider interface {
 	Plan(ctx context.Context, in Input, question PlanQuestion) (*Plan, error)
 	// Remedies returns the smallest changes that would make a waiting job run.
 	Remedies(ctx context.Context, in Input, question RemediesQuestion) (*Remedies, error)
+	// Forecast returns when a waiting job starts, by chance.
+	Forecast(ctx context.Context, in Input, question ForecastQuestion) (*Odds, error)
 	// Simulate runs a list of steps in order, each on the state that the previous steps left.
 	Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error)
 }

@@ -86,9 +86,25 @@ func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
 		return drawNewJob(t)
 	case "apportion.v1.Change":
 		return drawSnapshotChange(t)
+	case "apportion.v1.PastJobs":
+		return drawPastJobs(t)
 	}
 	require.Fail(t, "no generator for "+string(name))
 	return nil
+}
+
+// drawPastJobs draws jobs of a queue that exists, or of one that does not.
+func drawPastJobs(t *rapid.T) *apportionv1.PastJobs {
+	past := &apportionv1.PastJobs{Kinds: []*apportionv1.PastKind{{
+		Queue: rapid.Uint32Range(0, 3).Draw(t, "queue"), Tasks: rapid.Uint32Range(0, 2).Draw(t, "tasks"),
+		Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}},
+	}}}
+	for range rapid.IntRange(0, 5).Draw(t, "jobs") {
+		past.Kind = append(past.Kind, 0)
+		past.Age = append(past.Age, rapid.Uint64Range(0, 10_000).Draw(t, "age"))
+		past.Seconds = append(past.Seconds, rapid.Uint64Range(0, 10_000).Draw(t, "seconds"))
+	}
+	return past
 }
 
 func drawNewJob(t *rapid.T) *apportionv1.Job {
@@ -137,6 +153,8 @@ func drawScalar(t *rapid.T, f protoreflect.FieldDescriptor) protoreflect.Value {
 		return protoreflect.ValueOfUint32(rapid.Uint32Range(0, 3).Draw(t, name))
 	case protoreflect.Uint64Kind:
 		return protoreflect.ValueOfUint64(rapid.Uint64Range(0, 9).Draw(t, name))
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(rapid.Int64Range(0, 3).Draw(t, name))
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString(rapid.SampledFrom([]string{"web", "ml/train-0", "cpu"}).Draw(t, name))
 	default:

@@ -24,6 +24,7 @@ var badQuestions = map[string][]string{
 	"ScoreNodes":       {``, `nodes { tasks { uid: "none" } nodes { name: "none" } }`},
 	"Explain":          {``, `explain { jobs { uid: "none" } }`, `explain { jobs {} groups_only: true }`},
 	"Plan":             {``, `plan {}`, `plan { job { uid: "none" } means: 9 }`},
+	"Forecast":         {``, `forecast {}`, `forecast { job { uid: "none" } runs: 5000 }`},
 	"Remedies":         {``, `remedies {}`, `remedies { job { uid: "none" } kinds: 99 }`},
 	"Simulate":         {``, `steps {}`, `steps { rollback { mark: 3 } } steps { add_job {} } steps { change { change { remove_jobs: "none" } } }`},
 }
@@ -41,6 +42,7 @@ func TestBadRequestsFailInProcessAsTheyDoAtTheService(t *testing.T) {
 	badRequests(t, c, &method.Explain, direct.Explain)
 	badRequests(t, c, &method.Plan, direct.Plan)
 	badRequests(t, c, &method.Remedies, direct.Remedies)
+	badRequests(t, c, &method.Forecast, direct.Forecast)
 	badRequests(t, c, &method.Simulate, direct.Simulate)
 }
 

@@ -112,6 +112,7 @@ const (
 	KindExplain     Kind = "explain"
 	KindPlan        Kind = "plan"
 	KindRemedies    Kind = "remedies"
+	KindForecast    Kind = "forecast"
 	KindSimulate    Kind = "simulate"
 	KindUpload      Kind = "upload"
 	KindSession     Kind = "session"
@@ -121,8 +122,8 @@ const (
 // Kinds returns all kinds of questions.
 func Kinds() []Kind {
 	return []Kind{
-		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies, KindSimulate, KindUpload,
-		KindSession, KindBatch,
+		KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies, KindForecast, KindSimulate,
+		KindUpload, KindSession, KindBatch,
 	}
 }
 
@@ -173,7 +174,7 @@ func (f Fallback) check(kind Kind) error {
 		kinds = []Kind{KindEnqueue, KindAllocatable}
 	case FallbackEngine:
 		kinds = []Kind{
-			KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies,
+			KindShares, KindEnqueue, KindAllocatable, KindVictims, KindNodes, KindExplain, KindPlan, KindRemedies, KindForecast,
 			KindSimulate, KindSession,
 		}
 	default:

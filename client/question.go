@@ -1,6 +1,10 @@
 package client
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -79,6 +83,35 @@ type ExplainQuestion struct {
 	Jobs []string
 	// Filter selects among all waiting jobs. Nil: all. Not together with Jobs.
 	Filter *apportionv1.PendingFilter
+}
+
+// ForecastQuestion asks when a job starts, by chance.
+type ForecastQuestion struct {
+	// Job by uid, or namespace/name.
+	Job string
+	// Runs is how many times the cluster is run forward. 0: 100.
+	Runs uint32
+	// Seed determines what is drawn.
+	Seed uint64
+	// Past are finished jobs, from which runtimes are drawn. Nil: the answer has bounds and no odds.
+	Past *apportionv1.PastJobs
+	// Arrivals lets jobs like the past ones arrive.
+	Arrivals bool
+	// Started says since when running jobs run, in Unix nanoseconds, by their index in the snapshot.
+	Started map[uint32]int64
+	// Horizon is how far runs look ahead, in whole seconds. 0: 30 days.
+	Horizon time.Duration
+}
+
+func (q *ForecastQuestion) step() *apportionv1.ForecastStep {
+	step := &apportionv1.ForecastStep{
+		Job: &apportionv1.Jobs{Uid: []string{q.Job}}, Runs: q.Runs, Seed: q.Seed, Past: q.Past, Arrivals: q.Arrivals,
+		Horizon: uint32(q.Horizon / time.Second),
+	}
+	for _, job := range slices.Sorted(maps.Keys(q.Started)) {
+		step.Running, step.Started = append(step.Running, job), append(step.Started, q.Started[job])
+	}
+	return step
 }
 
 // RemediesQuestion asks for the smallest changes that would make a job run.

@@ -141,6 +141,9 @@ func respond(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy, digest 
 	case *apportionv1.PlanRequest:
 		a := do(&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: q.GetPlan()}})
 		return &apportionv1.PlanResponse{Basis: basis, Plan: a.GetPlan()}, nil
+	case *apportionv1.ForecastRequest:
+		a := do(&apportionv1.Step{Step: &apportionv1.Step_Forecast{Forecast: q.GetForecast()}})
+		return &apportionv1.ForecastResponse{Basis: basis, Forecast: a.GetForecast()}, nil
 	case *apportionv1.RemediesRequest:
 		a := do(&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: q.GetRemedies()}})
 		return &apportionv1.RemediesResponse{Basis: basis, Remedies: a.GetRemedies()}, nil

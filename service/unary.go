@@ -46,6 +46,11 @@ func (c *call) Plan(ctx context.Context, r *apportionv1.PlanRequest) (*apportion
 	return answered(ctx, c, &method.Plan, r)
 }
 
+// Forecast returns when a job starts, by chance.
+func (c *call) Forecast(ctx context.Context, r *apportionv1.ForecastRequest) (*apportionv1.ForecastResponse, error) {
+	return answered(ctx, c, &method.Forecast, r)
+}
+
 // Remedies returns changes that would make a job run.
 func (c *call) Remedies(ctx context.Context, r *apportionv1.RemediesRequest) (*apportionv1.RemediesResponse, error) {
 	return answered(ctx, c, &method.Remedies, r)

@@ -24,7 +24,7 @@ func TestDocumentsShowWhatTheCommandsPrint(t *testing.T) {
 	}
 	t.Chdir(filepath.Join("..", ".."))
 	t.Setenv("LC_ALL", "C.UTF-8")
-	for _, name := range []string{"README.md", "docs/cli.md", "docs/volcano.md", "docs/fair.md", "docs/kueue.md", "docs/rehearse.md"} {
+	for _, name := range []string{"README.md", "docs/cli.md", "docs/volcano.md", "docs/fair.md", "docs/kueue.md", "docs/rehearse.md", "docs/forecast.md"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			before, err := os.ReadFile(name)
 			require.NoError(t, err)
@@ -40,7 +40,8 @@ func TestDocumentsShowWhatTheCommandsPrint(t *testing.T) {
 	}
 }
 
-// TestTheDocumentShowsWhatAStoryOfMemoryPrints compares a table of the document about the commands with that of the script, which has the ledger.
+// TestTheDocumentShowsWhatAStoryOfMemoryPrints compares a table of the document about the commands with that of the script, which has the
+// ledger.
 func TestTheDocumentShowsWhatAStoryOfMemoryPrints(t *testing.T) {
 	script, err := txtar.ParseFile(filepath.Join("testdata", "script", "memory.txtar"))
 	require.NoError(t, err)
@@ -86,7 +87,8 @@ func (c *console) play(document string) string {
 	return out.String()
 }
 
-// run runs a command line: apportion with its arguments, perhaps behind a pipe from itself or echo, or `echo $?`. Other programs are not run.
+// run runs a command line: apportion with its arguments, perhaps behind a pipe from itself or echo, or `echo $?`. Other programs are not
+// run.
 func (c *console) run(line string) (output string, ran bool) {
 	if line == "echo $?" {
 		return strconv.Itoa(c.code) + "\n", true

@@ -80,7 +80,12 @@ func runsAbout(end, scenario string) map[string][][]string {
 		"pending": {{}, {"--top", "1"}, {"-o", "name"}, {"--queue", named("language")}, {"--queue", named("nothing")}},
 		"queue":   {{named("language")}, {named("nothing")}},
 		"plan":    {{waiting}, {waiting, "--max-victims", "1"}, {full("robotics", "grasp-train")}, {named("nothing")}},
-		"shares":  {{}, {"--tree"}, {"--explain"}, {"--policy", "fair", "--explain"}, {"--policy", "capacity", "--tree"}},
+		"forecast": {
+			{waiting},
+			{waiting, "--history", filepath.Join("..", "..", "examples", "traces", "week.csv"), "--as-of", "2026-03-02T12:00:00Z"},
+			{named("nothing")},
+		},
+		"shares": {{}, {"--tree"}, {"--explain"}, {"--policy", "fair", "--explain"}, {"--policy", "capacity", "--tree"}},
 		"whatif": {
 			{"--set", "queue/" + named("vision") + ".weight=5"},
 			{"--finish", running},

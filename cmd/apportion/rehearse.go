@@ -71,7 +71,8 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 	}
 	flags := command.Flags()
 	r.input.registerCluster(command)
-	r.history.register(command)
+	r.history.register(command, "trace")
+	r.history.registerRepeat(command)
 	r.memory.register(command)
 	flags.StringArrayVar(&r.policies, "policy", nil, "rehearse under this `POLICY`: "+policyForms()+
 		" (repeatable); default: "+defaultPolicy)

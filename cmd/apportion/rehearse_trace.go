@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -31,6 +30,9 @@ const (
 
 // historyFlags name the trace and its format.
 type historyFlags struct {
+	// name is that of the flag of the files, and strictness what to do about faulty lines.
+	name          string
+	strictness    trace.Strictness
 	files         []string
 	format, store string
 	queueOf       string
@@ -42,28 +44,36 @@ type historyFlags struct {
 	swf           trace.SWF
 }
 
-func (f *historyFlags) register(command *cobra.Command) {
+// register adds the flags. The files are those of the flag of a name.
+func (f *historyFlags) register(command *cobra.Command, name string) {
 	flags := command.Flags()
+	f.name, f.repeat, f.period = name, 1, week
 	f.queueOf = "queue"
 	choose(command, &f.queueOf, "queue-of", "", "column of an SWF trace that tells the queue", trace.QueueColumns...)
-	flags.StringArrayVar(&f.files, "trace", nil,
+	flags.StringArrayVar(&f.files, name, nil,
 		"`FILE` of the jobs: .csv, .swf, .jsonl, or .yaml with Kueue's workloads, .gz too; - is standard input "+
 			"(repeatable for the files of a decision log, oldest first)")
-	choose(command, &f.format, "trace-format", "", "format of the trace; default: by the name of the file", formatCSV, formatSWF, formatLog,
+	choose(command, &f.format, name+"-format", "", "format of that; default: by the name of the file", formatCSV, formatSWF, formatLog,
 		formatWorkloads)
 	flags.StringVar(&f.store, "store", "", "`DIRECTORY` of the snapshots of a decision log; default: store next to the first file")
 	flags.StringToStringVar(&f.queues, "map", nil,
 		"`VALUE=QUEUE`: the queue of a value of that column; * is every other value (repeatable)")
 	flags.StringToStringVar(&f.processor, "processor", map[string]string{"cpu": "1"},
 		"`RESOURCE=QUANTITY` that a processor of an SWF trace asks for (repeatable)")
-	flags.IntVar(&f.repeat, "repeat", 1, "`NUMBER` of times to run the trace, each time --period later")
-	flags.DurationVar(&f.period, "period", 7*24*time.Hour, "`TIME` from one repetition to the next")
 	flags.IntVar(&f.perTask, "processors-per-task", 1, "`NUMBER` of processors of an SWF trace that make one task")
+}
+
+const week = 7 * 24 * time.Hour
+
+// registerRepeat adds the flags that repeat the trace.
+func (f *historyFlags) registerRepeat(command *cobra.Command) {
+	command.Flags().IntVar(&f.repeat, "repeat", 1, "`NUMBER` of times to run the trace, each time --period later")
+	command.Flags().DurationVar(&f.period, "period", week, "`TIME` from one repetition to the next")
 }
 
 func (f *historyFlags) check() error {
 	if len(f.files) == 0 {
-		return errors.New("--trace: name a file of jobs")
+		return fmt.Errorf("--%s: name a file of jobs", f.name)
 	}
 	if f.format == "" {
 		name := strings.TrimSuffix(f.files[0], ".gz")
@@ -79,13 +89,13 @@ func (f *historyFlags) check() error {
 		default:
 			// The files of a log that was rotated end in a number.
 			if !strings.Contains(filepath.Base(name), ".jsonl.") {
-				return fmt.Errorf("--trace-format: the format of %s is unknown; set csv, swf, log or workloads", f.files[0])
+				return fmt.Errorf("--%s-format: the format of %s is unknown; set csv, swf, log or workloads", f.name, f.files[0])
 			}
 			f.format = formatLog
 		}
 	}
 	if len(f.files) > 1 && f.format != formatLog {
-		return errors.New("--trace: only a decision log may have several files")
+		return fmt.Errorf("--%s: only a decision log may have several files", f.name)
 	}
 	if f.perTask < 1 || f.perTask > trace.MaxTasks {
 		return fmt.Errorf("--processors-per-task: %d is not a number from 1 to %d", f.perTask, trace.MaxTasks)
@@ -96,7 +106,7 @@ func (f *historyFlags) check() error {
 	if f.period < time.Second || f.period%time.Second != 0 {
 		return fmt.Errorf("--period: %s is not a whole number of seconds, 1s or more", f.period)
 	}
-	f.swf = trace.SWF{QueueOf: f.queueOf, Queues: f.queues, PerTask: f.perTask}
+	f.swf = trace.SWF{QueueOf: f.queueOf, Queues: f.queues, PerTask: f.perTask, Strictness: f.strictness}
 	for _, resource := range slices.Sorted(maps.Keys(f.processor)) {
 		name := resource
 		if name == "gpu" {
@@ -139,9 +149,9 @@ func (f *historyFlags) parse(all io.Reader) (*trace.Trace, error) {
 		if f.store == "" {
 			f.store = filepath.Join(filepath.Dir(source), "store")
 		}
-		return trace.ReadLog(source, all, decisionlog.NewReplayer(f.store).Model)
+		return trace.ReadLog(source, all, decisionlog.NewReplayer(f.store).Model, f.strictness)
 	}
-	return trace.ReadCSV(source, all)
+	return trace.ReadCSV(source, all, f.strictness)
 }
 
 // open returns a reader of the concatenated files, and a function that closes them.

@@ -51,7 +51,7 @@ of kubectl:
 		{"why", "Why:", []*cobra.Command{
 			newPending(s), newQueue(s), newExplain(s), newShares(s), newHistory(s), newGet(s), newUsage(s), newAudit(s),
 		}},
-		{"what-if", "What if:", []*cobra.Command{newWhatIf(s), newDiff(s), newSimulate(s), newRehearse(s)}},
+		{"what-if", "What if:", []*cobra.Command{newWhatIf(s), newDiff(s), newSimulate(s), newRehearse(s), newForecast(s)}},
 		{"decide", "Decide:", []*cobra.Command{newDecide(s), newPlan(s)}},
 		{"files", "Files:", []*cobra.Command{newConvert(s), newGenerate(s), newTest(s), newReplay(s), newVerify(s), newMan(s)}},
 		{"serve", "Serve:", []*cobra.Command{newServe(s), newUI(s), newMCP(s), newConfig(s), newHealth(s), newVersion(s)}},

@@ -110,6 +110,14 @@ func (w *Work) Renew() { w.spent, w.exceeded, w.booked = 0, nil, 0 }
 // Spent returns the units spent so far.
 func (w *Work) Spent() int64 { return w.spent }
 
+// Left returns the units that may still be spent, math.MaxInt64 if there is no bound.
+func (w *Work) Left() int64 {
+	if w == nil {
+		return math.MaxInt64
+	}
+	return w.maximum - w.spent
+}
+
 // WorkError is the error of a question that costs more than it may: N times Width units beyond those that were spent.
 type WorkError struct {
 	Spent, Maximum int64

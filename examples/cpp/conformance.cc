@@ -112,6 +112,7 @@ const std::map<std::string, std::function<void(Stub&, const fs::path&)>> kMethod
     {"Explain", unary(&Stub::Explain)},
     {"Plan", unary(&Stub::Plan)},
     {"Remedies", unary(&Stub::Remedies)},
+    {"Forecast", unary(&Stub::Forecast)},
     {"Simulate", unary(&Stub::Simulate)},
     {"ListSnapshots", unary(&Stub::ListSnapshots)},
     {"GetSnapshot", unary(&Stub::GetSnapshot)},

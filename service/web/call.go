@@ -30,6 +30,7 @@ func (h *handler) serve(options ...connect.HandlerOption) {
 	serve(h, "Explain", contract.Explain, options)
 	serve(h, "Plan", contract.Plan, options)
 	serve(h, "Remedies", contract.Remedies, options)
+	serve(h, "Forecast", contract.Forecast, options)
 	serve(h, "Simulate", contract.Simulate, options)
 	serve(h, "ListSnapshots", contract.ListSnapshots, options)
 	serve(h, "GetSnapshot", contract.GetSnapshot, options)

@@ -138,6 +138,8 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 		same(t, s.ScoreNodes, client.ScoreNodes, &apportionv1.ScoreNodesRequest{Input: input, Nodes: &apportionv1.NodesStep{Tasks: task}}),
 		same(t, s.Explain, client.Explain, &apportionv1.ExplainRequest{Input: input}),
 		same(t, s.Plan, client.Plan, &apportionv1.PlanRequest{Input: input, Plan: &apportionv1.PlanStep{Job: job}}),
+		same(t, s.Forecast, client.Forecast,
+			&apportionv1.ForecastRequest{Input: input, Forecast: &apportionv1.ForecastStep{Job: job}}),
 		same(t, s.Remedies, client.Remedies,
 			&apportionv1.RemediesRequest{Input: input, Remedies: &apportionv1.RemediesStep{Job: job}}),
 		same(t, s.Simulate, client.Simulate, &apportionv1.SimulateRequest{Input: input, Steps: servicetest.Steps()}),

@@ -65,6 +65,7 @@ var answers = map[string]func(*Engine, []byte, Codec) ([]byte, error){
 	method.Explain.Name:          of(&method.Explain),
 	method.Plan.Name:             of(&method.Plan),
 	method.Remedies.Name:         of(&method.Remedies),
+	method.Forecast.Name:         of(&method.Forecast),
 	method.Simulate.Name:         of(&method.Simulate),
 }
 

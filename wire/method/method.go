@@ -126,6 +126,18 @@ var (
 			return &apportionv1.RemediesResponse{Basis: basis, Remedies: answers[0].GetRemedies()}
 		},
 	}
+	Forecast = Method[*apportionv1.ForecastRequest, *apportionv1.ForecastResponse]{
+		Name: "Forecast",
+		Steps: func(r *apportionv1.ForecastRequest) ([]*apportionv1.Step, error) {
+			if r.GetForecast() == nil {
+				return nothing("forecast", "the request has no question")
+			}
+			return one(&apportionv1.Step{Step: &apportionv1.Step_Forecast{Forecast: r.GetForecast()}})
+		},
+		Response: func(basis *apportionv1.Basis, answers []*apportionv1.Answer) *apportionv1.ForecastResponse {
+			return &apportionv1.ForecastResponse{Basis: basis, Forecast: answers[0].GetForecast()}
+		},
+	}
 	Simulate = Method[*apportionv1.SimulateRequest, *apportionv1.SimulateResponse]{
 		Name:  "Simulate",
 		Steps: func(r *apportionv1.SimulateRequest) ([]*apportionv1.Step, error) { return r.GetSteps(), nil },

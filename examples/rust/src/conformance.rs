@@ -91,6 +91,7 @@ async fn replay_any(channel: &Channel, folder: &Path) -> Outcome<()> {
         "Explain" => replay::<v1::ExplainRequest, v1::ExplainResponse>(channel, folder, method).await,
         "Plan" => replay::<v1::PlanRequest, v1::PlanResponse>(channel, folder, method).await,
         "Remedies" => replay::<v1::RemediesRequest, v1::RemediesResponse>(channel, folder, method).await,
+        "Forecast" => replay::<v1::ForecastRequest, v1::ForecastResponse>(channel, folder, method).await,
         "Simulate" => replay::<v1::SimulateRequest, v1::SimulateResponse>(channel, folder, method).await,
         "ListSnapshots" => replay::<v1::ListSnapshotsRequest, v1::ListSnapshotsResponse>(channel, folder, method).await,
         "GetSnapshot" => replay::<v1::GetSnapshotRequest, v1::GetSnapshotResponse>(channel, folder, method).await,

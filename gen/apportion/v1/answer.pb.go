@@ -567,6 +567,7 @@ type Answer struct {
 	//	*Answer_Plan
 	//	*Answer_Remedies
 	//	*Answer_Evictable
+	//	*Answer_Forecast
 	Answer        isAnswer_Answer `protobuf_oneof:"answer"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -780,6 +781,15 @@ func (x *Answer) GetEvictable() *EvictableAnswer {
 	return nil
 }
 
+func (x *Answer) GetForecast() *ForecastAnswer {
+	if x != nil {
+		if x, ok := x.Answer.(*Answer_Forecast); ok {
+			return x.Forecast
+		}
+	}
+	return nil
+}
+
 type isAnswer_Answer interface {
 	isAnswer_Answer()
 }
@@ -879,6 +889,11 @@ type Answer_Evictable struct {
 	Evictable *EvictableAnswer `protobuf:"bytes,23,opt,name=evictable,proto3,oneof"`
 }
 
+type Answer_Forecast struct {
+	// To `forecast`.
+	Forecast *ForecastAnswer `protobuf:"bytes,24,opt,name=forecast,proto3,oneof"`
+}
+
 func (*Answer_Error) isAnswer_Answer() {}
 
 func (*Answer_Shares) isAnswer_Answer() {}
@@ -916,6 +931,8 @@ func (*Answer_Plan) isAnswer_Answer() {}
 func (*Answer_Remedies) isAnswer_Answer() {}
 
 func (*Answer_Evictable) isAnswer_Answer() {}
+
+func (*Answer_Forecast) isAnswer_Answer() {}
 
 // SharesAnswer contains the shares of each plugin, and the result of the whole policy for each queue.
 type SharesAnswer struct {
@@ -4634,7 +4651,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -4662,7 +4679,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x14\n" +
 	"\x05fault\x18\x05 \x01(\tR\x05fault\x12\x19\n" +
-	"\bleft_out\x18\x06 \x01(\rR\aleftOut\"\xa6\b\n" +
+	"\bleft_out\x18\x06 \x01(\rR\aleftOut\"\xe2\b\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -4685,7 +4702,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\aexplain\x18\x14 \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplain\x12.\n" +
 	"\x04plan\x18\x15 \x01(\v2\x18.apportion.v1.PlanAnswerH\x00R\x04plan\x12:\n" +
 	"\bremedies\x18\x16 \x01(\v2\x1c.apportion.v1.RemediesAnswerH\x00R\bremedies\x12=\n" +
-	"\tevictable\x18\x17 \x01(\v2\x1d.apportion.v1.EvictableAnswerH\x00R\tevictableB\b\n" +
+	"\tevictable\x18\x17 \x01(\v2\x1d.apportion.v1.EvictableAnswerH\x00R\tevictable\x12:\n" +
+	"\bforecast\x18\x18 \x01(\v2\x1c.apportion.v1.ForecastAnswerH\x00R\bforecastB\b\n" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
@@ -5109,24 +5127,25 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*ExplainAnswer)(nil),        // 54: apportion.v1.ExplainAnswer
 	(*PlanAnswer)(nil),           // 55: apportion.v1.PlanAnswer
 	(*RemediesAnswer)(nil),       // 56: apportion.v1.RemediesAnswer
-	(*Reason)(nil),               // 57: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 58: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 59: apportion.v1.CapacityDerivation
-	(*KueueCohortShare)(nil),     // 60: apportion.v1.KueueCohortShare
-	(*Resource)(nil),             // 61: apportion.v1.Resource
-	(*Reservation)(nil),          // 62: apportion.v1.Reservation
-	(*Fraction)(nil),             // 63: apportion.v1.Fraction
-	(*KueueShare)(nil),           // 64: apportion.v1.KueueShare
-	(*Verdict)(nil),              // 65: apportion.v1.Verdict
-	(*KueueNomination)(nil),      // 66: apportion.v1.KueueNomination
-	(*VictimCheck)(nil),          // 67: apportion.v1.VictimCheck
-	(Vote)(0),                    // 68: apportion.v1.Vote
-	(*Policy)(nil),               // 69: apportion.v1.Policy
-	(*Memory)(nil),               // 70: apportion.v1.Memory
-	(*Queue)(nil),                // 71: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 72: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 73: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 74: apportion.v1.TaskStatus
+	(*ForecastAnswer)(nil),       // 57: apportion.v1.ForecastAnswer
+	(*Reason)(nil),               // 58: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 59: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 60: apportion.v1.CapacityDerivation
+	(*KueueCohortShare)(nil),     // 61: apportion.v1.KueueCohortShare
+	(*Resource)(nil),             // 62: apportion.v1.Resource
+	(*Reservation)(nil),          // 63: apportion.v1.Reservation
+	(*Fraction)(nil),             // 64: apportion.v1.Fraction
+	(*KueueShare)(nil),           // 65: apportion.v1.KueueShare
+	(*Verdict)(nil),              // 66: apportion.v1.Verdict
+	(*KueueNomination)(nil),      // 67: apportion.v1.KueueNomination
+	(*VictimCheck)(nil),          // 68: apportion.v1.VictimCheck
+	(Vote)(0),                    // 69: apportion.v1.Vote
+	(*Policy)(nil),               // 70: apportion.v1.Policy
+	(*Memory)(nil),               // 71: apportion.v1.Memory
+	(*Queue)(nil),                // 72: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 73: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 74: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 75: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	51,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -5152,106 +5171,107 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	55,  // 20: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
 	56,  // 21: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
 	30,  // 22: apportion.v1.Answer.evictable:type_name -> apportion.v1.EvictableAnswer
-	9,   // 23: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	18,  // 24: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	57,  // 25: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	17,  // 26: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	19,  // 27: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	20,  // 28: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
-	58,  // 29: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	59,  // 30: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	11,  // 31: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	10,  // 32: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	60,  // 33: apportion.v1.PluginShares.kueue_cohorts:type_name -> apportion.v1.KueueCohortShare
-	61,  // 34: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	61,  // 35: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	61,  // 36: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	61,  // 37: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	14,  // 38: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	14,  // 39: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	16,  // 40: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	61,  // 41: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	14,  // 42: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
-	12,  // 43: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
-	62,  // 44: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
-	13,  // 45: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
-	0,   // 46: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	63,  // 47: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	15,  // 48: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	15,  // 49: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 50: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	61,  // 51: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	61,  // 52: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	61,  // 53: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
-	61,  // 54: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	61,  // 55: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	61,  // 56: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	61,  // 57: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	61,  // 58: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	61,  // 59: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	61,  // 60: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	61,  // 61: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	61,  // 62: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
-	64,  // 63: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
-	57,  // 64: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	61,  // 65: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	61,  // 66: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	61,  // 67: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	22,  // 68: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	65,  // 69: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	65,  // 70: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	65,  // 71: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	65,  // 72: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	24,  // 73: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	65,  // 74: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	66,  // 75: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
-	27,  // 76: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	27,  // 77: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	65,  // 78: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 79: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	57,  // 80: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	32,  // 81: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	33,  // 82: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	34,  // 83: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	67,  // 84: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	31,  // 85: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	57,  // 86: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 87: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	63,  // 88: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	63,  // 89: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	68,  // 90: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	57,  // 91: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	36,  // 92: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	39,  // 93: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	38,  // 94: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 95: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	40,  // 96: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	41,  // 97: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	57,  // 98: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	61,  // 99: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	44,  // 100: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	45,  // 101: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	46,  // 102: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	69,  // 103: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	43,  // 104: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	70,  // 105: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	71,  // 106: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	61,  // 107: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	61,  // 108: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	61,  // 109: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	72,  // 110: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	73,  // 111: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	61,  // 112: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	61,  // 113: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	61,  // 114: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	61,  // 115: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	74,  // 116: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	61,  // 117: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	118, // [118:118] is the sub-list for method output_type
-	118, // [118:118] is the sub-list for method input_type
-	118, // [118:118] is the sub-list for extension type_name
-	118, // [118:118] is the sub-list for extension extendee
-	0,   // [0:118] is the sub-list for field type_name
+	57,  // 23: apportion.v1.Answer.forecast:type_name -> apportion.v1.ForecastAnswer
+	9,   // 24: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	18,  // 25: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	58,  // 26: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	17,  // 27: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	19,  // 28: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	20,  // 29: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	59,  // 30: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	60,  // 31: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	11,  // 32: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	10,  // 33: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
+	61,  // 34: apportion.v1.PluginShares.kueue_cohorts:type_name -> apportion.v1.KueueCohortShare
+	62,  // 35: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	62,  // 36: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	62,  // 37: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	62,  // 38: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	14,  // 39: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	14,  // 40: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	16,  // 41: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	62,  // 42: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	14,  // 43: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
+	12,  // 44: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
+	63,  // 45: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
+	13,  // 46: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
+	0,   // 47: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	64,  // 48: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	15,  // 49: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	15,  // 50: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 51: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	62,  // 52: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	62,  // 53: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	62,  // 54: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	62,  // 55: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	62,  // 56: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	62,  // 57: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	62,  // 58: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	62,  // 59: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	62,  // 60: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	62,  // 61: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	62,  // 62: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	62,  // 63: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	65,  // 64: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
+	58,  // 65: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	62,  // 66: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	62,  // 67: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	62,  // 68: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 69: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	66,  // 70: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	66,  // 71: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	66,  // 72: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	66,  // 73: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 74: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	66,  // 75: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	67,  // 76: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	27,  // 77: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 78: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	66,  // 79: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 80: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	58,  // 81: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	32,  // 82: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	33,  // 83: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	34,  // 84: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	68,  // 85: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	31,  // 86: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	58,  // 87: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 88: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	64,  // 89: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	64,  // 90: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	69,  // 91: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	58,  // 92: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	36,  // 93: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	39,  // 94: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	38,  // 95: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 96: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	40,  // 97: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	41,  // 98: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	58,  // 99: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	62,  // 100: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	44,  // 101: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	45,  // 102: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	46,  // 103: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	70,  // 104: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	43,  // 105: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	71,  // 106: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	72,  // 107: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	62,  // 108: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	62,  // 109: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	62,  // 110: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	73,  // 111: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	74,  // 112: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	62,  // 113: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	62,  // 114: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	62,  // 115: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	62,  // 116: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	75,  // 117: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	62,  // 118: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	119, // [119:119] is the sub-list for method output_type
+	119, // [119:119] is the sub-list for method input_type
+	119, // [119:119] is the sub-list for extension type_name
+	119, // [119:119] is the sub-list for extension extendee
+	0,   // [0:119] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -5260,6 +5280,7 @@ func file_apportion_v1_answer_proto_init() {
 		return
 	}
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_forecast_proto_init()
 	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_policy_proto_init()
@@ -5287,6 +5308,7 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Plan)(nil),
 		(*Answer_Remedies)(nil),
 		(*Answer_Evictable)(nil),
+		(*Answer_Forecast)(nil),
 	}
 	file_apportion_v1_answer_proto_msgTypes[5].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[6].OneofWrappers = []any{}

@@ -942,6 +942,114 @@ func (x *RemediesResponse) GetRemedies() *RemediesAnswer {
 	return nil
 }
 
+type ForecastRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The snapshot and the policy. Required.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// The job, and past jobs. Required.
+	Forecast      *ForecastStep `protobuf:"bytes,2,opt,name=forecast,proto3" json:"forecast,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForecastRequest) Reset() {
+	*x = ForecastRequest{}
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForecastRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForecastRequest) ProtoMessage() {}
+
+func (x *ForecastRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForecastRequest.ProtoReflect.Descriptor instead.
+func (*ForecastRequest) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ForecastRequest) GetInput() *Input {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *ForecastRequest) GetForecast() *ForecastStep {
+	if x != nil {
+		return x.Forecast
+	}
+	return nil
+}
+
+type ForecastResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifies the inputs of the answer.
+	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
+	// As for a `forecast` step.
+	Forecast      *ForecastAnswer `protobuf:"bytes,2,opt,name=forecast,proto3" json:"forecast,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForecastResponse) Reset() {
+	*x = ForecastResponse{}
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForecastResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForecastResponse) ProtoMessage() {}
+
+func (x *ForecastResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForecastResponse.ProtoReflect.Descriptor instead.
+func (*ForecastResponse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ForecastResponse) GetBasis() *Basis {
+	if x != nil {
+		return x.Basis
+	}
+	return nil
+}
+
+func (x *ForecastResponse) GetForecast() *ForecastAnswer {
+	if x != nil {
+		return x.Forecast
+	}
+	return nil
+}
+
 type SimulateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -954,7 +1062,7 @@ type SimulateRequest struct {
 
 func (x *SimulateRequest) Reset() {
 	*x = SimulateRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	mi := &file_apportion_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1074,7 @@ func (x *SimulateRequest) String() string {
 func (*SimulateRequest) ProtoMessage() {}
 
 func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	mi := &file_apportion_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1087,7 @@ func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateRequest.ProtoReflect.Descriptor instead.
 func (*SimulateRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SimulateRequest) GetInput() *Input {
@@ -1008,7 +1116,7 @@ type SimulateResponse struct {
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	mi := &file_apportion_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1128,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	mi := &file_apportion_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1141,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SimulateResponse) GetBasis() *Basis {
@@ -1063,7 +1171,7 @@ type UploadSnapshotRequest struct {
 
 func (x *UploadSnapshotRequest) Reset() {
 	*x = UploadSnapshotRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[18]
+	mi := &file_apportion_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1183,7 @@ func (x *UploadSnapshotRequest) String() string {
 func (*UploadSnapshotRequest) ProtoMessage() {}
 
 func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[18]
+	mi := &file_apportion_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1196,7 @@ func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UploadSnapshotRequest) GetMessage() isUploadSnapshotRequest_Message {
@@ -1148,7 +1256,7 @@ type UploadSnapshotResponse struct {
 
 func (x *UploadSnapshotResponse) Reset() {
 	*x = UploadSnapshotResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[19]
+	mi := &file_apportion_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1268,7 @@ func (x *UploadSnapshotResponse) String() string {
 func (*UploadSnapshotResponse) ProtoMessage() {}
 
 func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[19]
+	mi := &file_apportion_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1281,7 @@ func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UploadSnapshotResponse) GetDigest() string {
@@ -1211,7 +1319,7 @@ type RunSessionRequest struct {
 
 func (x *RunSessionRequest) Reset() {
 	*x = RunSessionRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	mi := &file_apportion_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1331,7 @@ func (x *RunSessionRequest) String() string {
 func (*RunSessionRequest) ProtoMessage() {}
 
 func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	mi := &file_apportion_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1344,7 @@ func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionRequest.ProtoReflect.Descriptor instead.
 func (*RunSessionRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RunSessionRequest) GetMessage() isRunSessionRequest_Message {
@@ -1312,7 +1420,7 @@ type RunSessionResponse struct {
 
 func (x *RunSessionResponse) Reset() {
 	*x = RunSessionResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[21]
+	mi := &file_apportion_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1432,7 @@ func (x *RunSessionResponse) String() string {
 func (*RunSessionResponse) ProtoMessage() {}
 
 func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[21]
+	mi := &file_apportion_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1445,7 @@ func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionResponse.ProtoReflect.Descriptor instead.
 func (*RunSessionResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RunSessionResponse) GetMessage() isRunSessionResponse_Message {
@@ -1407,7 +1515,7 @@ type ListSnapshotsRequest struct {
 
 func (x *ListSnapshotsRequest) Reset() {
 	*x = ListSnapshotsRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[22]
+	mi := &file_apportion_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1527,7 @@ func (x *ListSnapshotsRequest) String() string {
 func (*ListSnapshotsRequest) ProtoMessage() {}
 
 func (x *ListSnapshotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[22]
+	mi := &file_apportion_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1540,7 @@ func (x *ListSnapshotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSnapshotsRequest.ProtoReflect.Descriptor instead.
 func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 type ListSnapshotsResponse struct {
@@ -1447,7 +1555,7 @@ type ListSnapshotsResponse struct {
 
 func (x *ListSnapshotsResponse) Reset() {
 	*x = ListSnapshotsResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	mi := &file_apportion_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1567,7 @@ func (x *ListSnapshotsResponse) String() string {
 func (*ListSnapshotsResponse) ProtoMessage() {}
 
 func (x *ListSnapshotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	mi := &file_apportion_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1580,7 @@ func (x *ListSnapshotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSnapshotsResponse.ProtoReflect.Descriptor instead.
 func (*ListSnapshotsResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListSnapshotsResponse) GetSnapshots() []*SnapshotView {
@@ -1501,7 +1609,7 @@ type GetSnapshotRequest struct {
 
 func (x *GetSnapshotRequest) Reset() {
 	*x = GetSnapshotRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[24]
+	mi := &file_apportion_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1621,7 @@ func (x *GetSnapshotRequest) String() string {
 func (*GetSnapshotRequest) ProtoMessage() {}
 
 func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[24]
+	mi := &file_apportion_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1634,7 @@ func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*GetSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetSnapshotRequest) GetName() string {
@@ -1555,7 +1663,7 @@ type GetSnapshotResponse struct {
 
 func (x *GetSnapshotResponse) Reset() {
 	*x = GetSnapshotResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[25]
+	mi := &file_apportion_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1675,7 @@ func (x *GetSnapshotResponse) String() string {
 func (*GetSnapshotResponse) ProtoMessage() {}
 
 func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[25]
+	mi := &file_apportion_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1688,7 @@ func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*GetSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetSnapshotResponse) GetView() *SnapshotView {
@@ -1601,7 +1709,7 @@ var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1aapportion/v1/history.proto\x1a\x19apportion/v1/ledger.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x1aapportion/v1/history.proto\x1a\x19apportion/v1/ledger.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1658,7 +1766,13 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\bremedies\x18\x02 \x01(\v2\x1a.apportion.v1.RemediesStepR\bremedies\"w\n" +
 	"\x10RemediesResponse\x12)\n" +
 	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x128\n" +
-	"\bremedies\x18\x02 \x01(\v2\x1c.apportion.v1.RemediesAnswerR\bremedies\"f\n" +
+	"\bremedies\x18\x02 \x01(\v2\x1c.apportion.v1.RemediesAnswerR\bremedies\"t\n" +
+	"\x0fForecastRequest\x12)\n" +
+	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x126\n" +
+	"\bforecast\x18\x02 \x01(\v2\x1a.apportion.v1.ForecastStepR\bforecast\"w\n" +
+	"\x10ForecastResponse\x12)\n" +
+	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x128\n" +
+	"\bforecast\x18\x02 \x01(\v2\x1c.apportion.v1.ForecastAnswerR\bforecast\"f\n" +
 	"\x0fSimulateRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x12(\n" +
 	"\x05steps\x18\x02 \x03(\v2\x12.apportion.v1.StepR\x05steps\"m\n" +
@@ -1693,8 +1807,7 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\fknown_digest\x18\x02 \x01(\tR\vknownDigest\"y\n" +
 	"\x13GetSnapshotResponse\x12.\n" +
 	"\x04view\x18\x01 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x122\n" +
-	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\xb0\n" +
-	"\n" +
+	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\x80\v\n" +
 	"\x10ApportionService\x12`\n" +
 	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12f\n" +
@@ -1705,6 +1818,7 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\aExplain\x12\x1c.apportion.v1.ExplainRequest\x1a\x1d.apportion.v1.ExplainResponse\"\x03\x90\x02\x01\x12B\n" +
 	"\x04Plan\x12\x19.apportion.v1.PlanRequest\x1a\x1a.apportion.v1.PlanResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bRemedies\x12\x1d.apportion.v1.RemediesRequest\x1a\x1e.apportion.v1.RemediesResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\bForecast\x12\x1d.apportion.v1.ForecastRequest\x1a\x1e.apportion.v1.ForecastResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bSimulate\x12\x1d.apportion.v1.SimulateRequest\x1a\x1e.apportion.v1.SimulateResponse\"\x03\x90\x02\x01\x12]\n" +
 	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse(\x01\x12S\n" +
 	"\n" +
@@ -1728,7 +1842,7 @@ func file_apportion_v1_service_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_service_proto_rawDescData
 }
 
-var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_apportion_v1_service_proto_goTypes = []any{
 	(*EvaluateSharesRequest)(nil),    // 0: apportion.v1.EvaluateSharesRequest
 	(*EvaluateSharesResponse)(nil),   // 1: apportion.v1.EvaluateSharesResponse
@@ -1746,139 +1860,149 @@ var file_apportion_v1_service_proto_goTypes = []any{
 	(*PlanResponse)(nil),             // 13: apportion.v1.PlanResponse
 	(*RemediesRequest)(nil),          // 14: apportion.v1.RemediesRequest
 	(*RemediesResponse)(nil),         // 15: apportion.v1.RemediesResponse
-	(*SimulateRequest)(nil),          // 16: apportion.v1.SimulateRequest
-	(*SimulateResponse)(nil),         // 17: apportion.v1.SimulateResponse
-	(*UploadSnapshotRequest)(nil),    // 18: apportion.v1.UploadSnapshotRequest
-	(*UploadSnapshotResponse)(nil),   // 19: apportion.v1.UploadSnapshotResponse
-	(*RunSessionRequest)(nil),        // 20: apportion.v1.RunSessionRequest
-	(*RunSessionResponse)(nil),       // 21: apportion.v1.RunSessionResponse
-	(*ListSnapshotsRequest)(nil),     // 22: apportion.v1.ListSnapshotsRequest
-	(*ListSnapshotsResponse)(nil),    // 23: apportion.v1.ListSnapshotsResponse
-	(*GetSnapshotRequest)(nil),       // 24: apportion.v1.GetSnapshotRequest
-	(*GetSnapshotResponse)(nil),      // 25: apportion.v1.GetSnapshotResponse
-	(*Input)(nil),                    // 26: apportion.v1.Input
-	(*SharesStep)(nil),               // 27: apportion.v1.SharesStep
-	(*Basis)(nil),                    // 28: apportion.v1.Basis
-	(*SharesAnswer)(nil),             // 29: apportion.v1.SharesAnswer
-	(*EnqueueStep)(nil),              // 30: apportion.v1.EnqueueStep
-	(*EnqueueAnswer)(nil),            // 31: apportion.v1.EnqueueAnswer
-	(*AllocatableStep)(nil),          // 32: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),           // 33: apportion.v1.PreemptiveStep
-	(*AllocatableAnswer)(nil),        // 34: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),         // 35: apportion.v1.PreemptiveAnswer
-	(*ReclaimStep)(nil),              // 36: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),              // 37: apportion.v1.PreemptStep
-	(*VictimsAnswer)(nil),            // 38: apportion.v1.VictimsAnswer
-	(*NodesStep)(nil),                // 39: apportion.v1.NodesStep
-	(*NodesAnswer)(nil),              // 40: apportion.v1.NodesAnswer
-	(*ExplainStep)(nil),              // 41: apportion.v1.ExplainStep
-	(*ExplainAnswer)(nil),            // 42: apportion.v1.ExplainAnswer
-	(*PlanStep)(nil),                 // 43: apportion.v1.PlanStep
-	(*PlanAnswer)(nil),               // 44: apportion.v1.PlanAnswer
-	(*RemediesStep)(nil),             // 45: apportion.v1.RemediesStep
-	(*RemediesAnswer)(nil),           // 46: apportion.v1.RemediesAnswer
-	(*Step)(nil),                     // 47: apportion.v1.Step
-	(*Answer)(nil),                   // 48: apportion.v1.Answer
-	(*UploadHeader)(nil),             // 49: apportion.v1.UploadHeader
-	(*SnapshotChunk)(nil),            // 50: apportion.v1.SnapshotChunk
-	(*OpenSession)(nil),              // 51: apportion.v1.OpenSession
-	(*StepBatch)(nil),                // 52: apportion.v1.StepBatch
-	(*SessionOpened)(nil),            // 53: apportion.v1.SessionOpened
-	(*AnswerBatch)(nil),              // 54: apportion.v1.AnswerBatch
-	(*GoingAway)(nil),                // 55: apportion.v1.GoingAway
-	(*SnapshotView)(nil),             // 56: apportion.v1.SnapshotView
-	(*Snapshot)(nil),                 // 57: apportion.v1.Snapshot
-	(*GetHistoryRequest)(nil),        // 58: apportion.v1.GetHistoryRequest
-	(*GetUsageRequest)(nil),          // 59: apportion.v1.GetUsageRequest
-	(*GetHistoryResponse)(nil),       // 60: apportion.v1.GetHistoryResponse
-	(*GetUsageResponse)(nil),         // 61: apportion.v1.GetUsageResponse
+	(*ForecastRequest)(nil),          // 16: apportion.v1.ForecastRequest
+	(*ForecastResponse)(nil),         // 17: apportion.v1.ForecastResponse
+	(*SimulateRequest)(nil),          // 18: apportion.v1.SimulateRequest
+	(*SimulateResponse)(nil),         // 19: apportion.v1.SimulateResponse
+	(*UploadSnapshotRequest)(nil),    // 20: apportion.v1.UploadSnapshotRequest
+	(*UploadSnapshotResponse)(nil),   // 21: apportion.v1.UploadSnapshotResponse
+	(*RunSessionRequest)(nil),        // 22: apportion.v1.RunSessionRequest
+	(*RunSessionResponse)(nil),       // 23: apportion.v1.RunSessionResponse
+	(*ListSnapshotsRequest)(nil),     // 24: apportion.v1.ListSnapshotsRequest
+	(*ListSnapshotsResponse)(nil),    // 25: apportion.v1.ListSnapshotsResponse
+	(*GetSnapshotRequest)(nil),       // 26: apportion.v1.GetSnapshotRequest
+	(*GetSnapshotResponse)(nil),      // 27: apportion.v1.GetSnapshotResponse
+	(*Input)(nil),                    // 28: apportion.v1.Input
+	(*SharesStep)(nil),               // 29: apportion.v1.SharesStep
+	(*Basis)(nil),                    // 30: apportion.v1.Basis
+	(*SharesAnswer)(nil),             // 31: apportion.v1.SharesAnswer
+	(*EnqueueStep)(nil),              // 32: apportion.v1.EnqueueStep
+	(*EnqueueAnswer)(nil),            // 33: apportion.v1.EnqueueAnswer
+	(*AllocatableStep)(nil),          // 34: apportion.v1.AllocatableStep
+	(*PreemptiveStep)(nil),           // 35: apportion.v1.PreemptiveStep
+	(*AllocatableAnswer)(nil),        // 36: apportion.v1.AllocatableAnswer
+	(*PreemptiveAnswer)(nil),         // 37: apportion.v1.PreemptiveAnswer
+	(*ReclaimStep)(nil),              // 38: apportion.v1.ReclaimStep
+	(*PreemptStep)(nil),              // 39: apportion.v1.PreemptStep
+	(*VictimsAnswer)(nil),            // 40: apportion.v1.VictimsAnswer
+	(*NodesStep)(nil),                // 41: apportion.v1.NodesStep
+	(*NodesAnswer)(nil),              // 42: apportion.v1.NodesAnswer
+	(*ExplainStep)(nil),              // 43: apportion.v1.ExplainStep
+	(*ExplainAnswer)(nil),            // 44: apportion.v1.ExplainAnswer
+	(*PlanStep)(nil),                 // 45: apportion.v1.PlanStep
+	(*PlanAnswer)(nil),               // 46: apportion.v1.PlanAnswer
+	(*RemediesStep)(nil),             // 47: apportion.v1.RemediesStep
+	(*RemediesAnswer)(nil),           // 48: apportion.v1.RemediesAnswer
+	(*ForecastStep)(nil),             // 49: apportion.v1.ForecastStep
+	(*ForecastAnswer)(nil),           // 50: apportion.v1.ForecastAnswer
+	(*Step)(nil),                     // 51: apportion.v1.Step
+	(*Answer)(nil),                   // 52: apportion.v1.Answer
+	(*UploadHeader)(nil),             // 53: apportion.v1.UploadHeader
+	(*SnapshotChunk)(nil),            // 54: apportion.v1.SnapshotChunk
+	(*OpenSession)(nil),              // 55: apportion.v1.OpenSession
+	(*StepBatch)(nil),                // 56: apportion.v1.StepBatch
+	(*SessionOpened)(nil),            // 57: apportion.v1.SessionOpened
+	(*AnswerBatch)(nil),              // 58: apportion.v1.AnswerBatch
+	(*GoingAway)(nil),                // 59: apportion.v1.GoingAway
+	(*SnapshotView)(nil),             // 60: apportion.v1.SnapshotView
+	(*Snapshot)(nil),                 // 61: apportion.v1.Snapshot
+	(*GetHistoryRequest)(nil),        // 62: apportion.v1.GetHistoryRequest
+	(*GetUsageRequest)(nil),          // 63: apportion.v1.GetUsageRequest
+	(*GetHistoryResponse)(nil),       // 64: apportion.v1.GetHistoryResponse
+	(*GetUsageResponse)(nil),         // 65: apportion.v1.GetUsageResponse
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
-	26, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
-	27, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
-	28, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
-	29, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
-	26, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
-	30, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
-	28, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
-	31, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	26, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
-	32, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
-	33, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
-	28, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
-	34, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	35, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	26, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
-	36, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
-	37, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
-	28, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
-	38, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
-	26, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
-	39, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
-	28, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
-	40, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
-	26, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
-	41, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
-	28, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
-	42, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
-	26, // 27: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
-	43, // 28: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
-	28, // 29: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
-	44, // 30: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
-	26, // 31: apportion.v1.RemediesRequest.input:type_name -> apportion.v1.Input
-	45, // 32: apportion.v1.RemediesRequest.remedies:type_name -> apportion.v1.RemediesStep
-	28, // 33: apportion.v1.RemediesResponse.basis:type_name -> apportion.v1.Basis
-	46, // 34: apportion.v1.RemediesResponse.remedies:type_name -> apportion.v1.RemediesAnswer
-	26, // 35: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
-	47, // 36: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
-	28, // 37: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
-	48, // 38: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
-	49, // 39: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
-	50, // 40: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	51, // 41: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
-	50, // 42: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	52, // 43: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
-	53, // 44: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
-	54, // 45: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
-	55, // 46: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
-	56, // 47: apportion.v1.ListSnapshotsResponse.snapshots:type_name -> apportion.v1.SnapshotView
-	56, // 48: apportion.v1.GetSnapshotResponse.view:type_name -> apportion.v1.SnapshotView
-	57, // 49: apportion.v1.GetSnapshotResponse.snapshot:type_name -> apportion.v1.Snapshot
-	0,  // 50: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
-	2,  // 51: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
-	4,  // 52: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
-	6,  // 53: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
-	8,  // 54: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
-	10, // 55: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
-	12, // 56: apportion.v1.ApportionService.Plan:input_type -> apportion.v1.PlanRequest
-	14, // 57: apportion.v1.ApportionService.Remedies:input_type -> apportion.v1.RemediesRequest
-	16, // 58: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
-	18, // 59: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
-	20, // 60: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
-	22, // 61: apportion.v1.ApportionService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
-	24, // 62: apportion.v1.ApportionService.GetSnapshot:input_type -> apportion.v1.GetSnapshotRequest
-	58, // 63: apportion.v1.ApportionService.GetHistory:input_type -> apportion.v1.GetHistoryRequest
-	59, // 64: apportion.v1.ApportionService.GetUsage:input_type -> apportion.v1.GetUsageRequest
-	1,  // 65: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	3,  // 66: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	5,  // 67: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
-	7,  // 68: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
-	9,  // 69: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
-	11, // 70: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
-	13, // 71: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
-	15, // 72: apportion.v1.ApportionService.Remedies:output_type -> apportion.v1.RemediesResponse
-	17, // 73: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	19, // 74: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	21, // 75: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	23, // 76: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
-	25, // 77: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
-	60, // 78: apportion.v1.ApportionService.GetHistory:output_type -> apportion.v1.GetHistoryResponse
-	61, // 79: apportion.v1.ApportionService.GetUsage:output_type -> apportion.v1.GetUsageResponse
-	65, // [65:80] is the sub-list for method output_type
-	50, // [50:65] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	28, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
+	29, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
+	30, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
+	31, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
+	28, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
+	32, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
+	30, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
+	33, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	28, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
+	34, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
+	35, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
+	30, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
+	36, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
+	37, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
+	28, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
+	38, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
+	39, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
+	30, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
+	40, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
+	28, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
+	41, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
+	30, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
+	42, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
+	28, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
+	43, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
+	30, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
+	44, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
+	28, // 27: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
+	45, // 28: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
+	30, // 29: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
+	46, // 30: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
+	28, // 31: apportion.v1.RemediesRequest.input:type_name -> apportion.v1.Input
+	47, // 32: apportion.v1.RemediesRequest.remedies:type_name -> apportion.v1.RemediesStep
+	30, // 33: apportion.v1.RemediesResponse.basis:type_name -> apportion.v1.Basis
+	48, // 34: apportion.v1.RemediesResponse.remedies:type_name -> apportion.v1.RemediesAnswer
+	28, // 35: apportion.v1.ForecastRequest.input:type_name -> apportion.v1.Input
+	49, // 36: apportion.v1.ForecastRequest.forecast:type_name -> apportion.v1.ForecastStep
+	30, // 37: apportion.v1.ForecastResponse.basis:type_name -> apportion.v1.Basis
+	50, // 38: apportion.v1.ForecastResponse.forecast:type_name -> apportion.v1.ForecastAnswer
+	28, // 39: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
+	51, // 40: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
+	30, // 41: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
+	52, // 42: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
+	53, // 43: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
+	54, // 44: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	55, // 45: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
+	54, // 46: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	56, // 47: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
+	57, // 48: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
+	58, // 49: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
+	59, // 50: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
+	60, // 51: apportion.v1.ListSnapshotsResponse.snapshots:type_name -> apportion.v1.SnapshotView
+	60, // 52: apportion.v1.GetSnapshotResponse.view:type_name -> apportion.v1.SnapshotView
+	61, // 53: apportion.v1.GetSnapshotResponse.snapshot:type_name -> apportion.v1.Snapshot
+	0,  // 54: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
+	2,  // 55: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
+	4,  // 56: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
+	6,  // 57: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
+	8,  // 58: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
+	10, // 59: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
+	12, // 60: apportion.v1.ApportionService.Plan:input_type -> apportion.v1.PlanRequest
+	14, // 61: apportion.v1.ApportionService.Remedies:input_type -> apportion.v1.RemediesRequest
+	16, // 62: apportion.v1.ApportionService.Forecast:input_type -> apportion.v1.ForecastRequest
+	18, // 63: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
+	20, // 64: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
+	22, // 65: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
+	24, // 66: apportion.v1.ApportionService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
+	26, // 67: apportion.v1.ApportionService.GetSnapshot:input_type -> apportion.v1.GetSnapshotRequest
+	62, // 68: apportion.v1.ApportionService.GetHistory:input_type -> apportion.v1.GetHistoryRequest
+	63, // 69: apportion.v1.ApportionService.GetUsage:input_type -> apportion.v1.GetUsageRequest
+	1,  // 70: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	3,  // 71: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	5,  // 72: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
+	7,  // 73: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
+	9,  // 74: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
+	11, // 75: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
+	13, // 76: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
+	15, // 77: apportion.v1.ApportionService.Remedies:output_type -> apportion.v1.RemediesResponse
+	17, // 78: apportion.v1.ApportionService.Forecast:output_type -> apportion.v1.ForecastResponse
+	19, // 79: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	21, // 80: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	23, // 81: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	25, // 82: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
+	27, // 83: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
+	64, // 84: apportion.v1.ApportionService.GetHistory:output_type -> apportion.v1.GetHistoryResponse
+	65, // 85: apportion.v1.ApportionService.GetUsage:output_type -> apportion.v1.GetUsageResponse
+	70, // [70:86] is the sub-list for method output_type
+	54, // [54:70] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_service_proto_init() }
@@ -1888,6 +2012,7 @@ func file_apportion_v1_service_proto_init() {
 	}
 	file_apportion_v1_answer_proto_init()
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_forecast_proto_init()
 	file_apportion_v1_history_proto_init()
 	file_apportion_v1_ledger_proto_init()
 	file_apportion_v1_plan_proto_init()
@@ -1899,16 +2024,16 @@ func file_apportion_v1_service_proto_init() {
 		(*SelectVictimsRequest_Reclaim)(nil),
 		(*SelectVictimsRequest_Preempt)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[18].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[20].OneofWrappers = []any{
 		(*UploadSnapshotRequest_Header)(nil),
 		(*UploadSnapshotRequest_Chunk)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[20].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[22].OneofWrappers = []any{
 		(*RunSessionRequest_Open)(nil),
 		(*RunSessionRequest_Chunk)(nil),
 		(*RunSessionRequest_Batch)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[21].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[23].OneofWrappers = []any{
 		(*RunSessionResponse_Opened)(nil),
 		(*RunSessionResponse_Answers)(nil),
 		(*RunSessionResponse_GoingAway)(nil),
@@ -1919,7 +2044,7 @@ func file_apportion_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_service_proto_rawDesc), len(file_apportion_v1_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	ApportionService_Explain_FullMethodName          = "/apportion.v1.ApportionService/Explain"
 	ApportionService_Plan_FullMethodName             = "/apportion.v1.ApportionService/Plan"
 	ApportionService_Remedies_FullMethodName         = "/apportion.v1.ApportionService/Remedies"
+	ApportionService_Forecast_FullMethodName         = "/apportion.v1.ApportionService/Forecast"
 	ApportionService_Simulate_FullMethodName         = "/apportion.v1.ApportionService/Simulate"
 	ApportionService_UploadSnapshot_FullMethodName   = "/apportion.v1.ApportionService/UploadSnapshot"
 	ApportionService_RunSession_FullMethodName       = "/apportion.v1.ApportionService/RunSession"
@@ -65,6 +66,8 @@ type ApportionServiceClient interface {
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
 	// Returns the smallest changes that would make a waiting job run.
 	Remedies(ctx context.Context, in *RemediesRequest, opts ...grpc.CallOption) (*RemediesResponse, error)
+	// Returns when a waiting job starts, by chance.
+	Forecast(ctx context.Context, in *ForecastRequest, opts ...grpc.CallOption) (*ForecastResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
@@ -165,6 +168,16 @@ func (c *apportionServiceClient) Remedies(ctx context.Context, in *RemediesReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RemediesResponse)
 	err := c.cc.Invoke(ctx, ApportionService_Remedies_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *apportionServiceClient) Forecast(ctx context.Context, in *ForecastRequest, opts ...grpc.CallOption) (*ForecastResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ForecastResponse)
+	err := c.cc.Invoke(ctx, ApportionService_Forecast_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -274,6 +287,8 @@ type ApportionServiceServer interface {
 	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
 	// Returns the smallest changes that would make a waiting job run.
 	Remedies(context.Context, *RemediesRequest) (*RemediesResponse, error)
+	// Returns when a waiting job starts, by chance.
+	Forecast(context.Context, *ForecastRequest) (*ForecastResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
@@ -323,6 +338,9 @@ func (UnimplementedApportionServiceServer) Plan(context.Context, *PlanRequest) (
 }
 func (UnimplementedApportionServiceServer) Remedies(context.Context, *RemediesRequest) (*RemediesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remedies not implemented")
+}
+func (UnimplementedApportionServiceServer) Forecast(context.Context, *ForecastRequest) (*ForecastResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Forecast not implemented")
 }
 func (UnimplementedApportionServiceServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
@@ -510,6 +528,24 @@ func _ApportionService_Remedies_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ApportionService_Forecast_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForecastRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApportionServiceServer).Forecast(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApportionService_Forecast_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApportionServiceServer).Forecast(ctx, req.(*ForecastRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ApportionService_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SimulateRequest)
 	if err := dec(in); err != nil {
@@ -652,6 +688,10 @@ var ApportionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Remedies",
 			Handler:    _ApportionService_Remedies_Handler,
+		},
+		{
+			MethodName: "Forecast",
+			Handler:    _ApportionService_Forecast_Handler,
 		},
 		{
 			MethodName: "Simulate",

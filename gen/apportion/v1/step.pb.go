@@ -358,6 +358,7 @@ type Step struct {
 	//	*Step_Plan
 	//	*Step_Remedies
 	//	*Step_Evictable
+	//	*Step_Forecast
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -598,6 +599,15 @@ func (x *Step) GetEvictable() *EvictableStep {
 	return nil
 }
 
+func (x *Step) GetForecast() *ForecastStep {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Forecast); ok {
+			return x.Forecast
+		}
+	}
+	return nil
+}
+
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -712,6 +722,11 @@ type Step_Evictable struct {
 	Evictable *EvictableStep `protobuf:"bytes,23,opt,name=evictable,proto3,oneof"`
 }
 
+type Step_Forecast struct {
+	// When does a job start, by chance?
+	Forecast *ForecastStep `protobuf:"bytes,24,opt,name=forecast,proto3,oneof"`
+}
+
 func (*Step_Shares) isStep_Step() {}
 
 func (*Step_Jobs) isStep_Step() {}
@@ -755,6 +770,8 @@ func (*Step_Plan) isStep_Step() {}
 func (*Step_Remedies) isStep_Step() {}
 
 func (*Step_Evictable) isStep_Step() {}
+
+func (*Step_Forecast) isStep_Step() {}
 
 // Queues selects queues by index or by name; if both are given, indices come first. An index out of range, or an unknown name, is an error
 // of the step.
@@ -2551,6 +2568,134 @@ func (x *RemediesStep) GetOmitNames() bool {
 	return false
 }
 
+// ForecastStep asks when a waiting job starts, by chance. It changes nothing. Equal questions have equal answers.
+type ForecastStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one job.
+	Job *Jobs `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	// How many times the cluster is run forward, at most 1000. 0: 100.
+	Runs uint32 `protobuf:"varint,2,opt,name=runs,proto3" json:"runs,omitempty"`
+	// Determines what is drawn.
+	Seed uint64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	// Finished jobs, whose runtimes are drawn. Absent or empty: the answer has bounds and no odds.
+	Past *PastJobs `protobuf:"bytes,4,opt,name=past,proto3" json:"past,omitempty"`
+	// Jobs like the past ones arrive: those of one past day, drawn from the last 14, on each day to come, at their times of the day. False: none
+	// arrives.
+	Arrivals bool `protobuf:"varint,5,opt,name=arrivals,proto3" json:"arrivals,omitempty"`
+	// Indices of running jobs, parallel to `started`.
+	Running []uint32 `protobuf:"varint,6,rep,packed,name=running,proto3" json:"running,omitempty"`
+	// Since when these run, in Unix nanoseconds. A job that is not named runs since its first task was created.
+	Started []int64 `protobuf:"varint,7,rep,packed,name=started,proto3" json:"started,omitempty"`
+	// How many seconds runs look ahead, at most 366 days. 0: 30 days.
+	Horizon uint32 `protobuf:"varint,8,opt,name=horizon,proto3" json:"horizon,omitempty"`
+	// The least number of seconds between two rounds of decisions. 0: 60.
+	Pause uint32 `protobuf:"varint,9,opt,name=pause,proto3" json:"pause,omitempty"`
+	// Omits uids from the answer, except in texts; numbers identify.
+	OmitNames     bool `protobuf:"varint,10,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForecastStep) Reset() {
+	*x = ForecastStep{}
+	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForecastStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForecastStep) ProtoMessage() {}
+
+func (x *ForecastStep) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForecastStep.ProtoReflect.Descriptor instead.
+func (*ForecastStep) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ForecastStep) GetJob() *Jobs {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *ForecastStep) GetRuns() uint32 {
+	if x != nil {
+		return x.Runs
+	}
+	return 0
+}
+
+func (x *ForecastStep) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
+func (x *ForecastStep) GetPast() *PastJobs {
+	if x != nil {
+		return x.Past
+	}
+	return nil
+}
+
+func (x *ForecastStep) GetArrivals() bool {
+	if x != nil {
+		return x.Arrivals
+	}
+	return false
+}
+
+func (x *ForecastStep) GetRunning() []uint32 {
+	if x != nil {
+		return x.Running
+	}
+	return nil
+}
+
+func (x *ForecastStep) GetStarted() []int64 {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *ForecastStep) GetHorizon() uint32 {
+	if x != nil {
+		return x.Horizon
+	}
+	return 0
+}
+
+func (x *ForecastStep) GetPause() uint32 {
+	if x != nil {
+		return x.Pause
+	}
+	return 0
+}
+
+func (x *ForecastStep) GetOmitNames() bool {
+	if x != nil {
+		return x.OmitNames
+	}
+	return false
+}
+
 // ExplainStep asks why jobs wait. It changes nothing.
 type ExplainStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2567,7 +2712,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	mi := &file_apportion_v1_step_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2724,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	mi := &file_apportion_v1_step_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2737,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ExplainStep) GetJobs() *Jobs {
@@ -2635,7 +2780,7 @@ type PendingFilter struct {
 
 func (x *PendingFilter) Reset() {
 	*x = PendingFilter{}
-	mi := &file_apportion_v1_step_proto_msgTypes[28]
+	mi := &file_apportion_v1_step_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2792,7 @@ func (x *PendingFilter) String() string {
 func (*PendingFilter) ProtoMessage() {}
 
 func (x *PendingFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[28]
+	mi := &file_apportion_v1_step_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2805,7 @@ func (x *PendingFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingFilter.ProtoReflect.Descriptor instead.
 func (*PendingFilter) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PendingFilter) GetQueues() *Queues {
@@ -2702,7 +2847,8 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/snapshot.proto\"\xd4\t\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/snapshot.proto\"\x8e\n" +
+	"\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2732,7 +2878,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\aexplain\x18\x14 \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplain\x12,\n" +
 	"\x04plan\x18\x15 \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04plan\x128\n" +
 	"\bremedies\x18\x16 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremedies\x12;\n" +
-	"\tevictable\x18\x17 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictableB\x06\n" +
+	"\tevictable\x18\x17 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictable\x128\n" +
+	"\bforecast\x18\x18 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecastB\x06\n" +
 	"\x04step\"2\n" +
 	"\x06Queues\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\rR\x05index\x12\x12\n" +
@@ -2861,7 +3008,20 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12.\n" +
 	"\x05kinds\x18\x02 \x03(\x0e2\x18.apportion.v1.RemedyKindR\x05kinds\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x03 \x01(\bR\tomitNames\"\x8b\x01\n" +
+	"omit_names\x18\x03 \x01(\bR\tomitNames\"\xa7\x02\n" +
+	"\fForecastStep\x12$\n" +
+	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12\x12\n" +
+	"\x04runs\x18\x02 \x01(\rR\x04runs\x12\x12\n" +
+	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12*\n" +
+	"\x04past\x18\x04 \x01(\v2\x16.apportion.v1.PastJobsR\x04past\x12\x1a\n" +
+	"\barrivals\x18\x05 \x01(\bR\barrivals\x12\x18\n" +
+	"\arunning\x18\x06 \x03(\rR\arunning\x12\x18\n" +
+	"\astarted\x18\a \x03(\x03R\astarted\x12\x18\n" +
+	"\ahorizon\x18\b \x01(\rR\ahorizon\x12\x14\n" +
+	"\x05pause\x18\t \x01(\rR\x05pause\x12\x1d\n" +
+	"\n" +
+	"omit_names\x18\n" +
+	" \x01(\bR\tomitNames\"\x8b\x01\n" +
 	"\vExplainStep\x12&\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1f\n" +
 	"\vgroups_only\x18\x02 \x01(\bR\n" +
@@ -2927,7 +3087,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -2961,13 +3121,15 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*RollbackStep)(nil),    // 29: apportion.v1.RollbackStep
 	(*PlanStep)(nil),        // 30: apportion.v1.PlanStep
 	(*RemediesStep)(nil),    // 31: apportion.v1.RemediesStep
-	(*ExplainStep)(nil),     // 32: apportion.v1.ExplainStep
-	(*PendingFilter)(nil),   // 33: apportion.v1.PendingFilter
-	(TaskStatus)(0),         // 34: apportion.v1.TaskStatus
-	(*Job)(nil),             // 35: apportion.v1.Job
-	(*Change)(nil),          // 36: apportion.v1.Change
-	(RemedyKind)(0),         // 37: apportion.v1.RemedyKind
-	(CheckKind)(0),          // 38: apportion.v1.CheckKind
+	(*ForecastStep)(nil),    // 32: apportion.v1.ForecastStep
+	(*ExplainStep)(nil),     // 33: apportion.v1.ExplainStep
+	(*PendingFilter)(nil),   // 34: apportion.v1.PendingFilter
+	(TaskStatus)(0),         // 35: apportion.v1.TaskStatus
+	(*Job)(nil),             // 36: apportion.v1.Job
+	(*Change)(nil),          // 37: apportion.v1.Change
+	(RemedyKind)(0),         // 38: apportion.v1.RemedyKind
+	(*PastJobs)(nil),        // 39: apportion.v1.PastJobs
+	(CheckKind)(0),          // 40: apportion.v1.CheckKind
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	11, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -2988,59 +3150,62 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	28, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
 	29, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
 	26, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
-	32, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	33, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
 	30, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
 	31, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
 	18, // 21: apportion.v1.Step.evictable:type_name -> apportion.v1.EvictableStep
-	6,  // 22: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
-	7,  // 23: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
-	8,  // 24: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
-	6,  // 25: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
-	7,  // 26: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
-	0,  // 27: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	10, // 28: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	7,  // 29: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 30: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
-	1,  // 31: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	8,  // 32: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
-	2,  // 33: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	8,  // 34: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 35: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
-	8,  // 36: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
-	3,  // 37: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	9,  // 38: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
-	8,  // 39: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
-	8,  // 40: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
-	8,  // 41: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Tasks
-	6,  // 42: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	7,  // 43: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	8,  // 44: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 45: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	9,  // 46: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	7,  // 47: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
-	8,  // 48: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	34, // 49: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	8,  // 50: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 51: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	34, // 52: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	35, // 53: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	36, // 54: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	7,  // 55: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 56: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
-	8,  // 57: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
-	4,  // 58: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	7,  // 59: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
-	37, // 60: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
-	7,  // 61: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	33, // 62: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
-	6,  // 63: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
-	38, // 64: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
-	7,  // 65: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Jobs
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	32, // 22: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
+	6,  // 23: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
+	7,  // 24: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
+	8,  // 25: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
+	6,  // 26: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
+	7,  // 27: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
+	0,  // 28: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	10, // 29: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	7,  // 30: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 31: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
+	1,  // 32: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	8,  // 33: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
+	2,  // 34: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	8,  // 35: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 36: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
+	8,  // 37: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
+	3,  // 38: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	9,  // 39: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
+	8,  // 40: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
+	8,  // 41: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
+	8,  // 42: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Tasks
+	6,  // 43: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
+	7,  // 44: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
+	8,  // 45: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 46: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
+	9,  // 47: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
+	7,  // 48: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
+	8,  // 49: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	35, // 50: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	8,  // 51: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 52: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	35, // 53: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	36, // 54: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	37, // 55: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	7,  // 56: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 57: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
+	8,  // 58: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
+	4,  // 59: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	7,  // 60: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
+	38, // 61: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
+	7,  // 62: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Jobs
+	39, // 63: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
+	7,  // 64: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
+	34, // 65: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
+	6,  // 66: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
+	40, // 67: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
+	7,  // 68: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Jobs
+	69, // [69:69] is the sub-list for method output_type
+	69, // [69:69] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -3050,6 +3215,7 @@ func file_apportion_v1_step_proto_init() {
 	}
 	file_apportion_v1_change_proto_init()
 	file_apportion_v1_explain_proto_init()
+	file_apportion_v1_forecast_proto_init()
 	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_msgTypes[0].OneofWrappers = []any{
@@ -3075,6 +3241,7 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_Plan)(nil),
 		(*Step_Remedies)(nil),
 		(*Step_Evictable)(nil),
+		(*Step_Forecast)(nil),
 	}
 	file_apportion_v1_step_proto_msgTypes[14].OneofWrappers = []any{
 		(*OrderStep_Queues)(nil),
@@ -3091,7 +3258,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

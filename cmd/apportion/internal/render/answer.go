@@ -45,6 +45,7 @@ var views = map[protoreflect.Name]view{
 	"plan":      shown((*apportionv1.Answer).GetPlan, (*Printer).Plan),
 	"remedies":  shown((*apportionv1.Answer).GetRemedies, (*Printer).Remedies),
 	"evictable": shown((*apportionv1.Answer).GetEvictable, (*Printer).evictableTasks),
+	"forecast":  shown((*apportionv1.Answer).GetForecast, (*Printer).Forecast),
 	"change": shown((*apportionv1.Answer).GetChange, func(p *Printer, a *apportionv1.ChangeAnswer) {
 		p.Line("changed: %s, %s and %s set", text.Count(len(a.GetNodes()), "node"), text.Count(len(a.GetQueues()), "queue"),
 			text.Count(len(a.GetJobs()), "job"))

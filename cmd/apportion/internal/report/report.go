@@ -62,20 +62,7 @@ const (
 )
 
 // Span is a time in words: 12 s, 25 min, 3 h 20 min, 2 d 4 h.
-func Span(seconds float64) string {
-	s := int64(math.Round(seconds))
-	switch {
-	case s < minute:
-		return fmt.Sprintf("%d s", s)
-	case s < 100*minute:
-		return fmt.Sprintf("%d min", (s+minute/2)/minute)
-	case s < 2*day:
-		m := (s + minute/2) / minute
-		return fmt.Sprintf("%d h %02d min", m/60, m%60)
-	}
-	h := (s + hour/2) / hour
-	return fmt.Sprintf("%d d %d h", h/24, h%24)
-}
+func Span(seconds float64) string { return text.Lasting(int64(math.Round(seconds))) }
 
 func percent(part float64) string { return strconv.FormatFloat(100*part, 'f', 1, 64) + " %" }
 func tenth(x float64) string      { return strconv.FormatFloat(x, 'f', 1, 64) }

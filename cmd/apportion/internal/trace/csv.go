@@ -47,8 +47,8 @@ var (
 //	preemptable  whether tasks may be evicted, true or false; default: true
 //
 // Every other column is a resource that each task asks for, such as cpu, memory or gpu, as Kubernetes writes quantities. Lines that begin
-// with # are comments. The error is an *Error if lines are wrong.
-func ReadCSV(source string, r io.Reader) (*Trace, error) {
+// with # are comments. The error is an *Error if the columns are wrong or, unless the reader is tolerant, lines are.
+func ReadCSV(source string, r io.Reader, s Strictness) (*Trace, error) {
 	bounded := &boundedReader{from: r, line: 1}
 	in := &csvReader{
 		source: bounded, lines: csv.NewReader(bounded), faults: Error{Source: source}, names: map[string]int{}, trace: &Trace{},
@@ -57,7 +57,7 @@ func ReadCSV(source string, r io.Reader) (*Trace, error) {
 	if err := in.header(); err != nil {
 		return nil, err
 	}
-	for in.faults.Total < 10*mostFaults {
+	for !in.faults.full(s) {
 		fields, err := in.read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -78,7 +78,7 @@ func ReadCSV(source string, r io.Reader) (*Trace, error) {
 		}
 		in.job(fields)
 	}
-	if err := in.faults.orNil(); err != nil {
+	if err := in.faults.settle(s, in.trace); err != nil {
 		return nil, err
 	}
 	in.arrive()
@@ -203,7 +203,7 @@ func (c *csvReader) header() error {
 	if len(c.resources) == 0 {
 		c.faults.add(c.line(), "", "a column of a resource is missing, such as cpu or gpu")
 	}
-	return c.faults.orNil()
+	return c.faults.settle(Strict, c.trace)
 }
 
 // job reads the line of a job.

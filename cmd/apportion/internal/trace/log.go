@@ -26,12 +26,12 @@ const maxLogLine = 64 << 20
 // in which it does not. Jobs that were never seen running are left out, because the log does not say how long they take; jobs that ran to
 // the end of the log count with the time until then. Both are counted in the notes, and so are jobs with rules on where their tasks run,
 // which a trace does not have.
-func ReadLog(source string, r io.Reader, models func(digest string) (*model.Model, error)) (*Trace, error) {
+func ReadLog(source string, r io.Reader, models func(digest string) (*model.Model, error), s Strictness) (*Trace, error) {
 	in := &logReader{faults: Error{Source: source}, models: models, jobs: map[string]*sighting{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 1<<16), maxLogLine)
 	number := 0
-	for lines.Scan() && in.faults.Total < 10*mostFaults {
+	for lines.Scan() && !in.faults.full(s) {
 		number++
 		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
 			in.line(number, line)
@@ -42,10 +42,11 @@ func ReadLog(source string, r io.Reader, models func(digest string) (*model.Mode
 	} else if err != nil {
 		return nil, err
 	}
-	if err := in.faults.orNil(); err != nil {
+	t := in.trace()
+	if err := in.faults.settle(s, t); err != nil {
 		return nil, err
 	}
-	return in.trace(), nil
+	return t, nil
 }
 
 type logReader struct {

@@ -22,6 +22,8 @@ type SWF struct {
 	Queues map[string]string
 	// Processor is the request of one processor. If it has no memory, the memory in the trace is used.
 	Processor []Amount
+	// Strictness says what to do about faulty lines.
+	Strictness
 	// PerTask is the number of processors of a task; the last task of a job has the rest. 0 counts as 1.
 	PerTask int
 }
@@ -54,7 +56,7 @@ func (s *SWF) Read(source string, r io.Reader) (*Trace, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 1<<12), maxLine)
 	number := 0
-	for lines.Scan() && in.faults.Total < 10*mostFaults {
+	for lines.Scan() && !in.faults.full(s.Strictness) {
 		number++
 		text := strings.TrimSpace(lines.Text())
 		switch {
@@ -72,7 +74,7 @@ func (s *SWF) Read(source string, r io.Reader) (*Trace, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := in.faults.orNil(); err != nil {
+	if err := in.faults.settle(s.Strictness, in.trace); err != nil {
 		return nil, err
 	}
 	in.note()
@@ -102,7 +104,10 @@ type swfReader struct {
 	header            map[string]string
 	seen              map[int64]int
 	neverRan, partial int
-	trace             *Trace
+	// before counts jobs that end before they start, back those that were submitted before the job of the line above, which is last.
+	before, back int
+	last         float64
+	trace        *Trace
 }
 
 // comment reads the comments with the start of the trace and the names of queues.
@@ -143,9 +148,16 @@ func (s *swfReader) job(line int, fields []string) {
 	if processors <= 0 {
 		processors = numbers[swfAllocated]
 	}
+	if numbers[swfSubmit] >= 0 && numbers[swfSubmit] < s.last {
+		s.back++
+	}
+	s.last = max(numbers[swfSubmit], 0)
 	switch status := numbers[swfStatus]; {
 	case status >= 2 && status <= 4:
 		s.partial++
+		return
+	case numbers[swfRun] < -1:
+		s.before++
 		return
 	case numbers[swfRun] <= 0 || processors <= 0:
 		s.neverRan++
@@ -226,6 +238,11 @@ func (s *swfReader) note() {
 			s.trace.Notes = append(s.trace.Notes, s.faults.Source+": "+text.Are(n, "job")+" left out: "+what)
 		}
 	}
+	if s.back > 0 {
+		s.trace.Notes = append(s.trace.Notes, fmt.Sprintf("%s: %s %s before the job of the line above, as if the clock had jumped",
+			s.faults.Source, text.Count(s.back, "job"), text.Verb(s.back, "arrives", "arrive")))
+	}
+	note(s.before, "ends before it starts")
 	note(s.neverRan, "never ran")
 	note(s.partial, "part of a job that was suspended")
 }

@@ -20,7 +20,19 @@ type Trace struct {
 	Start time.Time
 	// Notes describe what was left out of the source, and what was estimated.
 	Notes []string
+	// Faulty are the lines that a tolerant reader left out; nil: none.
+	Faulty *Error
 }
+
+// Strictness says what a reader does about faulty lines.
+type Strictness bool
+
+const (
+	// Strict refuses a source with faulty lines.
+	Strict Strictness = false
+	// Tolerant leaves faulty lines out, and counts them in Trace.Faulty.
+	Tolerant Strictness = true
+)
 
 // Job is a job as its owner submitted it.
 type Job struct {
@@ -141,6 +153,9 @@ type Error struct {
 	Source string
 	Faults []Fault
 	Total  int
+	// columns counts faults by column, and first is the first fault of each, in order.
+	columns map[string]int
+	first   []Fault
 }
 
 // Fault is a fault in a line. Column is empty if the whole line is wrong.
@@ -154,17 +169,53 @@ const mostFaults = 20
 
 func (e *Error) add(line int, column, format string, args ...any) {
 	e.Total++
+	if e.columns == nil {
+		e.columns = map[string]int{}
+	}
+	first := e.columns[column] == 0
+	e.columns[column]++
+	if !first && len(e.Faults) >= mostFaults {
+		return
+	}
+	fault := Fault{line, column, fmt.Sprintf(format, args...)}
+	if first {
+		e.first = append(e.first, fault)
+	}
 	if len(e.Faults) < mostFaults {
-		e.Faults = append(e.Faults, Fault{line, column, fmt.Sprintf(format, args...)})
+		e.Faults = append(e.Faults, fault)
 	}
 }
 
-// orNil returns the error if there are faults.
-func (e *Error) orNil() error {
-	if e.Total == 0 {
+// full reports whether a strict reader need not look for more faults.
+func (e *Error) full(s Strictness) bool { return s == Strict && e.Total >= 10*mostFaults }
+
+// settle returns the faults as an error, or notes them in the trace if the reader is tolerant.
+func (e *Error) settle(s Strictness, t *Trace) error {
+	switch {
+	case e.Total == 0:
+		return nil
+	case s == Strict:
+		return e
+	}
+	t.Faulty = e
+	return nil
+}
+
+// Summary has a line for each column with faults, with their number and the first of them.
+func (e *Error) Summary() []string {
+	if e == nil {
 		return nil
 	}
-	return e
+	lines := make([]string, 0, len(e.first))
+	for _, f := range e.first {
+		of := ""
+		if f.Column != "" {
+			of = " because of " + f.Column
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s left out%s; the first is line %d: %s",
+			e.Source, text.Are(e.columns[f.Column], "line"), of, f.Line, f.Message))
+	}
+	return lines
 }
 
 // Error has a line for each fault.

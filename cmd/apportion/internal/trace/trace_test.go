@@ -23,7 +23,7 @@ import (
 const header = "arrival,job,queue,priority,tasks,min,cpu,gpu,seconds\n"
 
 func TestACSVHasALineForEachJob(t *testing.T) {
-	trace, err := ReadCSV("week.csv", strings.NewReader("# a comment\n"+header+"60,late,a,0,2,1,4,1,30\n0,early,b,-5,1,,500m,,10\n"))
+	trace, err := ReadCSV("week.csv", strings.NewReader("# a comment\n"+header+"60,late,a,0,2,1,4,1,30\n0,early,b,-5,1,,500m,,10\n"), Strict)
 	require.NoError(t, err)
 	require.Equal(t, []Job{
 		{Name: "early", Queue: "b", Priority: -5, Min: 1, Seconds: 10, Groups: []Group{{"task", 1, []Amount{{"cpu", 500}}}}},
@@ -34,13 +34,13 @@ func TestACSVHasALineForEachJob(t *testing.T) {
 }
 
 func TestATraceSaysWhichJobsMayNotBeEvicted(t *testing.T) {
-	trace, err := ReadCSV("f", strings.NewReader("arrival,queue,seconds,cpu,preemptable\n0,a,1,1,false\n1,a,1,1,\n2,a,1,1,true\n"))
+	trace, err := ReadCSV("f", strings.NewReader("arrival,queue,seconds,cpu,preemptable\n0,a,1,1,false\n1,a,1,1,\n2,a,1,1,true\n"), Strict)
 	require.NoError(t, err)
 	require.Equal(t, []bool{true, false, false}, []bool{trace.Jobs[0].Protected, trace.Jobs[1].Protected, trace.Jobs[2].Protected})
 }
 
 func TestColumnsThatAreAbsentHaveDefaults(t *testing.T) {
-	trace, err := ReadCSV("short.csv", strings.NewReader("seconds,memory,queue,arrival\n5,1Gi,a,2026-03-02T00:01:00Z\n5,1Gi,a,2026-03-02T01:00:00+01:00\n"))
+	trace, err := ReadCSV("short.csv", strings.NewReader("seconds,memory,queue,arrival\n5,1Gi,a,2026-03-02T00:01:00Z\n5,1Gi,a,2026-03-02T01:00:00+01:00\n"), Strict)
 	require.NoError(t, err)
 	require.Equal(t, time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC), trace.Start)
 	request := []Group{{"task", 1, []Amount{{"memory", 1 << 30}}}}
@@ -51,7 +51,7 @@ func TestColumnsThatAreAbsentHaveDefaults(t *testing.T) {
 }
 
 func TestATraceIsRepeated(t *testing.T) {
-	trace, err := ReadCSV("day.csv", strings.NewReader("arrival,job,queue,owner,seconds,cpu\n0,a,q,eve,5,1\n90000,b,q,,5,1\n"))
+	trace, err := ReadCSV("day.csv", strings.NewReader("arrival,job,queue,owner,seconds,cpu\n0,a,q,eve,5,1\n90000,b,q,,5,1\n"), Strict)
 	require.NoError(t, err)
 	require.Equal(t, "eve", trace.Jobs[0].Owner)
 	require.NoError(t, trace.Repeat(3, 86_400))
@@ -91,10 +91,10 @@ func TestFaultsOfACSVAreNamedByLineAndColumn(t *testing.T) {
 		"many resources":    {"arrival,queue,seconds" + manyResources + "\n", "f:1: 65 columns of resources are more than 64"},
 		"no queue":          {header + "0,j, ,0,1,1,1,1,60\n", "f:2: queue: a name of 1 to 1000 bytes is needed"},
 	} {
-		_, err := ReadCSV("f", strings.NewReader(test.file))
+		_, err := ReadCSV("f", strings.NewReader(test.file), Strict)
 		require.ErrorContains(t, err, test.want, story)
 	}
-	_, err := ReadCSV("f", strings.NewReader(header+strings.Repeat("x,j,a,0,1,1,1,1,60\n", 1_000_000)))
+	_, err := ReadCSV("f", strings.NewReader(header+strings.Repeat("x,j,a,0,1,1,1,1,60\n", 1_000_000)), Strict)
 	require.Len(t, strings.Split(err.Error(), "\n"), mostFaults+1, "the first faults, and that there are more")
 }
 
@@ -210,7 +210,7 @@ func TestADecisionLogShowsWhenJobsRan(t *testing.T) {
 			return m, nil
 		}
 		return nil, decisionlog.ErrNotStored
-	})
+	}, Strict)
 	require.NoError(t, err)
 	require.Equal(t, time.Unix(1000, 0).UTC(), trace.Start)
 	require.Len(t, trace.Jobs, 2)
@@ -229,7 +229,7 @@ func TestADecisionLogShowsWhenJobsRan(t *testing.T) {
 func TestALogOutOfOrderIsRefused(t *testing.T) {
 	none := func(string) (*model.Model, error) { return nil, errors.New("none") }
 	_, err := ReadLog("log", strings.NewReader(
-		`{"time":"2026-01-02T00:00:00Z","snapshot_digest":"x"}`+"\n"+`{"time":"2026-01-01T00:00:00Z","snapshot_digest":"y"}`+"\nno\n"), none)
+		`{"time":"2026-01-02T00:00:00Z","snapshot_digest":"x"}`+"\n"+`{"time":"2026-01-01T00:00:00Z","snapshot_digest":"y"}`+"\nno\n"), none, Strict)
 	require.ErrorContains(t, err, "log:2: time: the entry is older")
 	require.ErrorContains(t, err, "log:3: not an entry of a decision log")
 }
@@ -244,9 +244,9 @@ func FuzzReaders(f *testing.F) {
 		swf := &SWF{QueueOf: "user", Processor: []Amount{{"cpu", 1000}}, PerTask: 8}
 		none := func(string) (*model.Model, error) { return nil, decisionlog.ErrNotStored }
 		for i, read := range []func() (*Trace, error){
-			func() (*Trace, error) { return ReadCSV("f", bytes.NewReader(data)) },
+			func() (*Trace, error) { return ReadCSV("f", bytes.NewReader(data), Strict) },
 			func() (*Trace, error) { return swf.Read("f", bytes.NewReader(data)) },
-			func() (*Trace, error) { return ReadLog("f", bytes.NewReader(data), none) },
+			func() (*Trace, error) { return ReadLog("f", bytes.NewReader(data), none, Strict) },
 		} {
 			trace, err := read()
 			if err != nil {

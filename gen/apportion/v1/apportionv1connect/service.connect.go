@@ -56,6 +56,9 @@ const (
 	// ApportionServiceRemediesProcedure is the fully-qualified name of the ApportionService's Remedies
 	// RPC.
 	ApportionServiceRemediesProcedure = "/apportion.v1.ApportionService/Remedies"
+	// ApportionServiceForecastProcedure is the fully-qualified name of the ApportionService's Forecast
+	// RPC.
+	ApportionServiceForecastProcedure = "/apportion.v1.ApportionService/Forecast"
 	// ApportionServiceSimulateProcedure is the fully-qualified name of the ApportionService's Simulate
 	// RPC.
 	ApportionServiceSimulateProcedure = "/apportion.v1.ApportionService/Simulate"
@@ -97,6 +100,8 @@ type ApportionServiceClient interface {
 	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
 	// Returns the smallest changes that would make a waiting job run.
 	Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error)
+	// Returns when a waiting job starts, by chance.
+	Forecast(context.Context, *v1.ForecastRequest) (*v1.ForecastResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
@@ -182,6 +187,13 @@ func NewApportionServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		forecast: connect.NewClient[v1.ForecastRequest, v1.ForecastResponse](
+			httpClient,
+			baseURL+ApportionServiceForecastProcedure,
+			connect.WithSchema(apportionServiceMethods.ByName("Forecast")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		simulate: connect.NewClient[v1.SimulateRequest, v1.SimulateResponse](
 			httpClient,
 			baseURL+ApportionServiceSimulateProcedure,
@@ -242,6 +254,7 @@ type apportionServiceClient struct {
 	explain          *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
 	plan             *connect.Client[v1.PlanRequest, v1.PlanResponse]
 	remedies         *connect.Client[v1.RemediesRequest, v1.RemediesResponse]
+	forecast         *connect.Client[v1.ForecastRequest, v1.ForecastResponse]
 	simulate         *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
 	uploadSnapshot   *connect.Client[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse]
 	runSession       *connect.Client[v1.RunSessionRequest, v1.RunSessionResponse]
@@ -323,6 +336,15 @@ func (c *apportionServiceClient) Remedies(ctx context.Context, req *v1.RemediesR
 	return nil, err
 }
 
+// Forecast calls apportion.v1.ApportionService.Forecast.
+func (c *apportionServiceClient) Forecast(ctx context.Context, req *v1.ForecastRequest) (*v1.ForecastResponse, error) {
+	response, err := c.forecast.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // Simulate calls apportion.v1.ApportionService.Simulate.
 func (c *apportionServiceClient) Simulate(ctx context.Context, req *v1.SimulateRequest) (*v1.SimulateResponse, error) {
 	response, err := c.simulate.CallUnary(ctx, connect.NewRequest(req))
@@ -396,6 +418,8 @@ type ApportionServiceHandler interface {
 	Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error)
 	// Returns the smallest changes that would make a waiting job run.
 	Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error)
+	// Returns when a waiting job starts, by chance.
+	Forecast(context.Context, *v1.ForecastRequest) (*v1.ForecastResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
@@ -477,6 +501,13 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	apportionServiceForecastHandler := connect.NewUnaryHandlerSimple(
+		ApportionServiceForecastProcedure,
+		svc.Forecast,
+		connect.WithSchema(apportionServiceMethods.ByName("Forecast")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	apportionServiceSimulateHandler := connect.NewUnaryHandlerSimple(
 		ApportionServiceSimulateProcedure,
 		svc.Simulate,
@@ -542,6 +573,8 @@ func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.Han
 			apportionServicePlanHandler.ServeHTTP(w, r)
 		case ApportionServiceRemediesProcedure:
 			apportionServiceRemediesHandler.ServeHTTP(w, r)
+		case ApportionServiceForecastProcedure:
+			apportionServiceForecastHandler.ServeHTTP(w, r)
 		case ApportionServiceSimulateProcedure:
 			apportionServiceSimulateHandler.ServeHTTP(w, r)
 		case ApportionServiceUploadSnapshotProcedure:
@@ -595,6 +628,10 @@ func (UnimplementedApportionServiceHandler) Plan(context.Context, *v1.PlanReques
 
 func (UnimplementedApportionServiceHandler) Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Remedies is not implemented"))
+}
+
+func (UnimplementedApportionServiceHandler) Forecast(context.Context, *v1.ForecastRequest) (*v1.ForecastResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Forecast is not implemented"))
 }
 
 func (UnimplementedApportionServiceHandler) Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error) {

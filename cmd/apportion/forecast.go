@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
+)
+
+// oddsFlags say what is asked about the time at which a job starts.
+type oddsFlags struct {
+	past     historyFlags
+	arrivals string
+	ask      client.ForecastQuestion
+}
+
+// The values of --arrivals.
+const (
+	arrivalsRecent = "recent"
+	arrivalsNone   = "none"
+)
+
+func (f *oddsFlags) register(command *cobra.Command) {
+	f.past.strictness = trace.Tolerant
+	f.past.register(command, "history")
+	f.arrivals = arrivalsRecent
+	choose(command, &f.arrivals, "arrivals", "", "whether jobs arrive as they did in the history, or none does",
+		arrivalsRecent, arrivalsNone)
+	flags := command.Flags()
+	flags.Uint32Var(&f.ask.Runs, "runs", 100, "`NUMBER` of times to run the cluster forward, at most 1000")
+	flags.Uint64Var(&f.ask.Seed, "seed", 1, "`NUMBER` that determines what is drawn: equal seeds have equal answers")
+	flags.DurationVar(&f.ask.Horizon, "horizon", 30*24*time.Hour, "`TIME` that runs look ahead")
+}
+
+// forecasting are the flags of `apportion forecast`.
+type forecasting struct {
+	asking
+	ends endFlags
+	odds oddsFlags
+}
+
+// newForecast is `apportion forecast`.
+func newForecast(s streams) *cobra.Command {
+	f := &forecasting{asking: asking{answering: answering{streams: s}}}
+	command := f.command(&cobra.Command{
+		Use:   "forecast JOB",
+		Short: "Say when a waiting job starts, by chance",
+		Long: `Run the cluster forward many times, with runtimes drawn from a history of jobs, until the job starts, and
+say how early and how late that is: 10, 50 and 90 of 100 runs start by the times shown. Jobs that run
+already run longer than they have; a deadline is a bound, and an end that is stated is taken as it is.
+
+A history is a trace as ` + "`apportion rehearse`" + ` reads it: a CSV, a file in Standard Workload Format, or a decision log.
+Faulty lines are left out and counted. Without a history the answer has bounds and no odds. Jobs arrive
+as they did on days of the history, or with --arrivals none not at all.
+
+The model is plain: no task is evicted, queues are served by what they use of their parts, and the first node
+with room is taken. docs/forecast.md describes it.
+
+JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. The exit code is 2 if the job does not start
+in half of the runs.`,
+		Example: `  apportion forecast vision/segment-x -f cluster.yaml --history jobs.csv
+  apportion forecast vision/segment-x -f cluster.yaml --history jobs.swf --arrivals none --runs 1000 -o json`,
+		Args: arguments(1, 1, "one job"),
+	}, f.answer)
+	f.ends.register(command.Flags())
+	f.odds.register(command)
+	f.completeArgs(command, 1, waitingJobNames)
+	return command
+}
+
+func (f *forecasting) answer(ctx context.Context, q *question, names []string) error {
+	if err := f.ends.set(q.input, f.input.live.On); err != nil {
+		return err
+	}
+	name, err := workloadOf(q.snapshot, "", names[0])
+	if err != nil {
+		return err
+	}
+	_, job, _, err := q.jobNamed(name)
+	if err != nil {
+		return err
+	}
+	found, err := f.odds.forecast(ctx, q, job)
+	if err != nil {
+		return err
+	}
+	response := &apportionv1.ForecastResponse{Basis: found.Basis, Forecast: found.Answer}
+	err = q.answer(found.Basis, response, func(p *render.Printer) { p.Forecast(found.Answer) })
+	return cmp.Or(err, verdict(found.Answer.P50 != nil || found.Answer.Latest != nil))
+}
+
+// forecast asks when a job starts.
+func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.Job) (*client.Odds, error) {
+	if q.Snapshot.GetAsOf() == 0 {
+		q.Snapshot.AsOf = time.Now().UnixNano()
+	}
+	ask := f.ask
+	ask.Job, ask.Arrivals = idOf(job), f.arrivals == arrivalsRecent
+	if ask.Horizon < time.Second || ask.Horizon%time.Second != 0 {
+		return nil, fmt.Errorf("--horizon: %s is not a whole number of seconds, 1s or more", ask.Horizon)
+	}
+	if len(f.past.files) > 0 {
+		if err := f.past.check(); err != nil {
+			return nil, err
+		}
+		read, err := f.past.read(q.in)
+		if err != nil {
+			return nil, err
+		}
+		past, left := read.Past(q.snapshot, time.Unix(0, q.Snapshot.GetAsOf()))
+		for _, list := range [][]string{read.Faulty.Summary(), read.Notes, left} {
+			for _, note := range list {
+				fmt.Fprintln(q.err, "warning: --history: "+visible.Text(note))
+			}
+		}
+		ask.Past = past
+	}
+	ask.Started = map[uint32]int64{}
+	for i, job := range q.snapshot.GetJobs() {
+		if at := q.started(i, job); at != 0 {
+			ask.Started[uint32(i)] = at
+		}
+	}
+	end := showWaiting(q.err, "running the cluster forward")
+	defer end()
+	return q.decider.Forecast(ctx, q.Input, ask)
+}

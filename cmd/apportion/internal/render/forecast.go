@@ -1,0 +1,79 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// Forecast shows when a job starts, by chance.
+func (p *Printer) Forecast(a *apportionv1.ForecastAnswer) {
+	p.Wrapped("%s", a.GetText())
+	if a.GetKind() != apportionv1.ForecastKind_FORECAST_KIND_ODDS {
+		return
+	}
+	p.starts(a)
+	p.causes(a)
+	p.sources(a)
+	p.Line("")
+	p.Wrapped("%s with seed %d. No task is evicted in them, and no node fails.", text.Count(int(a.GetRuns()), "run"), a.GetSeed())
+}
+
+// starts shows within which times parts of the runs start the job.
+func (p *Printer) starts(a *apportionv1.ForecastAnswer) {
+	starts := a.GetStarts()
+	if len(starts) == 0 {
+		return
+	}
+	p.Heading("Starts")
+	table := p.NewTable(">CHANCE", ">WITHIN", "")
+	const columns = 30
+	last := starts[len(starts)-1]
+	for _, percent := range []int{10, 25, 50, 75, 90, 100} {
+		at := (int(a.GetRuns())*percent+99)/100 - 1
+		if at >= len(starts) {
+			table.Row(fmt.Sprintf("%d %%", percent), "later", "")
+			continue
+		}
+		start := starts[max(at, 0)]
+		table.Row(fmt.Sprintf("%d %%", percent), text.Lasting(start), p.Gauge(float64(start), float64(last), columns))
+	}
+	table.Write(p.Out)
+}
+
+// causes shows the jobs on whose ends the start depends.
+func (p *Printer) causes(a *apportionv1.ForecastAnswer) {
+	if len(a.GetCauses()) == 0 {
+		return
+	}
+	p.Heading("Depends on the end of")
+	table := p.NewTable("JOB", ">RUNS")
+	for _, cause := range a.GetCauses() {
+		table.Row(p.Snapshot.JobName(cause.GetJob()), fmt.Sprintf("%d %%", (100*int(cause.GetRuns())+int(a.GetRuns())/2)/int(a.GetRuns())))
+	}
+	table.Write(p.Out)
+}
+
+// sources shows what runtimes were drawn from.
+func (p *Printer) sources(a *apportionv1.ForecastAnswer) {
+	p.Heading("Runtimes of other jobs")
+	table := p.NewTable("DRAWN FROM", ">JOBS")
+	of := a.GetSources()
+	for _, row := range []struct {
+		from string
+		n    uint32
+	}{
+		{"their stated end", of.GetStated()},
+		{"jobs of their size and queue", of.GetAlike()},
+		{"jobs of their queue", of.GetQueue()},
+		{"all jobs", of.GetAll()},
+		{"no history as long", of.GetPrior()},
+	} {
+		if row.n > 0 {
+			table.Row(row.from, strconv.Itoa(int(row.n)))
+		}
+	}
+	table.Write(p.Out)
+}

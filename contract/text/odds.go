@@ -1,0 +1,106 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
+)
+
+// Odds says when a job starts, by chance, in a few sentences.
+func Odds(names Names, a *apportionv1.ForecastAnswer) string {
+	job := names.job(a.GetJob())
+	var list []string
+	switch a.GetKind() {
+	case apportionv1.ForecastKind_FORECAST_KIND_ODDS:
+		list = []string{odds(job, a), within(a), depends(names, a), drawn(a)}
+	case apportionv1.ForecastKind_FORECAST_KIND_BOUNDS:
+		list = []string{"No history: bounds, not odds.", oddsBounds(job, a)}
+	default:
+		list = []string{job + " waits for no place, or cannot start as it is."}
+	}
+	if a.GetCutShort() > 0 {
+		n := int(a.GetCutShort())
+		list = append(list, Count(n, "run")+" ended at a bound on work and "+Verb(n, "counts", "count")+" as not started.")
+	}
+	return visible.Text(strings.Join(strings.Fields(strings.Join(list, " ")), " "))
+}
+
+// odds says when the job starts.
+func odds(job string, a *apportionv1.ForecastAnswer) string {
+	switch {
+	case a.P50 == nil && len(a.GetStarts()) == 0:
+		return fmt.Sprintf("%s does not start within %s in any of %s.", job, Lasting(a.GetHorizon()), Count(int(a.GetRuns()), "run"))
+	case a.P50 == nil:
+		return fmt.Sprintf("%s starts within %s in only %d of %s.", job, Lasting(a.GetHorizon()), len(a.GetStarts()),
+			Count(int(a.GetRuns()), "run"))
+	case a.P90 == nil:
+		return fmt.Sprintf("%s starts within %s with a chance of 50 %%, but in more than 10 %% of the runs not within %s.", job,
+			Lasting(a.GetP50()), Lasting(a.GetHorizon()))
+	case a.GetP90() == 0:
+		return job + " starts at once."
+	}
+	return fmt.Sprintf("%s starts within %s with a chance of 50 %%, within %s with a chance of 90 %%.", job, Lasting(a.GetP50()),
+		Lasting(a.GetP90()))
+}
+
+func within(a *apportionv1.ForecastAnswer) string {
+	const hour = 3600
+	if a.P90 != nil && a.GetP90() <= hour || a.GetRuns() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The chance to start within an hour is %d %%.", share(a.GetWithinHour(), a.GetRuns()))
+}
+
+// share is a part in whole percent.
+func share(part, whole uint32) int {
+	const percent = 100
+	return int((uint64(part)*percent + uint64(whole)/2) / uint64(whole))
+}
+
+// depends says on which end the start depends most.
+func depends(names Names, a *apportionv1.ForecastAnswer) string {
+	if len(a.GetCauses()) == 0 || a.GetRuns() == 0 {
+		return ""
+	}
+	first := a.GetCauses()[0]
+	return fmt.Sprintf("It depends most on the end of %s (%d %% of the runs).",
+		names.job(first.GetJob()), share(first.GetRuns(), a.GetRuns()))
+}
+
+// drawn says which runtimes no history stands behind.
+func drawn(a *apportionv1.ForecastAnswer) string {
+	if n := int(a.GetSources().GetPrior()); n > 0 {
+		return fmt.Sprintf("For %s the history has no runtime as long.", Count(n, "job"))
+	}
+	return ""
+}
+
+func oddsBounds(job string, a *apportionv1.ForecastAnswer) string {
+	switch {
+	case a.Earliest == nil:
+		return fmt.Sprintf("%s does not start within %s even if all other jobs end at once.", job, Lasting(a.GetHorizon()))
+	case a.Latest == nil:
+		return fmt.Sprintf("%s starts in %s if all other jobs end at once, and not within %s if they run as long as they may.", job,
+			Lasting(a.GetEarliest()), Lasting(a.GetHorizon()))
+	}
+	return fmt.Sprintf("%s starts in %s if all other jobs end at once, and in %s if they run to their limits.",
+		job, Lasting(a.GetEarliest()), Lasting(a.GetLatest()))
+}
+
+// Lasting is a time in seconds in words: 12 s, 25 min, 3 h 20 min, 2 d 4 h.
+func Lasting(seconds int64) string {
+	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
+	switch s := seconds; {
+	case s < minute:
+		return fmt.Sprintf("%d s", s)
+	case s < 100*minute:
+		return fmt.Sprintf("%d min", (s+minute/2)/minute)
+	case s < 2*day:
+		m := (s + minute/2) / minute
+		return fmt.Sprintf("%d h %02d min", m/minute, m%minute)
+	}
+	h := (seconds + hour/2) / hour
+	return fmt.Sprintf("%d d %d h", h/24, h%24)
+}

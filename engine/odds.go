@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// OddsQuestion asks when a waiting job starts, by chance.
+type OddsQuestion struct {
+	Job model.JobID
+	// Runs is how many times the cluster is run forward; 0: 100.
+	Runs int
+	// Seed determines all draws.
+	Seed uint64
+	// Past are jobs that have finished, each of one of Kinds. Without any, the answer has bounds in place of odds.
+	Kinds []PastKind
+	Past  []PastJob
+	// Arrivals lets jobs arrive as they did in the past; without it none arrives.
+	Arrivals bool
+	// Started says since when jobs run, in Unix nanoseconds. A job that is missing runs since its first task was created.
+	Started map[model.JobID]int64
+	// Horizon is how far runs look ahead, in seconds; 0: 30 days. Pause is the time between two rounds of decisions; 0: a minute.
+	Horizon, Pause int64
+}
+
+// PastKind is what some past jobs have in common. All their tasks ask for the same.
+type PastKind struct {
+	Queue    model.QueueID
+	Owner    string
+	Priority int32
+	// Tasks is how many tasks a job had, and Min how many of them had to run at the same time.
+	Tasks, Min int
+	Request    resource.Row
+}
+
+// PastJob is a job that has finished.
+type PastJob struct {
+	// Kind is a position in OddsQuestion.Kinds.
+	Kind int
+	// Arrival is in seconds after the time of the snapshot, so below 0. Seconds is how long it ran.
+	Arrival, Seconds int64
+}
+
+// Odds says when a job starts, by chance.
+type Odds struct {
+	*odds.Summary
+
+	// Runs is how many runs there were; 0: the job waits for nothing that a run shows, or there is no history.
+	Runs int
+	// Known is false without history. Earliest and Latest are then the starts if all jobs end at once, and if they run to their limits;
+	// they are in seconds after the snapshot, odds.Never if the job does not start before the horizon.
+	Known            bool
+	Earliest, Latest int64
+	Horizon          int64
+	// Sources counts other jobs by where their runtimes are drawn from.
+	Sources [NumSources]int
+	// Jobs are those that a Cause of the summary refers to.
+	Jobs []model.JobID
+}
+
+// Source is where a job's runtime is drawn from.
+type Source int
+
+// The sources of runtimes, the best first.
+const (
+	// FromStated: the job states when it ends.
+	FromStated Source = iota
+	// FromKind: past jobs of the same size in the same queue, of the same owner if there are enough.
+	FromKind
+	// FromQueue: past jobs of the same queue, of the same owner if there are enough.
+	FromQueue
+	// FromAll: all past jobs.
+	FromAll
+	// FromPrior: no past job ran that long.
+	FromPrior
+	NumSources int = iota
+)
+
+// The bounds and defaults of a question.
+const (
+	MaxOddsRuns     = 10_000
+	defaultOddsRuns = 100
+	defaultHorizon  = int64(30 * 24 * 3600)
+	maxHorizon      = int64(366 * 24 * 3600)
+	defaultPause    = int64(60)
+	// enoughPast is how many past runtimes are enough not to look at jobs that are less alike.
+	enoughPast = 8
+	second     = int64(1_000_000_000)
+)
+
+// Odds runs the cluster forward many times, with runtimes and arrivals drawn from past jobs, and says when a job starts in them. It is
+// nil if the job does not wait for a place, or cannot start at all because of its gang, its queue or what nodes offer. See package odds
+// for what a run leaves out. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
+func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
+	v := s.view
+	if s.nothingOffered() != nil || !s.waits(q.Job) {
+		return nil, nil //nolint:nilnil // No odds, no error.
+	}
+	c := compiler{Session: s, question: q, on: map[kindKey][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{}}
+	if err := c.compile(); err != nil {
+		return nil, err
+	}
+	if c.asked < 0 {
+		return nil, nil //nolint:nilnil // As above.
+	}
+	out := &Odds{Summary: &odds.Summary{}, Known: len(q.Past) > 0, Horizon: c.m.Horizon, Sources: c.sources, Jobs: c.jobs}
+	base := odds.NewBase(&c.m)
+	if !out.Known {
+		out.Earliest, out.Latest = base.Bound(odds.Shortest).Start, base.Bound(odds.Longest).Start
+		return out, s.looked()
+	}
+	outcomes := make([]odds.Outcome, q.runs())
+	for i := range outcomes {
+		if err := s.looked(); err != nil {
+			return nil, err
+		}
+		outcomes[i] = base.Run(q.Seed, i)
+		if err := v.Work.Spend(int(outcomes[i].Work), 1); err != nil {
+			return nil, err
+		}
+	}
+	out.Runs, out.Summary = len(outcomes), odds.Summarize(outcomes)
+	return out, s.looked()
+}
+
+// looked asks whether to stop.
+func (s *Session) looked() error {
+	if v := s.view; v.Stop != nil && v.Stop() {
+		return policy.ErrStopped
+	}
+	return nil
+}
+
+// runs returns how many runs are asked for.
+func (q *OddsQuestion) runs() int {
+	if q.Runs <= 0 {
+		return defaultOddsRuns
+	}
+	return min(q.Runs, MaxOddsRuns)
+}

@@ -1,0 +1,321 @@
+package odds
+
+import "slices"
+
+// run is one run under way.
+type run struct {
+	*Base
+
+	seed   uint64
+	number int
+	left   int64
+	now    int64
+	room   *room
+	used   [][]float64
+	ratio  []float64
+	// part and asked are set if queues are held to what they deserve, and changed says that they must be divided anew.
+	part, asked [][]float64
+	changed     bool
+	jobs        []live
+	ends        ends
+	lines       []line
+	// open counts the lines of each queue that can be served.
+	open []int
+	// coming are arrivals that were drawn, the next first; drawn counts the blocks that they were drawn for.
+	coming []coming
+	drawn  int64
+	// freed are the nodes on which jobs ended since the latest round, and by says by which job last, -1: none. ended is the last of all.
+	freed []int
+	by    []int32
+	ended int32
+	// bound is set in runs that find a bound.
+	bound Bound
+	// placed are the tasks of the attempt under way.
+	placed []Held
+	done   bool
+}
+
+// live is a job in the course of a run.
+type live struct {
+	kind    int32
+	version int32
+	// cause is the job whose end let it start, -1: none.
+	cause   int32
+	running int
+	// grown counts the tasks beyond the gang that were placed.
+	grown int
+	held  []Held
+	// work is what was left to do at since, in seconds of one task.
+	work  float64
+	since int64
+	over  bool
+	// grows says that it runs and waits for more tasks.
+	grows bool
+	// at orders it in its line: its rank, or later its arrival.
+	at int64
+}
+
+// line is jobs of one kind that wait.
+type line struct {
+	// list is that of the base until the run adds to it.
+	list   []int32
+	head   int
+	owned  bool
+	closed closed
+}
+
+// closed says why a line is not served.
+type closed uint8
+
+const (
+	served closed = iota
+	noRoom
+	limited
+)
+
+// coming is an arrival.
+type coming struct {
+	at      int64
+	kind    int
+	seconds int64
+}
+
+// Run runs the model once, as the numbered run of a seed.
+func (b *Base) Run(seed uint64, number int) Outcome {
+	r := &run{Base: b, seed: seed, number: number, left: b.Work, ended: -1}
+	return r.toStart()
+}
+
+// Bound is an assumption about the runtimes of jobs.
+type Bound uint8
+
+// The assumptions.
+const (
+	// Shortest: every job ends at once, or when it is stated to.
+	Shortest Bound = iota + 1
+	// Longest: every job runs to its limit, or for ever.
+	Longest
+)
+
+// Bound runs the model with runtimes that are not drawn, and without arrivals.
+func (b *Base) Bound(bound Bound) Outcome {
+	still := *b
+	still.block = 0
+	r := &run{Base: &still, left: b.Work, ended: -1, bound: bound}
+	return r.toStart()
+}
+
+// lasts returns how long a job runs in all.
+func (r *run) lasts(i int) int64 {
+	job := &r.Jobs[i]
+	switch {
+	case job.Running > 0 && job.Ends != Unknown:
+		return job.Elapsed + max(job.Ends, 1)
+	case r.bound == Shortest:
+		return job.Elapsed + 1
+	case r.bound == Longest && job.Limit > 0:
+		return max(job.Limit, job.Elapsed+1)
+	case r.bound == Longest:
+		return longest
+	}
+	return job.runtime(streamOf(r.seed, r.number, i))
+}
+
+// begin copies the state at second 0 and draws the runtimes of all jobs.
+func (r *run) begin() {
+	b := r.Base
+	if b.Work <= 0 {
+		r.left = Never
+	}
+	r.by = make([]int32, len(b.Nodes))
+	for n := range r.by {
+		r.by[n] = -1
+	}
+	r.room = b.room.clone()
+	r.room.left = &r.left
+	r.ratio, r.open = make([]float64, len(b.Queues)), make([]int, len(b.Queues))
+	r.used = table(len(b.Queues), b.width, b.used)
+	if r.changed = b.Capped; r.changed {
+		r.part, r.asked = table(len(b.Queues), b.width, nil), table(len(b.Queues), b.width, b.asked)
+	}
+	for q := range b.Queues {
+		r.rate(q)
+	}
+	r.lines = make([]line, len(b.waiting))
+	for i := range r.lines {
+		r.lines[i].list = b.waiting[i]
+		if len(b.waiting[i]) > 0 {
+			r.open[b.Kinds[i/2].Queue]++
+		}
+	}
+	r.jobs = make([]live, len(b.Jobs), len(b.Jobs)+len(b.Jobs)/2)
+	for i := range b.Jobs {
+		job, l := &b.Jobs[i], &r.jobs[i]
+		l.kind, l.cause, l.at, l.held, l.running = int32(job.Kind), -1, int64(job.Rank), slices.Clip(job.Held), job.Running
+		l.grows = job.Waits && len(b.Kinds[job.Kind].Gang) == 0
+		if i == b.Asked {
+			continue
+		}
+		total := r.lasts(i)
+		if job.Running == 0 {
+			l.work = float64(total) * float64(b.size[job.Kind])
+			continue
+		}
+		l.work = float64(total-job.Elapsed) * float64(job.Running)
+		r.ends = append(r.ends, end{total - job.Elapsed, int32(i), 0})
+	}
+	r.ends.order()
+}
+
+// table returns n rows, copies of others if there are any.
+func table(n, width int, of [][]float64) [][]float64 {
+	cells, rows := make([]float64, n*width), make([][]float64, n)
+	for i := range rows {
+		rows[i] = cells[i*width : (i+1)*width : (i+1)*width]
+		if of != nil {
+			copy(rows[i], of[i])
+		}
+	}
+	return rows
+}
+
+// rate finds how much of its part a queue uses.
+func (r *run) rate(q int) {
+	r.ratio[q] = 0
+	parts := r.Queues[q].Part
+	if r.Capped {
+		parts = r.part[q]
+	}
+	for d, part := range parts {
+		switch used := r.used[q][d]; {
+		case part > 0:
+			r.ratio[q] = max(r.ratio[q], used/part)
+		case used > slack:
+			r.ratio[q] = float64(longest)
+		}
+	}
+}
+
+// toStart goes from event to event until the job starts.
+func (r *run) toStart() Outcome {
+	r.begin()
+	all := r.left
+	o := r.outcome()
+	o.Work = all - max(r.left, 0)
+	return o
+}
+
+func (r *run) outcome() Outcome {
+	for rounds := 0; ; rounds++ {
+		r.decide()
+		if r.done {
+			return Outcome{Start: r.now, Cause: r.causes()}
+		}
+		if r.left < 0 {
+			return Outcome{Start: Never, Cut: true}
+		}
+		const often = 63
+		if rounds&often == often && r.Stop != nil && r.Stop() {
+			return Outcome{Start: Never, Cut: true}
+		}
+		next := min(r.ends.next(), r.arrival())
+		if next == Never || next > r.Horizon {
+			return Outcome{Start: Never}
+		}
+		r.pass(max(next, r.now+r.Pause))
+	}
+}
+
+// pass lets time go on to a moment, at which jobs have ended and arrived.
+func (r *run) pass(to int64) {
+	r.now, r.ended = to, -1
+	for _, n := range r.freed {
+		r.by[n] = -1
+	}
+	r.freed = r.freed[:0]
+	for r.ends.next() <= to {
+		e := r.ends.pop()
+		if l := &r.jobs[e.job]; !l.over && l.version == e.version {
+			r.finish(int(e.job))
+		}
+		r.left--
+	}
+	for r.arrival() <= to {
+		if len(r.jobs)-len(r.Jobs) == MaxArrivals {
+			r.left = -1
+			return
+		}
+		c := r.coming[0]
+		r.coming = r.coming[1:]
+		r.jobs = append(r.jobs, live{
+			kind: int32(c.kind), cause: -1, work: float64(c.seconds) * float64(r.size[c.kind]), at: int64(len(r.Jobs)) + int64(len(r.jobs)),
+		})
+		r.wait(2*c.kind, len(r.jobs)-1)
+		r.ask(r.Kinds[c.kind].Queue, r.whole[c.kind], 1)
+	}
+	if r.ended >= 0 || r.changed {
+		r.reopen()
+	}
+}
+
+// arrival returns when the next job arrives.
+func (r *run) arrival() int64 {
+	for len(r.coming) == 0 {
+		from := r.drawn * r.block
+		if r.block == 0 || from > r.Horizon {
+			return Never
+		}
+		s := streamOf(r.seed, r.number, -1-int(r.drawn))
+		r.drawn++
+		shift := int64(s.below(int(r.blocks))+1) * r.block
+		at, _ := slices.BinarySearchFunc(r.Past, -shift, func(p Past, arrival int64) int { return int(max(-1, min(1, p.Arrival-arrival))) })
+		for ; at < len(r.Past) && r.Past[at].Arrival < r.block-shift; at++ {
+			p := &r.Past[at]
+			seconds := p.Seconds
+			if seconds == 0 {
+				seconds = p.Drawn.draw(0, streamOf(r.seed, r.number, -1-int(r.drawn)<<24-at))
+			}
+			r.coming = append(r.coming, coming{p.Arrival + shift + from, p.Kind, seconds})
+		}
+		r.left--
+	}
+	return r.coming[0].at
+}
+
+// finish ends a job.
+func (r *run) finish(i int) {
+	l := &r.jobs[i]
+	l.over, r.ended = true, int32(i)
+	if l.grows {
+		r.ask(r.Kinds[l.kind].Queue, r.rest(l), -1)
+	}
+	for _, h := range l.held {
+		r.ask(r.Kinds[l.kind].Queue, h.Amount, -1)
+		if r.by[h.Node] < 0 {
+			r.freed = append(r.freed, h.Node)
+		}
+		r.by[h.Node] = int32(i)
+		r.take(l, h, -1)
+	}
+	l.held = nil
+}
+
+// take books what a job holds of a node, or gives it back.
+func (r *run) take(l *live, h Held, sign float64) {
+	r.room.add(h.Node, h.Amount, -sign)
+	for q := r.Kinds[l.kind].Queue; q >= 0; q = r.Queues[q].Parent {
+		addTo(r.used[q], h.Amount, sign)
+		r.rate(q)
+	}
+}
+
+// causes follows the causes of the start back to jobs that run at second 0.
+func (r *run) causes() []int {
+	var list []int
+	for i := r.jobs[r.Asked].cause; i >= 0; i = r.jobs[i].cause {
+		if int(i) < len(r.Jobs) {
+			list = append(list, int(i))
+		}
+	}
+	return list
+}

@@ -1,0 +1,248 @@
+package odds
+
+import "slices"
+
+// wait puts a job in line.
+func (r *run) wait(i, job int) {
+	l := &r.lines[i]
+	if !l.owned {
+		l.list, l.head, l.owned = slices.Clone(l.list[l.head:]), 0, true
+	}
+	l.list = append(l.list, int32(job))
+	if l.closed == served && len(l.list)-l.head == 1 {
+		r.open[r.Kinds[i/2].Queue]++
+	}
+}
+
+// leave takes the first job off a line.
+func (r *run) leave(i int) {
+	l := &r.lines[i]
+	if l.head++; l.head == len(l.list) && l.closed == served {
+		r.open[r.Kinds[i/2].Queue]--
+	}
+}
+
+// reopen lets lines be served again that may be because of what has ended.
+func (r *run) reopen() {
+	for i := range r.lines {
+		l := &r.lines[i]
+		if l.closed == served {
+			continue
+		}
+		if l.closed == noRoom && !r.mayFit(i) {
+			continue
+		}
+		l.closed = served
+		if l.head < len(l.list) {
+			r.open[r.Kinds[i/2].Queue]++
+		}
+	}
+}
+
+// mayFit reports whether a task of a line fits one of the nodes on which jobs ended.
+func (r *run) mayFit(i int) bool {
+	list := r.Kinds[i/2].Gang
+	if i%2 == 1 {
+		list = r.Kinds[i/2].More
+	}
+	for _, n := range r.freed {
+		r.left--
+		if r.room.fits(n, list) {
+			return true
+		}
+	}
+	return false
+}
+
+// decide is a round of decisions: what can be served is, queue by queue.
+func (r *run) decide() {
+	if r.changed {
+		r.divide()
+		r.changed = false
+	}
+	for !r.done && r.left >= 0 {
+		q := r.nextQueue()
+		if q < 0 {
+			return
+		}
+		i := r.nextLine(q)
+		if i < 0 {
+			r.open[q] = 0
+			continue
+		}
+		if why := r.serve(i); why != served {
+			r.lines[i].closed = why
+			r.open[q]--
+		}
+	}
+}
+
+// nextQueue returns the queue that is served next, -1 if none is.
+func (r *run) nextQueue() int {
+	best := -1
+	for q, n := range r.open {
+		if n > 0 && (best < 0 || r.ratio[q] < r.ratio[best]) {
+			best = q
+		}
+	}
+	r.left -= int64(len(r.open))
+	return best
+}
+
+// nextLine returns the line of a queue whose first job is served next: gangs before jobs that want more, by priority, and in their order.
+func (r *run) nextLine(q int) int {
+	best := -1
+	for _, i := range r.Base.lines[q] {
+		l := &r.lines[i]
+		for l.head < len(l.list) && r.jobs[l.list[l.head]].over {
+			r.left--
+			if l.closed == served {
+				r.leave(int(i))
+			} else {
+				l.head++
+			}
+		}
+		if l.closed == served && l.head < len(l.list) && (best < 0 || r.before(int(i), best)) {
+			best = int(i)
+		}
+	}
+	r.left -= int64(len(r.Base.lines[q]))
+	return best
+}
+
+func (r *run) before(i, other int) bool {
+	if i%2 != other%2 {
+		return i%2 == 0
+	}
+	if mine, its := r.Kinds[i/2].Priority, r.Kinds[other/2].Priority; mine != its {
+		return mine > its
+	}
+	l, o := &r.lines[i], &r.lines[other]
+	return r.jobs[l.list[l.head]].at < r.jobs[o.list[o.head]].at
+}
+
+// serve starts the first job of a line, or one more task of it, or says why it cannot.
+func (r *run) serve(i int) closed {
+	l := &r.lines[i]
+	job := int(l.list[l.head])
+	if i%2 == 1 {
+		return r.grow(i, job)
+	}
+	kind := &r.Kinds[i/2]
+	if !r.permits(kind.Queue, r.asks[i/2]) {
+		return limited
+	}
+	r.placed = r.placed[:0]
+	for g := range kind.Gang {
+		for range kind.Gang[g].N {
+			n := r.room.find(kind.Gang[g].Request, kind.Gang[g].On)
+			if n < 0 {
+				for _, h := range r.placed {
+					r.room.add(h.Node, h.Amount, 1)
+				}
+				return noRoom
+			}
+			h := Held{n, kind.Gang[g].Request}
+			r.room.add(n, h.Amount, -1)
+			r.placed = append(r.placed, h)
+		}
+	}
+	r.leave(i)
+	r.start(job, i)
+	return served
+}
+
+// start begins a job whose gang is placed.
+func (r *run) start(job, line int) {
+	j := &r.jobs[job]
+	for q := r.Kinds[line/2].Queue; q >= 0; q = r.Queues[q].Parent {
+		addTo(r.used[q], r.asks[line/2], 1)
+		r.rate(q)
+	}
+	j.cause = r.ended
+	for _, h := range r.placed {
+		if by := r.by[h.Node]; by >= 0 {
+			j.cause = by
+			break
+		}
+	}
+	if job == r.Asked {
+		r.done = true
+		return
+	}
+	j.held = append(j.held, r.placed...)
+	r.hasten(job, len(r.placed))
+	if len(r.Kinds[line/2].More) > 0 {
+		j.grows = true
+		r.wait(line+1, job)
+	}
+}
+
+// hasten lets more tasks of a job run.
+func (r *run) hasten(job, tasks int) {
+	j := &r.jobs[job]
+	j.work = max(0, j.work-float64(float64(j.running)*float64(r.now-j.since)))
+	j.running, j.since = j.running+tasks, r.now
+	j.version++
+	r.ends.push(end{r.now + max(1, int64(j.work/float64(max(j.running, 1)))), int32(job), j.version})
+}
+
+// grow starts one more task of a job.
+func (r *run) grow(i, job int) closed {
+	j, kind := &r.jobs[job], &r.Kinds[i/2]
+	at, t := j.grown, &kind.More[0]
+	for g := range kind.More {
+		if t = &kind.More[g]; at < t.N {
+			break
+		}
+		at -= t.N
+	}
+	if !r.permits(kind.Queue, t.Request) {
+		return limited
+	}
+	n := r.room.find(t.Request, t.On)
+	if n < 0 {
+		return noRoom
+	}
+	h := Held{n, t.Request}
+	r.take(j, h, 1)
+	j.held = append(j.held, h)
+	j.grown++
+	r.hasten(job, 1)
+	if at+1 == t.N && t == &kind.More[len(kind.More)-1] {
+		j.grows = false
+		r.leave(i)
+	}
+	return served
+}
+
+// rest returns what a job waits for beyond what it has.
+func (r *run) rest(j *live) []float64 {
+	rest, grown := make([]float64, r.width), j.grown
+	for _, t := range r.Kinds[j.kind].More {
+		n := max(t.N-grown, 0)
+		grown = max(grown-t.N, 0)
+		addTo(rest, t.Request, float64(n))
+	}
+	return rest
+}
+
+// permits reports whether a queue and all above it may use amounts more, and it deserves them if queues are held to that.
+func (r *run) permits(q int, amount []float64) bool {
+	if r.Capped {
+		for d, a := range amount {
+			if a > 0 && r.used[q][d]+a > r.part[q][d]+slack {
+				return false
+			}
+		}
+	}
+	for ; q >= 0; q = r.Queues[q].Parent {
+		r.left--
+		for d, limit := range r.Queues[q].Limit {
+			if amount[d] > 0 && r.used[q][d]+amount[d] > limit+slack {
+				return false
+			}
+		}
+	}
+	return true
+}

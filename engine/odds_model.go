@@ -1,0 +1,347 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// compiler makes a plain model of a session.
+type compiler struct {
+	*Session
+
+	question *OddsQuestion
+	m        odds.Model
+	width    int
+	// jobs are those of the model, asked is the position of the one that is asked about, -1: it cannot start.
+	jobs  []model.JobID
+	asked int
+	// byPriority says that jobs of a queue are served by priority.
+	byPriority bool
+	// place is the position of a queue in order of service.
+	place []int
+	// on are the nodes for a kind of task, alike those for what tasks of a queue ask for, open those that take tasks without constraints.
+	on    map[kindKey][]bool
+	alike map[string][]bool
+	open  []bool
+	kinds map[string]int
+	// drawn are runtimes of past jobs by what jobs have in common.
+	drawn   map[string]*odds.Sample
+	sources [NumSources]int
+}
+
+func (c *compiler) compile() error {
+	v, q := c.view, c.question
+	c.width = v.Dims.Len()
+	past := len(q.Past)
+	if err := v.Work.Spend(v.Tasks.Len()+past+len(v.Nodes)+len(v.Queues)*len(v.Queues), c.width); err != nil {
+		return err
+	}
+	c.m.Horizon, c.m.Pause, c.m.Arrivals, c.m.Stop = min(q.Horizon, maxHorizon), q.Pause, q.Arrivals, v.Stop
+	if c.m.Horizon <= 0 {
+		c.m.Horizon = defaultHorizon
+	}
+	if c.m.Pause <= 0 {
+		c.m.Pause = defaultPause
+	}
+	c.m.Work = v.Work.Left() / int64(q.runs())
+	c.findNodes()
+	c.findQueues()
+	c.findRuntimes()
+	if err := c.findJobs(); err != nil {
+		return err
+	}
+	c.findPast()
+	return nil
+}
+
+// findNodes lists what nodes have free besides jobs. A cluster without nodes is one node.
+func (c *compiler) findNodes() {
+	v := c.view
+	all := true
+	for n := range v.Nodes {
+		free := make([]float64, c.width)
+		if v.HasNode(model.NodeID(n)) {
+			row := v.Nodes[n].Allocatable.Clone()
+			row.SubWithin(v.Nodes[n].UsedByOthers)
+			copy(free, row.V)
+		}
+		c.m.Nodes = append(c.m.Nodes, free)
+		opens := v.HasNode(model.NodeID(n)) && v.Closed(model.NodeID(n), model.AllNodes) == nil
+		c.open = append(c.open, opens)
+		all = all && opens
+	}
+	if all {
+		c.open = nil
+	}
+	if len(c.m.Nodes) == 0 {
+		c.m.Nodes = [][]float64{slices.Clone(v.Total.V)}
+	}
+}
+
+// findJobs describes jobs that run or wait.
+func (c *compiler) findJobs() error {
+	v := c.view
+	rank := map[model.JobID]int{}
+	waiting := c.Waiting()
+	for i, j := range waiting {
+		rank[j] = i
+	}
+	c.byPriority = slices.IsSortedFunc(waiting, func(l, r model.JobID) int {
+		if v.Jobs.At(l).Queue != v.Jobs.At(r).Queue {
+			return 0
+		}
+		return cmp.Compare(v.Jobs.At(r).Priority, v.Jobs.At(l).Priority)
+	})
+	c.asked = -1
+	for i, j := range v.Present() {
+		if v.Stopped(i) {
+			return policy.ErrStopped
+		}
+		place, waits := rank[j]
+		job := odds.Job{Rank: place, Ends: odds.Unknown}
+		c.hold(j, &job)
+		if waits {
+			if err := c.want(j, &job); err != nil {
+				return err
+			}
+		}
+		if !job.Waits && job.Running == 0 {
+			continue
+		}
+		if !job.Waits {
+			job.Kind = c.kind(c.place[v.Jobs.At(j).Queue], 0, nil, nil)
+		}
+		c.time(j, &job)
+		if j == c.question.Job && job.Waits {
+			c.asked, c.m.Asked = len(c.jobs), len(c.jobs)
+		}
+		c.jobs, c.m.Jobs = append(c.jobs, j), append(c.m.Jobs, job)
+	}
+	return nil
+}
+
+// hold lists what a job holds.
+func (c *compiler) hold(j model.JobID, job *odds.Job) {
+	v := c.view
+	for t := v.Jobs.At(j).FirstTask; t < v.Jobs.At(j).EndTask; t++ {
+		if !v.Status(t).Holds() && v.Status(t) != model.Releasing {
+			continue
+		}
+		job.Running++
+		n := int(v.NodeOf(t))
+		if len(v.Nodes) == 0 {
+			n = 0
+		}
+		if n >= 0 {
+			job.Held = append(job.Held, odds.Held{Node: n, Amount: v.Request(t).V})
+		}
+	}
+	for g := v.Jobs.At(j).FirstGroup; g < v.Jobs.At(j).EndGroup; g++ {
+		for count := range v.CountsOf(g) {
+			if count.Status.Holds() && len(v.Nodes) == 0 {
+				amount := resource.NewAccount(c.width)
+				amount.AddTimes(v.Requests[v.Groups.At(g).Request], float64(count.N))
+				job.Held = append(job.Held, odds.Held{Amount: amount.V})
+				job.Running += int(count.N)
+			}
+		}
+	}
+}
+
+// want describes what a job waits for, if it could start.
+func (c *compiler) want(j model.JobID, job *odds.Job) error {
+	v := c.view
+	w := c.waiting(j)
+	queue := v.Jobs.At(j).Queue
+	if w.short || v.Queues[queue].State != model.Open {
+		return nil
+	}
+	gang, err := c.tasks(w.needed)
+	if err != nil {
+		return err
+	}
+	var rest []model.TaskID
+	if len(w.needed) > 0 && len(w.needed) < len(w.tasks) {
+		needs := map[model.TaskID]bool{}
+		for _, t := range w.needed {
+			needs[t] = true
+		}
+		rest = slices.DeleteFunc(slices.Clone(w.tasks), func(t model.TaskID) bool { return needs[t] })
+	}
+	more, err := c.tasks(rest)
+	if err != nil {
+		return err
+	}
+	switch account := v.Account(j); {
+	case len(w.tasks) == 0 && w.counted > 0:
+		gang = c.counted(j, w.counted)
+	case len(w.tasks) == 0 && c.createsTasks(j):
+		gang = c.created(j)
+	case j != c.question.Job && account.Holding() > 0 && account.Ready() >= v.Jobs.At(j).MinAvailable:
+		gang, more = nil, append(gang, more...)
+	}
+	if len(gang)+len(more) > 0 {
+		job.Waits, job.Kind = true, c.kind(c.place[queue], v.Jobs.At(j).Priority, gang, more)
+	}
+	return nil
+}
+
+// counted are the waiting tasks of a job that are given as counts.
+func (c *compiler) counted(j model.JobID, most int) []odds.Tasks {
+	v := c.view
+	var list []odds.Tasks
+	needed := min(max(int(v.Jobs.At(j).MinAvailable-v.Account(j).Ready()), 1), most)
+	for g := v.Jobs.At(j).FirstGroup; g < v.Jobs.At(j).EndGroup; g++ {
+		for count := range v.CountsOf(g) {
+			if n := min(needed, int(count.N)); count.Status == model.Pending && count.Gate != model.GateOther && n > 0 {
+				needed -= n
+				list = append(list, odds.Tasks{Request: v.Requests[v.Groups.At(g).Request].V, N: n, On: c.open})
+			}
+		}
+	}
+	return list
+}
+
+// created are the tasks that a job will have once it has entered its queue, as far as that is known: equal parts of its minimum.
+func (c *compiler) created(j model.JobID) []odds.Tasks {
+	job := c.view.Jobs.At(j)
+	if job.MinResources.Absent() {
+		return nil
+	}
+	n := max(int(job.MinAvailable), 1)
+	each := slices.Clone(job.MinResources.V)
+	for d := range each {
+		each[d] /= float64(n)
+	}
+	return []odds.Tasks{{Request: each, N: n, On: c.open}}
+}
+
+// tasks groups tasks of one kind.
+func (c *compiler) tasks(tasks []model.TaskID) ([]odds.Tasks, error) {
+	var list []odds.Tasks
+	var last kindKey
+	for _, t := range tasks {
+		key := c.kindOf(t)
+		if len(list) > 0 && key == last {
+			list[len(list)-1].N++
+			continue
+		}
+		on, err := c.nodesOf(t, key)
+		if err != nil {
+			return nil, err
+		}
+		last = key
+		list = append(list, odds.Tasks{Request: c.view.Request(t).V, N: 1, On: on})
+	}
+	return list, nil
+}
+
+// nodesOf returns the nodes that may take a kind of tasks, nil for all.
+func (c *compiler) nodesOf(t model.TaskID, key kindKey) ([]bool, error) {
+	if on, known := c.on[key]; known {
+		return on, nil
+	}
+	v := c.view
+	if err := v.Work.Spend(len(v.Nodes), c.width); err != nil {
+		return nil, err
+	}
+	on, all := make([]bool, len(v.Nodes)), true
+	for n := range on {
+		on[n] = v.HasNode(model.NodeID(n)) && c.admits(t, model.NodeID(n), nil)
+		all = all && on[n]
+	}
+	if all {
+		on = nil
+	}
+	c.on[key] = on
+	if kind := c.alikeKey(c.place[key.queue], v.Request(t).V); c.alike[kind] == nil {
+		c.alike[kind] = on
+	}
+	return on, nil
+}
+
+// alikeKey names what tasks of a queue ask for.
+func (c *compiler) alikeKey(queue int, request []float64) string {
+	return fmt.Sprint(queue, c.sized(request))
+}
+
+// kind returns the number of a kind of job.
+func (c *compiler) kind(queue int, priority int32, gang, more []odds.Tasks) int {
+	if !c.byPriority {
+		priority = 0
+	}
+	var text strings.Builder
+	fmt.Fprint(&text, queue, " ", priority)
+	for i, list := range [][]odds.Tasks{gang, more} {
+		for _, t := range list {
+			fmt.Fprint(&text, " ", i, t.N, t.Request, " ", c.setOf(t.On))
+		}
+	}
+	key := text.String()
+	k, known := c.kinds[key]
+	if !known {
+		k = len(c.m.Kinds)
+		c.kinds[key] = k
+		c.m.Kinds = append(c.m.Kinds, odds.Kind{Queue: queue, Priority: priority, Gang: gang, More: more})
+	}
+	return k
+}
+
+// setOf names a set of nodes: lists are equal only if they are the same.
+func (c *compiler) setOf(on []bool) string {
+	if on == nil {
+		return ""
+	}
+	return fmt.Sprintf("%p", on)
+}
+
+// time states when a job ends, or which runtimes it may have.
+func (c *compiler) time(j model.JobID, job *odds.Job) {
+	v := c.view
+	of := v.Jobs.At(j)
+	if job.Running > 0 {
+		job.Elapsed = c.elapsed(j)
+	}
+	left := (of.ExpectedEnd - v.AsOf) / second
+	switch {
+	case job.Running > 0 && of.ExpectedEnd > v.AsOf && v.AsOf != 0 && !of.EndIsDeadline:
+		job.Ends = left
+		c.sources[FromStated]++
+		return
+	case job.Running > 0 && of.ExpectedEnd > v.AsOf && v.AsOf != 0:
+		job.Limit = job.Elapsed + max(left, 1)
+	case of.ExpectedRuntime > 0:
+		job.Limit = max(of.ExpectedRuntime/second, 1)
+	}
+	var source Source
+	job.Drawn, source = c.runtimes(j, job.Elapsed)
+	if j != c.question.Job {
+		c.sources[source]++
+	}
+}
+
+// started returns since when a job runs, 0 if that is not known.
+func (c *compiler) started(j model.JobID) int64 {
+	if at := c.question.Started[j]; at != 0 {
+		return at
+	}
+	v := c.view
+	first := int64(math.MaxInt64)
+	for t := v.Jobs.At(j).FirstTask; t < v.Jobs.At(j).EndTask; t++ {
+		if created := v.Tasks.At(t).CreateTime; created != 0 && v.Status(t).Holds() {
+			first = min(first, created)
+		}
+	}
+	if first == math.MaxInt64 {
+		return v.Jobs.At(j).CreateTime
+	}
+	return first
+}

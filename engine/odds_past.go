@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// likeness are the keys under which runtimes of past jobs are found, those of the jobs that are most alike first.
+func (c *compiler) likeness(queue model.QueueID, owner string, tasks int, request resource.Row) [5]string {
+	size := fmt.Sprint(tasks, c.sized(request.V))
+	return [...]string{
+		fmt.Sprintf("%d %q %s", queue, owner, size), fmt.Sprintf("%d %s", queue, size), fmt.Sprintf("%d %q", queue, owner),
+		fmt.Sprint(int32(queue)), "",
+	}
+}
+
+// sized names the amounts that tasks ask for. A number of pods is left out, which histories do not state.
+func (c *compiler) sized(request []float64) string {
+	var name strings.Builder
+	for d, amount := range request {
+		if amount != 0 && !c.view.Dims.Pods().Has(d) {
+			fmt.Fprintf(&name, " %d:%g", d, amount)
+		}
+	}
+	return name.String()
+}
+
+// sourceOf says for each key of likeness which source it is.
+func sourceOf(key int) Source {
+	return [...]Source{FromKind, FromKind, FromQueue, FromQueue, FromAll}[key]
+}
+
+// findRuntimes makes samples of the runtimes of past jobs, and of those that run, under the keys of likeness.
+func (c *compiler) findRuntimes() {
+	ended, running := map[string][]int64{}, map[string][]int64{}
+	keys := make([][5]string, len(c.question.Kinds))
+	for i := range keys {
+		k := &c.question.Kinds[i]
+		keys[i] = c.likeness(k.Queue, k.Owner, k.Tasks, k.Request)
+	}
+	for i := range c.question.Past {
+		p := &c.question.Past[i]
+		for _, key := range keys[p.Kind] {
+			ended[key] = append(ended[key], max(p.Seconds, 1))
+		}
+	}
+	for _, j := range c.view.Present() {
+		if elapsed := c.elapsed(j); elapsed > 0 {
+			for _, key := range c.likenessOf(j) {
+				running[key] = append(running[key], elapsed)
+			}
+		}
+	}
+	c.drawn = make(map[string]*odds.Sample, len(ended))
+	for key := range ended {
+		c.drawn[key] = odds.NewSample(ended[key], running[key])
+	}
+}
+
+// elapsed returns how many seconds a job has run, 0 if it does not run or that is not known.
+func (c *compiler) elapsed(j model.JobID) int64 {
+	v := c.view
+	if v.AsOf == 0 || !c.occupies(j) {
+		return 0
+	}
+	started := c.started(j)
+	if started == 0 || started >= v.AsOf {
+		return 0
+	}
+	return min((v.AsOf-started)/second, maxHorizon)
+}
+
+// likenessOf returns the keys of a job of the snapshot.
+func (c *compiler) likenessOf(j model.JobID) [5]string {
+	v := c.view
+	job := v.Jobs.At(j)
+	request := resource.NewRow(c.width)
+	switch {
+	case job.FirstTask < job.EndTask:
+		request = v.Request(job.FirstTask)
+	case job.FirstGroup < job.EndGroup:
+		request = v.Requests[v.Groups.At(job.FirstGroup).Request]
+	}
+	return c.likeness(job.Queue, job.Owner, int(v.Account(j).AllTasks()), request)
+}
+
+// runtimes returns the sample of the past jobs that are most alike, if enough of them are longer than what has elapsed; else that of the
+// most alike of which one is.
+func (c *compiler) runtimes(j model.JobID, elapsed int64) (*odds.Sample, Source) {
+	keys := c.likenessOf(j)
+	for _, enough := range []int{enoughPast, 1} {
+		for i, key := range keys {
+			if c.drawn[key].Longer(elapsed) >= enough {
+				return c.drawn[key], sourceOf(i)
+			}
+		}
+	}
+	return c.drawn[""], FromPrior
+}
+
+// findPast describes past jobs as kinds, so that jobs like them may arrive.
+func (c *compiler) findPast() {
+	if !c.question.Arrivals {
+		return
+	}
+	kinds := make([]int, len(c.question.Kinds))
+	for i := range kinds {
+		kinds[i] = c.pastKind(&c.question.Kinds[i])
+	}
+	for i := range c.question.Past {
+		if p := &c.question.Past[i]; p.Arrival < 0 {
+			c.m.Past = append(c.m.Past, odds.Past{Arrival: p.Arrival, Seconds: max(p.Seconds, 1), Kind: kinds[p.Kind]})
+		}
+	}
+	c.findArrived()
+	slices.SortStableFunc(c.m.Past, func(l, r odds.Past) int { return cmp.Compare(l.Arrival, r.Arrival) })
+}
+
+// findArrived adds the jobs of the snapshot that arrived since the first past job: without them long jobs would be missing among the
+// arrivals of the last days.
+func (c *compiler) findArrived() {
+	v := c.view
+	first := int64(0)
+	for i := range c.m.Past {
+		first = min(first, c.m.Past[i].Arrival)
+	}
+	for _, j := range v.Present() {
+		job := v.Jobs.At(j)
+		arrival := -(v.AsOf - job.CreateTime) / second
+		if job.CreateTime == 0 || v.AsOf == 0 || arrival >= 0 || arrival < first || job.FirstTask == job.EndTask {
+			continue
+		}
+		sample, _ := c.runtimes(j, 0)
+		c.m.Past = append(c.m.Past, odds.Past{Arrival: arrival, Drawn: sample, Kind: c.pastKind(&PastKind{
+			Queue: job.Queue, Priority: job.Priority, Tasks: int(v.Account(j).AllTasks()), Min: int(job.MinAvailable),
+			Request: v.Request(job.FirstTask),
+		})})
+	}
+}
+
+func (c *compiler) pastKind(k *PastKind) int {
+	queue := c.place[k.Queue]
+	on, known := c.alike[c.alikeKey(queue, k.Request.V)]
+	if !known {
+		on = c.open
+	}
+	least := max(min(k.Min, k.Tasks), 1)
+	gang, more := []odds.Tasks{{Request: k.Request.V, N: least, On: on}}, []odds.Tasks(nil)
+	if rest := k.Tasks - least; rest > 0 {
+		more = []odds.Tasks{{Request: k.Request.V, N: rest, On: on}}
+	}
+	return c.kind(queue, k.Priority, gang, more)
+}

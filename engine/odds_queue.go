@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/odds"
+)
+
+// findQueues describes the queues in order of service.
+func (c *compiler) findQueues() {
+	v := c.view
+	order := slices.Clone(v.QueueOrder)
+	c.Order().SortQueues(order)
+	c.place = make([]int, len(v.Queues))
+	for i, q := range order {
+		c.place[q] = i
+	}
+	c.m.Queues = make([]odds.Queue, len(order))
+	sharer := c.sharer()
+	for i, q := range order {
+		c.m.Queues[i] = odds.Queue{Parent: c.parent(q), Limit: c.limit(q, sharer)}
+	}
+	c.cutCircles()
+	if sharer != nil {
+		c.m.Capped = sharer.Name == "proportion"
+		c.findParts(order, sharer.Name == "capacity")
+	}
+}
+
+// sharer returns the plugin that divides among queues; nil: none does.
+func (c *compiler) sharer() *Divider {
+	for _, d := range c.Dividers() {
+		if d.Queues != nil {
+			return &d
+		}
+	}
+	return nil
+}
+
+// parent returns the place of the queue above, -1 for none.
+func (c *compiler) parent(q model.QueueID) int {
+	v := c.view
+	if p, ok := v.Queue(v.Queues[q].Parent); ok && v.Queues[q].Parent != "" && p != q {
+		return c.place[p]
+	}
+	return -1
+}
+
+// cutCircles lets queues that are above themselves have none above them. Policies that read parents refuse such queues.
+func (c *compiler) cutCircles() {
+	for i := range c.m.Queues {
+		up := c.m.Queues[i].Parent
+		for steps := 0; up >= 0; up = c.m.Queues[up].Parent {
+			if steps++; steps > len(c.m.Queues) {
+				c.m.Queues[i].Parent = -1
+				break
+			}
+		}
+	}
+}
+
+// limit returns what a queue may use, as the plugin that divides reads it, else as it is stated; nil if there is no limit.
+func (c *compiler) limit(q model.QueueID, sharer *Divider) []float64 {
+	row := c.view.Queues[q].Capability
+	if sharer != nil {
+		if share, divided := sharer.Queues.Share(q); divided && !share.RealCapability.Absent() {
+			row = share.RealCapability
+		}
+	}
+	limit, limited := make([]float64, c.width), false
+	for d := range limit {
+		limit[d] = math.Inf(1)
+		if row.Absent() || !row.Has.Has(d) || math.IsInf(row.V[d], 1) {
+			continue
+		}
+		// A limit of cpu or memory of 0 is none (Volcano).
+		const memory = 1
+		if row.V[d] > 0 || d > memory {
+			limit[d], limited = row.V[d], true
+		}
+	}
+	if !limited {
+		return nil
+	}
+	return limit
+}
+
+// findParts divides the total along the tree by weight, among queues with jobs. A queue that states what it deserves has that under the
+// policy capacity.
+func (c *compiler) findParts(order []model.QueueID, deserved bool) {
+	v := c.view
+	busy, sums := c.busy(), map[int]float64{}
+	for i, q := range order {
+		if busy[i] {
+			sums[c.m.Queues[i].Parent] += weightOf(&v.Queues[q])
+		}
+	}
+	for i, q := range order {
+		part := 1.0
+		for at, steps := i, 0; at >= 0 && steps <= len(order); at, steps = c.m.Queues[at].Parent, steps+1 {
+			if sum := sums[c.m.Queues[at].Parent]; sum > 0 {
+				part *= min(1, weightOf(&v.Queues[order[at]])/sum)
+			}
+		}
+		row := make([]float64, c.width)
+		for d := range row {
+			row[d] = part * v.Total.V[d]
+			if of := v.Queues[q].Deserved; deserved && !of.Absent() && of.Has.Has(d) {
+				row[d] = of.V[d]
+			}
+		}
+		c.m.Queues[i].Part, c.m.Queues[i].Weight = row, weightOf(&v.Queues[q])
+	}
+}
+
+func weightOf(q *model.Queue) float64 { return float64(max(q.Weight, 1)) }
+
+// busy says which queues have jobs, or had some, or are above such queues.
+func (c *compiler) busy() []bool {
+	busy := make([]bool, len(c.m.Queues))
+	mark := func(at int) {
+		for ; at >= 0 && !busy[at]; at = c.m.Queues[at].Parent {
+			busy[at] = true
+		}
+	}
+	for _, q := range c.view.Busy() {
+		mark(c.place[q])
+	}
+	if c.question.Arrivals {
+		for i := range c.question.Kinds {
+			mark(c.place[c.question.Kinds[i].Queue])
+		}
+	}
+	return busy
+}

@@ -1,0 +1,194 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// oddsNow is the time of the snapshots here, in seconds.
+const oddsNow = 100_000
+
+// dividing is the policy of these tests.
+func dividing() engine.Policy {
+	return engine.Policy{Tiers: []engine.Tier{{{Plugin: gang.Plugin{}}, {Plugin: proportion.Plugin{}}}}}
+}
+
+// oddsJob is a job of one task, which runs if it has a node.
+type oddsJob struct {
+	uid   string
+	queue string
+	node  model.NodeID
+	// end is its expected end, in seconds; 0: not known.
+	end      int64
+	deadline bool
+	cores    int
+}
+
+// oddsSession has nodes of 4 cores, queues a and b of equal weight, and jobs that run since 1000 seconds before now or wait.
+func oddsSession(tb testing.TB, nodes int, jobs ...oddsJob) *engine.Session {
+	tb.Helper()
+	b := model.NewBuilder(oddsNow * 1_000_000_000)
+	b.Dimensions([]string{"cpu", "memory"})
+	for n := range nodes {
+		b.Node(model.NodeSpec{Name: fmt.Sprintf("n%04d", n), Allocatable: amounts(4, 0)})
+	}
+	for _, q := range []string{"a", "b"} {
+		b.Queue(model.QueueSpec{Name: q, Weight: 1, Reclaimable: true})
+	}
+	for _, j := range jobs {
+		phase, task := model.PhaseInqueue, model.TaskSpec{UID: j.uid + "-0", Node: j.node, Index: -1, CreateTime: (oddsNow - 1000) * 1_000_000_000}
+		if j.node != model.None {
+			phase, task.Status = model.PhaseRunning, model.Running
+		}
+		b.Job(model.JobSpec{
+			UID: j.uid, Queue: j.queue, MinAvailable: 1, Phase: phase, CreateTime: (oddsNow - 2000) * 1_000_000_000,
+			ExpectedEnd: j.end * 1_000_000_000, EndIsDeadline: j.deadline,
+		})
+		b.Group(model.GroupSpec{Request: amounts(j.cores, 0)})
+		b.Task(&task)
+	}
+	m, err := b.Build()
+	require.NoError(tb, err)
+	s, err := engine.Open(m, dividing(), nil)
+	require.NoError(tb, err)
+	return s
+}
+
+// pastOf are past jobs of queue a with a core each, which arrived a day ago and ran so long.
+func pastOf(s *engine.Session, q *engine.OddsQuestion, seconds ...int64) *engine.OddsQuestion {
+	request := resource.NewAccount(s.View().Dims.Len())
+	request.Set(0, 4000)
+	q.Kinds = []engine.PastKind{{Queue: 0, Tasks: 1, Min: 1, Request: request}}
+	for _, n := range seconds {
+		q.Past = append(q.Past, engine.PastJob{Arrival: -86400, Seconds: n})
+	}
+	return q
+}
+
+func TestOddsAreDrawnFromJobsThatRanLonger(t *testing.T) {
+	s := oddsSession(t, 1, oddsJob{uid: "runs", queue: "a", cores: 4}, oddsJob{uid: "waits", queue: "a", node: model.None, cores: 4})
+	found, err := s.Odds(pastOf(s, &engine.OddsQuestion{Job: 1, Seed: 3}, 500, 900, 1600, 1600, 1600, 2200, 2200, 2200))
+	require.NoError(t, err)
+	require.True(t, found.Known)
+	require.Equal(t, 100, found.Runs)
+	require.Equal(t, []int64{600, 1200}, []int64{found.Percentile(10), found.Percentile(90)}, "it has run for 1000 s")
+	require.Equal(t, model.JobID(0), found.Jobs[found.Causes[0].Job])
+	require.Equal(t, 100, found.Causes[0].Runs)
+	require.Equal(t, 1, found.Sources[engine.FromKind])
+
+	again, err := s.Odds(pastOf(s, &engine.OddsQuestion{Job: 1, Seed: 3}, 500, 900, 1600, 1600, 1600, 2200, 2200, 2200))
+	require.NoError(t, err)
+	require.Equal(t, found, again)
+}
+
+func TestAnEndThatIsStatedIsTakenAndADeadlineIsABound(t *testing.T) {
+	for _, deadline := range []bool{false, true} {
+		s := oddsSession(t, 1, oddsJob{uid: "runs", queue: "a", cores: 4, end: oddsNow + 300, deadline: deadline},
+			oddsJob{uid: "waits", queue: "b", node: model.None, cores: 4})
+		found, err := s.Odds(pastOf(s, &engine.OddsQuestion{Job: 1}, 1100, 9000))
+		require.NoError(t, err)
+		require.Equal(t, int64(300), found.Percentile(90))
+		if deadline {
+			require.Equal(t, int64(100), found.Percentile(10), "one of the two ran for 1100 s")
+		}
+	}
+}
+
+func TestWithoutHistoryThereAreBoundsAndNoOdds(t *testing.T) {
+	s := oddsSession(t, 1, oddsJob{uid: "runs", queue: "a", cores: 4, end: oddsNow + 300, deadline: true},
+		oddsJob{uid: "waits", queue: "b", node: model.None, cores: 4})
+	found, err := s.Odds(&engine.OddsQuestion{Job: 1})
+	require.NoError(t, err)
+	require.False(t, found.Known)
+	require.Zero(t, found.Runs)
+	require.Equal(t, []int64{60, 300}, []int64{found.Earliest, found.Latest}, "rounds are a minute apart")
+}
+
+func TestThereAreNoOddsForAJobThatWaitsForNoPlace(t *testing.T) {
+	s := oddsSession(t, 1, oddsJob{uid: "runs", queue: "a", cores: 4})
+	found, err := s.Odds(&engine.OddsQuestion{Job: 0})
+	require.NoError(t, err)
+	require.Nil(t, found)
+}
+
+func TestOddsChangeNothing(t *testing.T) {
+	p := dividing()
+	for seed := range uint64(200) {
+		s, err := engine.Open(endingCluster(t, seed, func(string) bool { return false }), p, nil)
+		require.NoError(t, err)
+		for _, j := range s.Waiting() {
+			q := pastOf(s, &engine.OddsQuestion{Job: j, Runs: 5, Seed: seed, Arrivals: true}, 10, 1000, 100_000)
+			before, err := s.Odds(q)
+			require.NoError(t, err)
+			require.NotEmpty(t, s.Waiting())
+			after, err := s.Odds(q)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+		}
+	}
+}
+
+// big is a cluster of 1,000 nodes with 10,000 jobs, of which 4,000 run, and a history of as many.
+func big(tb testing.TB, work *policy.Work) (engine.Host, *engine.OddsQuestion) {
+	tb.Helper()
+	jobs := make([]oddsJob, 10_000)
+	for i := range jobs {
+		jobs[i] = oddsJob{uid: fmt.Sprintf("j%05d", i), queue: []string{"a", "b"}[i%2], node: model.None, cores: 1}
+		if i < 4000 {
+			jobs[i].node = model.NodeID(i / 4)
+		}
+	}
+	s := oddsSession(tb, 1000, jobs...)
+	host, err := engine.OpenHost(s.View().Model, dividing(), nil, work)
+	require.NoError(tb, err)
+	q := &engine.OddsQuestion{Job: 9999, Arrivals: true}
+	for i := range 10_000 {
+		q.Past = append(q.Past, engine.PastJob{Arrival: -int64(i+1) * 60, Seconds: 1200 + int64(i*7919%20_000)})
+	}
+	pastOf(s, q)
+	return host, q
+}
+
+func TestOddsOfABigClusterAreWithinTheirWorkAndStop(t *testing.T) {
+	host, q := big(t, policy.NewWork(policy.DefaultWork))
+	q.Runs = 3
+	found, err := host.Odds(q)
+	require.NoError(t, err)
+	require.Zero(t, found.Cut)
+	require.Less(t, found.Percentile(90), odds.Never)
+
+	asked := 0
+	host.Stop(func() bool { asked++; return asked > 3 })
+	_, err = host.Odds(q)
+	require.ErrorIs(t, err, policy.ErrStopped)
+}
+
+func TestOddsThatCostTooMuchAreRefusedOrCut(t *testing.T) {
+	host, q := big(t, policy.NewWork(2_500_000))
+	q.Runs = 10
+	found, err := host.Odds(q)
+	if _, refused := errors.AsType[*policy.WorkError](err); !refused {
+		require.NoError(t, err)
+		require.Equal(t, 10, found.Cut)
+	}
+}
+
+// BenchmarkOdds measures 100 runs about the last job of a cluster of 1,000 nodes with 10,000 jobs.
+func BenchmarkOdds(b *testing.B) {
+	host, q := big(b, nil)
+	for b.Loop() {
+		_, err := host.Odds(q)
+		require.NoError(b, err)
+	}
+}
