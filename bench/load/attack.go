@@ -100,6 +100,16 @@ var attacks = []attack{
 		tested("FarMoreThanItsBytes|QuestionOfKueue|NearEachOther", "./wire"),
 	},
 	{
+		"products", "objects of Kueue and rules on other pods whose memory is known only while they are worked on, and no memory left",
+		"booked and taken memory differ by at most a factor of 1.5; without memory nothing is taken or changed",
+		tested("WhatIsBookedForAQuestionOfKueue|MemoryThatIsNotThere|WhatMultiplies", "./wire", "./service"),
+	},
+	{
+		"servers", "servers that are none, as the Go client sees them: notices, delays and frames without end",
+		"no panic, bounded goroutines, the connection is closed",
+		tested("ThatSendsWithoutEnd|AskToWait|ComeWithoutEnd", "./client"),
+	},
+	{
 		"pins", "empty changes of kept versions, to hold them", "each is booked to those who hold it",
 		tested("KeptSnapshotIsBooked", "./service"),
 	},
