@@ -70,7 +70,6 @@ func crowdedCluster(t *rapid.T) *model.Model {
 
 // TestVictimsOfAQueueAreChosenOnceForAllItsClaimants compares with a choice for each claimant.
 func TestVictimsOfAQueueAreChosenOnceForAllItsClaimants(t *testing.T) {
-	t.Parallel()
 	victims := 0
 	rapid.Check(t, func(t *rapid.T) {
 		dividing := rapid.SampledFrom([]engine.Entry{{Plugin: proportion.Plugin{}}, {Plugin: capacity.Plugin{}}}).Draw(t, "plugin")

@@ -55,7 +55,7 @@ func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) boo
 		return true
 	}
 	reason := policy.Because("", policy.NodeNotInSet, model.None)
-	reason.Detail = v.NodeSets[set].Excludes(n)
+	reason.Detail, _ = v.NodeSets[set].Excludes(n)
 	why.Add(reason)
 	return false
 }

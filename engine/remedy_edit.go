@@ -113,7 +113,7 @@ func (e *editor) feedNodeSets() {
 		}
 		taken[spec.Name], e.wider[set] = true, spec.Name
 		for _, n := range nodes {
-			if !e.InSet(set, model.NodeID(n)) {
+			if openable(e.Model, set, model.NodeID(n)) {
 				spec.Nodes = append(spec.Nodes, n)
 			}
 		}

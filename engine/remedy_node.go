@@ -217,9 +217,18 @@ func (r *remedier) leftOut() []model.NodeID {
 	}
 	return r.byRoom(func(n model.NodeID) bool {
 		return v.Nodes[n].Unschedulable == nil && slices.ContainsFunc(restricted, func(t model.TaskID) bool {
-			return !v.InSet(v.NodeSetOf(t), n) && r.offers(t, n)
+			return openable(v.Model, v.NodeSetOf(t), n) && r.offers(t, n)
 		})
 	})
+}
+
+// openable reports whether a node is not in a set, and a change of a task could let it use the node.
+func openable(m *model.Model, set model.NodeSetID, n model.NodeID) bool {
+	if m.InSet(set, n) {
+		return false
+	}
+	_, firm := m.NodeSets[set].Excludes(n)
+	return !firm
 }
 
 // byRoom lists nodes, those first that have most room for what the job needs.

@@ -179,6 +179,7 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 			for _, n := range e.GetNodes() {
 				key = binary.LittleEndian.AppendUint32(key, n)
 			}
+			key = strconv.AppendBool(key, e.GetFirm())
 		}
 		name, ok := sets[string(key)]
 		if !ok {
@@ -240,14 +241,14 @@ func (r *reader) allowedBy(p *placement) allowed {
 		tolerated := p.pod.Spec.Tolerations
 		taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Logger{}, n.Spec.Taints, tolerated, looked, false)
 		match, err := required.Match(n)
-		mismatch := err != nil || !match
+		mismatch, unreached := err != nil || !match, p.volumes.without(i) != ""
 		switch {
 		case untolerated:
-			reasons.add(uint32(i), "taint "+taint.Key)
+			reasons.add(uint32(i), "taint "+taint.Key, unreached)
 		case mismatch:
-			reasons.add(uint32(i), stated)
-		case p.volumes.without(i) != "":
-			reasons.add(uint32(i), p.volumes.without(i))
+			reasons.add(uint32(i), stated, unreached)
+		case unreached:
+			reasons.add(uint32(i), p.volumes.without(i), true)
 		default:
 			a.nodes = append(a.nodes, uint32(i))
 		}
@@ -298,28 +299,35 @@ func renamed(n *corev1.Node) *corev1.Node {
 
 // exclusions are nodes by the reason that excludes them.
 type exclusions struct {
-	rules []string
-	nodes map[string][]uint32
+	rules []exclusion
+	nodes map[exclusion][]uint32
 }
 
-func (e *exclusions) add(node uint32, rule string) {
+// exclusion is a reason. firm: no change of a pod lets it use the node, because that does not reach its volumes.
+type exclusion struct {
+	rule string
+	firm bool
+}
+
+func (e *exclusions) add(node uint32, rule string, firm bool) {
 	if e.nodes == nil {
-		e.nodes = map[string][]uint32{}
+		e.nodes = map[exclusion][]uint32{}
 	}
-	if e.nodes[rule] == nil {
-		e.rules = append(e.rules, rule)
+	of := exclusion{rule, firm}
+	if e.nodes[of] == nil {
+		e.rules = append(e.rules, of)
 	}
-	e.nodes[rule] = append(e.nodes[rule], node)
+	e.nodes[of] = append(e.nodes[of], node)
 }
 
 // list returns the reasons, those of most nodes first. The first stands for all nodes that no other one
 // lists; further reasons beyond shown are one.
 func (e *exclusions) list(r *reader) []*apportionv1.NodeExclusion {
 	const shown = 16
-	slices.SortStableFunc(e.rules, func(a, b string) int { return cmp.Compare(len(e.nodes[b]), len(e.nodes[a])) })
+	slices.SortStableFunc(e.rules, func(a, b exclusion) int { return cmp.Compare(len(e.nodes[b]), len(e.nodes[a])) })
 	var list []*apportionv1.NodeExclusion
-	for i, rule := range e.rules {
-		switch x := (&apportionv1.NodeExclusion{Rule: r.shortened(rule), Nodes: e.nodes[rule]}); {
+	for i, of := range e.rules {
+		switch x := (&apportionv1.NodeExclusion{Rule: r.shortened(of.rule), Nodes: e.nodes[of], Firm: of.firm}); {
 		case i == 0:
 			x.Nodes = nil
 			list = append(list, x)
@@ -328,6 +336,7 @@ func (e *exclusions) list(r *reader) []*apportionv1.NodeExclusion {
 		default:
 			last := list[shown-1]
 			last.Rule, last.Nodes = "other taints or labels", append(slices.Clip(last.Nodes), x.GetNodes()...)
+			last.Firm = last.GetFirm() || x.GetFirm()
 		}
 	}
 	return list

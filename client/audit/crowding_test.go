@@ -51,7 +51,6 @@ func crowd(t *rapid.T) *apportionv1.Snapshot {
 
 // TestJobsWithPlainRoomAreNotAskedAbout compares the findings about jobs whose room is not plain with those about all jobs.
 func TestJobsWithPlainRoomAreNotAskedAbout(t *testing.T) {
-	t.Parallel()
 	decider, skipped, told := client.InProcess(), 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		policy, ok := client.Preset(rapid.SampledFrom([]string{"proportion", "capacity", "fair"}).Draw(t, "policy"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -94,5 +95,52 @@ func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 		"OTHER_NODES",
 	} {
 		require.Positive(t, kinds[kind], kind)
+	}
+}
+
+// TestNoRemedyIsListedThatRulesPrevent asks about jobs that wait because of rules on other pods, or of volumes. A new node joins the zone of
+// the one that it is like, has the pods that every node has, and no volume of another node.
+func TestNoRemedyIsListedThatRulesPrevent(t *testing.T) {
+	for name, want := range map[string][]string{
+		"pod-anti-affinity": {"NODES n1", "JOBS_END"}, "topology-spread": {"REQUEST", "NODES b1", "JOBS_END"}, "port-of-every-node": nil,
+		"volume-in-a-full-zone": {"REQUEST", "NODES a1", "JOBS_END"}, "volume-on-a-full-node": {"REQUEST", "JOBS_END"}, "claim-missing": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			flags := inputFlags{files: []string{filepath.Join("..", "..", "testdata", "pending", name, "dump.yaml")}}
+			in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
+			require.NoError(t, err)
+			found, err := client.InProcess().Remedies(t.Context(), in.Input, client.RemediesQuestion{Job: jobOf(in, "ml/train")})
+			require.NoError(t, err)
+			var got []string
+			for _, remedy := range found.Answer.GetRemedies() {
+				kind := strings.TrimPrefix(remedy.GetKind().String(), "REMEDY_KIND_")
+				if kind == "NODES" {
+					kind += " " + remedy.GetEdits()[0].GetNodeName()
+				}
+				got = append(got, kind)
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+// TestAForecastRespectsRulesOnOtherPodsAndVolumes: the end of a job counts where it frees what rules and volumes leave to the waiting one.
+func TestAForecastRespectsRulesOnOtherPodsAndVolumes(t *testing.T) {
+	for name, ends := range map[string][]string{
+		"pod-anti-affinity": {"serve", "more"}, "topology-spread": {"other"}, "volume-on-a-full-node": {"other"}, "volume-in-a-full-zone": {"other"},
+	} {
+		for _, job := range ends {
+			t.Run(name+"/"+job, func(t *testing.T) {
+				dump, err := os.ReadFile(filepath.Join("..", "..", "testdata", "pending", name, "dump.yaml"))
+				require.NoError(t, err)
+				group := "metadata: {name: " + job + ", namespace: ml"
+				require.Contains(t, string(dump), group+"}")
+				file := filepath.Join(t.TempDir(), "dump.yaml")
+				annotated := strings.Replace(string(dump), group, group+", annotations: {apportion.dev/expected-end: 2026-03-02T13:00:00Z}", 1)
+				require.NoError(t, os.WriteFile(file, []byte(annotated), 0o600))
+				said := unwrapped(outputOf(t, exitNo, "explain", "ml/train", "--no-remedies", "-f", file, "--as-of", "2026-03-02T12:00:00Z"))
+				require.Contains(t, said, "ml/train could start at 2026-03-02 13:00:00 UTC")
+			})
+		}
 	}
 }

@@ -34,20 +34,22 @@ type Exclusion struct {
 	Rule string
 	// Nodes are in ascending order. Empty: all nodes that are neither in the set nor in another exclusion.
 	Nodes []NodeID
+	// Firm: no change of a task lets it use the nodes.
+	Firm bool
 }
 
-// Excludes returns a human-readable description of why a node is not in the set.
-func (s *NodeSet) Excludes(n NodeID) string {
-	rest := cmp.Or(s.Rule, s.Name)
+// Excludes returns a human-readable description of why a node is not in the set, and whether no change of a task lets it use the node.
+func (s *NodeSet) Excludes(n NodeID) (rule string, firm bool) {
+	rule = cmp.Or(s.Rule, s.Name)
 	for i := range s.Exclusions {
 		e := &s.Exclusions[i]
 		if len(e.Nodes) == 0 {
-			rest = e.Rule
+			rule, firm = e.Rule, e.Firm
 		} else if _, found := slices.BinarySearch(e.Nodes, n); found {
-			return e.Rule
+			return e.Rule, e.Firm
 		}
 	}
-	return rest
+	return rule, firm
 }
 
 // Cause is the reason why a node takes no new tasks. The values are those of the contract's UnschedulableCause.
@@ -113,6 +115,7 @@ type NodeSetSpec struct {
 type ExclusionSpec struct {
 	Rule  string
 	Nodes []uint32
+	Firm  bool
 }
 
 // NodeSet adds a node set; all nodes must exist already, and the jobs that refer to it follow.
@@ -147,7 +150,7 @@ func (b *Builder) NodeSet(s NodeSetSpec) {
 		case len(e.Nodes) == 0:
 			rest = k
 		}
-		set.Exclusions = append(set.Exclusions, Exclusion{b.text.keep(e.Rule), b.nodesOf(e.Nodes, path)})
+		set.Exclusions = append(set.Exclusions, Exclusion{b.text.keep(e.Rule), b.nodesOf(e.Nodes, path), e.Firm})
 	}
 	b.m.NodeSets = put(b.m.NodeSets, at, set)
 }

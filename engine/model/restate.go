@@ -25,7 +25,7 @@ func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 	for i := range set.Exclusions {
 		e := &set.Exclusions[i]
 		if nodes := m.present(e.Nodes); len(nodes) > 0 || len(e.Nodes) == 0 {
-			spec.Exclusions = append(spec.Exclusions, ExclusionSpec{e.Rule, nodes})
+			spec.Exclusions = append(spec.Exclusions, ExclusionSpec{e.Rule, nodes, e.Firm})
 		}
 	}
 	return spec

@@ -1005,7 +1005,9 @@ type NodeExclusion struct {
 	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
 	// Indexes into `Snapshot.nodes`, each at most once, in any order. Empty: the nodes that are neither in the set nor in another exclusion;
 	// at most one exclusion of a set is empty. Of several exclusions of a node the first counts.
-	Nodes         []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	// No change of a task lets it use the nodes, as where its volume is elsewhere. Remedies do not propose them.
+	Firm          bool `protobuf:"varint,3,opt,name=firm,proto3" json:"firm,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1052,6 +1054,13 @@ func (x *NodeExclusion) GetNodes() []uint32 {
 		return x.Nodes
 	}
 	return nil
+}
+
+func (x *NodeExclusion) GetFirm() bool {
+	if x != nil {
+		return x.Firm
+	}
+	return false
 }
 
 // Node offers resources.
@@ -2464,10 +2473,11 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"exclusions\x18\x04 \x03(\v2\x1b.apportion.v1.NodeExclusionR\n" +
 	"exclusions\x12)\n" +
 	"\x10tolerates_cordon\x18\x05 \x01(\bR\x0ftoleratesCordon\x12\x14\n" +
-	"\x05fixed\x18\x06 \x01(\bR\x05fixed\"9\n" +
+	"\x05fixed\x18\x06 \x01(\bR\x05fixed\"M\n" +
 	"\rNodeExclusion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
-	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"\xda\x02\n" +
+	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
+	"\x04firm\x18\x03 \x01(\bR\x04firm\"\xda\x02\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\vallocatable\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\vallocatable\x12<\n" +

@@ -526,6 +526,16 @@ func (m *NodeExclusion) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Firm {
+		i--
+		if m.Firm {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
 	if len(m.Nodes) > 0 {
 		var pksize2 int
 		for _, num := range m.Nodes {
@@ -2018,6 +2028,9 @@ func (m *NodeExclusion) SizeVT() (n int) {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if m.Firm {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n

@@ -199,6 +199,9 @@ func (s *setting) otherNode(j *apportionv1.Job) error {
 
 // widened returns the name of a node set of a job with an additional node, and adds the set if it is new.
 func (e *edit) widened(name, job string, node uint32) string {
+	if e.firm(name, node) {
+		return name
+	}
 	suffix := ", or other nodes for " + job
 	at := slices.IndexFunc(e.sets, func(s *apportionv1.NodeSet) bool { return s.GetName() == name })
 	if at >= 0 && strings.HasSuffix(name, suffix) {
@@ -219,6 +222,24 @@ func (e *edit) widened(name, job string, node uint32) string {
 	}
 	e.sets = append(e.sets, wide)
 	return wide.GetName()
+}
+
+// firm reports whether no change of a task lets those of a node set use a node.
+func (e *edit) firm(name string, node uint32) bool {
+	for _, set := range e.snapshot.GetNodeSets() {
+		if set.GetName() != name || slices.Contains(set.GetNodes(), node) {
+			continue
+		}
+		rest := false
+		for _, x := range set.GetExclusions() {
+			if slices.Contains(x.GetNodes(), node) {
+				return x.GetFirm()
+			}
+			rest = rest || len(x.GetNodes()) == 0 && x.GetFirm()
+		}
+		return rest
+	}
+	return false
 }
 
 func (s *setting) moveTo(j *apportionv1.Job) error {
