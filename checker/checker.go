@@ -41,6 +41,7 @@ func Check(request *apportionv1.SimulateRequest, response *apportionv1.SimulateR
 	c := &check{
 		findings: &findings{unchecked: map[string]string{}}, policy: policy, texts: request.GetInput().GetTexts(),
 		cluster: read(request.GetInput().GetSnapshot(), Settings(policy)), admitted: map[int]bool{},
+		turns: hasTurns(request.GetInput().GetSnapshot(), Settings(policy)),
 	}
 	for d := range c.dims {
 		if c.settings != nil {
@@ -91,6 +92,12 @@ func Settings(policy *apportionv1.Policy) *apportionv1.Fair {
 		}
 	}
 	return nil
+}
+
+// hasTurns reports whether gangs may hold reservations: the settings let them, and the snapshot says what some queue was entitled to.
+func hasTurns(s *apportionv1.Snapshot, settings *apportionv1.Fair) bool {
+	return settings.GetTurns() != nil && s.GetMemory() != nil &&
+		slices.ContainsFunc(s.GetQueues(), func(q *apportionv1.Queue) bool { return q.GetEntitled() != nil })
 }
 
 // plugins lists the names and tiers of the policy's plugins that are among some.
@@ -159,8 +166,8 @@ func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.
 		c.errors++
 	case kind != question:
 		c.wrong("%s answers %s, not %s", path, kind, question)
-	case Settings(c.policy).GetTurns() != nil:
-		c.omit(at, "the rules of turns are not repeated here")
+	case c.turns:
+		c.omit(at, "the rules of turns are not repeated here; of the shares of all queues with explain, the divisions are checked")
 	case c.decidesByKueue():
 		c.omit(at, "the rules of Kueue are not repeated here")
 	case !c.question(at, step, answer) && !c.own(at, step, answer):

@@ -41,6 +41,9 @@ type Forecast struct {
 	Ahead []model.JobID
 	// CutShort: the search ended at a bound on its work.
 	CutShort bool
+	// Tasks are those that start then, and Nodes where they have room. nil: the tasks do not exist yet, or there are no nodes.
+	Tasks []model.TaskID
+	Nodes []model.NodeID
 }
 
 const (
@@ -78,6 +81,7 @@ func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
 		return nil, err
 	case now:
 		f.forecast.Outcome = StartsNow
+		f.note()
 		return &f.forecast, nil
 	}
 	if err := f.search(); err != nil {
@@ -96,8 +100,16 @@ type forecaster struct {
 	ends []model.JobID
 	// left is how many questions may still be asked.
 	left int
-	// nodes are those on which the job could start when it was asked last.
+	// tasks could start on nodes when it was asked last.
+	tasks []model.TaskID
 	nodes []model.NodeID
+}
+
+// note notes where the job could start when it was asked last.
+func (f *forecaster) note() {
+	if len(f.nodes) > 0 {
+		f.forecast.Tasks, f.forecast.Nodes = slices.Clone(f.tasks), slices.Clone(f.nodes)
+	}
 }
 
 // findEnds finds the other jobs that run.
@@ -171,6 +183,7 @@ func (f *forecaster) first(until []int) (int, error) {
 			return -1, err
 		case starts:
 			found = at
+			f.note()
 		case at == len(until)-1:
 			f.forecast.Earliest = few && !f.forecast.CutShort
 			return -1, nil
@@ -185,6 +198,7 @@ func (f *forecaster) first(until []int) (int, error) {
 			return -1, err
 		case starts:
 			found = middle
+			f.note()
 		default:
 			from = middle + 1
 		}
@@ -306,7 +320,7 @@ func (f *forecaster) starts(without []model.JobID) (bool, error) {
 		if err != nil {
 			return err
 		}
-		f.nodes, starts = d.Nodes, d.against() == nil
+		f.tasks, f.nodes, starts = d.Tasks, d.Nodes, d.against() == nil
 		return nil
 	})
 	if _, ok := errors.AsType[*policy.WorkError](err); ok {

@@ -10,27 +10,10 @@ import (
 // Fill states in a snapshot what the ledger knows at a time, in Unix seconds: the memory of the snapshot, the usage of its queues and of
 // the owners in them, and the budgets. It is the same for the whole epoch. Owners keep the weights that the snapshot gives them.
 func (l *Ledger) Fill(s *apportionv1.Snapshot, at int64, budgets []Budget) {
-	queues := make([]Queue, len(s.GetQueues()))
-	for i, q := range s.GetQueues() {
-		queues[i] = Queue{Name: q.GetName(), Parent: parentOf(q), Weight: 1, Created: floorDiv(q.GetCreateTime(), nanos)}
-		if q.Weight != nil {
-			queues[i].Weight = q.GetWeight()
-		}
-	}
+	queues := queuesOf(s)
 	row := l.Row(at, queues, budgets)
-	index := map[string]uint32{}
-	for d, name := range s.GetDimensions() {
-		index[name] = uint32(d)
-	}
-	usage := func(v []int64) *apportionv1.Usage {
-		out := &apportionv1.Usage{}
-		for d, n := range v {
-			if to, is := index[l.dimensions[d]]; is && n > 0 {
-				put(out, to, n)
-			}
-		}
-		return out
-	}
+	index := indexOf(s)
+	usage := func(v []int64) *apportionv1.Usage { return l.usage(v, index) }
 	s.Memory = &apportionv1.Memory{
 		EpochSeconds: l.seconds, HalfLifeEpochs: uint32(l.options.HalfLife), Epoch: row.Epoch, Offered: usage(row.Offered),
 	}
@@ -54,6 +37,66 @@ func (l *Ledger) Fill(s *apportionv1.Snapshot, at int64, budgets []Budget) {
 			q.Budget = a.message(hard[q.GetName()], index)
 		}
 	}
+}
+
+// FillEntitled states in a snapshot what queues were entitled to. It is for a ledger in which what queues are entitled to is entered as if
+// they used it, with the options of the ledger of what they used: `fair` compares the two.
+func (l *Ledger) FillEntitled(s *apportionv1.Snapshot, at int64) {
+	row, index := l.Row(at, queuesOf(s), nil), indexOf(s)
+	for _, q := range s.GetQueues() {
+		q.Entitled = nil
+		if stated := row.Queues[q.GetName()]; stated != nil {
+			q.Entitled = l.usage(stated, index)
+		}
+	}
+}
+
+// UsageIn returns the usage that a snapshot states, in quantum-seconds by queue and name of dimension. Queues whose usage is not known are
+// not in it.
+func UsageIn(s *apportionv1.Snapshot) map[string]map[string]int64 {
+	used := map[string]map[string]int64{}
+	for _, q := range s.GetQueues() {
+		if q.GetUsage() == nil {
+			continue
+		}
+		of := map[string]int64{}
+		for i, d := range q.GetUsage().GetDimension() {
+			of[s.GetDimensions()[d]] = q.GetUsage().GetQuantumSeconds()[i]
+		}
+		used[q.GetName()] = of
+	}
+	return used
+}
+
+// queuesOf returns the queues of a snapshot as rows read them.
+func queuesOf(s *apportionv1.Snapshot) []Queue {
+	queues := make([]Queue, len(s.GetQueues()))
+	for i, q := range s.GetQueues() {
+		queues[i] = Queue{Name: q.GetName(), Parent: parentOf(q), Weight: 1, Created: floorDiv(q.GetCreateTime(), nanos)}
+		if q.Weight != nil {
+			queues[i].Weight = q.GetWeight()
+		}
+	}
+	return queues
+}
+
+func indexOf(s *apportionv1.Snapshot) map[string]uint32 {
+	index := map[string]uint32{}
+	for d, name := range s.GetDimensions() {
+		index[name] = uint32(d)
+	}
+	return index
+}
+
+// usage returns a vector of the ledger as a message, by the dimensions of a snapshot.
+func (l *Ledger) usage(v []int64, index map[string]uint32) *apportionv1.Usage {
+	out := &apportionv1.Usage{}
+	for d, n := range v {
+		if to, is := index[l.dimensions[d]]; is && n > 0 {
+			put(out, to, n)
+		}
+	}
+	return out
 }
 
 // owners states the usage of owners in order of their names, with the weights that were given.

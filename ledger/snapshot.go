@@ -13,7 +13,7 @@ const nanos = 1_000_000_000
 // Follow takes in what a snapshot says at a time of the own clock, in Unix seconds: which tasks run, and what the cluster offers. Tasks
 // that were in the snapshot before and are not in this one ended when they were last seen.
 func (l *Ledger) Follow(s *apportionv1.Snapshot, at int64) {
-	v := &view{Snapshot: s, ledger: l, at: at, paths: pathsOf(s), lines: map[lineKey]int32{}, seen: map[key]struct{}{}, starts: l.starts()}
+	v := &view{Snapshot: s, ledger: l, at: at, paths: PathsIn(s), lines: map[lineKey]int32{}, seen: map[key]struct{}{}, starts: l.starts()}
 	v.offered = v.total()
 	l.counts.Unseen = 0
 	if at < l.sight {
@@ -81,9 +81,9 @@ type lineKey struct{ queue, owner string }
 // rootName is the queue below which all others are, whether the snapshot lists it or not.
 const rootName = "root"
 
-// pathsOf returns the paths of the queues that may have jobs, the queue first. Queues whose parents are unknown or form a cycle have none,
-// and neither have queues with children: `fair` sets their jobs aside.
-func pathsOf(s *apportionv1.Snapshot) map[string][]string {
+// PathsIn returns the paths of the queues of a snapshot that may have jobs, the queue first. Queues whose parents are unknown or form a
+// cycle have none, and neither have queues with children: `fair` sets their jobs aside.
+func PathsIn(s *apportionv1.Snapshot) map[string][]string {
 	parents, inner := make(map[string]string, len(s.GetQueues())), map[string]bool{rootName: len(s.GetQueues()) > 1}
 	for _, q := range s.GetQueues() {
 		parents[q.GetName()] = parentOf(q)

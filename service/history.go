@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -28,6 +29,9 @@ type RecordOptions struct {
 	Ahead func() time.Duration
 	// Interval is the shortest time from one version whose causes are found to the next.
 	Interval time.Duration
+	// Taken, if not nil, is called with each version that the history was given and the policy by which its causes and shares were found.
+	// Its error counts as one of the history.
+	Taken func(*history.Version, *apportionv1.Policy) error
 	// Failed is called with the error that keeps a version out of the history, and with nil after each version that is in it.
 	Failed func(error)
 }
@@ -102,7 +106,11 @@ func (k *Kept) record(ctx context.Context, r *recording, v *version) error {
 	r.mutex.Lock()
 	r.digest = by.digest
 	r.mutex.Unlock()
-	return r.History.Take(r.found)
+	err = r.History.Take(r.found)
+	if r.Taken != nil {
+		err = errors.Join(err, r.Taken(r.found, by.policy))
+	}
+	return err
 }
 
 // causes finds the causes and shares of a version.

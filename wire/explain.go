@@ -330,6 +330,9 @@ func (s *Session) forecast(f *engine.Forecast) *apportionv1.Forecast {
 		job := s.engine.View().Jobs.At(j)
 		out.Ends = append(out.Ends, &apportionv1.ExpectedEnd{Job: uint32(j), Time: job.ExpectedEnd, Deadline: job.EndIsDeadline})
 	}
+	if s.audience == nil {
+		out.Task, out.Node = indices(&s.out, f.Tasks), indices(&s.out, f.Nodes)
+	}
 	s.out.left -= (2 + len(out.GetEnds())) * messageBytes
 	return out
 }

@@ -124,6 +124,10 @@ func aQuestionWithinItsWorkIsAnsweredAsWithoutBound(t *rapid.T, policy string) {
 	if !strings.Contains(policy, "fair {") { // which refuses sums above 2^60
 		roughen(snapshot, rapid.Uint64().Draw(t, "roughness"))
 	}
+	if strings.Contains(policy, "turns {") && len(snapshot.GetQueues()) > 0 {
+		snapshot.Memory = &apportionv1.Memory{EpochSeconds: 1, HalfLifeEpochs: 1}
+		snapshot.Queues[0].Usage, snapshot.Queues[0].Entitled = &apportionv1.Usage{}, &apportionv1.Usage{}
+	}
 	m, err := wire.Compile(snapshot)
 	require.NoError(t, err)
 	p := &apportionv1.Policy{}
@@ -270,7 +274,8 @@ func TestReservationsSpendWork(t *testing.T) {
 	raced.Skip(t)
 	const many, work = 400, 1_000_000
 	s := &apportionv1.Snapshot{
-		AsOf: 1_000_000_000, Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "a"}, {Name: "b"}},
+		AsOf: 1_000_000_000, Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "a"}, {Name: "b", Entitled: &apportionv1.Usage{}}},
+		Memory: &apportionv1.Memory{EpochSeconds: 1, HalfLifeEpochs: 1, Epoch: 1},
 	}
 	for i := range many {
 		s.Nodes = append(s.Nodes, &apportionv1.Node{Name: strconv.Itoa(i), Allocatable: amounts(1, 100)})

@@ -82,7 +82,7 @@ func Read(system System, sources []Source, now time.Time) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	fair := &apportionv1.Fair{Base: p.base}
+	fair := &apportionv1.Fair{Base: p.base, Turns: &apportionv1.FairTurns{}}
 	if p.HalfLife > 0 {
 		fair.Memory = p.settings
 	}

@@ -168,3 +168,61 @@ func TestFlavorsWithoutNodesAreNamedWhereNodesAreKnown(t *testing.T) {
 	require.Empty(t, read(flavors))
 	require.Equal(t, []string{"h100"}, read(flavors+`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"gpu": "a100"}}}`))
 }
+
+// TestTheLongestExecutionTimeIsWhenAWorkloadEnds reads workloads of both versions, of which some were admitted before, and are admitted now.
+func TestTheLongestExecutionTimeIsWhenAWorkloadEnds(t *testing.T) {
+	const admitted = `conditions: [{type: QuotaReserved, status: "True", lastTransitionTime: "2026-01-01T11:00:00Z"},
+    {type: Admitted, status: "True", lastTransitionTime: "2026-01-01T11:30:00Z"}]`
+	began := time.Date(2026, time.January, 1, 11, 30, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name, version, spec, status string
+		runtime                     time.Duration
+		end                         time.Time
+	}{
+		{"no time is stated", "v1beta1", "", admitted, 0, time.Time{}},
+		{"it waits", "v1beta1", "maximumExecutionTimeSeconds: 3600", "", time.Hour, time.Time{}},
+		{"it runs", "v1beta2", "maximumExecutionTimeSeconds: 3600", admitted, time.Hour, began.Add(time.Hour)},
+		{
+			"it ran before", "v1beta2", "maximumExecutionTimeSeconds: 3600", admitted + "\n  accumulatedPastExecutionTimeSeconds: 600",
+			50 * time.Minute, began.Add(50 * time.Minute),
+		},
+		{
+			"it ran before, as v1beta1 spells it", "v1beta1", "maximumExecutionTimeSeconds: 3600",
+			"accumulatedPastExexcutionTimeSeconds: 600",
+			50 * time.Minute,
+			time.Time{},
+		},
+		{"its time is up", "v1beta2", "maximumExecutionTimeSeconds: 3600", "accumulatedPastExecutionTimeSeconds: 7200", time.Second, time.Time{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := read(t, `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: team}
+spec: {namespaceSelector: {}}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: main, namespace: ns}
+spec: {clusterQueue: team}
+---
+apiVersion: kueue.x-k8s.io/`+c.version+`
+kind: Workload
+metadata: {name: w, namespace: ns, creationTimestamp: "2026-01-01T10:00:00Z"}
+spec:
+  queueName: main
+  `+c.spec+`
+status:
+  `+c.status)
+			require.NoError(t, err)
+			require.Len(t, s.GetJobs(), 1)
+			require.Equal(t, int64(c.runtime), s.GetJobs()[0].GetExpectedRuntime())
+			end := int64(0)
+			if !c.end.IsZero() {
+				end = c.end.UnixNano()
+			}
+			require.Equal(t, end, s.GetJobs()[0].GetExpectedEnd())
+			require.Equal(t, end != 0, s.GetJobs()[0].GetEndIsDeadline())
+		})
+	}
+}

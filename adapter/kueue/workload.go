@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -50,6 +51,8 @@ type workloadObject struct {
 		QueueName string   `json:"queueName"`
 		PodSets   []podSet `json:"podSets"`
 		Gates     []named  `json:"preemptionGates"`
+		// MaximumSeconds is how long the workload may be admitted, all times together, before Kueue deactivates it.
+		MaximumSeconds *int32 `json:"maximumExecutionTimeSeconds"`
 	} `json:"spec"`
 	Status struct {
 		Conditions      []condition  `json:"conditions"`
@@ -59,6 +62,9 @@ type workloadObject struct {
 		RequeueState    struct {
 			RequeueAt *time.Time `json:"requeueAt"`
 		} `json:"requeueState"`
+		// PastSeconds is how long the workload was admitted before; MisspeltPastSeconds is its name in v1beta1.
+		PastSeconds         int32 `json:"accumulatedPastExecutionTimeSeconds"`
+		MisspeltPastSeconds int32 `json:"accumulatedPastExexcutionTimeSeconds"`
 	} `json:"status"`
 }
 
@@ -143,6 +149,7 @@ func (r *reader) readWorkload(h header, raw []byte) {
 		r.remember(w, &o)
 		return
 	}
+	o.readEnd(w.message)
 	r.readConditions(&o, own)
 	if o.Spec.Active != nil && !*o.Spec.Active {
 		if own.ReserveTime != nil {
@@ -171,6 +178,22 @@ func (r *reader) readPodSets(o *workloadObject, own *apportionv1.KueueWorkload) 
 	}
 	for i := range o.Spec.PodSets {
 		r.readPodSet(&o.Spec.PodSets[i], fmt.Sprintf("spec.podSets[%d]", i), own, reclaimable[o.Spec.PodSets[i].Name])
+	}
+}
+
+// readEnd reads how long a workload may run, and until when if it is admitted, from its longest execution time: Kueue deactivates a
+// workload that was admitted for longer.
+func (o *workloadObject) readEnd(job *apportionv1.Job) {
+	if o.Spec.MaximumSeconds == nil {
+		return
+	}
+	left := int64(*o.Spec.MaximumSeconds) - int64(max(o.Status.PastSeconds, o.Status.MisspeltPastSeconds, 0))
+	// One that has no time left is deactivated as soon as it is admitted.
+	job.ExpectedRuntime = max(left, 1) * int64(time.Second)
+	if admitted, c := conditionOf(o.Status.Conditions, "Admitted"); admitted && !c.Since.IsZero() {
+		if at := nanoseconds(c.Since); at > 0 && at < math.MaxInt64-job.ExpectedRuntime {
+			job.ExpectedEnd, job.EndIsDeadline = at+job.ExpectedRuntime, true
+		}
 	}
 }
 

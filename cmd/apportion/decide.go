@@ -203,7 +203,8 @@ var planMeans = map[string]apportionv1.PlanMeans{
 func newPlan(s streams) *cobra.Command {
 	a := &asking{answering: answering{streams: s}, amounts: true}
 	var ask client.PlanQuestion
-	by := "any"
+	var ends endFlags
+	by, when := "any", false
 	command := a.command(&cobra.Command{
 		Use:   "plan JOB",
 		Short: "Find a place for a job and the fewest tasks to evict for it",
@@ -214,14 +215,22 @@ none. Before it is shown, it is executed by the policy's own rules and undone.
 If there is no plan, the last lines show what is missing on the nearest node, and what protects the
 tasks there. The exit code is then 2, and also if the plan depends on constraints that are not judged.
 
+With --when, evict nothing, and say when the job could start at the earliest and on which nodes, if running jobs end
+as expected and nothing else changes. Ends come from the annotations and fields that explain reads, and from --ends
+and --runtime. The exit code is 2 if no time is foreseen.
+
 JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. About a cluster with Kueue, it may be
 KIND/NAME as for explain; the plan then names the flavors of the workload and the workloads that are evicted
 for it, and says which of these would return.`,
 		Example: `  apportion plan ml/train -f cluster.yaml --policy volcano-scheduler.conf
-  apportion plan ml/train --by place -f cluster.yaml`,
+  apportion plan ml/train --by place -f cluster.yaml
+  apportion plan ml/train --when --runtime vision=8h -f cluster.yaml`,
 		Args: arguments(1, 1, "one job"),
 	}, func(ctx context.Context, q *question, names []string) (err error) {
 		ask.Means = planMeans[by]
+		if err := ends.set(q.input, a.input.live.On); err != nil {
+			return err
+		}
 		if q, err = q.turnToKueue("", names[0]); err != nil {
 			return err
 		}
@@ -231,6 +240,9 @@ for it, and says which of these would return.`,
 		}
 		if _, _, ask.Job, err = q.jobNamed(name); err != nil {
 			return err
+		}
+		if when {
+			return q.when(ctx, ask.Job)
 		}
 		end := showWaiting(q.err, "planning")
 		made, err := q.decider.Plan(ctx, q.Input, ask)
@@ -245,6 +257,11 @@ for it, and says which of these would return.`,
 	a.completeArgs(command, 1, waitingJobNames)
 	choose(command, &by, "by", "", "how to make room; place evicts no task, reclaim tasks of other queues, preempt of its own",
 		"any", "place", "reclaim", "preempt")
-	command.Flags().Uint32Var(&ask.MaxVictims, "max-victims", 0, "evict at most `N` tasks; 0: no bound")
+	flags := command.Flags()
+	flags.Uint32Var(&ask.MaxVictims, "max-victims", 0, "evict at most `N` tasks; 0: no bound")
+	flags.BoolVar(&when, "when", false, "say when the job could start at the earliest, and where, without evictions")
+	ends.register(flags)
+	command.MarkFlagsMutuallyExclusive("when", "by")
+	command.MarkFlagsMutuallyExclusive("when", "max-victims")
 	return command
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/report"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/visible"
@@ -127,6 +128,7 @@ func (r *rehearsing) run(ctx context.Context) error {
 	if err := r.memory.start(variants, history); err != nil {
 		return err
 	}
+	warnOfNarrows(r.err, variants, history)
 	options, entitledBy, err := r.options(variants[0].Snapshot)
 	if err != nil {
 		return err
@@ -346,6 +348,23 @@ func (r *rehearsing) runAll(
 		})
 	}
 	return results, group.Wait()
+}
+
+// warnOfNarrows names the limits of queues under which gangs run one at a time and have little time to spare.
+func warnOfNarrows(out io.Writer, variants []*rehearsal.Variant, history *trace.Trace) {
+	var warnings []*apportionv1.Warning
+	for _, v := range variants {
+		for _, n := range rehearsal.Narrows(v.Snapshot, history) {
+			message := text.Sentence(fmt.Sprintf("the limit of queue %s, %s %s, lets one gang of up to %s run at a time, and %d such "+
+				"gangs need %.0f %% of the time: they wait long under every policy", n.Queue, text.Figure(n.Resource, n.Limit), n.Resource,
+				text.Figure(n.Resource, n.Most), n.Jobs, 100*n.Load))
+			said := slices.ContainsFunc(warnings, func(w *apportionv1.Warning) bool { return w.GetMessage() == message })
+			if !said {
+				warnings = append(warnings, &apportionv1.Warning{Message: message})
+			}
+		}
+	}
+	render.Warnings(out, warnings)
 }
 
 func (r *rehearsing) write(found *report.Report) error {

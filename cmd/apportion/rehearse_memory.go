@@ -99,7 +99,7 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 		}
 		return []remembered{{memory: &rehearsal.Memory{
 			Epoch: time.Duration(m.GetEpochSeconds()) * time.Second, HalfLife: int(m.GetHalfLifeEpochs()),
-			Used: usedOf(s), Owners: ownersOf(s),
+			Used: ledger.UsageIn(s), Owners: ownersOf(s),
 		}}}, nil
 	}
 	var list []remembered
@@ -113,7 +113,7 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 			return nil, err
 		}
 		if s.GetMemory() != nil {
-			m.Used, m.Owners = usedOf(s), ownersOf(s)
+			m.Used, m.Owners = ledger.UsageIn(s), ownersOf(s)
 		}
 		list = append(list, remembered{"half-life " + text, m})
 	}
@@ -134,18 +134,6 @@ func heedsMemory(p *apportionv1.Policy) bool {
 	return slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
 		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetFair() != nil })
 	})
-}
-
-// usedOf returns what the queues of a snapshot used, by name of the resource. Queues whose usage is not known are not in it.
-func usedOf(s *apportionv1.Snapshot) map[string]map[string]int64 {
-	used := map[string]map[string]int64{}
-	for _, q := range s.GetQueues() {
-		if q.GetUsage() == nil {
-			continue
-		}
-		used[q.GetName()] = namedUsage(s, q.GetUsage())
-	}
-	return used
 }
 
 // ownersOf returns what the owners in the queues of a snapshot used, by queue, owner and name of the resource.

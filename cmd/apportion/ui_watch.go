@@ -73,7 +73,7 @@ func (l *looking) keep(ctx context.Context, server *service.Server, loaded *inpu
 	if err := put(loaded.Snapshot); err != nil {
 		return nil, err
 	}
-	go past.Record(ctx, kept, nil, slog.New(slog.DiscardHandler))
+	go past.Record(ctx, kept, nil, nil, slog.New(slog.DiscardHandler))
 	quiet := l.streams
 	quiet.err = io.Discard
 	go func() {

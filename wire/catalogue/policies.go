@@ -113,7 +113,10 @@ var Policies = []Policy{
 		Settings: SettingsOf(readFair, writeFair),
 		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.JobOrder, engine.TaskOrder, engine.Overused, engine.Allocatable,
 			engine.JobEnqueued, engine.Preemptive, engine.Reclaimable),
-		Forms: []Form{{Name: "fair", Preset: [][]string{{"priority", "gang", "conformance", "fair"}}}},
+		Forms: []Form{{
+			Name: "fair", Settings: &apportionv1.Fair{Turns: &apportionv1.FairTurns{}},
+			Preset: [][]string{{"priority", "gang", "conformance", "fair"}},
+		}},
 	},
 	{
 		Name: kueue.Name, Clock: true,

@@ -16,6 +16,8 @@ type wait struct {
 	// kinds are the distinct requests of tasks.
 	kinds   []kind
 	pending int32
+	// unsure: the nodes of some task depend on other pods, or on constraints that the snapshot does not express.
+	unsure bool
 	// from: no task before tasks[from] is pending.
 	from int32
 	// The following is valid unless stale. gang is the number of tasks that the gang still needs, the first pending ones; -1 if there are
@@ -83,6 +85,7 @@ func (s *State) newWait(j model.JobID) *wait {
 				w.tasks = make([]model.TaskID, 0, job.EndTask-t)
 			}
 			w.tasks = append(w.tasks, t)
+			w.unsure = w.unsure || v.Unjudged(t) != 0 || v.PodKind(t) != 0
 		}
 	}
 	if len(w.tasks) == 0 {

@@ -60,7 +60,7 @@ func (s *State) formClaims() {
 			// Without claims it is entitled to none of its blocks, so it claims none.
 			continue
 		}
-		c.saves = s.memory != nil && !s.plugin.Memory.NoSaving && s.plugin.Turns == nil
+		c.saves = s.memory != nil && !s.plugin.Memory.NoSaving && s.turns == nil
 		for _, w := range s.waitsOf(p) {
 			if kept != nil && kept.job == w.job {
 				continue

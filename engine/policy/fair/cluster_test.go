@@ -64,6 +64,10 @@ type job struct {
 	counts   []count
 	// end and runtime are those that are expected, in nanoseconds.
 	end, runtime int64
+	// minimum is what the job states that its least tasks need, nil for nothing.
+	minimum  []int64
+	admitted bool
+	unjudged model.Constraints
 }
 
 type task struct {
@@ -141,11 +145,15 @@ func (c *cluster) open(t require.TestingT) *State {
 }
 
 func (j *job) add(b *model.Builder, uid string) {
-	b.Job(model.JobSpec{
+	spec := model.JobSpec{
 		UID: uid, Queue: j.queue, Priority: j.priority, CreateTime: j.created, MinAvailable: j.least, Owner: j.owner,
-		ExpectedEnd: j.end, ExpectedRuntime: j.runtime,
-	})
-	b.Group(model.GroupSpec{Request: sparse(j.request), NodeSet: j.set})
+		ExpectedEnd: j.end, ExpectedRuntime: j.runtime, MinResources: sparse(j.minimum),
+	}
+	if j.admitted {
+		spec.Phase = model.PhaseInqueue
+	}
+	b.Job(spec)
+	b.Group(model.GroupSpec{Request: sparse(j.request), NodeSet: j.set, Unjudged: j.unjudged})
 	for _, k := range j.counts {
 		b.Count(k.status, model.GateNone, k.n)
 	}

@@ -18,7 +18,9 @@ type admitted struct {
 }
 
 // Enqueueable permits a job that could run at all, whose minimum is within the total and, together with what the queue and its ancestors
-// hold and have admitted, within their limits. A permit books nothing: a job that is admitted counts by its phase.
+// hold and have admitted, within their limits. The gang that holds a reservation and can start now may enter in any case: its limits leave
+// room, and jobs that were admitted before and wait for it must not keep it out. A permit books nothing: a job that is admitted counts by
+// its phase.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	job := s.v.Jobs.At(j)
 	q := job.Queue
@@ -33,6 +35,9 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 			break
 		}
 		if job.MinResources.Absent() {
+			return policy.Permit
+		}
+		if r := s.reserved(); r != nil && r.job == j && r.from <= s.v.AsOf {
 			return policy.Permit
 		}
 		if s.admits(j, p, why) {

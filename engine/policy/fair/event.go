@@ -6,13 +6,16 @@ import "github.com/apportion/apportion/engine/model"
 func (s *State) Moved(t model.TaskID, from model.Status, node model.NodeID) {
 	to, on := s.v.Status(t), s.v.NodeOf(t)
 	s.v.Journal.UndoWith(s.again, s.version, 0)
+	version := s.version
 	s.move(t, from, node, to, on)
+	s.follow(version, t, from, to)
 	s.v.Journal.UndoWith(s.back, uint64(uint32(t))|uint64(from)<<32|uint64(to)<<40, uint64(uint32(node))|uint64(uint32(on))<<32)
 }
 
 // moveBack undoes what Moved did. Its arguments have the form in which Moved saves them.
 func (s *State) moveBack(a, b uint64) {
 	t, from, to := model.TaskID(uint32(a)), model.Status(uint8(a>>32)), model.Status(uint8(a>>40))
+	s.unfollow(t, model.NodeID(uint32(b>>32)))
 	s.move(t, to, model.NodeID(uint32(b>>32)), from, model.NodeID(uint32(b)))
 }
 

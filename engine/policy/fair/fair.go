@@ -43,7 +43,7 @@ type Plugin struct {
 	Quanta []Quantum
 	// Memory says how past usage counts if the snapshot has a memory. Its zero value is one without any gain; see DefaultMemory.
 	Memory Memory
-	// Turns lets gangs hold reservations. nil: none does.
+	// Turns lets gangs hold reservations if the snapshot says what queues were entitled to. nil: none does.
 	Turns *Turns
 }
 
@@ -77,9 +77,11 @@ type State struct {
 	claims          claims
 	rooms           rooms
 	inqueue         inqueue
-	reservations    reservations
-	ends            ends
-	scratch         scratch
+	// turns is nil if no gang can hold a reservation.
+	turns        *Turns
+	reservations reservations
+	ends         ends
+	scratch      scratch
 	// back is moveBack and again versionAgain, made once.
 	back, again func(a, b uint64)
 }
@@ -112,7 +114,7 @@ func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	if v.Stop != nil && v.Stop() {
 		return nil, policy.ErrStopped
 	}
-	if p.Turns != nil {
+	if s.takesTurns() {
 		s.openTurns()
 		return &turning{s}, nil
 	}

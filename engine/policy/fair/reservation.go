@@ -16,24 +16,26 @@ type reservation struct {
 	// job is model.None if there is none.
 	job  model.JobID
 	leaf place
-	// from is when the gang can start, in Unix nanoseconds; tasks start then on nodes, which are none where there are no nodes.
+	// from is when the gang can start, in Unix nanoseconds; tasks start then on nodes, which are none where there are no nodes. Those that
+	// have started since are seats.
 	from  int64
 	tasks []model.TaskID
 	nodes []model.NodeID
+	seats seats
 	// need is what the tasks ask for together.
 	need     []int64
 	positive resource.Mask
-	// spare is what each node, of which keeps has those of the reservation, and left what the cluster has at that time beside the
-	// reservation. held is what the places on the gang's path hold then, without it.
-	spare []int64
-	keeps []bool
-	left  []int64
-	held  map[place][]int64
+	// spare is what each node, and left what the cluster has at that time beside the reservation. tasksOn counts the tasks of the
+	// reservation on each node. held is what the places on the gang's path hold then, without it.
+	spare   []int64
+	tasksOn []int32
+	left    []int64
+	held    map[place][]int64
 }
 
 // spareOn returns what a node of the reservation has then beside it, nil for another node or none.
 func (s *State) spareOn(r *reservation, n model.NodeID) []int64 {
-	if n == model.None || len(r.nodes) == 0 || !r.keeps[n] {
+	if n == model.None || len(r.nodes) == 0 || r.tasksOn[n] == 0 {
 		return nil
 	}
 	return s.roomOf(r.spare, n)
@@ -51,7 +53,7 @@ type reservations struct {
 // reserved returns the reservation of the present state; nil if there is none. It is formed when it is first asked for. If that costs more
 // than the work that is left, it is nil until the question has failed.
 func (s *State) reserved() *reservation {
-	if s.plugin.Turns == nil {
+	if s.turns == nil {
 		return nil
 	}
 	if r := s.reservationOf(s.version); r.job != model.None {
@@ -107,6 +109,7 @@ func (s *State) reserve(r *reservation) bool {
 		lj, rj := s.v.Jobs.At(l.job), s.v.Jobs.At(r.job)
 		return cmp.Or(cmp.Compare(lj.CreateTime, rj.CreateTime), cmp.Compare(lj.UID, rj.UID))
 	})
+	r.openSeats(gangs)
 	for _, g := range gangs {
 		if reserved, paid := s.reserveFor(r, g); reserved || !paid {
 			return paid
@@ -135,10 +138,11 @@ func (s *State) waitingGangs() ([]gangWait, bool) {
 	return gangs, true
 }
 
-// hasWaited reports whether a job is a gang of several tasks that waits long enough.
+// hasWaited reports whether a job is a gang of several tasks that waits long enough, and could start wherever its tasks have room: room
+// that is kept for one that nevertheless cannot start would be lost.
 func (s *State) hasWaited(w *wait) bool {
 	job := s.v.Jobs.At(w.job)
-	return job.MinAvailable > 1 && job.CreateTime > 0 && s.v.AsOf-job.CreateTime >= s.plugin.Turns.Wait
+	return !w.unsure && job.MinAvailable > 1 && job.CreateTime > 0 && s.v.AsOf-job.CreateTime >= s.turns.Wait
 }
 
 // future is what nodes, the cluster and the places on a gang's path have and hold at a later time.
@@ -174,8 +178,10 @@ func (s *State) reserveFor(r *reservation, g gangWait) (reserved, paid bool) {
 				s.keep(r, g, f, at, tasks, nodes)
 				return true, true
 			}
+			r.seats.none = r.seats.none || len(g.kinds) > 1
 		}
-		for len(jobs) > 0 && !s.runs(jobs[0]) {
+		// The end of tasks of its own makes no room for the others.
+		for len(jobs) > 0 && (!s.runs(jobs[0]) || jobs[0] == g.job) {
 			jobs = jobs[1:]
 		}
 		if len(jobs) == 0 {
@@ -183,7 +189,7 @@ func (s *State) reserveFor(r *reservation, g gangWait) (reserved, paid bool) {
 		}
 		at = s.ends.of[jobs[0]]
 		for len(jobs) > 0 && s.ends.of[jobs[0]] == at {
-			if !s.end(jobs[0], f) {
+			if jobs[0] != g.job && !s.end(jobs[0], f) {
 				return false, false
 			}
 			jobs = jobs[1:]
@@ -302,9 +308,13 @@ func (s *State) fitIn(tasks []model.TaskID, rooms []int64) (nodes []model.NodeID
 func (s *State) keep(r *reservation, g gangWait, f *future, at int64, tasks []model.TaskID, nodes []model.NodeID) {
 	r.job, r.leaf, r.from, r.tasks, r.nodes = g.job, g.leaf, at, tasks, nodes
 	r.need, r.positive = slices.Clone(g.need), g.positive
-	r.spare, r.keeps = f.rooms, make([]bool, len(s.v.Nodes))
+	r.spare, r.tasksOn = f.rooms, make([]int32, len(s.v.Nodes))
 	for _, n := range nodes {
-		r.keeps[n] = true
+		r.tasksOn[n]++
+	}
+	if r.seats.equal = len(g.kinds) == 1; r.seats.equal && len(nodes) > 0 {
+		r.seats.order = slices.Compact(slices.Clone(nodes))
+		r.seats.last = len(r.seats.order) - 1
 	}
 	r.left, r.held = f.cluster, f.held
 	for d := range r.left {
@@ -321,13 +331,13 @@ func (s *State) withholdReserved(r *reservation) {
 		}
 		return
 	}
-	for i, n := range r.nodes {
-		row, q := c.nodes.row(c.nodes.leaves+int(c.nodes.slot[n])), s.requestOf(r.tasks[i])
+	for n, q := range s.placesOf(r) {
+		row := c.nodes.row(c.nodes.leaves + int(c.nodes.slot[n.node]))
 		for m := q.positive; m != 0; m = m.Rest() {
 			d := m.First()
-			c.cluster[d] -= max(0, min(row[d], q.amount[d]))
+			c.cluster[d] -= max(0, min(row[d], n.tasks*q.amount[d]))
 		}
-		c.nodes.take(int(c.nodes.slot[n]), q, 1)
+		c.nodes.take(int(c.nodes.slot[n.node]), q, n.tasks)
 	}
 }
 
@@ -337,7 +347,8 @@ func (s *State) Reservation() (policy.Reservation, bool) {
 	if r == nil {
 		return policy.Reservation{}, false
 	}
-	out := policy.Reservation{Job: r.job, Tasks: slices.Clone(r.tasks), Nodes: slices.Clone(r.nodes), From: r.from, Until: endless}
+	out := policy.Reservation{Job: r.job, From: r.from, Until: endless}
+	out.Tasks, out.Nodes = r.waiting()
 	if runtime := s.v.Jobs.At(r.job).ExpectedRuntime; runtime > 0 && runtime < endless-max(r.from, 0) {
 		out.Until = r.from + runtime
 	}

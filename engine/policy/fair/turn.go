@@ -44,8 +44,18 @@ func (s *State) becauseReserved(r *reservation) policy.Reason {
 	return reason
 }
 
+// takesTurns reports whether gangs may hold reservations: the setting allows it, and the snapshot says of some queue what it was entitled
+// to. Without that no queue earns a turn, and every answer is that of a policy without turns.
+func (s *State) takesTurns() bool {
+	if s.plugin.Turns == nil || s.memory == nil {
+		return false
+	}
+	return slices.ContainsFunc(s.memory.queues, func(of *model.QueueMemory) bool { return of != nil && of.Entitled != nil })
+}
+
 // openTurns finds when jobs are expected to end.
 func (s *State) openTurns() {
+	s.turns = s.plugin.Turns
 	present := s.v.Present()
 	s.v.Work.Use(len(present), 1+bits.Len(uint(len(present))))
 	s.ends.of = make([]int64, s.v.Jobs.Len())

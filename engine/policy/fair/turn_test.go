@@ -202,8 +202,41 @@ func TestNoQueueGainsByTheSizesItAsksFor(t *testing.T) {
 	}
 }
 
-// TestWithoutAMemoryNoQueueHasATurnBeyondItsLine: what nothing is known of is not earned.
-func TestWithoutAMemoryNoQueueHasATurnBeyondItsLine(t *testing.T) {
+// TestWithoutWhatQueuesWereEntitledToTurnsChangeNothing compares answers with the setting and without, in clusters of which nothing says what
+// queues were entitled to, some of them without a memory.
+func TestWithoutWhatQueuesWereEntitledToTurnsChangeNothing(t *testing.T) {
+	for i := range *runs {
+		at := *seed + uint64(i)
+		answers := func(turns bool) any {
+			c := drawTurns(at)
+			for i := range c.queues {
+				c.queues[i].memory.Entitled = nil
+			}
+			if at%2 == 0 {
+				c.memory = nil
+			}
+			if !turns {
+				c.plugin.Turns = nil
+			}
+			r := &Rest{State: c.open(t)}
+			_, reserved := r.Reservation()
+			require.False(t, reserved)
+			first := r.verdicts()
+			for r.move() {
+				r.Steps++
+			}
+			var placed []model.NodeID
+			for task := range model.TaskID(r.v.Tasks.Len()) {
+				placed = append(placed, r.v.NodeOf(task))
+			}
+			return []any{first, r.verdicts(), r.Steps, r.Evictions, placed}
+		}
+		require.Equal(t, answers(false), answers(true), "seed %d", at)
+	}
+}
+
+// TestWithoutAMemoryNoQueueHasATurn: what nothing is known of is not earned.
+func TestWithoutAMemoryNoQueueHasATurn(t *testing.T) {
 	players := []player{{1, []int{1}}, {1, []int{8}}}
 	without := (&game{nodes: 10, steps: 5 * stepsOfDay, players: players}).run(t)
 	with := (&game{nodes: 10, steps: 5 * stepsOfDay, players: players, turns: &Turns{}}).run(t)
@@ -214,14 +247,17 @@ func TestWithoutAMemoryNoQueueHasATurnBeyondItsLine(t *testing.T) {
 func drawTurns(seed uint64) *cluster {
 	const hour = 3600 * nanoseconds
 	d := drawFrom(seed)
-	c := d.busy()
-	if d.chance(60) {
-		c = d.remembering()
-		for i := range c.queues {
-			if of := c.queues[i].memory; of != nil && d.chance(70) {
-				of.Entitled = of.Usage
-			}
+	c := d.remembering()
+	known := false
+	for i := range c.queues {
+		of := c.queues[i].memory
+		if d.chance(70) {
+			of.Entitled = of.Usage
 		}
+		known = known || of.Entitled != nil
+	}
+	if i := slices.IndexFunc(c.queues, func(q queue) bool { return q.parent == "" }); !known && i >= 0 {
+		c.queues[i].memory.Entitled = integers(d.row(c.width, 900, 20))
 	}
 	c.asOf = 100 * hour
 	c.plugin.Turns = &Turns{Wait: d.Int64N(3) * hour}
@@ -276,10 +312,12 @@ func TestNoStartMovesAReservationLater(t *testing.T) {
 		r := &Rest{State: s, check: &checker{t: t, seen: map[string]bool{}}}
 		for moved := true; moved; {
 			before, is := s.Reservation()
-			held := int32(0)
 			if is {
 				reservations++
-				held = s.v.Account(before.Job).Holding()
+			}
+			held := make([]int32, s.v.Jobs.Len())
+			for _, j := range s.v.Present() {
+				held[j] = s.v.Account(j).Holding()
 			}
 			r.check.look(r)
 			if moved = r.moveBeside(&plans); !moved {
@@ -287,8 +325,11 @@ func TestNoStartMovesAReservationLater(t *testing.T) {
 			}
 			moves++
 			after, still := s.Reservation()
-			// A plan may have evicted tasks of the gang itself, which needs more then.
-			if is && s.v.Status(before.Tasks[0]) == model.Pending && s.v.Account(before.Job).Holding() >= held {
+			// A plan may have evicted tasks of its queue: the gang itself needs more then, or another gang comes first in the queue.
+			evicted := is && slices.ContainsFunc(s.v.Present(), func(j model.JobID) bool {
+				return s.v.Jobs.At(j).Queue == s.v.Jobs.At(before.Job).Queue && s.v.Account(j).Holding() < held[j]
+			})
+			if is && !evicted && s.v.Status(before.Tasks[0]) == model.Pending {
 				require.True(t, still, "seed %d: the reservation of %s is gone", *seed+uint64(i), s.v.Jobs.At(before.Job).UID)
 				if before.Job == after.Job {
 					require.LessOrEqual(t, after.From, before.From, "seed %d", *seed+uint64(i))
@@ -334,4 +375,43 @@ func (r *Rest) moveBeside(plans *int) bool {
 		}
 	}
 	return false
+}
+
+// gangBeside is a cluster of five nodes in which a gang of four waits in a queue of which an admitted job waits too, and which is limited to
+// four nodes.
+func gangBeside(change func(gang *job)) *cluster {
+	const hour = 3600 * nanoseconds
+	c := &cluster{width: 1, plugin: Plugin{Quanta: []Quantum{{"r0", 1}}, Memory: DefaultMemory(), Turns: &Turns{}}, asOf: 100 * hour, memory: &model.MemorySpec{
+		EpochSeconds: 1, HalfLife: 10, Epoch: 100, Offered: integers([]int64{1000}),
+	}}
+	for range 5 {
+		c.nodes = append(c.nodes, node{offered: []int64{1}})
+	}
+	c.queues = []queue{{name: "a", weight: 1, capability: []int64{4}, memory: &model.QueueMemorySpec{
+		Usage: integers([]int64{0}), Entitled: integers([]int64{9}),
+	}}}
+	waiting := task{status: model.Pending, node: model.None}
+	gang := job{queue: "a", request: []int64{1}, least: 4, created: hour, tasks: []task{waiting, waiting, waiting, waiting}, minimum: []int64{4}}
+	change(&gang)
+	c.jobs = []job{gang, {queue: "a", request: []int64{1}, least: 1, created: 2 * hour, tasks: []task{waiting}, minimum: []int64{1}, admitted: true}}
+	return c
+}
+
+// TestTheHolderOfAReservationIsAdmittedBesideJobsThatWaitForIt: what admitted jobs lack would keep the gang out, and its reservation keeps
+// them from starting, so that neither would ever run.
+func TestTheHolderOfAReservationIsAdmittedBesideJobsThatWaitForIt(t *testing.T) {
+	s := gangBeside(func(*job) {}).open(t)
+	reserved, is := s.Reservation()
+	require.True(t, is)
+	require.Equal(t, s.v.AsOf, reserved.From)
+	require.Equal(t, policy.Permit, s.Enqueueable(reserved.Job, nil))
+	s.turns = nil
+	s.reservations = reservations{}
+	require.Equal(t, policy.Reject, s.Enqueueable(reserved.Job, nil), "without turns the admitted job comes first")
+}
+
+func TestAGangThatMayHaveNoPlaceHoldsNoReservation(t *testing.T) {
+	s := gangBeside(func(gang *job) { gang.unjudged = 2 }).open(t)
+	_, is := s.Reservation()
+	require.False(t, is, "whether it could start is not known")
 }

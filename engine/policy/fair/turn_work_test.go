@@ -34,6 +34,9 @@ func TestAReservationIsFormedOnceForAStateWhenItIsAskedFor(t *testing.T) {
 	formed := 0
 	for i := range *runs {
 		s := drawTurns(*seed + uint64(i)).open(t)
+		if s.turns == nil {
+			continue // What is known is of a queue that is set aside.
+		}
 		r := &Rest{State: s}
 		s.v.Work = policy.NewWork(policy.DefaultWork)
 		spent := func(ask func()) int64 {

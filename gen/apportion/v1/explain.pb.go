@@ -912,7 +912,11 @@ type Forecast struct {
 	// The search stopped at its limit.
 	CutShort bool `protobuf:"varint,13,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
 	// The forecast in a few sentences.
-	Text          string `protobuf:"bytes,14,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,14,opt,name=text,proto3" json:"text,omitempty"`
+	// NOW, AT: indices of the tasks that start then. Empty: they do not exist yet, the snapshot has no nodes, or the caller may not see nodes.
+	Task []uint32 `protobuf:"varint,15,rep,packed,name=task,proto3" json:"task,omitempty"`
+	// Index of a node on which each of them has room then.
+	Node          []uint32 `protobuf:"varint,16,rep,packed,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1043,6 +1047,20 @@ func (x *Forecast) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *Forecast) GetTask() []uint32 {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *Forecast) GetNode() []uint32 {
+	if x != nil {
+		return x.Node
+	}
+	return nil
 }
 
 // ExpectedEnd is when a job is expected to end.
@@ -1922,7 +1940,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x05first\x18\x05 \x03(\rR\x05first\x12\x14\n" +
 	"\x05until\x18\x06 \x01(\x03R\x05untilB\f\n" +
 	"\n" +
-	"_dimension\"\xbf\x03\n" +
+	"_dimension\"\xe7\x03\n" +
 	"\bForecast\x127\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1d.apportion.v1.ForecastOutcomeR\aoutcome\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12-\n" +
@@ -1939,7 +1957,9 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"aheadCount\x12\x14\n" +
 	"\x05ahead\x18\f \x03(\rR\x05ahead\x12\x1b\n" +
 	"\tcut_short\x18\r \x01(\bR\bcutShort\x12\x12\n" +
-	"\x04text\x18\x0e \x01(\tR\x04text\"O\n" +
+	"\x04text\x18\x0e \x01(\tR\x04text\x12\x12\n" +
+	"\x04task\x18\x0f \x03(\rR\x04task\x12\x12\n" +
+	"\x04node\x18\x10 \x03(\rR\x04node\"O\n" +
 	"\vExpectedEnd\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x1a\n" +

@@ -601,6 +601,48 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Node) > 0 {
+		var pksize2 int
+		for _, num := range m.Node {
+			pksize2 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize2
+		j1 := i
+		for _, num := range m.Node {
+			for num >= 1<<7 {
+				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j1++
+			}
+			dAtA[j1] = uint8(num)
+			j1++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x82
+	}
+	if len(m.Task) > 0 {
+		var pksize4 int
+		for _, num := range m.Task {
+			pksize4 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize4
+		j3 := i
+		for _, num := range m.Task {
+			for num >= 1<<7 {
+				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j3++
+			}
+			dAtA[j3] = uint8(num)
+			j3++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize4))
+		i--
+		dAtA[i] = 0x7a
+	}
 	if len(m.Text) > 0 {
 		i -= len(m.Text)
 		copy(dAtA[i:], m.Text)
@@ -619,63 +661,13 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		dAtA[i] = 0x68
 	}
 	if len(m.Ahead) > 0 {
-		var pksize2 int
-		for _, num := range m.Ahead {
-			pksize2 += protohelpers.SizeOfVarint(uint64(num))
-		}
-		i -= pksize2
-		j1 := i
-		for _, num := range m.Ahead {
-			for num >= 1<<7 {
-				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
-				num >>= 7
-				j1++
-			}
-			dAtA[j1] = uint8(num)
-			j1++
-		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
-		i--
-		dAtA[i] = 0x62
-	}
-	if m.AheadCount != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.AheadCount))
-		i--
-		dAtA[i] = 0x58
-	}
-	if len(m.Overdue) > 0 {
-		var pksize4 int
-		for _, num := range m.Overdue {
-			pksize4 += protohelpers.SizeOfVarint(uint64(num))
-		}
-		i -= pksize4
-		j3 := i
-		for _, num := range m.Overdue {
-			for num >= 1<<7 {
-				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
-				num >>= 7
-				j3++
-			}
-			dAtA[j3] = uint8(num)
-			j3++
-		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize4))
-		i--
-		dAtA[i] = 0x52
-	}
-	if m.OverdueCount != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OverdueCount))
-		i--
-		dAtA[i] = 0x48
-	}
-	if len(m.Unknown) > 0 {
 		var pksize6 int
-		for _, num := range m.Unknown {
+		for _, num := range m.Ahead {
 			pksize6 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize6
 		j5 := i
-		for _, num := range m.Unknown {
+		for _, num := range m.Ahead {
 			for num >= 1<<7 {
 				dAtA[j5] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -685,6 +677,56 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			j5++
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize6))
+		i--
+		dAtA[i] = 0x62
+	}
+	if m.AheadCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.AheadCount))
+		i--
+		dAtA[i] = 0x58
+	}
+	if len(m.Overdue) > 0 {
+		var pksize8 int
+		for _, num := range m.Overdue {
+			pksize8 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize8
+		j7 := i
+		for _, num := range m.Overdue {
+			for num >= 1<<7 {
+				dAtA[j7] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j7++
+			}
+			dAtA[j7] = uint8(num)
+			j7++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize8))
+		i--
+		dAtA[i] = 0x52
+	}
+	if m.OverdueCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OverdueCount))
+		i--
+		dAtA[i] = 0x48
+	}
+	if len(m.Unknown) > 0 {
+		var pksize10 int
+		for _, num := range m.Unknown {
+			pksize10 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize10
+		j9 := i
+		for _, num := range m.Unknown {
+			for num >= 1<<7 {
+				dAtA[j9] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j9++
+			}
+			dAtA[j9] = uint8(num)
+			j9++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize10))
 		i--
 		dAtA[i] = 0x42
 	}
@@ -1806,6 +1848,20 @@ func (m *Forecast) SizeVT() (n int) {
 	l = len(m.Text)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if len(m.Task) > 0 {
+		l = 0
+		for _, e := range m.Task {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if len(m.Node) > 0 {
+		l = 0
+		for _, e := range m.Node {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 2 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
 	n += len(m.unknownFields)
 	return n

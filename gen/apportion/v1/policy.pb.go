@@ -1303,7 +1303,7 @@ type Fair struct {
 	Quanta []*Quantum `protobuf:"bytes,3,rep,name=quanta,proto3" json:"quanta,omitempty"`
 	// How past usage counts if the snapshot has a memory. Absent: the defaults of all its settings.
 	Memory *FairMemory `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
-	// Lets a gang that cannot start hold a reservation. Absent: none does.
+	// Lets a gang that cannot start hold a reservation, if the snapshot says what queues were entitled to. Absent: none does.
 	Turns         *FairTurns `protobuf:"bytes,5,opt,name=turns,proto3" json:"turns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1376,7 +1376,8 @@ func (x *Fair) GetTurns() *FairTurns {
 
 // FairTurns lets one gang in the cluster, the one that waits longest, hold a reservation: the earliest time, and the nodes, at which it has
 // room as jobs end. A queue has a turn beyond its line only while it has used no more than it was entitled to (`Queue.usage`,
-// `Queue.entitled`). Tasks that would still run then start only beside it. Needs `Job.expected_end` and `Job.expected_runtime`.
+// `Queue.entitled`). Tasks that would still run then start only beside it. Needs `Job.expected_end` and `Job.expected_runtime`. Without a
+// memory, or if no queue states `Queue.entitled`, turns change no answer.
 type FairTurns struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long a gang must have waited, in seconds. Default: not at all.

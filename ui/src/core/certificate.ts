@@ -31,7 +31,7 @@ export interface Checked {
 }
 
 // unchecked are the parts of the answer that are not checked here.
-export const unchecked = ["what queues claim and leave aside", "what admitted jobs still lack", "which queues are overused", "the order of queues"] as const;
+export const unchecked = ["what queues claim and leave aside", "what admitted jobs still lack", "which queues are overused", "the order of queues", "for which gang room is kept"] as const;
 
 export function check(snapshot: SnapshotJson, settings: FairJson, dimensions: readonly string[], shares: PluginSharesJson): Checked {
   return new Check(snapshot, settings, dimensions).shares(shares);

@@ -117,7 +117,7 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 	if f.options.History != nil {
 		ahead := func() time.Duration { return f.clock.ahead(time.Now()) }
-		following.Go(func() { f.options.History.Record(ctx, f.kept, ahead, f.options.Logger) })
+		following.Go(func() { f.options.History.Record(ctx, f.kept, f.options.Memory, ahead, f.options.Logger) })
 	}
 	f.pace.run(ctx, refresh, f.put, func(waited time.Duration) { f.metrics.lag.Observe(waited.Seconds()) })
 	following.Wait()

@@ -39,12 +39,20 @@ func OpenHistory(c *setting.History, policy *apportionv1.Policy, policyName stri
 	}, nil
 }
 
-// Record keeps the history of a snapshot until ctx ends. ahead returns by how much the own clock is wrong; nil: it is right. It logs once
-// why that fails, and once that it works again.
-func (h *History) Record(ctx context.Context, kept *service.Kept, ahead func() time.Duration, log *slog.Logger) {
+// Record keeps the history of a snapshot until ctx ends, and what queues were entitled to in its versions, if memory is not nil. ahead
+// returns by how much the own clock is wrong; nil: it is right. It logs once why that fails, and once that it works again.
+func (h *History) Record(
+	ctx context.Context, kept *service.Kept, memory *Memory, ahead func() time.Duration, log *slog.Logger,
+) {
 	fault := ""
 	kept.Record(ctx, service.RecordOptions{
 		History: h.kept, Policy: h.policy, PolicyName: h.policyName, Ahead: ahead, Interval: h.interval,
+		Taken: func(v *history.Version, p *apportionv1.Policy) error {
+			if memory == nil {
+				return nil
+			}
+			return memory.Entitled.take(v, p)
+		},
 		Failed: func(err error) {
 			before := fault
 			if fault = ""; err != nil {

@@ -19,6 +19,8 @@ type Memory struct {
 	Budgets []ledger.Budget
 	// Interval is the longest time until what is new is stored.
 	Interval time.Duration
+	// Entitled keeps what queues were entitled to. nil: snapshots do not state it.
+	Entitled *Entitled
 	// Copy is the file to which a copy is written whenever an epoch begins; empty: none.
 	Copy   string
 	failed prometheus.Counter
@@ -65,6 +67,7 @@ func (f *Follower) filling(ctx context.Context, now time.Time) func(*apportionv1
 		}
 		at := now.Add(-f.clock.ahead(now)).Unix()
 		f.options.Memory.File.Change(func(l *ledger.Ledger) { l.Fill(s, at, f.options.Memory.Budgets) })
+		f.options.Memory.Entitled.state(s, at)
 	}
 }
 
@@ -81,10 +84,14 @@ func (f *Follower) remember(ctx context.Context, s *apportionv1.Snapshot, seen, 
 		begun = s.GetMemory().GetEpoch() != m.epoch
 		m.epoch = s.GetMemory().GetEpoch()
 	})
+	m.Entitled.state(s, now.Add(-ahead).Unix())
 	if m.due(begun, now) {
 		m.storing.Go(func() { f.store(ctx, now, begun) })
 	}
 }
+
+// Close releases the files.
+func (m *Memory) Close() error { return errors.Join(m.Entitled.Close(), m.File.Close()) }
 
 // due reports whether the ledger must be stored now, and is not being stored.
 func (m *Memory) due(begun bool, now time.Time) bool {

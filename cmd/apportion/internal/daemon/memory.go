@@ -29,9 +29,12 @@ func openMemory(c *config.Ledger) (*cluster.Memory, error) {
 	}
 	m := cluster.NewMemory(kept, budgets, c.Interval)
 	m.Copy = c.Copy
+	if m.Entitled, err = cluster.OpenEntitled(c.File, optionsOf(c)); err != nil {
+		return nil, errors.Join(fmt.Errorf("ledger: %w", err), kept.Close())
+	}
 	if c.Cluster != "" {
 		if err := m.Identify(c.Cluster); err != nil {
-			return nil, errors.Join(fmt.Errorf("ledger: %s: %w", c.File, err), kept.Close())
+			return nil, errors.Join(fmt.Errorf("ledger: %s: %w", c.File, err), m.Close())
 		}
 	}
 	return m, nil
@@ -86,7 +89,7 @@ func openHistory(c *setting.History, policies map[string]string, followed *follo
 func (d *Daemon) forget() error {
 	var faults []error
 	if d.memory != nil {
-		faults = append(faults, d.memory.File.Close())
+		faults = append(faults, d.memory.Close())
 	}
 	if d.history != nil {
 		faults = append(faults, d.history.Close())

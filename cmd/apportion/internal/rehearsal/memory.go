@@ -92,6 +92,10 @@ func (m *Memory) remember(s *apportionv1.Snapshot, t *trace.Trace, turns bool) (
 		}
 		r.due = map[string]*segment{}
 		r.entitled.Follow(s, at)
+		if m.Used != nil {
+			// What queues were entitled to before is not known: no queue has credit or debt of that time.
+			r.entitled.Start(r.first, m.Used, nil)
+		}
 	}
 	var known []ledger.Queue
 	for _, q := range queues {

@@ -77,6 +77,19 @@ func (j *Job) Tasks() int {
 	return n
 }
 
+// Minimum returns what the tasks that must run together request, by resource: the first Min tasks.
+func (j *Job) Minimum() map[string]float64 {
+	sum, left := map[string]float64{}, j.Min
+	for i := range j.Groups {
+		n := min(left, j.Groups[i].Tasks)
+		left -= n
+		for _, a := range j.Groups[i].Request {
+			sum[a.Resource] += float64(n) * a.Amount
+		}
+	}
+	return sum
+}
+
 // Limits of a trace. They are far above real traces, and prevent an invalid line from using all memory.
 const (
 	MaxJobs    = 5_000_000

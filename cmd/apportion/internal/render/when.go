@@ -1,0 +1,32 @@
+package render
+
+import (
+	"github.com/apportion/apportion/contract/text"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// When shows when a job could start at the earliest, and on which nodes.
+func (p *Printer) When(e *apportionv1.Explanation) {
+	forecast := e.GetForecast()
+	if forecast == nil {
+		p.Text(Strong, e.GetText())
+		if e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED {
+			p.Text(Strong, "When it could start is not known: no running job says when it ends. --ends and --runtime say it.")
+		}
+		return
+	}
+	if nodes := forecast.GetNode(); len(nodes) > 0 {
+		p.Heading("%s", text.Count(len(nodes), "placement"))
+		table := p.NewTable("TASK", "NODE")
+		for i, node := range nodes {
+			table.Row(p.Snapshot.TaskName(forecast.GetTask()[i]), p.Snapshot.NodeName(node))
+		}
+		p.table(table)
+		p.Line("")
+	}
+	paint := Good
+	if forecast.GetOutcome() == apportionv1.ForecastOutcome_FORECAST_OUTCOME_NOT_FORESEEN {
+		paint = Bad
+	}
+	p.Text(paint, forecast.GetText())
+}
