@@ -192,6 +192,10 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOL
 generate-config: ## Regenerate docs/configuration.schema.json and docs/configuration.md from the settings.
 	$(GO) test ./config -run SchemaAndReference -update
 
+.PHONY: calibrate
+calibrate: ## Measure how often forecasts hold, on generated traces under several policies (CALIBRATEFLAGS='-runs 50 -step 14400').
+	$(GO) run ./cmd/apportion/internal/calibrate $(CALIBRATEFLAGS)
+
 .PHONY: proto-lint
 proto-lint: $(TOOLS)/buf ## Check the style and the formatting of proto/.
 	buf lint

@@ -53,10 +53,33 @@ type Options struct {
 	Entitlement *apportionv1.Policy
 	// Progress, if not nil, is called periodically with the part of the trace that has passed, from 0 to 1.
 	Progress func(part float64)
+	// Observe, if not nil, is called after each round of decisions. It must leave the session as it is.
+	Observe func(*Moment)
 
 	// plain switches off what saves time: sessions that follow changes, and answers that are remembered.
 	plain bool
 }
+
+// Moment is the state of a run after a round of decisions.
+type Moment struct {
+	Session *engine.Session
+	// Now is in seconds of the trace.
+	Now int64
+	// Jobs have arrived and are not done, in order of arrival.
+	Jobs []Seen
+}
+
+// Seen is a job at a moment.
+type Seen struct {
+	*trace.Job
+
+	ID model.JobID
+	// Since is when it began to work without a break, Began when it first did; Never if it does not work, or never did.
+	Since, Began int64
+}
+
+// Never is a time that does not come.
+const Never = never
 
 // run is a variant under way.
 type run struct {
@@ -314,8 +337,26 @@ func (r *run) Decide() error {
 	if r.watch != nil {
 		r.watch()
 	}
+	if r.options.Observe != nil {
+		r.options.Observe(r.moment())
+	}
 	r.progress()
 	return nil
+}
+
+// moment is the present state.
+func (r *run) moment() *Moment {
+	m := &Moment{Session: r.session, Now: r.now}
+	for _, j := range r.live {
+		since := never
+		for _, start := range j.started {
+			if j.working && start != idle {
+				since = min(since, start)
+			}
+		}
+		m.Jobs = append(m.Jobs, Seen{j.Job, j.id, since, j.began})
+	}
+	return m
 }
 
 func (r *run) progress() {
