@@ -24,8 +24,8 @@ type History struct {
 	Unfinished, Unstarted int
 }
 
-// ReadHistory reads the finished Workloads of all sources. LocalQueues among the objects tell the queues of those whose admission is gone. It
-// returns an error that lists what is wrong.
+// ReadHistory reads the finished Workloads of all sources. LocalQueues among the objects tell the queues of those whose admission is gone.
+// It returns an error that lists what is wrong.
 func ReadHistory(sources []Source) (*History, error) {
 	r := newReader(time.Time{}, nil)
 	r.past = map[string]*past{}
