@@ -3,6 +3,7 @@ package volcano
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"unique"
 
@@ -192,6 +193,7 @@ func (r *reader) limited() []limit {
 			}
 			return 0
 		}},
+		{"Mi of a resource", mostAmount, nil, func(j *job, _ func(any, int64)) int64 { return j.largestAmount() }},
 		// The last, because it looks for the nodes of each rule of placement.
 		{"bytes in memory", r.memory, nil, func(j *job, share func(any, int64)) int64 {
 			j.eachPlacement(func(p *placement) {
@@ -216,7 +218,36 @@ const (
 	// matches bounds how often a node is held against a condition of a rule of placement, so that looking for the nodes of all rules takes
 	// a few seconds of processor time at most.
 	matches = 16 << 20
+	// mostAmount bounds the sum of a resource in Mi, so that fair can divide it beside what nodes and queues have.
+	mostAmount = 1 << 38
 )
+
+// largestAmount returns how much of a resource all tasks of a job request, or it states as its minimum, in Mi of the contract's unit, of the
+// one with the most.
+func (j *job) largestAmount() int64 {
+	sums, most := map[resourceName]float64{}, 0.0
+	add := func(a *amounts, times int) {
+		if a == nil {
+			return
+		}
+		for _, e := range a.entries {
+			sums[e.name] += e.amount * float64(times)
+			most = max(most, sums[e.name])
+		}
+	}
+	add(j.minResources, 1)
+	for _, group := range j.requests {
+		for from, i := 0, 1; i <= len(group); i++ {
+			if i == len(group) || group[i] != group[from] {
+				add(group[from], i-from)
+				from = i
+			}
+		}
+	}
+	// As many of these as there are jobs are no more than an int64 holds.
+	const costly = 1 << 39
+	return int64(min(math.Ceil(most/(1<<20)), costly))
+}
 
 // tasks returns the number of tasks that are listed.
 func (j *job) tasks() (n int64) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -65,6 +66,24 @@ func TestLargePodsOfATenantLeaveTheMemoryOfOthers(t *testing.T) {
 	c, err = o.Cluster()
 	require.NoError(t, err)
 	require.Empty(t, c.Faulty)
+}
+
+func TestAmountsOfATenantBeyondWhatFairDividesLeaveThoseOfOthers(t *testing.T) {
+	o := placesWith(t, 1)
+	containers := func(memory string) any {
+		return []any{map[string]any{"name": "c", "resources": map[string]any{"requests": map[string]any{"memory": memory}}}}
+	}
+	putOwn(t, o, "good", 20, "spec.containers", func(int) any { return containers("64Gi") })
+	putOwn(t, o, "one", 1, "spec.containers", func(int) any { return containers("7Ei") })
+	putOwn(t, o, "many", 300, "spec.containers", func(int) any { return containers("1Pi") })
+	c, err := o.Cluster()
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"good": 20, "many": 255}, jobsOf(c.Snapshot))
+	require.Len(t, c.Faulty, 46)
+	require.Contains(t, c.Faulty[0].String(), "with it the snapshot would have more than 274877906944 Mi of a resource")
+	policy, _ := client.Preset("fair")
+	_, err = client.InProcess().Shares(t.Context(), client.Input{Snapshot: c.Snapshot, Policy: policy}, client.SharesQuestion{})
+	require.NoError(t, err)
 }
 
 func TestNodesOfManyRulesOfATenantAreCountedInMemory(t *testing.T) {

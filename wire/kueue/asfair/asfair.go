@@ -31,23 +31,15 @@ type Translation struct {
 // maxTasks is the largest number of pods that a translation has, maxDimensions that of resources, which the capability of each queue lists.
 const maxTasks, maxDimensions = 1 << 20, 64
 
-// Of translates a snapshot. It does not change it. The error says that the workloads have too many pods, or that there are too many
-// resources.
+// Of translates a snapshot. It does not change it. Workloads for which there is no room have no pods in the translation, and are named among
+// the jobs that are left out. The error says that quotas name too many resources.
 func Of(s *apportionv1.Snapshot) (*Translation, error) {
-	pods := int64(0)
-	for _, j := range s.GetJobs() {
-		for _, p := range j.GetKueue().GetPodSets() {
-			pods += int64(max(0, p.GetCount()))
-		}
-	}
-	if pods > maxTasks {
-		return nil, fmt.Errorf("the workloads have %d pods, and at most %d are judged by another policy than kueue", pods, maxTasks)
-	}
 	t := &translator{
-		from: s, to: &apportionv1.Snapshot{AsOf: s.GetAsOf(), Cluster: s.GetCluster(), LeftOut: s.GetLeftOut()},
+		from: s, to: &apportionv1.Snapshot{AsOf: s.GetAsOf(), Cluster: s.GetCluster(), LeftOut: slices.Clone(s.GetLeftOut())},
 		position: map[string]uint32{}, cohorts: map[string]*cohort{}, sets: map[string]string{},
 	}
 	t.index()
+	t.makeRoom()
 	t.listDimensions()
 	if n := len(t.to.GetDimensions()); n > maxDimensions {
 		return nil, fmt.Errorf("there are %d resources, and at most %d are judged by another policy than kueue", n, maxDimensions)
@@ -55,7 +47,7 @@ func Of(s *apportionv1.Snapshot) (*Translation, error) {
 	t.listCohorts()
 	t.makeNodes()
 	t.makeQueues()
-	for _, j := range s.GetJobs() {
+	for _, j := range t.from.GetJobs() {
 		t.to.Jobs = append(t.to.Jobs, t.job(j))
 	}
 	t.describe()

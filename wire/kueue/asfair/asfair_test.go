@@ -124,11 +124,6 @@ func TestAQueueWithoutItsFlavorOrItsCheckIsClosed(t *testing.T) {
 	require.Zero(t, got.Snapshot.GetQueues()[2].GetState())
 }
 
-func TestTooManyPodsAreRefused(t *testing.T) {
-	_, err := asfair.Of(cluster(workload("w", "a", math.MaxInt32, 1, "")))
-	require.ErrorContains(t, err, "the workloads have 2147483647 pods")
-}
-
 // TestEitherPolicyAcceptsTheJoinedSnapshot asks both policies about one snapshot.
 func TestEitherPolicyAcceptsTheJoinedSnapshot(t *testing.T) {
 	s := cluster(workload("w", "a", 1, 1000, ""))

@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/wire/kueue/asfair"
 )
 
@@ -112,10 +115,62 @@ func TestAWorkloadHasNoMorePodsThanAreCounted(t *testing.T) {
 }
 
 func TestTooManyResourcesAreRefused(t *testing.T) {
-	w := workload("w", "a", 1, 1, "")
+	s := cluster()
+	quotas := s.Queues[0].Kueue.Groups[0].Flavors[0]
 	for i := range 63 {
-		w.Kueue.PodSets[0].Requests = append(w.Kueue.PodSets[0].Requests, &apportionv1.KueueAmount{Name: fmt.Sprint("example.com/", i)})
+		quotas.Resources = append(quotas.Resources, &apportionv1.KueueQuota{Name: fmt.Sprint("example.com/", i)})
 	}
-	_, err := asfair.Of(cluster(w))
+	_, err := asfair.Of(s)
 	require.ErrorContains(t, err, "there are 65 resources, and at most 64 are judged by another policy than kueue")
+}
+
+func TestWorkloadsForWhichThereIsNoRoomDoNotStopTheOthers(t *testing.T) {
+	raced.Skip(t)
+	many := func(n int, pods int32, cpu int64) (list []*apportionv1.Job) {
+		for i := range n {
+			list = append(list, workload(fmt.Sprint("w", i), "a", pods, cpu, ""))
+		}
+		return list
+	}
+	named := workload("named", "a", 1, 1000, "")
+	for i := range 100 {
+		of := named.Kueue.PodSets[0]
+		of.Requests = append(of.Requests, &apportionv1.KueueAmount{Name: fmt.Sprintf("example.com/%03d", i), Amount: 1})
+	}
+	for name, tc := range map[string]struct {
+		hostile []*apportionv1.Job
+		out     int
+	}{
+		"too many pods of one workload":  {many(1, math.MaxInt32, 1), 1},
+		"too many pods of a namespace":   {many(1100, 1000, 1), 52},
+		"too much of a resource":         {many(1, 1, math.MaxInt64), 1},
+		"too much in all":                {many(1000, 1, 1<<50), 745},
+		"too many names without a quota": {[]*apportionv1.Job{named}, 1},
+		"all that there is room for":     {many(100, 1000, 1), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, j := range tc.hostile {
+				j.Namespace = "evil"
+			}
+			innocent := workload("train", "a", 100, 10, "")
+			innocent.Namespace = "lab"
+			s := cluster(append(tc.hostile, innocent)...)
+			before := proto.CloneOf(s)
+			got, err := asfair.Of(s)
+			require.NoError(t, err)
+			require.True(t, proto.Equal(before, s), "it does not change")
+			require.Len(t, got.Snapshot.GetJobs(), len(s.GetJobs()), "at their positions")
+			require.Len(t, got.Snapshot.GetLeftOut(), tc.out)
+			for _, l := range got.Snapshot.GetLeftOut() {
+				require.Equal(t, "evil", l.GetNamespace())
+				require.Contains(t, l.GetDetail(), "with it there would be more than")
+			}
+			policy, _ := client.Preset("fair")
+			answer, err := client.InProcess().Explain(t.Context(), client.Input{Snapshot: got.Snapshot, Policy: policy}, client.ExplainQuestion{
+				Jobs: []string{"lab/train"},
+			})
+			require.NoError(t, err)
+			require.Equal(t, apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN, answer.Answer.GetJobs()[0].GetVerdict())
+		})
+	}
 }
