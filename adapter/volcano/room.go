@@ -222,8 +222,8 @@ const (
 	mostAmount = 1 << 38
 )
 
-// largestAmount returns how much of a resource all tasks of a job request, or it states as its minimum, in Mi of the contract's unit, of the
-// one with the most.
+// largestAmount returns how much of a resource all tasks of a job request and it states as its minimum together, in Mi of the contract's
+// unit, of the one with the most.
 func (j *job) largestAmount() int64 {
 	sums, most := map[resourceName]float64{}, 0.0
 	add := func(a *amounts, times int) {

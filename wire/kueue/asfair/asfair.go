@@ -31,8 +31,8 @@ type Translation struct {
 // maxTasks is the largest number of pods that a translation has, maxDimensions that of resources, which the capability of each queue lists.
 const maxTasks, maxDimensions = 1 << 20, 64
 
-// Of translates a snapshot. It does not change it. Workloads for which there is no room have no pods in the translation, and are named among
-// the jobs that are left out. The error says that quotas name too many resources.
+// Of translates a snapshot. It does not change it. Workloads for which there is no room have no pods in the translation, and are named
+// among the jobs that are left out. The error says that quotas name too many resources.
 func Of(s *apportionv1.Snapshot) (*Translation, error) {
 	t := &translator{
 		from: s, to: &apportionv1.Snapshot{AsOf: s.GetAsOf(), Cluster: s.GetCluster(), LeftOut: slices.Clone(s.GetLeftOut())},

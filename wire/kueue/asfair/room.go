@@ -26,8 +26,8 @@ const (
 	mostAmount = 1 << 38
 )
 
-// makeRoom leaves out the workloads for which there is no room: they have no pods then. Each namespace gets an equal part of a limit, and its
-// small workloads come first, so that those of one tenant do not displace those of others.
+// makeRoom leaves out the workloads for which there is no room: they have no pods then. Each namespace gets an equal part of a limit, and
+// its small workloads come first, so that those of one tenant do not displace those of others.
 func (t *translator) makeRoom() {
 	covered := map[string]bool{"cpu": true, "memory": true}
 	for _, groups := range t.quotas() {
@@ -66,8 +66,8 @@ func countPods(w *apportionv1.KueueWorkload) (n int64) {
 	return min(n, costly)
 }
 
-// largestAmount returns how much of a resource all pods of a workload request, in Mi of the contract's unit, of the one that they request most
-// of.
+// largestAmount returns how much of a resource all pods of a workload request, in Mi of the contract's unit, of the one that they request
+// most of.
 func largestAmount(w *apportionv1.KueueWorkload) int64 {
 	sums := map[string]float64{}
 	for _, p := range w.GetPodSets() {
