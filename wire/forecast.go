@@ -58,6 +58,8 @@ func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*engine.OddsQuestio
 	jobs := s.jobsNamed(q.GetJob(), "job", &faults)
 	switch {
 	case faults.Total > 0:
+	case s.kueueState() != nil:
+		faults.Add("job", "there is no forecast under the policy kueue, because the model that runs forward has no quotas of flavors")
 	case len(jobs) != 1:
 		faults.Add("job", "exactly one job is needed, not %d", len(jobs))
 	default:

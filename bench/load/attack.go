@@ -105,7 +105,7 @@ var attacks = []attack{
 		tested("WhatIsBookedForAQuestionOfKueue|MemoryThatIsNotThere|WhatMultiplies", "./wire", "./service"),
 	},
 	{
-		"servers", "servers that are none, as the Go client sees them: notices, delays and frames without end",
+		"servers", "hostile servers, against the Go client: repeated GoingAway notices, very long delays, endless frames without content",
 		"no panic, bounded goroutines, the connection is closed",
 		tested("ThatSendsWithoutEnd|AskToWait|ComeWithoutEnd", "./client"),
 	},
