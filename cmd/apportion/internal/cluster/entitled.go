@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
@@ -72,7 +72,7 @@ func (e *Entitled) state(s *apportionv1.Snapshot, at int64) {
 
 // take takes in a version of the history, and the policy that decided about it. One goroutine calls it.
 func (e *Entitled) take(v *history.Version, p *apportionv1.Policy) error {
-	if e == nil || e.path == "" || e.file == nil && !hasTurns(p) {
+	if e == nil || e.path == "" || e.file == nil && !policy.HasTurns(p) {
 		return nil
 	}
 	var made *file.File
@@ -103,7 +103,7 @@ func (e *Entitled) count(v *history.Version, p *apportionv1.Policy, made *file.F
 	for _, d := range e.due {
 		d.now = nil
 	}
-	if hasTurns(p) {
+	if policy.HasTurns(p) {
 		for i := range v.Queues {
 			e.entitle(&v.Queues[i], v.Dimensions)
 		}
@@ -197,11 +197,4 @@ func (e *Entitled) Close() error {
 	}
 	e.enter(e.since)
 	return errors.Join(e.file.Update(func(*ledger.Ledger) error { return nil }), e.file.Close())
-}
-
-// hasTurns reports whether gangs may hold reservations under a policy.
-func hasTurns(p *apportionv1.Policy) bool {
-	return slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
-		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetFair().GetTurns() != nil })
-	})
 }

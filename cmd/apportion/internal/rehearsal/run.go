@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	named "github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
@@ -161,7 +162,7 @@ func (r *run) open(t *trace.Trace) error {
 	snapshot := emptied(r.variant.Snapshot, t)
 	r.tree = treeOf(snapshot)
 	var err error
-	r.turns = hasTurns(r.variant.Policy)
+	r.turns = named.HasTurns(r.variant.Policy)
 	if r.variant.Memory != nil {
 		if r.memory, err = r.variant.Memory.remember(snapshot, t, r.turns); err != nil {
 			return err

@@ -8,18 +8,6 @@ import (
 	"github.com/apportion/apportion/ledger"
 )
 
-// hasTurns reports whether gangs may hold reservations under a policy.
-func hasTurns(p *apportionv1.Policy) bool {
-	for _, tier := range p.GetTiers() {
-		for _, plugin := range tier.GetPlugins() {
-			if plugin.GetFair().GetTurns() != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // expected returns when a job will end if it runs, and how long it runs with the fewest tasks once it starts; 0 for what is not stated.
 func (r *run) expected(j *job) (end, runtime int64) {
 	if !r.turns {
