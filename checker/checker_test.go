@@ -151,12 +151,9 @@ func TestEachNumberThatIsChangedByOneIsFound(t *testing.T) {
 		truth := plain(response)
 		try := func(path string) {
 			changed++
-			if proto.Equal(truth, plain(response)) {
-				return
-			}
 			report, err := checker.Check(r, response)
 			require.NoError(t, err)
-			require.NotEmpty(t, report.Faults, "%s", path)
+			require.True(t, len(report.Faults) > 0 || proto.Equal(truth, plain(response)), "%s", path)
 		}
 		for _, a := range response.GetAnswers() {
 			if plan := a.GetReclaim().GetPlan(); plan.GetMade() {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -100,16 +102,39 @@ func (f *findings) message(path string, got, want protoreflect.Message, but omit
 	fields := got.Descriptor().Fields()
 	for i := range fields.Len() {
 		field := fields.Get(i)
+		why, omitted := but[strings.TrimPrefix(string(field.FullName()), contractPackage)]
+		if !omitted && f.equal(field, got, want) {
+			continue
+		}
 		at := string(field.Name())
 		if path != "" {
 			at = path + "." + at
 		}
-		if why, ok := but[string(got.Descriptor().Name())+"."+string(field.Name())]; ok {
+		if omitted {
 			f.omit(at, why)
 			continue
 		}
 		f.field(at, field, got, want, but)
 	}
+}
+
+// contractPackage is what full names of the contract's fields begin with.
+const contractPackage = "apportion.v1."
+
+// equal reports whether a field has the same value in two messages, and counts it. It is false for what has parts to compare.
+func (f *findings) equal(field protoreflect.FieldDescriptor, got, want protoreflect.Message) bool {
+	switch {
+	case field.IsList():
+		return !got.Has(field) && !want.Has(field)
+	case got.Has(field) != want.Has(field):
+		return false
+	case field.Message() != nil:
+		return !got.Has(field)
+	case !equalValues(got.Get(field), want.Get(field)):
+		return false
+	}
+	f.checked++
+	return true
 }
 
 // rounded is a reason with the numbers of another where they differ by rounding alone. Both are sums over the dimensions of one quotient
@@ -143,21 +168,29 @@ func (f *findings) list(at string, field protoreflect.FieldDescriptor, got, want
 		f.wrong("%s has %d entries, not %d", at, got.Len(), want.Len())
 	}
 	for i := range min(got.Len(), want.Len()) {
-		entry := fmt.Sprintf("%s[%d]", at, i)
-		if field.Message() != nil {
-			f.message(entry, got.Get(i).Message(), want.Get(i).Message(), but)
-		} else {
-			f.value(entry, got.Get(i), want.Get(i))
+		switch {
+		case field.Message() != nil:
+			f.message(at+"["+strconv.Itoa(i)+"]", got.Get(i).Message(), want.Get(i).Message(), but)
+		case equalValues(got.Get(i), want.Get(i)):
+			f.checked++
+		default:
+			f.value(fmt.Sprintf("%s[%d]", at, i), got.Get(i), want.Get(i))
 		}
 	}
 }
 
 func (f *findings) value(at string, got, want protoreflect.Value) {
 	f.checked++
-	if x, ok := got.Interface().(float64); ok && same(x, want.Float()) || got.Equal(want) {
-		return
+	if !equalValues(got, want) {
+		f.wrong("%s is %v, not %v", at, got, want)
 	}
-	f.wrong("%s is %v, not %v", at, got, want)
+}
+
+func equalValues(got, want protoreflect.Value) bool {
+	if x, ok := got.Interface().(float64); ok {
+		return same(x, want.Float())
+	}
+	return got.Equal(want)
 }
 
 // written returns a field as faults write it.

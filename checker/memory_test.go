@@ -67,16 +67,16 @@ func TestEachNumberOfMemoryThatIsChangedByOneIsFound(t *testing.T) {
 	changed := 0
 	eachRemembered(t, 14, func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
+		// The numbers are in the answer about shares; the plans need not be checked again for each.
+		r.Steps = r.Steps[:1]
 		response := answered(t, r)
 		truth := plain(response)
 		for _, p := range response.GetAnswers()[0].GetShares().GetPlugins() {
 			tamper(p.GetFair().ProtoReflect(), "fair", func(path string) {
-				if changed++; proto.Equal(truth, plain(response)) {
-					return
-				}
+				changed++
 				report, err := checker.Check(r, response)
 				require.NoError(t, err)
-				require.NotEmpty(t, report.Faults, "%s", path)
+				require.True(t, len(report.Faults) > 0 || proto.Equal(truth, plain(response)), "%s", path)
 			})
 		}
 	})

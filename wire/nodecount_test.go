@@ -43,7 +43,7 @@ node_counts { count: 1 code: REASON_CODE_NODE_NOT_IN_SET detail: "node selector 
 node_counts { count: 2 code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned" }
 node_counts { count: 1 code: REASON_CODE_NODE_UNSCHEDULABLE detail: "not ready" }`)
 	require.True(t, proto.Equal(want, &apportionv1.Finding{NodeCounts: f.GetNodeCounts()}), "%v", f.GetNodeCounts())
-	const counted = "0/12 nodes have room for j-0: 2 too full (insufficient cpu), 2 too small (insufficient cpu or memory), 4 taint nvidia.com/gpu, 1 outside node selector a=b, 2 cordoned, 1 not ready"
+	const counted = "0/12 nodes have room for j-0: 2 too full (insufficient cpu), 2 too small (insufficient cpu or memory), 4 with taint nvidia.com/gpu, 1 excluded (node selector a=b), 2 cordoned, 1 not ready"
 	require.Contains(t, f.GetText(), counted)
 
 	plan := ask(t, s, `plan { job { index: 0 } }`).GetPlan()

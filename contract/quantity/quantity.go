@@ -116,6 +116,8 @@ type Unit struct {
 	suffix string
 	// exact says that numbers have all their decimals; otherwise they have two, or three below one core or device.
 	exact, bytes bool
+	// least: amounts that two decimals would show as 0 are shown as less than 0.01.
+	least bool
 }
 
 // UnitOf returns the unit in which Short shows amounts of a dimension. Where they differ in it, it is the largest of theirs that two
@@ -146,6 +148,27 @@ func UnitOf(dimension string, amounts ...float64) Unit {
 	return unitAt(least, one)
 }
 
+// UnitOfTable returns the unit for amounts of a dimension in a table: that of UnitOf, or, where two decimals of it are not enough or the
+// largest amount has more than six digits in it, that in which Short shows the largest amount that is not a multiple of any.
+func UnitOfTable(dimension string, amounts ...float64) Unit {
+	unit, largest := UnitOf(dimension, amounts...), 0.0
+	for _, amount := range amounts {
+		if !math.IsInf(amount, 0) && !math.IsNaN(amount) {
+			largest = max(largest, math.Abs(amount))
+		}
+	}
+	if !unit.bytes || unit.holds(100, amounts) && largest/unit.size < 1e6 {
+		return unit
+	}
+	at, one := 0, unit.size/math.Pow(1024, float64(slices.Index(binary[:], unit.suffix)))
+	for at < len(binary)-1 && largest/unitAt(at, one).size >= 10*1024 {
+		at++
+	}
+	unit = unitAt(at, one)
+	unit.least = true
+	return unit
+}
+
 // Exactly returns the unit, or a smaller one, in which Parse reads the same amounts. Fractions of a thousandth of a core, of a device or of
 // a byte are dropped.
 func (u Unit) Exactly(amounts ...float64) Unit {
@@ -170,17 +193,22 @@ func (u Unit) Format(amount float64) string {
 	default:
 		text = decimals(number, 2)
 	}
-	if text == "0" {
-		return text
+	switch {
+	case text != "0":
+		return text + u.suffix
+	case u.least && amount > 0:
+		return "<0.01" + u.suffix
+	case u.least && amount < 0:
+		return ">-0.01" + u.suffix
 	}
-	return text + u.suffix
+	return text
 }
 
 // holds reports whether all amounts are multiples of a part of the unit.
 func (u Unit) holds(parts float64, amounts []float64) bool {
 	return !slices.ContainsFunc(amounts, func(amount float64) bool {
 		number := amount / u.size * parts
-		return math.Trunc(number) != number && !math.IsNaN(number)
+		return math.Trunc(number) != number && !math.IsNaN(number) && !math.IsInf(number, 0)
 	})
 }
 

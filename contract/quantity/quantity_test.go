@@ -121,6 +121,29 @@ func TestAmountsThatAreReadTogetherHaveOneUnit(t *testing.T) {
 	}
 }
 
+func TestTheUnitOfATableIsReadable(t *testing.T) {
+	const mi, gi = 1 << 20, 1 << 30
+	for _, test := range []struct {
+		name    string
+		amounts []float64
+		shown   []string
+	}{
+		{"the largest unit that two decimals are enough for", []float64{512 * mi, 16 * gi, 0}, []string{"0.5Gi", "16Gi", "0"}},
+		{"with that of the largest amount where none is", []float64{100*gi + 1, 3}, []string{"100Gi", "<0.01Gi"}},
+		{"nor numbers of more than six digits", []float64{1 << 60, mi, -mi}, []string{"1024Pi", "<0.01Pi", ">-0.01Pi"}},
+		{"what is no number has no unit", []float64{math.Inf(1), math.NaN(), 3 * gi}, []string{"unlimited", "NaN", "3Gi"}},
+		{"nothing", nil, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			unit := quantity.UnitOfTable("memory", test.amounts...)
+			for i, amount := range test.amounts {
+				require.Equal(t, test.shown[i], unit.Format(amount))
+			}
+		})
+	}
+	require.Equal(t, "0.001", quantity.UnitOfTable("cpu", 1, 1<<40).Format(1))
+}
+
 func TestFormatIsReadAgain(t *testing.T) {
 	for _, dimension := range []string{"cpu", "memory", "pods", "nvidia.com/gpu"} {
 		for _, amount := range []float64{0, 1, 2, 999, 1000, 1001, 1 << 20, 3 << 30, 1e15, 1e18 - 1e6} {

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +8,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// ofNodes counts the nodes that do not take a task: `0/12 nodes have room for w-0: 5 too small (insufficient cpu), 4 taint nvidia.com/gpu,
-// 3 cordoned`.
+// ofNodes counts the nodes that do not take a task: `0/12 nodes have room for w-0: 5 too small (insufficient cpu), 4 with taint
+// nvidia.com/gpu, 3 cordoned`.
 func ofNodes(names Names, task uint32, counts []*apportionv1.NodeCount) string {
 	nodes := 0
 	var parts []string
@@ -46,12 +45,12 @@ func lack(names Names, counts []*apportionv1.NodeCount) string {
 	case apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE:
 		return "held by tasks that may not all be evicted"
 	case apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE:
-		return cmp.Or(c.GetDetail(), "closed to new tasks")
+		return closed(c.GetDetail())
 	case apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET:
 		if strings.HasPrefix(c.GetDetail(), "taint ") {
-			return c.GetDetail()
+			return "with " + c.GetDetail()
 		}
-		return "outside " + c.GetDetail()
+		return "excluded (" + c.GetDetail() + ")"
 	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:
 		return "without a node group"
 	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY:
@@ -72,12 +71,23 @@ func lack(names Names, counts []*apportionv1.NodeCount) string {
 	return Enum(c.GetCode(), "REASON_CODE_")
 }
 
+// closed says why nodes take no new tasks. The words for the causes that the contract names stand alone.
+func closed(detail string) string {
+	switch {
+	case detail == "":
+		return "closed to new tasks"
+	case strings.HasPrefix(detail, "cordoned"), strings.HasPrefix(detail, "not ready"):
+		return detail
+	}
+	return "closed to new tasks (" + detail + ")"
+}
+
 // podRules says which rule on other pods excludes a node, in the words of Kubernetes' scheduler.
 var podRules = map[apportionv1.ReasonCode]string{
 	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             "didn't have free ports for the requested pod ports",
 	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                "didn't match pod affinity rules",
 	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           "didn't match pod anti-affinity rules",
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: "didn't satisfy existing pods anti-affinity rules",
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: "didn't satisfy existing pods' anti-affinity rules",
 	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD:             "didn't match pod topology spread constraints",
 	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:      "didn't match pod topology spread constraints (missing required label)",
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/apportion/apportion/contract/quantity"
@@ -24,17 +25,83 @@ func value(resource *apportionv1.Resource, dimension int) float64 {
 	return amount
 }
 
+// amountMark stands before and behind the number of an amount of a table until it is written. The byte is in no text of UTF-8, so that no
+// name of a cluster can contain it.
+const amountMark = "\xfe"
+
+// tableAmount is an amount in a cell of a table.
+type tableAmount struct {
+	dimension string
+	amount    float64
+}
+
+// Amount is an amount in a cell of the table. All amounts of a dimension in a table have one unit.
+func (t *Table) Amount(dimension string, amount float64) string {
+	t.amounts = append(t.amounts, tableAmount{dimension, amount})
+	return amountMark + strconv.Itoa(len(t.amounts)-1) + amountMark
+}
+
 // cell shows the amount of a dimension, - if it is absent.
-func cell(names text.Names, resource *apportionv1.Resource, dimension int) string {
+func (t *Table) cell(names text.Names, resource *apportionv1.Resource, dimension int) string {
 	amount, present := at(resource, dimension)
 	if !present {
 		return "-"
 	}
-	return quantity.Short(names.Dimensions[dimension], amount)
+	return t.Amount(names.Dimensions[dimension], amount)
+}
+
+// inUnits writes the amounts into the cells. Those of one cell that differ are told apart, whatever decimals that takes.
+func (t *Table) inUnits() {
+	if len(t.amounts) == 0 {
+		return
+	}
+	all, units := map[string][]float64{}, map[string]quantity.Unit{}
+	for _, a := range t.amounts {
+		all[a.dimension] = append(all[a.dimension], a.amount)
+	}
+	for dimension, amounts := range all {
+		units[dimension] = quantity.UnitOfTable(dimension, amounts...)
+	}
+	for _, r := range t.rows {
+		for i, cell := range r.cells {
+			r.cells[i] = t.written(cell, units)
+		}
+	}
+	t.amounts = nil
+}
+
+// written returns a cell with its amounts.
+func (t *Table) written(cell string, units map[string]quantity.Unit) string {
+	parts := strings.Split(cell, amountMark)
+	own := map[int]tableAmount{}
+	for i := 1; i < len(parts); i += 2 {
+		if n, err := strconv.Atoi(parts[i]); err == nil && n >= 0 && n < len(t.amounts) {
+			own[i] = t.amounts[n]
+		}
+	}
+	for i, a := range own {
+		unit := units[a.dimension]
+		for _, b := range own {
+			if a.dimension == b.dimension && a.amount != b.amount && unit.Format(a.amount) == unit.Format(b.amount) {
+				unit = unit.Exactly(a.amount, b.amount)
+			}
+		}
+		parts[i] = unit.Format(a.amount)
+	}
+	return strings.Join(parts, "")
 }
 
 // Amounts lists a resource in one line: `8 cpu, 64Gi memory, 8 nvidia.com/gpu`. pods are left out where other things are listed.
 func Amounts(names text.Names, resource *apportionv1.Resource) string {
+	return listed(names, resource, quantity.Short)
+}
+
+// Amounts lists a resource in a cell of the table, as the function of this name does.
+func (t *Table) Amounts(names text.Names, resource *apportionv1.Resource) string {
+	return listed(names, resource, t.Amount)
+}
+
+func listed(names text.Names, resource *apportionv1.Resource, shown func(dimension string, amount float64) string) string {
 	var parts []string
 	pods := ""
 	for i, name := range names.Dimensions {
@@ -42,9 +109,9 @@ func Amounts(names text.Names, resource *apportionv1.Resource) string {
 		switch {
 		case !present:
 		case name == "pods":
-			pods = quantity.Short(name, amount) + " " + text.Verb(int(amount), "pod", "pods")
+			pods = shown(name, amount) + " " + text.Verb(int(amount), "pod", "pods")
 		case amount != 0:
-			parts = append(parts, quantity.Short(name, amount)+" "+name)
+			parts = append(parts, shown(name, amount)+" "+name)
 		}
 	}
 	if len(parts) > 0 {

@@ -238,7 +238,7 @@ func (p *Printer) inspect(a *apportionv1.InspectAnswer) {
 	if len(a.GetNodes()) > 0 {
 		table := p.NewTable("NODE", "ALLOCATABLE", "USED", "IDLE")
 		for _, n := range a.GetNodes() {
-			table.Row(n.GetName(), Amounts(p.Names, n.GetAllocatable()), Amounts(p.Names, n.GetUsed()), Amounts(p.Names, n.GetIdle()))
+			table.Row(n.GetName(), table.Amounts(p.Names, n.GetAllocatable()), table.Amounts(p.Names, n.GetUsed()), table.Amounts(p.Names, n.GetIdle()))
 		}
 		p.Line("")
 		p.table(table)
@@ -248,11 +248,11 @@ func (p *Printer) inspect(a *apportionv1.InspectAnswer) {
 		for _, j := range a.GetJobs() {
 			minimum := "-"
 			if j.GetMinResources() != nil {
-				minimum = Amounts(p.Names, j.GetMinResources())
+				minimum = table.Amounts(p.Names, j.GetMinResources())
 			}
 			table.Row(p.Snapshot.JobName(j.GetJob()), p.Names.Queue(j.GetQueue()), text.Enum(j.GetPhase(), "JOB_PHASE_"),
 				strconv.Itoa(int(j.GetPriority())), count(j.GetMinAvailable()), count(j.GetReadyTasks()),
-				Amounts(p.Names, j.GetAllocated()), minimum)
+				table.Amounts(p.Names, j.GetAllocated()), minimum)
 		}
 		p.Line("")
 		p.table(table)
@@ -279,7 +279,7 @@ func (p *Printer) inspectTasks(tasks []*apportionv1.InspectedTask) {
 			}
 		}
 		table.Row(p.Snapshot.TaskName(t.GetTask()), p.Snapshot.JobName(t.GetJob()), t.GetRole(), text.Enum(t.GetStatus(), "TASK_STATUS_"),
-			node, strconv.Itoa(int(t.GetPriority())), Amounts(p.Names, t.GetRequest()), strings.Join(marks, ", "))
+			node, strconv.Itoa(int(t.GetPriority())), table.Amounts(p.Names, t.GetRequest()), strings.Join(marks, ", "))
 	}
 	p.Line("")
 	p.table(table)

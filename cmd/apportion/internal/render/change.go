@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/catalogue"
@@ -37,8 +36,8 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 			if x, y := value(old.GetDeserved(), d), value(q.GetDeserved(), d); !differ(x, y) {
 				continue
 			}
-			table.Row(name, p.Names.Dimensions[d], cell(p.Names, old.GetDeserved(), d), cell(p.Names, q.GetDeserved(), d),
-				change(p.Names.Dimensions[d], value(q.GetDeserved(), d)-value(old.GetDeserved(), d)), cell(p.Names, q.GetAllocated(), d))
+			table.Row(name, p.Names.Dimensions[d], table.cell(p.Names, old.GetDeserved(), d), table.cell(p.Names, q.GetDeserved(), d),
+				change(table, p.Names.Dimensions[d], value(q.GetDeserved(), d)-value(old.GetDeserved(), d)), table.cell(p.Names, q.GetAllocated(), d))
 			name = ""
 		}
 	}
@@ -51,11 +50,11 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 }
 
 // change writes a difference with its sign.
-func change(dimension string, by float64) string {
+func change(table *Table, dimension string, by float64) string {
 	if by > 0 {
-		return "+" + quantity.Short(dimension, by)
+		return "+" + table.Amount(dimension, by)
 	}
-	return "-" + quantity.Short(dimension, -by)
+	return "-" + table.Amount(dimension, -by)
 }
 
 // differ says whether two amounts differ by more than rounding.

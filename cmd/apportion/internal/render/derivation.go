@@ -41,9 +41,9 @@ func (p *Printer) rounds(d *apportionv1.ProportionDerivation) {
 				met = "met"
 			}
 			for _, dimension := range dimensions {
-				table.Row(name, weight, p.Names.Dimensions[dimension], cell(p.Names, s.GetWeighted(), dimension),
-					cell(p.Names, s.GetCapped(), dimension), cell(p.Names, s.GetRequested(), dimension),
-					cell(p.Names, s.GetDeserved(), dimension), met)
+				table.Row(name, weight, p.Names.Dimensions[dimension], table.cell(p.Names, s.GetWeighted(), dimension),
+					table.cell(p.Names, s.GetCapped(), dimension), table.cell(p.Names, s.GetRequested(), dimension),
+					table.cell(p.Names, s.GetDeserved(), dimension), met)
 				name, weight, met = "", "", ""
 			}
 		}
@@ -70,10 +70,10 @@ func (p *Printer) levels(plugin string, d *apportionv1.CapacityDerivation) {
 	for _, level := range d.GetLevels() {
 		name := strings.Repeat("  ", int(min(level.GetDepth(), maxIndent))) + p.Names.Queue(level.GetQueue())
 		for _, dimension := range dimensions {
-			table.Row(name, p.Names.Dimensions[dimension], cell(p.Names, level.GetCapability(), dimension),
-				cell(p.Names, level.GetResolvedCapability(), dimension), cell(p.Names, level.GetParentRealCapability(), dimension),
-				cell(p.Names, level.GetSiblingGuarantee(), dimension), cell(p.Names, level.GetRealCapability(), dimension),
-				cell(p.Names, level.GetWrittenDeserved(), dimension), cell(p.Names, level.GetDeserved(), dimension))
+			table.Row(name, p.Names.Dimensions[dimension], table.cell(p.Names, level.GetCapability(), dimension),
+				table.cell(p.Names, level.GetResolvedCapability(), dimension), table.cell(p.Names, level.GetParentRealCapability(), dimension),
+				table.cell(p.Names, level.GetSiblingGuarantee(), dimension), table.cell(p.Names, level.GetRealCapability(), dimension),
+				table.cell(p.Names, level.GetWrittenDeserved(), dimension), table.cell(p.Names, level.GetDeserved(), dimension))
 			name = ""
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -54,7 +53,7 @@ func (p *Printer) shareDifference(before, after *apportionv1.SharesAnswer) {
 		for _, d := range dimensions {
 			row, differs := []string{name, p.Names.Dimensions[d]}, false
 			for _, amount := range amounts {
-				row = append(row, p.fromTo(amount(old), amount(q), d))
+				row = append(row, p.fromTo(table, amount(old), amount(q), d))
 				differs = differs || changed(amount(old), amount(q), d)
 			}
 			if differs {
@@ -99,21 +98,12 @@ func changed(before, after *apportionv1.Resource, dimension int) bool {
 }
 
 // fromTo shows an amount, or what becomes of it.
-func (p *Printer) fromTo(before, after *apportionv1.Resource, dimension int) string {
-	is := cell(p.Names, after, dimension)
+func (p *Printer) fromTo(table *Table, before, after *apportionv1.Resource, dimension int) string {
+	is := table.cell(p.Names, after, dimension)
 	if !changed(before, after, dimension) {
 		return is
 	}
-	was, name, x, y := cell(p.Names, before, dimension), p.Names.Dimensions[dimension], value(before, dimension), value(after, dimension)
-	if was == is {
-		// They differ by less than is usually shown.
-		unit := quantity.UnitOf(name, x, y).Exactly(x, y)
-		was, is = unit.Format(x), unit.Format(y)
-	} else if x != 0 && y != 0 {
-		shown := quantity.Alike(name, x, y)
-		was, is = shown[0], shown[1]
-	}
-	return was + " " + p.arrow() + " " + is
+	return table.cell(p.Names, before, dimension) + " " + p.arrow() + " " + is
 }
 
 func (p *Printer) arrow() string {

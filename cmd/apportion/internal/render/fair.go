@@ -24,7 +24,7 @@ func (p *Printer) divisions(d *apportionv1.FairDerivation) {
 		}
 		for _, division := range d.GetDivisions() {
 			if int(division.GetDimension()) == dimension && len(division.GetChildren()) > 0 {
-				p.division(division, units{p.Names.Dimensions[dimension], quantum})
+				p.division(division, units{p.Names.Dimensions[dimension], quantum, quantity.Short})
 			}
 		}
 	}
@@ -38,16 +38,17 @@ func (p *Printer) divisions(d *apportionv1.FairDerivation) {
 type units struct {
 	dimension string
 	quantum   uint64
+	shown     func(dimension string, amount float64) string
 }
 
 func (u units) short(quanta uint64) string {
-	return quantity.Short(u.dimension, float64(quanta)*float64(u.quantum))
+	return u.shown(u.dimension, float64(quanta)*float64(u.quantum))
 }
 
 // exact writes a fraction of quanta.
 func (u units) exact(quanta *big.Rat) string {
 	x, _ := new(big.Rat).Mul(quanta, new(big.Rat).SetInt(new(big.Int).SetUint64(u.quantum))).Float64()
-	return quantity.Short(u.dimension, x)
+	return u.shown(u.dimension, x)
 }
 
 // division shows how one queue divides one dimension.
@@ -69,6 +70,7 @@ func (p *Printer) division(d *apportionv1.FairDivision, u units) {
 		headings = slices.Delete(headings, 2, 3)
 	}
 	table := p.NewTable(headings...)
+	u.shown = table.Amount
 	for _, c := range d.GetChildren() {
 		by := "-"
 		if level != nil && c.GetWeight() > 0 {
@@ -121,7 +123,7 @@ func holds(d *apportionv1.FairDivision, c *apportionv1.FairPortion) string {
 func (p *Printer) claims(d *apportionv1.FairDerivation) {
 	table := p.NewTable("QUEUE", "COULD BE GIVEN NOW", "LEAVES TO OTHERS")
 	for _, q := range d.GetQueues() {
-		claimed, aside := p.listed(q.GetClaimed()), p.listed(q.GetAside())
+		claimed, aside := p.listed(table, q.GetClaimed()), p.listed(table, q.GetAside())
 		if claimed != "-" || aside != "-" {
 			table.Row(p.Names.Queue(q.GetQueue()), claimed, aside)
 		}
@@ -135,11 +137,11 @@ func (p *Printer) claims(d *apportionv1.FairDerivation) {
 }
 
 // listed lists the amounts to show; - if there are none.
-func (p *Printer) listed(r *apportionv1.Resource) string {
+func (p *Printer) listed(table *Table, r *apportionv1.Resource) string {
 	var parts []string
 	for _, d := range p.shown(nil, r) {
 		if x := value(r, d); x != 0 {
-			parts = append(parts, quantity.Short(p.Names.Dimensions[d], x)+" "+p.Names.Dimensions[d])
+			parts = append(parts, table.Amount(p.Names.Dimensions[d], x)+" "+p.Names.Dimensions[d])
 		}
 	}
 	if len(parts) == 0 {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -127,7 +126,7 @@ func (p *Printer) Sparklines(q *apportionv1.QueueHistory) {
 		if most == 0 {
 			continue
 		}
-		table.Row(name, p.spark(held, most, sparkWidth), quantity.Short(name, held[len(held)-1]), quantity.Short(name, deserved))
+		table.Row(name, p.spark(held, most, sparkWidth), table.Amount(name, held[len(held)-1]), table.Amount(name, deserved))
 	}
 	if !table.Empty() {
 		p.table(table)
@@ -182,8 +181,8 @@ func (p *Printer) samples(q *apportionv1.QueueHistory, most int, clock func(int6
 			if !p.wanted(name) {
 				continue
 			}
-			table.Row(from, until, waiting, name, quantity.Short(name, a.GetDeserved()), quantity.Short(name, a.GetAllocated()),
-				quantity.Short(name, a.GetRequest()))
+			table.Row(from, until, waiting, name, table.Amount(name, a.GetDeserved()), table.Amount(name, a.GetAllocated()),
+				table.Amount(name, a.GetRequest()))
 			from, until, waiting = "", "", ""
 		}
 		if from != "" {

@@ -26,7 +26,7 @@ func (p *Printer) memory(answer *apportionv1.SharesAnswer, plugin *apportionv1.P
 				continue
 			}
 			table.Row(name, p.Names.Dimensions[d], used(r), percent(r.Part), strconv.FormatUint(r.Weight, 10), significant(r.WithMemory),
-				cell(p.Names, q.GetWithMemory(), d), cell(p.Names, q.GetAllocated(), d), budget)
+				table.cell(p.Names, q.GetWithMemory(), d), table.cell(p.Names, q.GetAllocated(), d), budget)
 			name = ""
 		}
 	}

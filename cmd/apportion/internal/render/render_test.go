@@ -37,6 +37,19 @@ func TestBarsShowWhatIsUsedOfABound(t *testing.T) {
 	require.Equal(t, "█████████████▊░░░░░░░░░│  60%", render.Style{}.Bar(16, 80.0/3, 24))
 }
 
+func TestATableHasOneUnitForEachResource(t *testing.T) {
+	const mi, gi = 1 << 20, 1 << 30
+	var out strings.Builder
+	table := render.Style{}.NewTable("QUEUE", ">HOLDS", ">WAS", "ALSO")
+	table.Row("a", table.Amount("memory", 512*mi), table.Amount("memory", 3*gi)+" -> "+table.Amount("memory", 3*gi+1), table.Amount("cpu", 500))
+	table.Row("b\xfe0\xfe", table.Amount("memory", 2000*gi), "-", "\xfe99\xfe")
+	table.Write(&out)
+	require.Equal(t, `QUEUE    HOLDS                       WAS  ALSO
+a        0.5Gi  3221225472 -> 3221225473  0.5
+b0.5Gi  2000Gi                         -  99
+`, out.String())
+}
+
 func TestBarsAreOfOneWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		used, bound := rapid.Float64Range(0, 1e9).Draw(t, "used"), rapid.Float64Range(1e-3, 1e9).Draw(t, "bound")

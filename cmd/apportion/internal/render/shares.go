@@ -104,8 +104,8 @@ func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight stri
 			}
 			return p.Bar(allocated, deserved, columns)
 		}
-		table.BarRow(8, bar, name, weight, dimension, cell(p.Names, q.GetGuarantee(), d), cell(p.Names, q.GetDeserved(), d),
-			cell(p.Names, q.GetAllocated(), d), cell(p.Names, q.GetRequest(), d), cell(p.Names, q.GetRealCapability(), d), "")
+		table.BarRow(8, bar, name, weight, dimension, table.cell(p.Names, q.GetGuarantee(), d), table.cell(p.Names, q.GetDeserved(), d),
+			table.cell(p.Names, q.GetAllocated(), d), table.cell(p.Names, q.GetRequest(), d), table.cell(p.Names, q.GetRealCapability(), d), "")
 		name, weight = "", ""
 	}
 	if rows == 0 {
@@ -183,7 +183,7 @@ func (p *Printer) jobShares(plugin *apportionv1.PluginShares) {
 		if j.Dominant != nil {
 			dominant = p.Names.Dimension(j.GetDominant())
 		}
-		table.Row(p.Snapshot.JobName(j.GetJob()), fmt.Sprintf("%.4f", j.GetShare()), dominant, Amounts(p.Names, j.GetAllocated()))
+		table.Row(p.Snapshot.JobName(j.GetJob()), fmt.Sprintf("%.4f", j.GetShare()), dominant, table.Amounts(p.Names, j.GetAllocated()))
 	}
 	p.table(table)
 }
@@ -209,7 +209,7 @@ func (p *Printer) fairTree(plugin *apportionv1.PluginShares) {
 			name = p.Snapshot.JobName(n.GetJob())
 		}
 		table.Row(strings.Repeat("  ", depths[i])+name, quantity.Short("pods", n.GetWeight()), fmt.Sprintf("%.4f", n.GetShare()),
-			saturated, Amounts(p.Names, n.GetAllocated()))
+			saturated, table.Amounts(p.Names, n.GetAllocated()))
 	}
 	p.table(table)
 }

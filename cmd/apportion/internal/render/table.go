@@ -76,6 +76,8 @@ type Table struct {
 	bars int
 	// optional are the columns that are left out where the width is too small, in this order.
 	optional []string
+	// amounts are those in the cells, by their numbers.
+	amounts []tableAmount
 }
 
 // row is the cells of a row, and its bar.
@@ -137,6 +139,7 @@ func (t *Table) Empty() bool { return len(t.rows) == 0 }
 // Write writes the table. Where the terminal is too narrow even without the optional columns, it writes the cells of each row below each
 // other, all of them.
 func (t *Table) Write(out io.Writer) {
+	t.inUnits()
 	for _, r := range t.rows {
 		t.style.Record.row(t, r.cells)
 	}
@@ -347,7 +350,7 @@ func (t *Table) line(text *strings.Builder, widths []int, cells []string) {
 // seen returns cells as they are shown, each on one line.
 func seen(cells []string) []string {
 	for i, cell := range cells {
-		cells[i] = visible.Except(cell, colour)
+		cells[i] = visible.Except(cell, colour+amountMark)
 	}
 	return cells
 }

@@ -60,15 +60,15 @@ func (p *Printer) capabilities() map[string]*apportionv1.Resource {
 }
 
 // capability shows the capability of a queue: that which is set, or which counts in its place. 0 of cpu or memory bounds nothing.
-func (p *Printer) capability(set, counts *apportionv1.Resource, dimension int) string {
+func (p *Printer) capability(table *Table, set, counts *apportionv1.Resource, dimension int) string {
 	name := p.Names.Dimensions[dimension]
 	// A snapshot numbers its dimensions as answers do.
 	amount, present := at(set, dimension)
 	if present && (amount > 0 || name != "cpu" && name != "memory") {
-		return cell(p.Names, set, dimension)
+		return table.cell(p.Names, set, dimension)
 	}
 	if value(counts, dimension) > 0 {
-		return cell(p.Names, counts, dimension)
+		return table.cell(p.Names, counts, dimension)
 	}
 	return "unlimited"
 }
@@ -78,16 +78,16 @@ func (p *Printer) branchRows(
 ) {
 	for _, d := range dimensions {
 		bound, present := at(share.GetRealCapability(), d)
-		shown := cell(p.Names, share.GetRealCapability(), d)
+		shown := table.cell(p.Names, share.GetRealCapability(), d)
 		if !present || math.IsInf(bound, 1) {
-			bound, shown = value(total, d), cell(p.Names, total, d)
+			bound, shown = value(total, d), table.cell(p.Names, total, d)
 		}
 		gauge := func(columns int) string {
 			return p.Gauge(value(share.GetAllocated(), d), bound, min(columns, 2*standardBar/3))
 		}
-		table.BarRow(2, gauge, label, p.Names.Dimensions[d], "", cell(p.Names, share.GetAllocated(), d), shown,
-			cell(p.Names, share.GetGuarantee(), d), cell(p.Names, share.GetDeserved(), d),
-			p.capability(capability, share.GetCapability(), d))
+		table.BarRow(2, gauge, label, p.Names.Dimensions[d], "", table.cell(p.Names, share.GetAllocated(), d), shown,
+			table.cell(p.Names, share.GetGuarantee(), d), table.cell(p.Names, share.GetDeserved(), d),
+			p.capability(table, capability, share.GetCapability(), d))
 		label = rest
 	}
 	if len(dimensions) == 0 {

@@ -194,7 +194,7 @@ func (p *Printer) victimRow(table *Table, number uint32) {
 	if t.Node != nil {
 		node = p.Snapshot.NodeName(t.GetNode())
 	}
-	table.Row(t.Name(), t.Job.GetQueue(), node, strconv.Itoa(int(t.Job.GetPriority())), Amounts(p.Names, t.Request()))
+	table.Row(t.Name(), t.Job.GetQueue(), node, strconv.Itoa(int(t.Job.GetPriority())), table.Amounts(p.Names, t.Request()))
 }
 
 // votes tells how each plugin voted.
