@@ -16,11 +16,11 @@ type Evictable struct {
 // Evictable returns the tasks that Choose of Reclaim, or of Preempt, returns for at least one of the claimants with the action's own
 // candidates. Claimants that are alike are answered for together. Once limit candidates have been considered, each as often as it was, the
 // other claimants are left; the first one is always looked at. It returns policy.ErrStopped if it is stopped, or a *policy.WorkError before
-// work that costs more than is left.
+// work that costs more than is left; what a brief plan costs is known once it is made.
 func (s *Session) Evictable(claimants []model.TaskID, limit int) (*Evictable, error) {
 	n := s.view.Tasks.Len()
 	e := &evicting{
-		Session: s, reclaims: reclaims{s: s}, reclaim: newTaskSet(n), preempt: newTaskSet(n),
+		Session: s, reclaims: reclaims{s: s}, plans: s.brief(), reclaim: newTaskSet(n), preempt: newTaskSet(n),
 		jobs: make([][]model.JobID, len(s.view.Queues)),
 	}
 	for _, j := range s.view.Present() {
@@ -61,7 +61,9 @@ func (s *Session) Evictable(claimants []model.TaskID, limit int) (*Evictable, er
 type evicting struct {
 	*Session
 
-	reclaims         reclaims
+	reclaims reclaims
+	// plans is nil unless plans are made for many claimants together.
+	plans            *briefly
 	reclaim, preempt taskSet
 	// jobs are those of each queue, by uid.
 	jobs [][]model.JobID
@@ -145,6 +147,11 @@ func (e *evicting) reclaimBy(g *group) error {
 
 // reclaimAlone adds the tasks that one claimant may reclaim.
 func (e *evicting) reclaimAlone(t model.TaskID) error {
+	if e.plans != nil {
+		if known, err := e.reclaimByPlan(t); known {
+			return err
+		}
+	}
 	if err := e.spend(e.view.Tasks.Len(), len(e.by.reclaim)); err != nil {
 		return err
 	}
@@ -156,6 +163,19 @@ func (e *evicting) reclaimAlone(t model.TaskID) error {
 		e.Order().SortVictims(t, candidates)
 	}
 	return e.add(e.reclaim, e.by.reclaim, t, candidates)
+}
+
+// reclaimByPlan adds the tasks that one claimant may reclaim by a plan. False: they must be found otherwise.
+func (e *evicting) reclaimByPlan(t model.TaskID) (bool, error) {
+	spend := func(tasks int) error { return e.spend(tasks, len(e.by.reclaim)) }
+	plan, known, err := e.plans.plan(&policy.Claim{Tasks: []model.TaskID{t}}, spend)
+	if !known || err != nil {
+		return known, err
+	}
+	for _, v := range plan.Victims {
+		e.reclaim.add(v)
+	}
+	return true, spend(plan.Considered)
 }
 
 // preemptBy adds the tasks that a claimant may preempt.

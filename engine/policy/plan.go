@@ -52,6 +52,8 @@ type Plan struct {
 	Nodes []model.NodeID
 	// Line is the line under which the plan was made: 0, guarantee; 1, fair share; 2, entitlement.
 	Line int
+	// Considered counts the candidates that were considered.
+	Considered int
 	// Potential returns by how much the plan lowers the potential of the claimant and raises the potential of the victims, line by line;
 	// nil without a plan.
 	Potential func() (fall, rise [3]*big.Rat)
@@ -61,6 +63,15 @@ type Plan struct {
 type Planner interface {
 	// Plan makes a plan; g records why candidates are spared.
 	Plan(c *Claim, g *Grounds) Plan
+}
+
+// BriefPlanner is a Planner that orders queues too, any two of them, so that lists of candidates need not be put together for each claim.
+type BriefPlanner interface {
+	Planner
+	QueueOrderer
+	// PlanBriefly returns what Plan returns for the candidates of the lists, one list after the other, without saying why candidates are
+	// spared. The tasks of a list are of one queue. Candidates of the claim are not considered.
+	PlanBriefly(c *Claim, lists [][]model.TaskID) Plan
 }
 
 // Calm is a state with a potential that no sequence of plans raises.

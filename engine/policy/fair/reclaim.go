@@ -10,7 +10,10 @@ import (
 
 // Plan finds the first plan among those that take from queues above their entitlement, above their fair share, and above their guarantee,
 // each only for a claimant within the same line of its own queue.
-func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
+func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan { return s.plan(c, nil, g) }
+
+// plan is Plan; with lists it is PlanBriefly.
+func (s *State) plan(c *policy.Claim, lists [][]model.TaskID, g *policy.Grounds) policy.Plan {
 	q := s.v.QueueOf(c.Tasks[0])
 	p, refusal := s.serving(q)
 	t := &s.scratch.trial
@@ -22,7 +25,9 @@ func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
 	}
 	s.settle()
 	s.openRooms()
-	t.begin(s, c, p)
+	if t.begin(s, c, p); lists != nil {
+		t.considered = 0
+	}
 	if t.positive == 0 {
 		return policy.Plan{Refusal: policy.Because(name, policy.BestEffortClaimant, q)}
 	}
@@ -42,6 +47,10 @@ func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
 			continue
 		}
 		t.line = i
+		if lists != nil {
+			t.reset()
+			t.choose(lists)
+		}
 		plan := t.attempt()
 		if plan.Made || i == lines-1 {
 			best = plan
@@ -52,8 +61,11 @@ func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan {
 		}
 	}
 	t.reset()
-	if t.stopped {
+	if best.Considered = t.considered; t.stopped {
 		return policy.Plan{Stopped: true}
+	}
+	if lists != nil {
+		return best
 	}
 	for i, v := range c.Candidates {
 		if !best.Made || !t.kept[i].taken {
@@ -92,6 +104,13 @@ type trial struct {
 	beside     *reservation
 	later      []int64
 	laterNodes map[model.NodeID][]int64
+	// own, chosen, calmOf and round serve choose; brief says that no reasons are recorded, considered counts the candidates looked at.
+	own        policy.Claim
+	chosen     []model.TaskID
+	calmOf     []uint64
+	round      uint64
+	brief      bool
+	considered int
 	// steps counts the candidates and nodes looked at; stopped says that the view asked to stop.
 	steps   int
 	stopped bool
@@ -117,7 +136,7 @@ func (t *trial) begin(s *State, c *policy.Claim, queue place) {
 	t.claim, t.queue = c, queue
 	t.positive = s.sum(c.Tasks, t.need)
 	t.fall.clear()
-	t.near, t.steps, t.stopped = nil, 0, false
+	t.near, t.steps, t.stopped, t.considered, t.brief = nil, 0, false, len(c.Candidates), false
 	if t.beside = s.reservationBefore(c.Tasks); t.beside != nil {
 		t.later, t.laterNodes = make([]int64, s.width), map[model.NodeID][]int64{}
 	}
@@ -133,7 +152,11 @@ func (t *trial) halted() bool {
 }
 
 // keep keeps the reasons of this attempt.
-func (t *trial) keep() { copy(t.kept, t.states) }
+func (t *trial) keep() {
+	if !t.brief {
+		copy(t.kept, t.states)
+	}
+}
 
 // reset takes everything back that an attempt has done.
 func (t *trial) reset() {
@@ -211,6 +234,9 @@ func (t *trial) fail(refusal policy.Reason) policy.Plan {
 
 // fill sets the reason of every candidate that has none.
 func (t *trial) fill(code policy.Code) {
+	if t.brief {
+		return
+	}
 	for i := range t.states {
 		if state := &t.states[i]; state.reason.Code == 0 {
 			state.reason = t.because(i, code)
