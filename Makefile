@@ -256,11 +256,11 @@ ui-measure: build ## Measure What if on the standard cluster in Chromium (UIFLAG
 	scripts/ui.sh measure $(UIFLAGS)
 
 .PHONY: site
-site: ## Build the page without a server: site, static files with the engine in WebAssembly (needs Node.js and npm).
+site: ## Build the site: home page, documents, and the page with the engine in WebAssembly, as static files (needs Node.js and npm).
 	scripts/site.sh build
 
 .PHONY: test-site
-test-site: site ## Test the page without a server: the conformance vectors in WebAssembly, its views in Chromium (UIFLAGS=--test-name-pattern=zip).
+test-site: site ## Test the site: the conformance vectors in WebAssembly, documents and views in Chromium (UIFLAGS=--test-name-pattern=zip).
 	scripts/site.sh test $(UIFLAGS)
 
 ##@ Deployment

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# site.sh build [FOLDER]|test: build writes the page without a server into FOLDER (default: site), as files that any web server serves: the
-# page, the engine and the reader as programs of WebAssembly, and samples. It needs Go, and Node.js with npm. test plays the conformance vectors
-# in the engine of site, and the page in Chromium.
+# site.sh build [FOLDER]|test: build writes the site into FOLDER (default: site), as files that any web server serves: the home page, the
+# documents, the page with the engine and the reader as programs of WebAssembly, and samples. It needs Go, and Node.js with npm. test plays the
+# conformance vectors in the engine of site, and the pages in Chromium.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,7 +12,7 @@ if [[ ${1:-} == test ]]; then
     echo 'the tests in the browser are SKIPPED: there is no Chromium, and it could not be installed' >&2
     exit 0
   fi
-  CHROMIUM=$browser node --test --test-concurrency=1 --test-timeout=600000 "${@:2}" site/site.test.mjs
+  CHROMIUM=$browser node --test --test-concurrency=1 --test-timeout=600000 "${@:2}" site/*.test.mjs
   exit 0
 fi
 [[ ${1:-} == build ]] || { echo 'usage: site.sh build [FOLDER]|test' >&2; exit 2; }
@@ -24,6 +24,8 @@ for program in engine reader; do
   gzip -9 --no-name "$out/$program.wasm"
 done
 chmod 644 "$out"/*.gz
-go run ./ui/offline/site "$out"
-(cd ui && npm run --silent generate && npm run --silent check && node site.mjs "$out")
+links=$(mktemp)
+trap 'rm -f "$links"' EXIT
+go run ./ui/offline/site "$out" "$links"
+(cd ui && npm run --silent generate && npm run --silent check && node site.mjs "$out" "$links")
 (cd "$out" && find . -type f | sort | xargs ls -l | awk '{ size += $5 } END { printf "%d files, %.1f MB\n", NR, size / 1e6 }')

@@ -1,10 +1,12 @@
-// Builds the page without a server: node site.mjs OUT. The Go part of the site is built by scripts/site.sh.
+// Builds the site: node site.mjs OUT LINKS. The Go part of it is built by scripts/site.sh, which also makes the file LINKS: where the marks
+// of documents lead.
 import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 import { build } from "esbuild";
 
+import { render } from "./documents.mjs";
 import { licenses } from "./licenses.mjs";
 
 const root = import.meta.dirname;
@@ -18,7 +20,9 @@ const page = await build({ ...common, format: "esm", entryPoints: ["src/site/mai
 const worker = await build({
   ...common, format: "iife", entryPoints: ["src/site/worker.ts"], alias: { "go-wasm-exec": path.join(go, "lib/wasm/wasm_exec.js") },
 });
-await writeFile(path.join(out, "licenses.txt"), await licenses({ inputs: { ...page.metafile.inputs, ...worker.metafile.inputs } }));
-for (const name of ["site/index.html", "icon.svg"]) {
+const home = await build({ ...common, format: "iife", entryPoints: ["src/site/home.ts", "src/site/home.css"] });
+await writeFile(path.join(out, "licenses.txt"), await licenses({ inputs: { ...page.metafile.inputs, ...worker.metafile.inputs, ...home.metafile.inputs } }));
+for (const name of ["site/play.html", "icon.svg"]) {
   await writeFile(path.join(out, path.basename(name)), await readFile(path.join(root, "src", name)));
 }
+console.log(`${await render(out, JSON.parse(await readFile(process.argv[3], "utf8")))} documents`);

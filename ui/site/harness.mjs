@@ -23,5 +23,6 @@ export async function serve(at = folder) {
     createReadStream(file).pipe(response);
   });
   await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
-  return { address: `http://127.0.0.1:${server.address().port}/`, end: () => server.close() };
+  const address = `http://127.0.0.1:${server.address().port}/`;
+  return { address, page: `${address}play.html`, end: () => server.close() };
 }

@@ -25,7 +25,7 @@ const sample = "#/cluster?from=sample%3Aresearch";
 
 // opened opens the site at a fragment, and waits for its cluster.
 async function opened(fragment, options) {
-  const page = await visit(browser, site.address, fragment, options);
+  const page = await visit(browser, site.page, fragment, options);
   await page.locator(".shares").first().waitFor({ timeout: 60_000 });
   await settled(page);
   return page;
@@ -64,7 +64,7 @@ test("the sample, then every view with the network cut off", async () => {
   assert.equal(await text(page, ".summary"), summary);
   await sound(page);
   // What remedies need of the reader is loaded before.
-  await page.goto(`${site.address}#/job/language%2Fpretrain-7b?policy=proportion&from=sample%3Aresearch`);
+  await page.goto(`${site.page}#/job/language%2Fpretrain-7b?policy=proportion&from=sample%3Aresearch`);
   await page.locator(".remedies code", { hasText: /^kubectl patch / }).first().waitFor({ timeout: 60_000 });
   await settled(page);
   await sound(page);
@@ -96,7 +96,7 @@ test("dumps as files, as a zip, and as a tar in gzip, as the command line reads 
   const tar = path.join(folder, "dump.tar.gz");
   assert.equal(spawnSync("tar", ["-czf", tar, "-C", path.dirname(research), path.basename(research)]).status, 0);
   for (const given of [files, { "dump.zip": zipSync(files) }, { "dump.tar.gz": await readFile(tar) }, { "pods.yaml.gz": gzipSync(files["pods.yaml"]), ...files, "pods.yaml": "" }]) {
-    const page = await visit(browser, site.address, "#/open");
+    const page = await visit(browser, site.page, "#/open");
     await give(page, given);
     await shown(page);
     await sound(page);
@@ -105,7 +105,7 @@ test("dumps as files, as a zip, and as a tar in gzip, as the command line reads 
 });
 
 test("files that cannot be read get an answer", async () => {
-  const page = await visit(browser, site.address, "#/open");
+  const page = await visit(browser, site.page, "#/open");
   const bomb = zipSync({ "pods.yaml": new Uint8Array(300 << 20) });
   const { "pods.yaml": pods } = await manifests();
   const whole = zipSync({ "pods.yaml": pods });
@@ -129,7 +129,7 @@ test("files that cannot be read get an answer", async () => {
 });
 
 test("a file of 200 MB gets a clear answer at once", async () => {
-  const page = await visit(browser, site.address, "#/open");
+  const page = await visit(browser, site.page, "#/open");
   await give(page, { "large.yaml": Buffer.alloc(200 << 20, "#") });
   await refused(page, /large\.yaml has 200 MB\. This page reads up to 128 MB\. The command apportion ui -f reads files of any size/);
   await sound(page);
@@ -137,7 +137,7 @@ test("a file of 200 MB gets a clear answer at once", async () => {
 });
 
 test("a second drop while the first one is read takes its place, and reading can be cancelled", async () => {
-  const page = await visit(browser, site.address, "#/open");
+  const page = await visit(browser, site.page, "#/open");
   const files = await manifests();
   const line = "- {apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n}, spec: {containers: []}}\n";
   const large = `apiVersion: v1\nkind: List\nitems:\n${line.repeat(300_000)}`;
@@ -157,14 +157,14 @@ test("without WebAssembly the page says so", async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.addInitScript(() => { delete globalThis.WebAssembly; });
-  await page.goto(site.address + sample);
+  await page.goto(site.page + sample);
   await refused(page, /This browser cannot run WebAssembly/);
   await context.close();
 });
 
 test("opened as a file, the page says what to do", async () => {
   const page = await (await browser.newContext()).newPage();
-  await page.goto(`file://${(await import("./harness.mjs")).folder}/index.html`);
+  await page.goto(`file://${(await import("./harness.mjs")).folder}/play.html`);
   await page.getByText("python3 -m http.server").waitFor({ timeout: 15_000 });
   await page.context().close();
 });

@@ -1,6 +1,8 @@
 // Command site writes what the page without a server has beside its program: the presets, and samples as snapshots with their manifests.
 //
-//	site FOLDER
+//	site FOLDER [LINKS]
+//
+// LINKS is a file that gets the addresses of the page at which the marks of documents lead, by document and line, in JSON.
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/ui"
 	"github.com/apportion/apportion/ui/offline/dump"
+	"github.com/apportion/apportion/ui/offline/example"
 )
 
 // sample is a cluster to begin with.
@@ -31,15 +34,13 @@ type sample struct {
 	folder string
 }
 
-var samples = []sample{{
-	Name: "research", Title: "research", About: "Five queues share 80 GPUs, and four jobs wait.", folder: "examples/clusters/research",
-}}
-
 func main() {
-	const arguments = 2
-	err := errors.New("usage: site FOLDER")
-	if len(os.Args) == arguments {
-		err = run(os.Args[1])
+	err := errors.New("usage: site FOLDER [LINKS]")
+	switch arguments := os.Args[1:]; len(arguments) {
+	case 1:
+		err = run(arguments[0])
+	case 2:
+		err = errors.Join(run(arguments[0]), links(arguments[1]))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -52,16 +53,45 @@ func run(out string) error {
 	if err != nil {
 		return err
 	}
-	for i := range samples {
-		if err := samples[i].write(filepath.Join(out, "samples", samples[i].Name)); err != nil {
-			return fmt.Errorf("sample %s: %w", samples[i].Name, err)
+	var samples []*sample
+	for _, of := range example.Samples {
+		s := &sample{Name: of.Name, Title: of.Title, About: of.About, folder: of.Folder}
+		if err := s.write(filepath.Join(out, "samples", s.Name)); err != nil {
+			return fmt.Errorf("sample %s: %w", s.Name, err)
 		}
+		samples = append(samples, s)
 	}
 	data, err := json.Marshal(map[string]any{"policies": policies, "samples": samples})
 	if err != nil {
 		return err
 	}
 	return write(filepath.Join(out, "site.json"), data)
+}
+
+// links writes the addresses of all marks in documents.
+func links(file string) error {
+	found := map[string]map[int]string{}
+	for _, name := range example.Documents {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		transcripts, err := example.Transcripts(string(text))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		found[name] = map[int]string{}
+		for _, t := range transcripts {
+			if !t.Marked {
+				continue
+			}
+			if found[name][t.MarkLine], err = example.Link(t.Command, "."); err != nil {
+				return fmt.Errorf("%s: line %d: %w", name, t.Line, err)
+			}
+		}
+	}
+	data, err := json.Marshal(found)
+	return errors.Join(err, write(file, data))
 }
 
 // write reads a sample's manifests, and writes them and their snapshot into a folder.

@@ -16,6 +16,7 @@ function Beside() {
   }, []);
   return (
     <>
+      <a class="button" href="index.html">Home</a>
       <a class="button" href="#/open">Open</a>
       {seconds > 0 && (
         <p class="head-note" role="status"><span class="spinner" aria-hidden="true" /> Deciding for {seconds} s <button type="button" onClick={() => engine.cancel()}>Cancel</button></p>
