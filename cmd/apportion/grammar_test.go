@@ -59,6 +59,7 @@ func newGround(t *testing.T) *ground {
 	for _, line := range []string{
 		"usage import --ledger used --from csv history.csv", "usage copy --ledger used other", "usage copy --ledger used adopted",
 		"verify -f research --policy fair --keep .",
+		"rehearse -f research --trace week.csv --every 12h --results results",
 	} {
 		require.Equal(t, exitYes, run(t.Context(), strings.Fields(line), nil, io.Discard, io.Discard), line)
 	}
@@ -78,6 +79,7 @@ func newGround(t *testing.T) *ground {
 		"convert":         {{"--policy", "research/volcano-scheduler.conf"}, {"--policy", "capacity", "--to", "fair"}},
 		"diff":            {{"proportion", "capacity", "-f", "research"}, {"proportion", "fair", "-f", "research"}, {"small.yaml", "research"}},
 		"rehearse":        {{"-f", "research", "--trace", "week.csv", "--policy", "proportion", "--policy", "fair"}},
+		"rehearse merge":  {{"results"}},
 		"generate":        {{"--queues", "2", "--jobs", "2", "--tasks", "4", "--nodes", "2"}},
 		"test":            {{"."}, {".", "-v"}},
 		"replay":          {{"log/decisions.jsonl"}},

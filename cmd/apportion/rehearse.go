@@ -8,14 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
@@ -35,6 +33,8 @@ type rehearsing struct {
 	input             inputFlags
 	history           historyFlags
 	memory            memoryFlags
+	sweep             sweepFlags
+	seeds             []uint
 	policies, queues  []string
 	actions           []string
 	every, checkpoint time.Duration
@@ -56,12 +56,14 @@ are entitled to. The cluster gives the nodes and the queues; its jobs are left o
 A trace is a CSV with a line for each job, a file in Standard Workload Format (.swf) as the Parallel Workloads
 Archive publishes them, or a decision log (.jsonl) of this service; any of them may be compressed by gzip.
 With --half-life the policy fair remembers what queues used in the course of the rehearsal: several half-lives,
-and none, are compared.
+and none, are compared. With --seed the days of the trace come in other orders. Every combination is run;
+with --shard several processes share the runs, and merge prints the report.
 docs/rehearse.md describes the formats, the rules of the simulation and the JSON.`,
 		Example: `  apportion rehearse -f cluster.yaml --trace week.csv --policy proportion --policy fair --report report.html
   apportion rehearse -f cluster.yaml --trace week.csv --queues queues.yaml --queues new-queues.yaml
   apportion rehearse -f cluster.yaml --trace KTH-SP2.swf.gz --queue-of group --map 1=physics --map '*=others' --policy fair
-  apportion rehearse -f cluster.yaml --trace week.csv --repeat 26 --policy fair --half-life none --half-life 168h --plot shares.svg`,
+  apportion rehearse -f cluster.yaml --trace week.csv --repeat 26 --policy fair --half-life none --half-life 168h --plot shares.svg
+  apportion rehearse -f cluster.yaml --trace week.csv --policy proportion --policy fair --seed 1,2,3,4 --results results --shard 3/8`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := r.check(); err != nil {
@@ -88,9 +90,10 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 		"`RESOURCE` that entitlement, fairness and sizes are measured in; default: the GPUs if the cluster has any, else cpu")
 	flags.StringVar(&r.entitledBy, "entitled-by", "",
 		"`POLICY` whose deserved shares queues are entitled to; default: capacity if queues say what they deserve, else proportion")
-	flags.StringVar(&r.report, "report", "", "also write a page of HTML with plots into this `FILE`")
-	flags.StringVar(&r.plot, "plot", "", "also write a drawing (SVG) of the queues' shares over time into this `FILE`")
-	r.register(command)
+	flags.UintSliceVar(&r.seeds, "seed", nil,
+		"run the days of the trace in another order, which this `NUMBER` determines; 0: as they were (repeatable); default: 0")
+	r.sweep.register(command)
+	r.registerReport(command)
 	for _, flag := range []string{"policy", "entitled-by"} {
 		mustComplete(command, flag, client.Presets()...)
 	}
@@ -99,7 +102,16 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 		actions = append(actions, string(action))
 	}
 	mustComplete(command, "actions", actions...)
+	command.AddCommand(newRehearseMerge(s))
 	return command
+}
+
+// registerReport adds the flags that say how the report is printed.
+func (r *rehearsing) registerReport(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&r.report, "report", "", "also write a page of HTML with plots into this `FILE`")
+	flags.StringVar(&r.plot, "plot", "", "also write a drawing (SVG) of the queues' shares over time into this `FILE`")
+	r.register(command)
 }
 
 func (r *rehearsing) check() error {
@@ -109,7 +121,7 @@ func (r *rehearsing) check() error {
 	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
 		return fmt.Errorf("--checkpoint: %s is not a whole number of seconds", r.checkpoint)
 	}
-	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check(), r.memory.check())
+	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check(), r.memory.check(), r.sweep.check(), r.checkSweep())
 }
 
 func (r *rehearsing) run(ctx context.Context) error {
@@ -133,14 +145,24 @@ func (r *rehearsing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	results, err := r.runAll(ctx, variants, history, options)
+	about := &report.Report{
+		Trace: traceOf(history), Resource: options.Resource, Every: options.Every, Checkpoint: options.Checkpoint, EntitledBy: entitledBy,
+	}
+	if r.sweep.results != "" {
+		if about, err = r.takeSweep(ctx, about, variants, history, options); err != nil || about == nil {
+			return err
+		}
+		return r.write(about)
+	}
+	about.Runs = make([]*rehearsal.Result, len(variants))
+	err = r.runAll(ctx, variants, history, options, func(i int, found *rehearsal.Result) error {
+		about.Runs[i] = found
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	return r.write(&report.Report{
-		Trace: traceOf(history), Resource: options.Resource, Every: options.Every, Checkpoint: options.Checkpoint, EntitledBy: entitledBy,
-		Runs: results,
-	})
+	return r.write(about)
 }
 
 // uncovered notes which resources need no quota because no queue of Kueue has any.
@@ -167,7 +189,7 @@ func traceOf(t *trace.Trace) report.Trace {
 	return about
 }
 
-// variants returns the combinations of queues and policies.
+// variants returns the combinations of queues, policies, half-lives and seeds.
 func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error) {
 	policies, queues := r.policies, r.queues
 	if len(policies) == 0 {
@@ -200,10 +222,11 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 				return nil, err
 			}
 			for _, m := range memories {
-				list = append(list, &rehearsal.Variant{
+				v := rehearsal.Variant{
 					Name: variantName(policy, file, m.name, policies, queues, r.memory.halfLives), Snapshot: loaded.Snapshot,
 					Policy: loaded.Policy, Actions: actions, Memory: m.memory,
-				})
+				}
+				list = append(list, seeded(&v, r.seeds)...)
 			}
 		}
 	}
@@ -325,29 +348,6 @@ func resourceOf(snapshot *apportionv1.Snapshot, name string) string {
 		return "cpu"
 	}
 	return name
-}
-
-// runAll runs the variants at the same time, as many as there are processors.
-func (r *rehearsing) runAll(
-	ctx context.Context, variants []*rehearsal.Variant, history *trace.Trace, options *rehearsal.Options,
-) ([]*rehearsal.Result, error) {
-	results := make([]*rehearsal.Result, len(variants))
-	show, end := showAdvance(r.err, variants)
-	defer end()
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, v := range variants {
-		own := *options
-		own.Progress = func(part float64) { show(i, part) }
-		group.Go(func() error {
-			var err error
-			if results[i], err = rehearsal.Run(ctx, v, history, &own); err != nil {
-				return fmt.Errorf("%s: %w", v.Name, err)
-			}
-			return nil
-		})
-	}
-	return results, group.Wait()
 }
 
 // warnOfNarrows names the limits of queues under which gangs run one at a time and have little time to spare.

@@ -72,6 +72,7 @@ var kinds = map[string]func() any{
 	"v1/PersistentVolumeClaim":      func() any { return &corev1.PersistentVolumeClaim{} },
 	"apps/v1/Deployment":            func() any { return &appsv1.Deployment{} },
 	"batch/v1/CronJob":              func() any { return &batchv1.CronJob{} },
+	"batch/v1/Job":                  func() any { return &batchv1.Job{} },
 	"policy/v1/PodDisruptionBudget": func() any { return &policyv1.PodDisruptionBudget{} },
 	"autoscaling/v2/HorizontalPodAutoscaler": func() any {
 		return &autoscalingv2.HorizontalPodAutoscaler{}

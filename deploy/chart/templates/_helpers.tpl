@@ -134,3 +134,62 @@ tls:
 {{- define "apportion.config" -}}
 {{- toYaml (mergeOverwrite (deepCopy .Values.config) (fromYaml (include "apportion.owned" .))) -}}
 {{- end -}}
+
+{{- define "apportion.sweepLabels" -}}
+app.kubernetes.io/name: {{ include "apportion.name" . }}-sweep
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | quote }}
+app.kubernetes.io/component: sweep
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- /* What the pods of a sweep have in common. */ -}}
+{{- define "apportion.sweepPod" -}}
+restartPolicy: Never
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile: {type: RuntimeDefault}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.rehearse.sweep.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.rehearse.sweep.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+volumes:
+  - name: inputs
+    {{- toYaml .Values.rehearse.sweep.inputs | nindent 4 }}
+  - name: results
+    {{- toYaml (.Values.rehearse.sweep.results | default (dict "emptyDir" (dict))) | nindent 4 }}
+{{- end -}}
+
+{{- define "apportion.sweepContainer" -}}
+resources: {{- toYaml .Values.rehearse.sweep.resources | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+volumeMounts:
+  - {name: inputs, mountPath: /inputs, readOnly: true}
+  - {name: results, mountPath: /results}
+{{- end -}}
+
+{{- /* A container that copies between a directory and an object store. */ -}}
+{{- define "apportion.sweepStore" -}}
+image: {{ .root.Values.rehearse.sweep.store.image | quote }}
+command: [rclone]
+args: [copy, {{ .from | quote }}, {{ .to | quote }}]
+{{- with .root.Values.rehearse.sweep.store.secret }}
+envFrom:
+  - secretRef: {name: {{ . }}}
+{{- end }}
+{{ include "apportion.sweepContainer" .root }}
+{{- end -}}

@@ -40,6 +40,8 @@ type Variant struct {
 	Actions []cycle.Action
 	// Memory is nil for none. The policy `fair` heeds it.
 	Memory *Memory
+	// Seed, if it is not 0, puts the days of the trace into another order: trace.Trace.Dealt.
+	Seed uint
 }
 
 // Options are common to all variants.
@@ -139,7 +141,7 @@ func Run(ctx context.Context, v *Variant, t *trace.Trace, o *Options) (*Result, 
 // start prepares a run.
 func start(ctx context.Context, v *Variant, t *trace.Trace, o *Options) (*run, error) {
 	r := &run{options: o, variant: v, byID: map[model.JobID]*job{}, latest: never, stop: func() bool { return ctx.Err() != nil }}
-	if err := r.open(t); err != nil {
+	if err := r.open(t.Dealt(v.Seed)); err != nil {
 		return nil, err
 	}
 	return r, nil
