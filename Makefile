@@ -85,11 +85,12 @@ test-whole:
 	$(GO) test -vet=off $(strip $(TESTFLAGS) ./...)
 
 # The race detector makes tests several times slower and finds nothing in trying more of the same: properties are tried on a fifth of the
-# cases, and long tests of one goroutine are left to test-whole, and so are packages without goroutines. It needs cgo.
+# cases, and long tests of one goroutine are left to test-whole, and so are packages without goroutines. Its build shares nothing with others
+# and leaves out what only debuggers read. It needs cgo.
 .PHONY: test-race
 test-race:
 	@echo "== 3 of 3: the tests of $$(scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
-	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(TESTFLAGS) $$(scripts/concurrent.sh)
+	CGO_ENABLED=1 $(GO) test -race -short -vet=off -gcflags=all=-dwarf=false $(TESTFLAGS) $$(scripts/concurrent.sh)
 
 .PHONY: test-cluster
 test-cluster: ## Test against a real API server and scheduler of Kubernetes, built from their Go module, and etcd (fifteen minutes of processor time the first time).

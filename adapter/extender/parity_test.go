@@ -64,6 +64,7 @@ var recorded = time.Date(2026, time.January, 2, 3, 10, 0, 0, time.UTC)
 
 // TestAPushSufficesForTheSnapshot shows that a push is as good as the manifests: the models are the same, so every answer is.
 func TestAPushSufficesForTheSnapshot(t *testing.T) {
+	raced.Skip(t)
 	cases := 0
 	eachCase(t, func(t *testing.T, line []byte) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
 )
 
 // putOwn puts n jobs of a namespace with a pod each, which has a field more.
@@ -102,6 +103,7 @@ func TestNodesOfManyRulesOfATenantAreCountedInMemory(t *testing.T) {
 
 // Looking for the nodes of a few pods with very many conditions would take minutes, after each change of a node again.
 func TestConditionsOfPlacementOfATenantAreBounded(t *testing.T) {
+	raced.Skip(t)
 	const nodes = 2000
 	o := placesWith(t, nodes)
 	putOwn(t, o, "good", 20, "spec.nodeSelector", func(i int) any { return map[string]any{"host": fmt.Sprint("n", i)} })

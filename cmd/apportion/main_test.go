@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/service"
 )
 
@@ -28,7 +30,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the stories in testdata/script: commands, their output to the last byte, and their exit codes. Each finds a small
-// cluster in cluster.yaml, 10,000 faults in faulty.yaml, the sample clusters in $EXAMPLES, and a server at $SERVER.
+// cluster in cluster.yaml, 10,000 faults in faulty.yaml, the sample clusters in $EXAMPLES, and a server at $SERVER. Commands run in processes
+// of their own: scripts of long commands that start no goroutines have the condition raced.
 func TestScripts(t *testing.T) {
 	cluster, err := os.ReadFile(filepath.Join("testdata", "cluster.yaml"))
 	require.NoError(t, err)
@@ -48,6 +51,12 @@ func TestScripts(t *testing.T) {
 				os.WriteFile(filepath.Join(env.WorkDir, "faulty.yaml"), []byte(faulty), 0o600))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Condition: func(name string) (bool, error) {
+			if name != "raced" {
+				return false, fmt.Errorf("no condition %q", name)
+			}
+			return raced.On, nil
+		},
 	})
 }
 

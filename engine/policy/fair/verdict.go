@@ -1,6 +1,8 @@
 package fair
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -119,8 +121,15 @@ func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
 	}
 	var against policy.Reason
 	asked := 0
+	// Many waiting tasks ask for the same: what was refused last is not decided again.
+	var last []int64
+	var lastPositive resource.Mask
 	refused := func(amount []int64, positive resource.Mask) bool {
+		if asked > 0 && positive == lastPositive && slices.Equal(amount, last) {
+			return true
+		}
 		reason, permitted := s.permit(p, amount, positive)
+		last, lastPositive = amount, positive
 		if asked++; asked == 1 {
 			against = reason
 		}
