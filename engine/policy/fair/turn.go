@@ -106,7 +106,7 @@ func (s *State) after(time int64) int64 {
 // runs reports whether a job has tasks that run.
 func (s *State) runs(j model.JobID) bool { return s.v.Account(j).Holding() > 0 }
 
-// earned reports whether a gang may start: its queue is entitled to it, or has used no more than it was entitled to, and so has every
+// earned reports whether a gang may start: its queue is entitled to it, or has used about as much as it was entitled to, and so has every
 // queue above it that is not. held is what a place on the path of the gang holds then.
 func (s *State) earned(p place, held func(place) []int64, need []int64, positive resource.Mask) bool {
 	for ; p > 0; p = s.tree.parent[p] {
@@ -128,13 +128,22 @@ func (s *State) earned(p place, held func(place) []int64, need []int64, positive
 	return true
 }
 
-// hasCredit reports whether a place is known to have used no more of a dimension than it was entitled to.
+// tolerance is the part of what a queue was entitled to that it may have used beyond it, and still have credit. A queue that asks for gangs
+// can hold this much more than its part in the long run, whatever their sizes. Without it each gang waits, while its room is free, until
+// what the last one used is made up for to the last second.
+const tolerance = 32
+
+// hasCredit reports whether a place is known to have used no more of a dimension than it was entitled to, and a thirty-second of that.
 func (s *State) hasCredit(p place, d int) bool {
 	if s.memory == nil || s.memory.queues[p] == nil {
 		return false
 	}
 	of := s.memory.queues[p]
-	return of.Usage != nil && of.Entitled != nil && of.Usage.At(d) <= of.Entitled.At(d)
+	if of.Usage == nil || of.Entitled == nil {
+		return false
+	}
+	entitled := of.Entitled.At(d)
+	return of.Usage.At(d)-entitled <= entitled/tolerance
 }
 
 // permitTurn is the verdict on tasks after that by lines and limits: the gang whose turn it is may start, and nothing else that is in its

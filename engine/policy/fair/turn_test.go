@@ -415,3 +415,20 @@ func TestAGangThatMayHaveNoPlaceHoldsNoReservation(t *testing.T) {
 	_, is := s.Reservation()
 	require.False(t, is, "whether it could start is not known")
 }
+
+// TestAGangHasATurnWhileItsQueueUsedAThirtySecondMoreThanItWasEntitledTo: a gang of four of five nodes exceeds its queue's line beside a queue
+// that wants all of them.
+func TestAGangHasATurnWhileItsQueueUsedAThirtySecondMoreThanItWasEntitledTo(t *testing.T) {
+	for used, turn := range map[int64]bool{0: true, 320: true, 330: true, 331: false, math.MaxInt64 / 2: false} {
+		c := gangBeside(func(*job) {})
+		c.queues[0].memory = &model.QueueMemorySpec{Usage: integers([]int64{used}), Entitled: integers([]int64{320})}
+		c.queues = append(c.queues, queue{name: "b", weight: 1, memory: &model.QueueMemorySpec{
+			Usage: integers([]int64{320}), Entitled: integers([]int64{320}),
+		}})
+		for range 5 {
+			c.jobs = append(c.jobs, job{queue: "b", request: []int64{1}, least: 1, tasks: []task{{status: model.Pending, node: model.None}}})
+		}
+		_, is := c.open(t).Reservation()
+		require.Equal(t, turn, is, "used %d", used)
+	}
+}
