@@ -58,7 +58,8 @@ function Edits({ edits, set }: Props) {
 }
 
 function QueueFields({ edits, set }: Props) {
-  const { cluster, dimension, route } = usePage();
+  const { cluster, dimension, policy, route } = usePage();
+  const shares = useSteps(sharesSteps, policy).answer?.answers[0]?.shares;
   const named = useMemo(() => cluster.queues.flatMap((q) => (q?.name && q.name !== "root" ? [q.name] : [])), [cluster]);
   const busy = useMemo(() => new Set(cluster.jobs.map((j) => j?.queue)), [cluster]);
   const name = cluster.queueIndex(route.query["queue"] ?? "") === undefined ? (named.find((n) => busy.has(n)) ?? named[0] ?? "") : (route.query["queue"] ?? "");
@@ -71,6 +72,8 @@ function QueueFields({ edits, set }: Props) {
     return null;
   }
   const weight = edits.find((e) => e.kind === "weight" && e.queue === name);
+  // A policy that does not go by weights states none.
+  const weighted = weight !== undefined || shares?.plugins?.some((plugin) => plugin.queues?.some((q) => q.weight)) !== false;
   const total = Math.max(1, Math.ceil(cluster.total(dimension) / units));
   return (
     <fieldset>
@@ -81,16 +84,18 @@ function QueueFields({ edits, set }: Props) {
           {names}
         </select>
       </label>
-      <Slider
-        label={`Weight of ${name}`} text="Weight" most={Math.max(20, 2 * (queue.weight ?? 1))} step={1} written={String(queue.weight ?? 1)}
-        value={weight?.kind === "weight" ? String(weight.value) : String(queue.weight ?? 1)}
-        onValue={(text) => {
-          const value = Number(text);
-          if (text !== "" && Number.isSafeInteger(value) && value >= 0) {
-            set(value === (queue.weight ?? 1) ? withoutEdit(edits, { kind: "weight", queue: name, value }) : withEdit(edits, { kind: "weight", queue: name, value }));
-          }
-        }}
-      />
+      {weighted && (
+        <Slider
+          label={`Weight of ${name}`} text="Weight" most={Math.max(20, 2 * (queue.weight ?? 1))} step={1} written={String(queue.weight ?? 1)}
+          value={weight?.kind === "weight" ? String(weight.value) : String(queue.weight ?? 1)}
+          onValue={(text) => {
+            const value = Number(text);
+            if (text !== "" && Number.isSafeInteger(value) && value >= 0) {
+              set(value === (queue.weight ?? 1) ? withoutEdit(edits, { kind: "weight", queue: name, value }) : withEdit(edits, { kind: "weight", queue: name, value }));
+            }
+          }}
+        />
+      )}
       {amountFields.map((field) => {
         const was = amountOf(queue[field], dimension);
         const edit = edits.find((e) => e.kind === field && e.queue === name && e.dimension === d);
