@@ -515,7 +515,7 @@ class Search:
             return self.clear(None, self.need)
         if self.room != "any":
             for t in self.claim:
-                if not self.c.takes(self.room, t):
+                if not self.c.may_use(self.room, t):
                     return False
                 self.nodes.append(self.room)
             made = self.clear(self.room, self.need)
@@ -530,7 +530,7 @@ class Search:
         return True
 
     def house(self, t):
-        nodes = [n for n in sorted(range(len(self.c.nodes)), key=lambda n: self.c.nodes[n]["name"].encode()) if self.c.takes(n, t)]
+        nodes = [n for n in sorted(range(len(self.c.nodes)), key=lambda n: self.c.nodes[n]["name"].encode()) if self.c.may_use(n, t)]
         for n in nodes:
             if not self.short(n, t["r"]):
                 return n

@@ -175,6 +175,20 @@ class Cluster:
         cordoned = lambda i: self.nodes[i]["unschedulable"].get("cause") == "UNSCHEDULABLE_CAUSE_CORDONED"
         opened = lambda i, t: "unschedulable" not in self.nodes[i] or t["set"] in tolerant and cordoned(i)
         self.takes = lambda i, t: opened(i, t) and (not t["set"] or i in self.sets[t["set"]])
+        now = int(self.s.get("asOf", 0))
+        kept = lambda i: [r for r in self.nodes[i].get("reservations", []) if not 0 < int(r.get("until", 0)) <= now]
+        # Room is claimed on no node that is kept as a whole, and used where none is kept for others while the task runs.
+        self.reserved = lambda i: any("request" not in r for r in kept(i))
+        def ends(j):
+            job, runs = j["message"], j["held"] > 0
+            end, runtime, never = int(job.get("expectedEnd", 0)), int(job.get("expectedRuntime", 0)), 2**63 - 1
+            if runs and 0 != end <= now:
+                return never
+            known = end > now and (runs or job.get("endIsDeadline", False))
+            return min(end if known else never, now + runtime if runtime > 0 else never)
+        self.may_use = lambda i, t: self.takes(i, t) and not any(
+            not r.get("holder") or r["holder"] != self.jobs[t["job"]]["uid"]
+            for r in kept(i) if int(r.get("from", 0)) < ends(self.jobs[t["job"]]))
         within = lambda r, room: all(x <= room[d] for d, x in enumerate(r) if x > 0)
         self.held, self.demand, self.busy, self.coming = zeros(self.order), zeros(self.order), zeros([None, *offer]), zeros([None, *offer])
         self.tasks, self.jobs = [], []
@@ -183,7 +197,7 @@ class Cluster:
             leaf, name = q if not self.kids.get(q, [0]) else -1, "/".join(filter(None, (job.get("namespace"), job.get("name"))))
             minimum = self.row(job["minResources"], ceil) if "minResources" in job else None
             j = {"leaf": leaf, "held": 0, "blocks": [], "least": job.get("minAvailable", 0), "queue": q, "tasks": 0, "fitting": 0, "counted": 0,
-                 "ready": 0, "namespace": job.get("namespace"), "row": [0] * len(self.dims), "asks": [0] * len(self.dims), "owner": job.get("owner", ""), "minimum": minimum, "phase": job.get("phase"),
+                 "ready": 0, "namespace": job.get("namespace"), "row": [0] * len(self.dims), "asks": [0] * len(self.dims), "owner": job.get("owner", ""), "message": job, "uid": job.get("uid") or name, "minimum": minimum, "phase": job.get("phase"),
                  "key": (-job.get("priority", 0), int(job.get("createTime", 0)), (job.get("uid") or name).encode())}
             self.jobs.append(j)
             for group in job.get("groups", []):

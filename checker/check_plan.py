@@ -46,7 +46,7 @@ def check_claims(self, queues):
         return True
     def first_fit(block, room):
         for t in block:
-            fit = [i for i in by_name if self.takes(i, t) and all(x <= room[i][d] for d, x in enumerate(t["r"]) if x > 0)]
+            fit = [i for i in by_name if self.takes(i, t) and not self.reserved(i) and all(x <= room[i][d] for d, x in enumerate(t["r"]) if x > 0)]
             if self.nodes and not fit:
                 return False
             for i in [None] + fit[:1]:

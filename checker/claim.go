@@ -197,7 +197,7 @@ func (c *check) place(rooms map[int][]int64, tasks []*task) bool {
 	nodes := c.byName
 	taken := make([]int, 0, len(tasks))
 	for _, t := range tasks {
-		at := slices.IndexFunc(nodes, func(i int) bool { return c.takes(i, t.set) && within(t.request, rooms[i]) })
+		at := slices.IndexFunc(nodes, func(i int) bool { return c.takes(i, t.set) && !c.reserved(i) && within(t.request, rooms[i]) })
 		if at < 0 && len(nodes) > 0 {
 			for i, n := range taken {
 				add(rooms[root], tasks[i].request, 1)

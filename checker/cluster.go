@@ -262,6 +262,44 @@ func (c *cluster) takes(node int, set string) bool {
 	return open && (set == "" || slices.Contains(c.sets[set], uint32(node)))
 }
 
+// reserved reports whether a node is kept as a whole, now or later: nobody claims room there.
+func (c *cluster) reserved(node int) bool {
+	return slices.ContainsFunc(c.GetNodes()[node].GetReservations(), func(r *apportionv1.NodeReservation) bool {
+		return r.GetRequest() == nil && (r.GetUntil() == 0 || r.GetUntil() > c.GetAsOf())
+	})
+}
+
+// mayUse reports whether a node takes a task, and no part of it is kept for others while the task runs.
+func (c *cluster) mayUse(node int, t *task) bool {
+	return c.takes(node, t.set) && !c.kept(node, t, false)
+}
+
+// kept reports whether a node is kept for others while a task runs; whole: as a whole.
+func (c *cluster) kept(node int, t *task, whole bool) bool {
+	holder := nameOf(c.jobs[t.job].message)
+	return slices.ContainsFunc(c.GetNodes()[node].GetReservations(), func(r *apportionv1.NodeReservation) bool {
+		over := r.GetUntil() != 0 && r.GetUntil() <= c.GetAsOf()
+		own := r.GetHolder() != "" && r.GetHolder() == holder
+		return !over && !own && r.GetFrom() < c.endOf(t) && (!whole || r.GetRequest() == nil)
+	})
+}
+
+// endOf returns when a task ends that starts now, the greatest time if that is not known.
+func (c *cluster) endOf(t *task) int64 {
+	j := c.jobs[t.job]
+	end, runs := int64(math.MaxInt64), j.held > 0
+	switch at := j.message.GetExpectedEnd(); {
+	case at > c.GetAsOf() && (runs || j.message.GetEndIsDeadline()):
+		end = at
+	case at != 0 && runs:
+		return end
+	}
+	if runtime := j.message.GetExpectedRuntime(); runtime > 0 && runtime < math.MaxInt64-max(c.GetAsOf(), 0) {
+		end = min(end, c.GetAsOf()+runtime)
+	}
+	return end
+}
+
 func within(request, room []int64) bool {
 	for d, x := range request {
 		if x > 0 && x > room[d] {

@@ -237,7 +237,7 @@ func (p *planned) put(at string, placement *apportionv1.PlannedPlacement) {
 	}
 	expect(p.check, at+".uid", placement.GetUid(), p.uid(t, p.unnamed))
 	expect(p.check, at+".node_name", placement.GetNodeName(), name)
-	if t.job != p.job || t.status > apportionv1.TaskStatus_TASK_STATUS_PENDING || !p.takes(n, t.set) {
+	if t.job != p.job || t.status > apportionv1.TaskStatus_TASK_STATUS_PENDING || !p.takes(n, t.set) || p.kept(n, t, true) {
 		p.wrong("%s: task %d does not wait in the job, or may not use node %d", at, placement.GetTask(), n)
 	}
 	add(p.room[n], t.request, -1)

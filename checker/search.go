@@ -166,7 +166,7 @@ func (s *search) makeRoom() bool {
 		return s.clear(root, s.need)
 	case s.room != anywhere:
 		for _, t := range s.claim {
-			if !s.takes(s.room, t.set) {
+			if !s.mayUse(s.room, t) {
 				return false
 			}
 			s.nodes = append(s.nodes, s.room)
@@ -189,12 +189,12 @@ func (s *search) makeRoom() bool {
 // house returns the first node that has room for a task, or else the first on which victims make it; -1 if there is none.
 func (s *search) house(t *task) int {
 	for _, n := range s.byName {
-		if len(s.short(n, t.request)) == 0 && s.takes(n, t.set) {
+		if len(s.short(n, t.request)) == 0 && s.mayUse(n, t) {
 			return n
 		}
 	}
 	for _, n := range s.byName {
-		if !s.takes(n, t.set) {
+		if !s.mayUse(n, t) {
 			continue
 		}
 		before := len(s.taken)

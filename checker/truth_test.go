@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -95,6 +96,7 @@ func drawSnapshot(t *rapid.T) *apportionv1.Snapshot {
 
 // protect gives some tasks what plugins protect them for.
 func protect(s *apportionv1.Snapshot, random *rand.Rand) {
+	reserve(s, random)
 	for _, j := range s.GetJobs() {
 		if random.IntN(6) == 0 {
 			j.Namespace = "kube-system"
@@ -112,6 +114,36 @@ func protect(s *apportionv1.Snapshot, random *rand.Rand) {
 					detail(t).Preemptable = new(random.IntN(2) == 0)
 				}
 			}
+		}
+	}
+}
+
+// reserve keeps room of some nodes, and says of some jobs when they end.
+func reserve(s *apportionv1.Snapshot, random *rand.Rand) {
+	if random.IntN(2) == 0 {
+		return
+	}
+	for _, n := range s.GetNodes() {
+		for range max(0, random.IntN(5)-2) {
+			r := &apportionv1.NodeReservation{From: max(0, s.GetAsOf()+random.Int64N(40)-20)}
+			if random.IntN(3) > 0 {
+				r.Until = r.GetFrom() + 1 + random.Int64N(40)
+			}
+			if random.IntN(2) == 0 {
+				r.Request = &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{float64(random.IntN(4000))}}
+			}
+			if j := s.GetJobs()[random.IntN(len(s.GetJobs()))]; random.IntN(2) == 0 {
+				r.Holder = cmp.Or(j.GetUid(), j.GetNamespace()+"/"+j.GetName())
+			}
+			n.Reservations = append(n.Reservations, r)
+		}
+	}
+	for _, j := range s.GetJobs() {
+		switch random.IntN(4) {
+		case 0:
+			j.ExpectedRuntime = 1 + random.Int64N(30)
+		case 1:
+			j.ExpectedEnd, j.EndIsDeadline = max(1, s.GetAsOf()+random.Int64N(40)-10), random.IntN(2) == 0
 		}
 	}
 }

@@ -59,6 +59,20 @@ type Node struct {
 	// Domains has the node's domain in each topology of Snapshot.Pods, 0 for none; OtherPods and LeavingPods are the classes of pods on it
 	// that are no tasks of the snapshot, those of LeavingPods being deleted.
 	Domains, OtherPods, LeavingPods []uint32
+	// Reservations keep room of the node during periods.
+	Reservations []NodeReservation
+}
+
+// NodeReservation keeps room of a node during a period, for a job, or for none as during maintenance.
+type NodeReservation struct {
+	// From is when it begins, zero: it has begun. Until is when it ends, zero: it does not.
+	From, Until time.Time
+	// Request is what is kept. Nil: the whole node.
+	Request Resources
+	// Holder is the uid of the job that may use it. Empty: no job may.
+	Holder string
+	// Reason says why, for people.
+	Reason string
 }
 
 // NodeSet is a named set of nodes to which groups and tasks can be restricted.

@@ -148,7 +148,11 @@ func memoryDimensions(memory *apportionv1.Memory) [][]uint32 {
 }
 
 func nodeDimensions(node *apportionv1.Node) [][]uint32 {
-	return [][]uint32{node.GetAllocatable().GetDimension(), node.GetUsedByOthers().GetDimension()}
+	lists := [][]uint32{node.GetAllocatable().GetDimension(), node.GetUsedByOthers().GetDimension()}
+	for _, r := range node.GetReservations() {
+		lists = append(lists, r.GetRequest().GetDimension())
+	}
+	return lists
 }
 
 func queueDimensions(queue *apportionv1.Queue) [][]uint32 {

@@ -143,6 +143,12 @@ func (s *Snapshot) Node(nodes ...Node) *Snapshot {
 		}
 		message.Unschedulable = n.Unschedulable
 		message.Domains, message.OtherPods, message.LeavingPods = n.Domains, n.OtherPods, n.LeavingPods
+		for k, r := range n.Reservations {
+			message.Reservations = append(message.Reservations, &apportionv1.NodeReservation{
+				From: moment(r.From), Until: moment(r.Until), Holder: r.Holder, Reason: r.Reason,
+				Request: s.resource(fmt.Sprintf("%s.reservations[%d].request", path, k), r.Request),
+			})
+		}
 		if _, taken := s.nodes[n.Name]; !taken {
 			s.nodes[n.Name] = uint32(position)
 		}

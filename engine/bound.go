@@ -6,17 +6,30 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// bounded reports whether a plugin bounds what a queue uses of some groups of nodes.
+// bounded reports whether a plugin bounds what a queue uses of some groups of nodes, or reservations what is used of some nodes.
 func (s *Session) bounded(q model.QueueID) bool {
-	return len(s.by.bounds) > 0 && s.by.bounds[0].Bounded(q)
+	return s.view.Reservations() != nil || len(s.by.bounds) > 0 && s.by.bounds[0].Bounded(q)
 }
 
-// nodeBound returns the bound to which a task counts on a node, nil if there is none. No two plugins have bounds, since none occurs twice.
-func (s *Session) nodeBound(t model.TaskID, n model.NodeID) *policy.NodeBound {
-	if len(s.by.bounds) == 0 {
-		return nil
+// bound is what limits the tasks of a job on a node together; the zero value limits nothing.
+type bound struct {
+	// group is the policy's bound to which they count, nil if there is none.
+	group *policy.NodeBound
+	// reserved are the reservations of the node, nil if it has none.
+	reserved *policy.NodeReservations
+	task     model.TaskID
+	node     model.NodeID
+}
+
+// nodeBound returns what limits tasks like one on a node. No two plugins have bounds, since none occurs twice.
+func (s *Session) nodeBound(t model.TaskID, n model.NodeID) (b bound) {
+	if len(s.by.bounds) > 0 {
+		b.group = s.by.bounds[0].NodeBound(s.view.QueueOf(t), n)
 	}
-	return s.by.bounds[0].NodeBound(s.view.QueueOf(t), n)
+	if r := s.view.Reservations(); r.Reserved(n) {
+		b.reserved, b.task, b.node = r, t, n
+	}
+	return b
 }
 
 // exhausted reports whether a bound alone keeps a task that is to be placed off some node at present.
@@ -28,7 +41,9 @@ func (p *planner) exhausted() bool {
 		t := p.tasks[kind[0]]
 		for i, n := range p.view.NodeOrder {
 			p.view.Yield(i)
-			if b := p.nodeBound(t, n); b != nil && b.Exceeded(b.Used, p.view.Request(t)) >= 0 {
+			b := p.nodeBound(t, n)
+			kept := b.reserved.Against(t, n)
+			if kept != nil && !kept.Whole() || b.group != nil && b.group.Exceeded(b.group.Used, p.view.Request(t)) >= 0 {
 				return true
 			}
 		}
@@ -37,29 +52,52 @@ func (p *planner) exhausted() bool {
 }
 
 // filling has what is used of bounds with the tasks that are to be placed; a bound that it does not have is used as at present.
-type filling map[*policy.NodeBound]resource.Row
+type filling map[filled]resource.Row
 
-// takes reports whether a bound, which may be nil, leaves room for one more request.
-func (f filling) takes(b *policy.NodeBound, request resource.Row) bool {
-	return b == nil || b.Exceeded(f.used(b), request) < 0
+// filled is a policy's bound, or a node of which room is kept.
+type filled struct {
+	group *policy.NodeBound
+	node  model.NodeID
+}
+
+// takes reports whether bounds leave room for one more request.
+func (f filling) takes(b bound, request resource.Row) bool {
+	if b.group != nil && b.group.Exceeded(f.used(b.group), request) >= 0 {
+		return false
+	}
+	return b.reserved == nil || b.reserved.Fits(b.task, b.node, f[filled{node: b.node}], nil)
 }
 
 func (f filling) used(b *policy.NodeBound) resource.Row {
-	if used, ok := f[b]; ok {
+	if used, ok := f[filled{b, model.None}]; ok {
 		return used
 	}
 	return b.Used
 }
 
-// put adds a request to what is used of a bound, which may be nil. undo restores what was used before.
-func (f filling) put(b *policy.NodeBound, request resource.Row) (undo func()) {
-	if b == nil {
+// put adds a request to what is used of bounds. undo restores what was used before.
+func (f filling) put(b bound, request resource.Row) (undo func()) {
+	if b.group == nil && b.reserved == nil {
 		return func() {}
 	}
-	before := f.used(b)
-	after := resource.NewRow(len(before.V))
-	after.CopyFrom(before)
+	undo = func() {}
+	if b.group != nil {
+		undo = f.add(filled{b.group, model.None}, f.used(b.group), request)
+	}
+	if b.reserved != nil {
+		key, first := filled{node: b.node}, undo
+		second := f.add(key, f[key], request)
+		undo = func() { second(); first() }
+	}
+	return undo
+}
+
+func (f filling) add(key filled, before, request resource.Row) (undo func()) {
+	after := resource.NewRow(len(request.V))
+	if !before.Absent() {
+		after.CopyFrom(before)
+	}
 	after.Add(request)
-	f[b] = after
-	return func() { f[b] = before }
+	f[key] = after
+	return func() { f[key] = before }
 }

@@ -25,8 +25,10 @@ const (
 // Forecast says when a job could start at the earliest if nothing else changes.
 type Forecast struct {
 	Outcome ForecastOutcome
-	// At is when it could start, in Unix nanoseconds: the first time at which jobs end and it could.
+	// At is when it could start, in Unix nanoseconds: the first time at which jobs or reservations of nodes end and it could.
 	At int64
+	// Released is the number of nodes of which a reservation ends then.
+	Released int
 	// Ends are the jobs on whose ends it depends, in order of time.
 	Ends []model.JobID
 	// Minimal: the job could not start at that time if any one of Ends ran on. If the search was not cut short, no End can be left out of
@@ -57,8 +59,8 @@ const (
 )
 
 // Forecast says when a job could start at the earliest if nothing else changes: jobs end when they are expected to, all others run on, no
-// other waiting job is placed before, and no task is evicted. It is nil if the end of no running job is known, or if no node states what it
-// offers.
+// other waiting job is placed before, and no task is evicted. It is nil if the end of no running job is known and no reservation ends, or
+// if no node states what it offers.
 //
 // Whether the job could start is asked each time of a session on the cluster without the jobs that have ended: it may enter its queue, the
 // queue is served and may use what the tasks need that the gang lacks, and these have room. A job whose tasks do not exist yet starts when
@@ -70,7 +72,8 @@ const (
 func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
 	f := forecaster{Session: s, job: j, left: forecastQuestions}
 	f.findEnds()
-	if len(f.ends)+len(f.forecast.Overdue) == 0 || s.nothingOffered() != nil {
+	moments := f.moments()
+	if len(moments)+len(f.forecast.Overdue) == 0 || s.nothingOffered() != nil {
 		return nil, nil //nolint:nilnil // No forecast, no error.
 	}
 	f.findAhead()
@@ -84,7 +87,7 @@ func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
 		f.note()
 		return &f.forecast, nil
 	}
-	if err := f.search(); err != nil {
+	if err := f.search(moments); err != nil {
 		return nil, err
 	}
 	return &f.forecast, nil
@@ -98,6 +101,8 @@ type forecaster struct {
 	forecast Forecast
 	// ends are the jobs that run and whose end is known, in order of time.
 	ends []model.JobID
+	// at is the time that is asked about, 0: that of the snapshot.
+	at int64
 	// left is how many questions may still be asked.
 	left int
 	// tasks could start on nodes when it was asked last.
@@ -138,21 +143,49 @@ func (f *forecaster) findAhead() {
 	f.forecast.Ahead = waiting[:max(slices.Index(waiting, f.job), 0)]
 }
 
-// search finds the first time at which the job could start, and the ends on which it depends.
-func (f *forecaster) search() error {
-	// until holds, for each time at which jobs end, the number of jobs that have ended by then.
-	var until []int
-	for i, j := range f.ends {
-		if i+1 == len(f.ends) || f.endOf(f.ends[i+1]) != f.endOf(j) {
-			until = append(until, i+1)
+// moment is a time at which jobs or reservations end.
+type moment struct {
+	at int64
+	// ended is the number of jobs that have ended by then.
+	ended int
+}
+
+// moments lists the times at which something ends, in order.
+func (f *forecaster) moments() []moment {
+	v, at := f.view, make([]int64, 0, len(f.ends))
+	for _, j := range f.ends {
+		at = append(at, f.endOf(j))
+	}
+	if v.Reservations() != nil {
+		for _, n := range v.NodeOrder {
+			for _, r := range v.Nodes[n].Reservations() {
+				if r.Until > v.AsOf {
+					at = append(at, r.Until)
+				}
+			}
 		}
 	}
-	first, err := f.first(until)
+	slices.Sort(at)
+	at = slices.Compact(at)
+	list, ended := make([]moment, 0, len(at)), 0
+	for _, t := range at {
+		for ended < len(f.ends) && f.endOf(f.ends[ended]) <= t {
+			ended++
+		}
+		list = append(list, moment{t, ended})
+	}
+	return list
+}
+
+// search finds the first time at which the job could start, and the ends on which it depends.
+func (f *forecaster) search(moments []moment) error {
+	first, err := f.first(moments)
 	if err != nil || first < 0 {
 		return err
 	}
-	ended := f.ends[:until[first]]
-	f.forecast.Outcome, f.forecast.At = StartsAt, f.endOf(ended[len(ended)-1])
+	ended := f.ends[:moments[first].ended]
+	f.forecast.Outcome, f.forecast.At, f.at = StartsAt, moments[first].at, moments[first].at
+	f.forecast.Released = f.released()
 	near, err := f.near(ended)
 	if err != nil {
 		return err
@@ -164,27 +197,37 @@ func (f *forecaster) search() error {
 	return err
 }
 
+// released returns the number of nodes of which a reservation ends at the time that was found.
+func (f *forecaster) released() (n int) {
+	for _, node := range f.view.NodeOrder {
+		if slices.ContainsFunc(f.view.Nodes[node].Reservations(), func(r model.Reservation) bool { return r.Until == f.at }) {
+			n++
+		}
+	}
+	return n
+}
+
 // first returns the first time at which the job could start, -1 if none was found. All are tried in order if they are few; of many, some
 // are tried that are evenly spaced, and then halves of the span before the first of them.
-func (f *forecaster) first(until []int) (int, error) {
-	few := len(until) <= forecastWalk
-	if len(until) == 0 {
+func (f *forecaster) first(moments []moment) (int, error) {
+	few := len(moments) <= forecastWalk
+	if len(moments) == 0 {
 		f.forecast.Earliest = true
 		return -1, nil
 	}
 	step := 1
 	if !few {
-		step = (len(until) + forecastSpans - 1) / forecastSpans
+		step = (len(moments) + forecastSpans - 1) / forecastSpans
 	}
 	from, found := 0, -1
-	for at := min(step, len(until)) - 1; found < 0; at = min(at+step, len(until)-1) {
-		switch starts, err := f.starts(f.ends[:until[at]]); {
+	for at := min(step, len(moments)) - 1; found < 0; at = min(at+step, len(moments)-1) {
+		switch starts, err := f.startsAt(moments[at]); {
 		case err != nil:
 			return -1, err
 		case starts:
 			found = at
 			f.note()
-		case at == len(until)-1:
+		case at == len(moments)-1:
 			f.forecast.Earliest = few && !f.forecast.CutShort
 			return -1, nil
 		default:
@@ -193,7 +236,7 @@ func (f *forecaster) first(until []int) (int, error) {
 	}
 	for from < found {
 		middle := (from + found) / 2
-		switch starts, err := f.starts(f.ends[:until[middle]]); {
+		switch starts, err := f.startsAt(moments[middle]); {
 		case err != nil:
 			return -1, err
 		case starts:
@@ -205,6 +248,11 @@ func (f *forecaster) first(until []int) (int, error) {
 	}
 	f.forecast.Earliest = few && !f.forecast.CutShort
 	return found, nil
+}
+
+func (f *forecaster) startsAt(m moment) (bool, error) {
+	f.at = m.at
+	return f.starts(f.ends[:m.ended])
 }
 
 // near returns the jobs among those that have ended which hold something on the nodes where the job could start, if it could without the
@@ -295,7 +343,8 @@ func (f *forecaster) halved(base, list []model.JobID, asks bool) ([]model.JobID,
 	return slices.Concat(early, late), err
 }
 
-// starts asks whether the job could start without some jobs. It is false, and the search is cut short, if nothing more may be asked.
+// starts asks whether the job could start at the time that is asked about without some jobs. It is false, and the search is cut short, if
+// nothing more may be asked.
 func (f *forecaster) starts(without []model.JobID) (bool, error) {
 	v := f.view
 	if v.Stop != nil && v.Stop() {
@@ -311,8 +360,15 @@ func (f *forecaster) starts(without []model.JobID) (bool, error) {
 		if err := v.Work.Spend(v.Tasks.Len()+len(v.Nodes)*v.Dims.Len()+placementTrials, 1); err != nil {
 			return err
 		}
-		if len(without) > 0 {
-			if err := f.Change(nil, func(b *model.ChangeBuilder) { b.RemoveJobs(without...) }); err != nil {
+		// Time passes where a reservation of a node may begin or end.
+		passes := f.at != 0 && v.Reservations() != nil
+		if len(without) > 0 || passes {
+			if err := f.Change(nil, func(b *model.ChangeBuilder) {
+				b.RemoveJobs(without...)
+				if passes {
+					b.AsOf(f.at)
+				}
+			}); err != nil {
 				return err
 			}
 		}

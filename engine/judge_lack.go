@@ -33,7 +33,7 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 				continue
 			}
 		}
-		counts.refused(g.view, n, why.List)
+		counts.refused(g.view, t, n, why.List)
 	}
 	if len(admitted) > 0 {
 		held.add(g.lacks(t, admitted), len(admitted))

@@ -41,7 +41,7 @@ func (s *Session) admits(t model.TaskID, n model.NodeID, why *policy.Reasons) bo
 	return s.takes(t, n, why)
 }
 
-// takes reports whether a node takes new tasks and is among those that a task may use.
+// takes reports whether a node takes new tasks, is among those that a task may use, and is not kept for others while the task runs.
 func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	v := s.view
 	set := v.NodeSetOf(t)
@@ -52,7 +52,7 @@ func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) boo
 		return false
 	}
 	if v.InSet(set, n) {
-		return true
+		return v.Reservations().Fits(t, n, resource.Row{}, why)
 	}
 	reason := policy.Because("", policy.NodeNotInSet, model.None)
 	reason.Detail, _ = v.NodeSets[set].Excludes(n)

@@ -19,6 +19,8 @@ type NodeCount struct {
 	Dimensions resource.Mask
 	// Detail is a short description of the rule, or empty.
 	Detail string
+	// From and Until are those of the reservation (policy.NodeReserved).
+	From, Until int64
 }
 
 // distance says how far nodes that a rule excludes are from taking a task: those that only lack room are closest, and those that take no
@@ -62,11 +64,16 @@ func (c *nodeCounts) lacking(left, offered, request resource.Row) {
 	c.add(NodeCount{Code: policy.InsufficientResource, Dimensions: resource.Uncovered(left, request)})
 }
 
-// refused counts a node that a rule excludes.
-func (c *nodeCounts) refused(v *policy.View, n model.NodeID, why []policy.Reason) {
+// refused counts a node that a rule excludes for a task.
+func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why []policy.Reason) {
 	key := NodeCount{}
 	if len(why) > 0 {
 		key = NodeCount{Code: why[0].Code, Detail: why[0].Detail}
+	}
+	if key.Code == policy.NodeReserved {
+		if kept := v.Reservations().Against(t, n); kept != nil {
+			key.From, key.Until = kept.From, kept.Until
+		}
 	}
 	u := v.Nodes[n].Unschedulable
 	if key.Code != policy.NodeUnschedulable || u == nil {
@@ -93,7 +100,8 @@ func (c *nodeCounts) list() []NodeCount {
 	}
 	slices.SortFunc(list, func(l, r NodeCount) int {
 		return cmp.Or(cmp.Compare(distance(l.Code), distance(r.Code)), cmp.Compare(r.N, l.N), cmp.Compare(l.Code, r.Code),
-			cmp.Compare(l.Dimensions, r.Dimensions), cmp.Compare(l.Detail, r.Detail))
+			cmp.Compare(l.Dimensions, r.Dimensions), cmp.Compare(l.Detail, r.Detail), cmp.Compare(l.From, r.From),
+			cmp.Compare(l.Until, r.Until))
 	})
 	if len(list) > maxReasons {
 		rest := NodeCount{}

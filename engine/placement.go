@@ -128,10 +128,13 @@ type kindKey struct {
 	nodeSet model.NodeSetID
 	request int32
 	pods    int32
+	// reserved is what reservations of nodes depend on.
+	reserved int64
 }
 
 func (s *Session) kindOf(t model.TaskID) kindKey {
-	return kindKey{s.view.QueueOf(t), s.view.NodeSetOf(t), s.view.Tasks.At(t).Request, s.view.PodKind(t)}
+	v := s.view
+	return kindKey{v.QueueOf(t), v.NodeSetOf(t), v.Tasks.At(t).Request, v.PodKind(t), v.Reservations().Class(v.Tasks.At(t).Job)}
 }
 
 // prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if there are too many.
@@ -215,8 +218,8 @@ func (p *placer) bestFit() (most int, alone bool, err error) {
 	return most, true, nil
 }
 
-// bound returns the policy's bound to which tasks of a kind count on the node at a position, nil if there is none.
-func (p *placer) bound(k *taskKind, i int) *policy.NodeBound {
+// bound returns what limits tasks of a kind together on the node at a position.
+func (p *placer) bound(k *taskKind, i int) bound {
 	return p.session.nodeBound(p.tasks[k.tasks[0]], p.nodes[i])
 }
 

@@ -56,7 +56,7 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 		}
 		why.List = why.List[:0]
 		if !s.fits(t, n, true, &why) {
-			counts.refused(s.view, n, why.List)
+			counts.refused(s.view, t, n, why.List)
 			continue
 		}
 		s.list = s.candidates(n, s.list[:0])

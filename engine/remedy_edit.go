@@ -66,7 +66,7 @@ func (e *editor) feedNodes() map[model.NodeSetID][]uint32 {
 			e.Builder.Node(spec)
 		case NodesLike:
 			spec := e.NodeSpecOf(edit.Node)
-			spec.Unschedulable, spec.UsedByOthers = nil, nil
+			spec.Unschedulable, spec.UsedByOthers, spec.Reservations = nil, nil, nil
 			if spec.Pods != nil {
 				spec.Pods = &model.NodePods{Domains: spec.Pods.Domains, Others: e.PodsOfEveryNode()}
 			}

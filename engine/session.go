@@ -108,6 +108,9 @@ func open(v *policy.View, p Policy) (*state, error) {
 	if err := v.OpenPods(); err != nil {
 		return nil, err
 	}
+	if err := v.OpenReservations(); err != nil {
+		return nil, err
+	}
 	st := &state{view: v, scratch: resource.NewAccount(v.Dims.Len())}
 	for i, tier := range p.Tiers {
 		for _, entry := range tier {

@@ -50,16 +50,17 @@ type Decoder struct {
 
 // How slots read the messages of a snapshot.
 var (
-	nodeFields      = tableOf[apportionv1.Node]()
-	queueFields     = tableOf[apportionv1.Queue]()
-	nodeSetFields   = tableOf[apportionv1.NodeSet]()
-	exclusionFields = tableOf[apportionv1.NodeExclusion]()
-	leftOutFields   = tableOf[apportionv1.LeftOut]()
-	jobFields       = tableOf[apportionv1.Job]()
-	groupFields     = tableOf[apportionv1.TaskGroup]()
-	countFields     = tableOf[apportionv1.TaskCount]()
-	taskFields      = tableOf[apportionv1.Task]()
-	amountFields    = tableOf[apportionv1.Resource]()
+	nodeFields        = tableOf[apportionv1.Node]()
+	queueFields       = tableOf[apportionv1.Queue]()
+	nodeSetFields     = tableOf[apportionv1.NodeSet]()
+	reservationFields = tableOf[apportionv1.NodeReservation]()
+	exclusionFields   = tableOf[apportionv1.NodeExclusion]()
+	leftOutFields     = tableOf[apportionv1.LeftOut]()
+	jobFields         = tableOf[apportionv1.Job]()
+	groupFields       = tableOf[apportionv1.TaskGroup]()
+	countFields       = tableOf[apportionv1.TaskCount]()
+	taskFields        = tableOf[apportionv1.Task]()
+	amountFields      = tableOf[apportionv1.Resource]()
 )
 
 // Compile does what CompileBytes does. The model is valid until the next Compile of this decoder; strings taken from it stay valid.
@@ -257,7 +258,14 @@ func all[M any](d *Decoder, pieces [2][]byte, tag uint32, s *slot[M], of *table,
 
 // nodes reads all nodes, and places all queues and node sets, which refer to nodes, whatever the order of the fields.
 func (d *Decoder) nodes(pieces [2][]byte) bool {
-	return all(d, pieces, tagSnapshotNode, &d.node, nodeFields, d.c.node)
+	return d.each(pieces, tagSnapshotNode, func(i int, data []byte) (ok bool) {
+		if !d.node.fill(nodeFields, data) {
+			return false
+		}
+		d.node.m.Reservations, ok = messages[apportionv1.NodeReservation](d, data, d.node.runs, reservationFields)
+		d.c.node(i, &d.node.m)
+		return ok
+	})
 }
 
 func (d *Decoder) places(pieces [2][]byte) bool {

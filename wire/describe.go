@@ -31,6 +31,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 		if p := n.Pods; p != nil {
 			node.Domains, node.OtherPods, node.LeavingPods = p.Domains, p.Others, p.Leaving
 		}
+		node.Reservations = wireReservations(m, n.Reservations())
 		out.Nodes = append(out.Nodes, node)
 	}
 	for i := range m.NodeSets {

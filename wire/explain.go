@@ -39,7 +39,7 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
 			"gated_tasks needed_tasks conditions text kueue",
 		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text node_counts",
-		"NodeCount":             "count code dimensions detail",
+		"NodeCount":             "count code dimensions detail from until",
 		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged text",
 		"KueuePodSetAssignment": "name count mode flavors attempts lacks",
 		"KueueAssignedFlavor":   "resource flavor mode amount tried",
@@ -324,7 +324,7 @@ func (s *Session) forecast(f *engine.Forecast) *apportionv1.Forecast {
 		Outcome: apportionv1.ForecastOutcome(f.Outcome), Time: f.At, EndCount: uint32(len(f.Ends)),
 		Minimal: f.Minimal, Earliest: f.Earliest,
 		UnknownCount: uint32(len(f.Unknown)), Unknown: few(f.Unknown), OverdueCount: uint32(len(f.Overdue)), Overdue: few(f.Overdue),
-		AheadCount: uint32(len(f.Ahead)), Ahead: few(f.Ahead), CutShort: f.CutShort,
+		AheadCount: uint32(len(f.Ahead)), Ahead: few(f.Ahead), CutShort: f.CutShort, ReleasedNodes: uint32(f.Released),
 	}
 	for _, j := range f.Ends[:min(len(f.Ends), maxNamed)] {
 		job := s.engine.View().Jobs.At(j)

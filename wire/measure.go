@@ -17,6 +17,8 @@ type Size struct {
 	Updates int64
 	// Counts are the counts of tasks in groups, Terms the node groups that the affinities of queues list, and LeftOut what is left out.
 	Counts, Terms, LeftOut int64
+	// Reservations are those of nodes.
+	Reservations int64
 	// Usages counts what queues say of usage: their own, two for a budget, and one for each owner.
 	Usages int64
 	// ExtraBytes is the size of what only the policy kueue reads and of the rules on other pods, and ExtraParts counts the fields in these
@@ -110,6 +112,7 @@ func (z *Size) add(s *Size, at int) {
 	z.Counts += s.Counts
 	z.Terms += s.Terms
 	z.Usages += s.Usages
+	z.Reservations += s.Reservations
 	z.LeftOut += s.LeftOut
 	z.TaskBytes += s.TaskBytes
 	z.ExtraBytes += s.ExtraBytes
@@ -146,6 +149,7 @@ func measureAlone(data []byte, n int) Size {
 			l.pods = true
 		case tagSnapshotNode:
 			size.Nodes++
+			field.Each(data[from:to], tagNodeReservation, func([]byte) bool { size.Reservations++; return true })
 		case tagSnapshotQueue:
 			size.Queues++
 			size.queue(data[from:to])
@@ -292,13 +296,16 @@ func (z Size) Memory() int64 {
 	const growing, termBytes, usageBytes = 6, 320, 256
 	// A message of two bytes within a field is kept in 90 at most, a field in two structs.
 	const extraBytes, extraParts = 48, 512
+	// A reservation has a row in the model and three in a session; the decoder keeps its message and what reads it.
+	const reservationBytes = 2 << 10
 	// A node of a set is written in a byte at least; it is kept in 4 bytes here and as many in the decoder.
 	return z.Bytes + rows*row + (sizeOf[model.NodeSet](1)+64)*z.NodeSets + 8*z.NodeSetBytes +
 		(sizeOf[model.Node](1)+indexEntry)*z.Nodes + (sizeOf[model.Queue](1)+indexEntry)*z.Queues +
 		(sizeOf[model.Job](1)+2*sizeOf[model.Account](1)+256)*z.Jobs + (sizeOf[model.Group](1)+128)*z.Groups +
 		(sizeOf[model.Task](1)+sizeOf[model.Detail](1)+40)*z.Tasks +
 		growing*(sizeOf[model.Count](1)*z.Counts+sizeOf[model.LeftOut](1)*z.LeftOut) + termBytes*z.Terms +
-		(row+sizeOf[model.OwnerUsage](1)+usageBytes)*z.Usages + extraBytes*z.ExtraBytes + extraParts*z.ExtraParts
+		(row+sizeOf[model.OwnerUsage](1)+usageBytes)*z.Usages + (4*row+reservationBytes)*z.Reservations +
+		extraBytes*z.ExtraBytes + extraParts*z.ExtraParts
 }
 
 // SizeOf is Measure for a decoded snapshot.
@@ -318,6 +325,7 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	z.decoded(s.GetPods())
 	for _, n := range s.GetNodes() {
 		z.NodeSetBytes += 5 * int64(len(n.GetDomains())+len(n.GetOtherPods())+len(n.GetLeavingPods()))
+		z.Reservations += int64(len(n.GetReservations()))
 	}
 	for _, queue := range s.GetQueues() {
 		z.decoded(queue.GetKueue())

@@ -138,8 +138,15 @@ func hostile() map[string]*apportionv1.Snapshot {
 		})
 	}
 	limits.Queues[1].NodeGroupLimits = bounds
+	reserved := nodes(500, dimensions)
+	for _, n := range reserved.GetNodes() {
+		for i := range 16 {
+			n.Reservations = append(n.Reservations, &apportionv1.NodeReservation{From: int64(i + 1), Request: &apportionv1.Resource{}})
+		}
+	}
 	return map[string]*apportionv1.Snapshot{
-		"counts of tasks": counts, "node groups of a queue": terms, "left out": out, "limits for node groups": limits,
+		"reservations of nodes": reserved,
+		"counts of tasks":       counts, "node groups of a queue": terms, "left out": out, "limits for node groups": limits,
 		"nodes of 64 dimensions": nodes(5000, dimensions), "nodes without more dimensions": nodes(20_000, nil),
 		"queues of 64 dimensions": queues(1000, dimensions), "queues without more dimensions": queues(10_000, nil),
 		"jobs of 64 dimensions": jobs(2000, dimensions), "jobs without more dimensions": jobs(20_000, nil),

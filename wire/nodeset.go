@@ -34,6 +34,35 @@ func (c *compiler) unschedulable(i int, u *apportionv1.NodeUnschedulable) *model
 	return &c.closed
 }
 
+// reservations returns what is kept of a node.
+func (c *compiler) reservations(list []*apportionv1.NodeReservation) []model.ReservationSpec {
+	if len(list) == 0 {
+		return nil
+	}
+	specs := make([]model.ReservationSpec, 0, len(list))
+	for _, r := range list {
+		c.text(r.GetHolder())
+		c.text(r.GetReason())
+		request := &amounts{}
+		specs = append(specs, model.ReservationSpec{
+			From: r.GetFrom(), Until: r.GetUntil(), Request: request.of(r.GetRequest()), Holder: r.GetHolder(), Reason: r.GetReason(),
+		})
+	}
+	return specs
+}
+
+// wireReservations is the inverse of reservations.
+func wireReservations(m *model.Model, list []model.Reservation) []*apportionv1.NodeReservation {
+	var out []*apportionv1.NodeReservation
+	for i := range list {
+		r := &list[i]
+		out = append(out, &apportionv1.NodeReservation{
+			From: r.From, Until: r.Until, Request: resourceOf(m, r.Request), Holder: r.Holder, Reason: r.Reason,
+		})
+	}
+	return out
+}
+
 // constraints returns the set of a list; fault is called for each value that is not known or is given twice.
 func constraints(list []apportionv1.PlacementConstraint, fault func(at int, format string, args ...any)) model.Constraints {
 	set := model.Constraints(0)

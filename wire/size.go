@@ -20,7 +20,8 @@ func ModelBytes(m *model.Model) int64 {
 	const indexEntry, pointers = 24, 16
 	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
 	return modelBytes + rows*rowBytes(m.Dims.Len()) + sumBytes(m, len(m.Queues)) +
-		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) + podBytes(m) + termsOf(m) + usagesOf(m) +
+		sizeOf[model.Node](len(m.Nodes)) + sizeOf[model.NodeSet](len(m.NodeSets)) + members(m) + podBytes(m) +
+		int64(m.ReservationBytes()) + termsOf(m) + usagesOf(m) +
 		int64(m.ExtraBytes()) + sizeOf[model.LeftOut](cap(m.LeftOut)) +
 		sizeOf[model.Queue](len(m.Queues)) + (sizeOf[model.Job](1)+pointers)*int64(m.Jobs.Len()) +
 		sizeOf[model.Account](m.Jobs.Len()) + sizeOf[model.Group](m.Groups.Len()) + 48*int64(m.Groups.Len()) +

@@ -110,7 +110,7 @@ func (c *compiler) node(i int, n *apportionv1.Node) {
 	c.b.Node(model.NodeSpec{
 		Name: n.GetName(), Allocatable: c.one.of(n.GetAllocatable()), UsedByOthers: c.two.of(n.GetUsedByOthers()),
 		Group: n.GetGroup(), Labelled: n != nil && n.Group != nil, Unschedulable: c.unschedulable(i, n.GetUnschedulable()),
-		Pods: c.nodePods(n),
+		Pods: c.nodePods(n), Reservations: c.reservations(n.GetReservations()),
 	})
 }
 

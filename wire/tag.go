@@ -21,6 +21,8 @@ const (
 	tagNodeOthers  = 7 << 3
 	tagNodeLeaving = 8 << 3
 
+	tagNodeReservation = 9<<3 | field.Delimited
+
 	tagQueueAffinity = 10<<3 | field.Delimited
 	tagQueueUsage    = 13<<3 | field.Delimited
 	tagQueueBudget   = 14<<3 | field.Delimited

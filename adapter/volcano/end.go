@@ -48,12 +48,12 @@ type ending struct {
 func (r *reader) endingOf(m metadata) ending {
 	var e ending
 	if v := m.annotations.field(ExpectedEndAnnotation); v != nil {
-		at, err := time.Parse(time.RFC3339, r.textAt(v))
-		if year := at.UTC().Year(); err != nil || year < 1971 || year > 2261 {
+		at, known := momentOf(r.textAt(v))
+		if !known {
 			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 				"not a time like 2006-01-02T15:04:05Z, so the job's end is not known%s", shown(v))
 		} else {
-			e.at = at.UnixNano()
+			e.at = at
 		}
 	}
 	if v := m.annotations.field(ExpectedRuntimeAnnotation); v != nil {

@@ -22,6 +22,10 @@ const (
 	// ExpectedRuntimeAnnotation of a PodGroup says how long its job is expected to run from the start of its first pod, as 2h30m.
 	ExpectedRuntimeAnnotation = "apportion.dev/expected-runtime"
 
+	// MaintenanceAnnotation of a Node says when it is to be drained, as 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z: no task may run then.
+	// Several periods are separated by commas.
+	MaintenanceAnnotation = "apportion.dev/maintenance"
+
 	// OwnerKey is the annotation or label of a PodGroup, or else of its pods, that names the user or group to which is charged what the job
 	// uses.
 	OwnerKey = "apportion.dev/owner"

@@ -63,6 +63,7 @@ var (
 		oversubscribedCPUAnnotation: leaf, oversubscribedMemoryAnnotation: leaf,
 		storage.AnnBindCompleted: leaf, storage.AnnSelectedNode: leaf, corev1.BetaStorageClassAnnotation: leaf,
 		ExpectedEndAnnotation: leaf, ExpectedRuntimeAnnotation: leaf, OwnerKey: leaf,
+		MaintenanceAnnotation: leaf,
 	}}
 
 	specShape = &shape{names: true, fields: fields{

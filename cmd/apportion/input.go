@@ -237,8 +237,17 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 			loaded.warnings = append(loaded.warnings, manifest.ShareOfKueue(sources, time.Now())...)
 		}
 	}
+	setTime(loaded.Snapshot)
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	return loaded, f.remember(loaded, moment, given)
+}
+
+// setTime sets the time of a snapshot that has none to the current one if reservations of nodes depend on it.
+func setTime(s *apportionv1.Snapshot) {
+	reserved := slices.ContainsFunc(s.GetNodes(), func(n *apportionv1.Node) bool { return len(n.GetReservations()) > 0 })
+	if reserved && s.GetAsOf() == 0 {
+		s.AsOf = time.Now().UnixNano()
+	}
 }
 
 // manifests returns the cluster of manifests, and warnings about kinds of objects that they lack.

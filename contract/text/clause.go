@@ -179,10 +179,11 @@ var fairClauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string {
 		return f.exceeds("is entitled to " + f.limit() + f.of())
 	},
-	apportionv1.ReasonCode_REASON_CODE_RESERVED:   reserved,
-	apportionv1.ReasonCode_REASON_CODE_NO_PLAN:    plain("no plan makes room for the claimant"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_CALM:   notCalm,
-	apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED: plain("the plan does without it"),
+	apportionv1.ReasonCode_REASON_CODE_RESERVED:      reserved,
+	apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED: nodeReserved,
+	apportionv1.ReasonCode_REASON_CODE_NO_PLAN:       plain("no plan makes room for the claimant"),
+	apportionv1.ReasonCode_REASON_CODE_NOT_CALM:      notCalm,
+	apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED:    plain("the plan does without it"),
 	apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT: func(f facts) string {
 		return fmt.Sprintf("%s holds %s%s and keeps up to %s against this claimant", f.queue(), f.have(), f.of(), f.limit())
 	},
@@ -316,4 +317,17 @@ func treeFault(f facts) string {
 	default:
 		return "it is no tree"
 	}
+}
+
+// nodeReserved says what a node is reserved for, and when.
+func nodeReserved(f facts) string {
+	span := func(seconds float64) string { return (time.Duration(seconds) * time.Second).String() }
+	text := strings.TrimSpace("the node is reserved " + forWhat(f.reason.GetDetail()))
+	if have := f.reason.GetHave(); have > 0 {
+		text += " in " + span(have) + ", and the task may still run then"
+	}
+	if limit := f.reason.GetLimit(); limit > 0 {
+		text += ", until in " + span(limit)
+	}
+	return text
 }

@@ -54,7 +54,8 @@ func (f foreseen) start() string {
 
 // when returns the time of the start. If it depends only on deadlines, the jobs may end earlier but not later.
 func (f foreseen) when() string {
-	if !slices.ContainsFunc(f.GetEnds(), func(end *apportionv1.ExpectedEnd) bool { return !end.GetDeadline() }) {
+	estimated := slices.ContainsFunc(f.GetEnds(), func(end *apportionv1.ExpectedEnd) bool { return !end.GetDeadline() })
+	if !estimated && (f.GetEndCount() > 0 || f.GetReleasedNodes() == 0) {
 		return "by " + moment(f.GetTime())
 	}
 	return "at " + moment(f.GetTime()) + " at the earliest"
@@ -62,8 +63,12 @@ func (f foreseen) when() string {
 
 // ends returns the ends on which the time depends.
 func (f foreseen) ends() string {
+	released := ""
+	if n := int(f.GetReleasedNodes()); n > 0 {
+		released = "A reservation of " + Count(n, "node") + " ends then."
+	}
 	if f.GetEndCount() == 0 {
-		return ""
+		return released
 	}
 	const few = 5
 	list := f.GetEnds()
@@ -88,7 +93,7 @@ func (f foreseen) ends() string {
 	if !f.GetEarliest() {
 		sentence += "; an earlier time is not ruled out"
 	}
-	return sentence + "."
+	return strings.TrimSpace(sentence + ". " + released)
 }
 
 func (f foreseen) ahead() string {

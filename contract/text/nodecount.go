@@ -61,6 +61,8 @@ func lack(names Names, counts []*apportionv1.NodeCount) string {
 		return "in node group " + c.GetDetail() + ", of which the queue may hold no more"
 	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID:
 		return "refused to a queue whose limits for node groups cannot be read"
+	case apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED:
+		return strings.TrimSpace("reserved "+forWhat(c.GetDetail())) + period(c.GetFrom(), c.GetUntil())
 	case apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN, apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY,
 		apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY, apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS,
 		apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD, apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:
@@ -80,6 +82,27 @@ func closed(detail string) string {
 		return detail
 	}
 	return "closed to new tasks (" + detail + ")"
+}
+
+// forWhat is what a reservation is for.
+func forWhat(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return "for " + reason
+}
+
+// period is when a reservation begins and ends: ` from 2026-07-01 14:30:00 UTC on`.
+func period(from, until int64) string {
+	switch {
+	case from == 0 && until == 0:
+		return ""
+	case from == 0:
+		return " until " + moment(until)
+	case until == 0:
+		return " from " + moment(from) + " on"
+	}
+	return " from " + moment(from) + " to " + moment(until)
 }
 
 // podRules says which rule on other pods excludes a node, in the words of Kubernetes' scheduler.

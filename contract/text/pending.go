@@ -211,7 +211,10 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE: func(f facts) string {
 		return "too little " + f.dimension() + " is free beside what must stay for others"
 	},
-	apportionv1.ReasonCode_REASON_CODE_RESERVED:    plain("room is kept free for a gang"),
+	apportionv1.ReasonCode_REASON_CODE_RESERVED: plain("room is kept free for a gang"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED: func(f facts) string {
+		return strings.TrimSpace("nodes are reserved " + forWhat(f.reason.GetDetail()))
+	},
 	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:  plain("too few tasks could ever run"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string { return "more " + f.dimension() + " is needed than there is" },
 	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {

@@ -164,6 +164,7 @@ func (b *Builder) Node(s NodeSpec) {
 		node.Unschedulable = &Unschedulable{Cause: u.Cause, Detail: b.text.keep(u.Detail)}
 	}
 	node.Pods = b.nodePods(s.Pods, path)
+	node.reserved = b.reservations(s.Reservations, path)
 	node.Allocatable = b.account(s.Allocatable, path, "allocatable")
 	node.UsedByOthers = b.account(s.UsedByOthers, path, "used_by_others")
 	b.m.Nodes = put(b.m.Nodes, at, node)

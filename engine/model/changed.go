@@ -399,7 +399,7 @@ func (b *Builder) own(r *result) *Own {
 		o.Requests = len(m.Requests)
 	}
 	if c.ownNodes || b.podsGiven {
-		o.Bytes += ownPods(m, base)
+		o.Bytes += ownPods(m, base) + ownReservations(m, base)
 	}
 	if c.ownNodes {
 		o.Nodes = len(m.Nodes)

@@ -242,6 +242,8 @@ type Node struct {
 	Unschedulable *Unschedulable
 	// Pods is nil if the node has neither domains nor other pods that matter.
 	Pods *NodePods
+	// reserved is nil if no room of the node is kept.
+	reserved *[]Reservation
 }
 
 // LeftOutCause is the reason why a job or a pod is not considered. The values are those of the contract's LeftOutCause.

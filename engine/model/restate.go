@@ -13,6 +13,7 @@ func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
 	return NodeSpec{
 		Name: node.Name, Allocatable: amountsOf(node.Allocatable), UsedByOthers: amountsOf(node.UsedByOthers),
 		Group: node.Group, Labelled: node.Labelled, Unschedulable: node.Unschedulable, Pods: node.Pods,
+		Reservations: reservationSpecs(node.Reservations()),
 	}
 }
 

@@ -83,4 +83,6 @@ type NodeSpec struct {
 	Unschedulable *Unschedulable
 	// Pods is nil for a node without domains and other pods. The builder copies it.
 	Pods *NodePods
+	// Reservations keep room of the node during periods. The builder copies them.
+	Reservations []ReservationSpec
 }

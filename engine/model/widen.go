@@ -28,6 +28,7 @@ func (m *Model) widened(dims resource.Dimensions) *Model {
 	for i := range w.Nodes {
 		n := &w.Nodes[i]
 		n.Allocatable, n.UsedByOthers = wider(n.Allocatable), wider(n.UsedByOthers)
+		n.reserved = widerReservations(n.Reservations(), wider)
 	}
 	for i := range w.Queues {
 		q := &w.Queues[i]

@@ -77,6 +77,7 @@ const (
 	TopologyLabelMissing      Code = 89
 	AboveNodeGroupLimit       Code = 90
 	NodeGroupLimitsInvalid    Code = 91
+	NodeReserved              Code = 92
 	Entitled                  Code = 100
 	Borrowed                  Code = 101
 	AboveLimit                Code = 102

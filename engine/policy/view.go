@@ -34,6 +34,8 @@ type View struct {
 	moved []model.JobID
 	// pods is nil if the model has no rules on other pods.
 	pods *Pods
+	// reservations is nil if no reservation of a node counts.
+	reservations *NodeReservations
 	// used is nil until a node's usage is asked for.
 	used []resource.Row
 }
@@ -58,6 +60,12 @@ func (v *View) Look() { _ = v.stopped() }
 // Yield lets others go on, where Stop does that, in loops that run to their end: what follows them asks whether to stop. It is meant to be
 // called for every row i.
 func (v *View) Yield(i int) { _ = v.Stopped(i) }
+
+// MayUse reports whether a task may use a node from a time on, now or later: the node takes it, and no room is kept there for others while
+// the task runs.
+func (v *View) MayUse(t model.TaskID, n model.NodeID, at int64) bool {
+	return v.Takes(n, v.NodeSetOf(t)) && v.reservations.FitsAlone(t, n, at)
+}
 
 // Present lists the jobs of the session by uid.
 func (v *View) Present() []model.JobID { return v.JobOrder }
@@ -201,6 +209,9 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 	v.occupy(t, was, from.Occupies(), node, to.Occupies())
 	if v.pods != nil {
 		v.pods.moved(t, from, was, to, node)
+	}
+	if v.reservations != nil {
+		v.reservations.moved(t, from, was, to, node)
 	}
 	v.Journal.byte((*uint8)(&v.status[t]))
 	v.status[t] = to

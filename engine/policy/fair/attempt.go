@@ -58,7 +58,7 @@ func (t *trial) makeRoom() bool {
 		return t.clear(model.None, t.need, t.positive)
 	case room.Kind == policy.OneNode:
 		for _, task := range t.claim.Tasks {
-			if !t.s.v.Takes(room.Node, t.s.v.NodeSetOf(task)) {
+			if !t.s.v.MayUse(task, room.Node, t.s.v.AsOf) {
 				return false
 			}
 		}
@@ -83,7 +83,7 @@ func (t *trial) makeRoom() bool {
 func (t *trial) makeRoomOn(nodes []model.NodeID) bool {
 	for i, task := range t.claim.Tasks {
 		v, r := t.s.v, t.s.requestOf(task)
-		if i >= len(nodes) || !v.Takes(nodes[i], v.NodeSetOf(task)) || !t.clearNear(nodes[i], r.amount, r.positive) {
+		if i >= len(nodes) || !v.MayUse(task, nodes[i], v.AsOf) || !t.clearNear(nodes[i], r.amount, r.positive) {
 			return false
 		}
 		t.settleOn(nodes[i], r)
@@ -94,12 +94,11 @@ func (t *trial) makeRoomOn(nodes []model.NodeID) bool {
 // house finds a node for one task: the first that has room, or else the first on which enough can be evicted.
 func (t *trial) house(task model.TaskID) bool {
 	v, r := t.s.v, t.s.requestOf(task)
-	set := v.NodeSetOf(task)
 	for _, n := range v.NodeOrder {
 		if t.halted() {
 			return false
 		}
-		if t.short(n, r.amount, r.positive) == 0 && v.Takes(n, set) {
+		if t.short(n, r.amount, r.positive) == 0 && v.MayUse(task, n, v.AsOf) {
 			t.settleOn(n, r)
 			return true
 		}
@@ -108,7 +107,7 @@ func (t *trial) house(task model.TaskID) bool {
 		if t.halted() {
 			return false
 		}
-		if !v.Takes(n, set) {
+		if !v.MayUse(task, n, v.AsOf) {
 			continue
 		}
 		before := len(t.victims)

@@ -170,7 +170,7 @@ func (s *State) reserveFor(r *reservation, g gangWait) (reserved, paid bool) {
 			return false, false
 		}
 		if s.mayStart(g, f) {
-			nodes, fits, paid := s.fitIn(tasks, f.rooms)
+			nodes, fits, paid := s.fitIn(tasks, f.rooms, at)
 			if !paid {
 				return false, false
 			}
@@ -265,9 +265,9 @@ func (s *State) mayStart(g gangWait, f *future) bool {
 	return s.earned(g.leaf, func(p place) []int64 { return f.held[p] }, g.need, g.positive)
 }
 
-// fitIn places tasks in rooms by first fit and takes their room; if not all fit, it takes none. Without nodes all fit. paid is false if
-// there is too little work left.
-func (s *State) fitIn(tasks []model.TaskID, rooms []int64) (nodes []model.NodeID, fits, paid bool) {
+// fitIn places tasks, which start at a time, in rooms by first fit and takes their room; if not all fit, it takes none. Without nodes all
+// fit. paid is false if there is too little work left.
+func (s *State) fitIn(tasks []model.TaskID, rooms []int64, at int64) (nodes []model.NodeID, fits, paid bool) {
 	if len(s.v.NodeOrder) == 0 {
 		return nil, true, true
 	}
@@ -283,10 +283,10 @@ func (s *State) fitIn(tasks []model.TaskID, rooms []int64) (nodes []model.NodeID
 				return nil, false, false
 			}
 		}
-		q, set := s.requestOf(t), s.setOf(t)
+		q := s.requestOf(t)
 		for from < len(s.v.NodeOrder) {
 			n := s.v.NodeOrder[from]
-			if s.v.Takes(n, set) && covers(s.roomOf(rooms, n), q.amount, q.positive) {
+			if s.v.MayUse(t, n, at) && covers(s.roomOf(rooms, n), q.amount, q.positive) {
 				break
 			}
 			from++

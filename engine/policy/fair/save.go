@@ -122,7 +122,7 @@ func (s *State) openEmpty() {
 	h.width, h.leaves, h.most = of.width, of.leaves, make([]int64, len(of.most))
 	for i := range h.leaves {
 		row := h.row(h.leaves + i)
-		takes := i < len(s.v.NodeOrder) && s.v.Takes(s.v.NodeOrder[i], model.AllNodes)
+		takes := i < len(s.v.NodeOrder) && s.v.Takes(s.v.NodeOrder[i], model.AllNodes) && !s.v.Reserved(s.v.NodeOrder[i])
 		for d := range row {
 			row[d] = -1
 			if takes {

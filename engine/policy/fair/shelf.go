@@ -54,11 +54,11 @@ func (s *State) openShelf() {
 	}
 }
 
-// fillSlot makes everything free that a node has free. One that takes no new tasks has no room for any.
+// fillSlot makes everything free that a node has free. One that takes no new tasks, or is reserved as a whole, has no room for any.
 func (s *State) fillSlot(n model.NodeID) {
 	h := &s.claims.nodes
 	row := h.row(h.leaves + int(h.slot[n]))
-	if s.v.Takes(n, model.AllNodes) {
+	if s.v.Takes(n, model.AllNodes) && !s.v.Reserved(n) {
 		s.fillFree(row, n)
 		return
 	}
@@ -97,7 +97,7 @@ func (s *State) slotsOf(set model.NodeSetID) []int32 {
 	slots, known := h.slots[set]
 	if !known {
 		for i, n := range s.v.NodeOrder {
-			if s.v.Takes(n, set) {
+			if s.v.Takes(n, set) && !s.v.Reserved(n) {
 				slots = append(slots, int32(i))
 			}
 		}

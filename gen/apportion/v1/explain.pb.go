@@ -503,8 +503,8 @@ type Explanation struct {
 	Conditions []string `protobuf:"bytes,16,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	// The verdict and its reasons in a few sentences.
 	Text string `protobuf:"bytes,17,opt,name=text,proto3" json:"text,omitempty"`
-	// When the job could start at the earliest. Absent if the snapshot has no expected end of a running job, if no check blocks the job, if the
-	// job has no waiting task, or if the question names more than 4 jobs.
+	// When the job could start at the earliest. Absent if the snapshot has neither an expected end of a running job nor a reservation of a node
+	// that ends, if no check blocks the job, if the job has no waiting task, or if the question names more than 4 jobs.
 	Forecast *Forecast `protobuf:"bytes,18,opt,name=forecast,proto3" json:"forecast,omitempty"`
 	// Where its queue, or one above it, has used more than its part in a dimension that the job asks for, or is given first less than it is
 	// entitled to. Absent: nowhere, past usage does not count, or the job waits for nothing.
@@ -880,12 +880,12 @@ func (x *MemoryStanding) GetUntil() int64 {
 // Forecast says when a job could start at the earliest if nothing else changes: running jobs end at their expected end, jobs without one
 // continue to run, no other waiting job is placed before it, no job is submitted, no task is evicted, and queues and nodes stay the same. The
 // job could start at a time if, in the cluster without the jobs that have ended by then, it may enter its queue, the queue is served and may
-// use what the job needs, and the nodes have room. The order in which queues and jobs are served at that time is not predicted.
+// use what the job needs, and the nodes have room beside the reservations that have not ended. The order in which queues and jobs are served at that time is not predicted.
 type Forecast struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether there is a time.
 	Outcome ForecastOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=apportion.v1.ForecastOutcome" json:"outcome,omitempty"`
-	// AT: the time in Unix nanoseconds. A job ends at this time.
+	// AT: the time in Unix nanoseconds. A job, or a reservation of a node, ends at this time.
 	Time int64 `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`
 	// AT: the ends that the forecast depends on, in order of time, at most 10.
 	Ends []*ExpectedEnd `protobuf:"bytes,3,rep,name=ends,proto3" json:"ends,omitempty"`
@@ -916,7 +916,9 @@ type Forecast struct {
 	// NOW, AT: indices of the tasks that start then. Empty: they do not exist yet, the snapshot has no nodes, or the caller may not see nodes.
 	Task []uint32 `protobuf:"varint,15,rep,packed,name=task,proto3" json:"task,omitempty"`
 	// Index of a node on which each of them has room then.
-	Node          []uint32 `protobuf:"varint,16,rep,packed,name=node,proto3" json:"node,omitempty"`
+	Node []uint32 `protobuf:"varint,16,rep,packed,name=node,proto3" json:"node,omitempty"`
+	// AT: the number of nodes of which a reservation ends at that time.
+	ReleasedNodes uint32 `protobuf:"varint,17,opt,name=released_nodes,json=releasedNodes,proto3" json:"released_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1061,6 +1063,13 @@ func (x *Forecast) GetNode() []uint32 {
 		return x.Node
 	}
 	return nil
+}
+
+func (x *Forecast) GetReleasedNodes() uint32 {
+	if x != nil {
+		return x.ReleasedNodes
+	}
+	return 0
 }
 
 // ExpectedEnd is when a job is expected to end.
@@ -1285,8 +1294,11 @@ type NodeCount struct {
 	Code ReasonCode `protobuf:"varint,2,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
 	// INSUFFICIENT_RESOURCE and NODE_TOO_SMALL: indices of the dimensions of which there is too little.
 	Dimensions []uint32 `protobuf:"varint,3,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
-	// NODE_UNSCHEDULABLE and NODE_NOT_IN_SET: a short description, such as `cordoned` or `taint nvidia.com/gpu`.
-	Detail        string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
+	// NODE_UNSCHEDULABLE and NODE_NOT_IN_SET: a short description, such as `cordoned` or `taint nvidia.com/gpu`. NODE_RESERVED: what for.
+	Detail string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
+	// NODE_RESERVED: when the reservation begins and ends, in Unix nanoseconds, as in `NodeReservation`.
+	From          int64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
+	Until         int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1347,6 +1359,20 @@ func (x *NodeCount) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *NodeCount) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *NodeCount) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
 }
 
 // Evictable are the tasks that must be evicted so that a job has room, if a plan chose them; otherwise all tasks that could be evicted.
@@ -1940,7 +1966,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x05first\x18\x05 \x03(\rR\x05first\x12\x14\n" +
 	"\x05until\x18\x06 \x01(\x03R\x05untilB\f\n" +
 	"\n" +
-	"_dimension\"\xe7\x03\n" +
+	"_dimension\"\x8e\x04\n" +
 	"\bForecast\x127\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1d.apportion.v1.ForecastOutcomeR\aoutcome\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12-\n" +
@@ -1959,7 +1985,8 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\tcut_short\x18\r \x01(\bR\bcutShort\x12\x12\n" +
 	"\x04text\x18\x0e \x01(\tR\x04text\x12\x12\n" +
 	"\x04task\x18\x0f \x03(\rR\x04task\x12\x12\n" +
-	"\x04node\x18\x10 \x03(\rR\x04node\"O\n" +
+	"\x04node\x18\x10 \x03(\rR\x04node\x12%\n" +
+	"\x0ereleased_nodes\x18\x11 \x01(\rR\rreleasedNodes\"O\n" +
 	"\vExpectedEnd\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x1a\n" +
@@ -1980,14 +2007,16 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x04miss\x18\v \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x128\n" +
 	"\vnode_counts\x18\f \x03(\v2\x17.apportion.v1.NodeCountR\n" +
 	"nodeCountsB\a\n" +
-	"\x05_task\"\x87\x01\n" +
+	"\x05_task\"\xb1\x01\n" +
 	"\tNodeCount\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12,\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x03 \x03(\rR\n" +
 	"dimensions\x12\x16\n" +
-	"\x06detail\x18\x04 \x01(\tR\x06detail\"\xd2\x01\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x12\n" +
+	"\x04from\x18\x05 \x01(\x03R\x04from\x12\x14\n" +
+	"\x05until\x18\x06 \x01(\x03R\x05until\"\xd2\x01\n" +
 	"\tEvictable\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x14\n" +
 	"\x05tasks\x18\x02 \x03(\rR\x05tasks\x12\x16\n" +

@@ -601,6 +601,13 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ReleasedNodes != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ReleasedNodes))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x88
+	}
 	if len(m.Node) > 0 {
 		var pksize2 int
 		for _, num := range m.Node {
@@ -1021,6 +1028,16 @@ func (m *NodeCount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Until != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Until))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.From != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+		i--
+		dAtA[i] = 0x28
 	}
 	if len(m.Detail) > 0 {
 		i -= len(m.Detail)
@@ -1863,6 +1880,9 @@ func (m *Forecast) SizeVT() (n int) {
 		}
 		n += 2 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
+	if m.ReleasedNodes != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ReleasedNodes))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1972,6 +1992,12 @@ func (m *NodeCount) SizeVT() (n int) {
 	l = len(m.Detail)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.From != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	}
+	if m.Until != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Until))
 	}
 	n += len(m.unknownFields)
 	return n

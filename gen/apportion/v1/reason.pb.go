@@ -224,6 +224,9 @@ const (
 	ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT ReasonCode = 90
 	// The queue's limits for node groups could not be read.
 	ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID ReasonCode = 91
+	// The node is reserved while the task would run; detail is what for, or empty. have: seconds until that begins, 0 if it has begun. limit:
+	// seconds until it ends, 0 if it does not.
+	ReasonCode_REASON_CODE_NODE_RESERVED ReasonCode = 92
 	// have used + need > limit allocatable.
 	ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE ReasonCode = 73
 	// The node takes no new tasks; detail has the reason.
@@ -339,6 +342,7 @@ var (
 		72:  "REASON_CODE_NODE_GROUP_ANTI_AFFINITY",
 		90:  "REASON_CODE_ABOVE_NODE_GROUP_LIMIT",
 		91:  "REASON_CODE_NODE_GROUP_LIMITS_INVALID",
+		92:  "REASON_CODE_NODE_RESERVED",
 		73:  "REASON_CODE_INSUFFICIENT_RESOURCE",
 		74:  "REASON_CODE_NODE_UNSCHEDULABLE",
 		75:  "REASON_CODE_NODE_NOT_IN_SET",
@@ -417,6 +421,7 @@ var (
 		"REASON_CODE_NODE_GROUP_ANTI_AFFINITY":     72,
 		"REASON_CODE_ABOVE_NODE_GROUP_LIMIT":       90,
 		"REASON_CODE_NODE_GROUP_LIMITS_INVALID":    91,
+		"REASON_CODE_NODE_RESERVED":                92,
 		"REASON_CODE_INSUFFICIENT_RESOURCE":        73,
 		"REASON_CODE_NODE_UNSCHEDULABLE":           74,
 		"REASON_CODE_NODE_NOT_IN_SET":              75,
@@ -1653,7 +1658,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xe7\x13\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x86\x14\n" +
 	"\n" +
 	"ReasonCode\x12\x1b\n" +
 	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -1700,7 +1705,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"&REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY\x10G\x12(\n" +
 	"$REASON_CODE_NODE_GROUP_ANTI_AFFINITY\x10H\x12&\n" +
 	"\"REASON_CODE_ABOVE_NODE_GROUP_LIMIT\x10Z\x12)\n" +
-	"%REASON_CODE_NODE_GROUP_LIMITS_INVALID\x10[\x12%\n" +
+	"%REASON_CODE_NODE_GROUP_LIMITS_INVALID\x10[\x12\x1d\n" +
+	"\x19REASON_CODE_NODE_RESERVED\x10\\\x12%\n" +
 	"!REASON_CODE_INSUFFICIENT_RESOURCE\x10I\x12\"\n" +
 	"\x1eREASON_CODE_NODE_UNSCHEDULABLE\x10J\x12\x1f\n" +
 	"\x1bREASON_CODE_NODE_NOT_IN_SET\x10K\x12$\n" +

@@ -1084,7 +1084,9 @@ type Node struct {
 	// selections need not be listed.
 	OtherPods []uint32 `protobuf:"varint,7,rep,packed,name=other_pods,json=otherPods,proto3" json:"other_pods,omitempty"`
 	// The same of pods that are being deleted.
-	LeavingPods   []uint32 `protobuf:"varint,8,rep,packed,name=leaving_pods,json=leavingPods,proto3" json:"leaving_pods,omitempty"`
+	LeavingPods []uint32 `protobuf:"varint,8,rep,packed,name=leaving_pods,json=leavingPods,proto3" json:"leaving_pods,omitempty"`
+	// Room that is kept for a job during a period, or for none as during maintenance, in any order. They may overlap. At most 16.
+	Reservations  []*NodeReservation `protobuf:"bytes,9,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1175,6 +1177,96 @@ func (x *Node) GetLeavingPods() []uint32 {
 	return nil
 }
 
+func (x *Node) GetReservations() []*NodeReservation {
+	if x != nil {
+		return x.Reservations
+	}
+	return nil
+}
+
+// NodeReservation keeps room of a node during a period. A task of another job may start on the node if its job is known to end before the
+// period begins, or if the room is still free beside it then; see docs/reservations.md. Tasks that run stay.
+type NodeReservation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it begins, in Unix nanoseconds; not negative. A period that begins at `as_of` or before it has begun.
+	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	// When it ends, in Unix nanoseconds, after `from`. 0: it does not end. A period that has ended has no effect.
+	Until int64 `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
+	// What is kept of the node; dimensions that are not listed are not kept. Absent: the whole node.
+	Request *Resource `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	// The uid of the job that may use it, which need not be in the snapshot yet. Empty: no job may, as during maintenance.
+	Holder string `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	// Why, for people, such as `maintenance`. May be empty.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeReservation) Reset() {
+	*x = NodeReservation{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeReservation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeReservation) ProtoMessage() {}
+
+func (x *NodeReservation) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeReservation.ProtoReflect.Descriptor instead.
+func (*NodeReservation) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *NodeReservation) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *NodeReservation) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *NodeReservation) GetRequest() *Resource {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *NodeReservation) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *NodeReservation) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // NodeUnschedulable is the reason why a node takes no new tasks.
 type NodeUnschedulable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1188,7 +1280,7 @@ type NodeUnschedulable struct {
 
 func (x *NodeUnschedulable) Reset() {
 	*x = NodeUnschedulable{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1292,7 @@ func (x *NodeUnschedulable) String() string {
 func (*NodeUnschedulable) ProtoMessage() {}
 
 func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1305,7 @@ func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUnschedulable.ProtoReflect.Descriptor instead.
 func (*NodeUnschedulable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeUnschedulable) GetCause() UnschedulableCause {
@@ -1278,7 +1370,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1382,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1395,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Queue) GetName() string {
@@ -1447,7 +1539,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1551,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1564,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Budget) GetKind() BudgetKind {
@@ -1511,7 +1603,7 @@ type OwnerUsage struct {
 
 func (x *OwnerUsage) Reset() {
 	*x = OwnerUsage{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1615,7 @@ func (x *OwnerUsage) String() string {
 func (*OwnerUsage) ProtoMessage() {}
 
 func (x *OwnerUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1628,7 @@ func (x *OwnerUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerUsage.ProtoReflect.Descriptor instead.
 func (*OwnerUsage) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OwnerUsage) GetOwner() string {
@@ -1573,7 +1665,7 @@ type NodeGroupAffinity struct {
 
 func (x *NodeGroupAffinity) Reset() {
 	*x = NodeGroupAffinity{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1677,7 @@ func (x *NodeGroupAffinity) String() string {
 func (*NodeGroupAffinity) ProtoMessage() {}
 
 func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1690,7 @@ func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupAffinity.ProtoReflect.Descriptor instead.
 func (*NodeGroupAffinity) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeGroupAffinity) GetAffinity() *NodeGroupTerms {
@@ -1628,7 +1720,7 @@ type NodeGroupTerms struct {
 
 func (x *NodeGroupTerms) Reset() {
 	*x = NodeGroupTerms{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1732,7 @@ func (x *NodeGroupTerms) String() string {
 func (*NodeGroupTerms) ProtoMessage() {}
 
 func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1745,7 @@ func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupTerms.ProtoReflect.Descriptor instead.
 func (*NodeGroupTerms) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeGroupTerms) GetRequired() []string {
@@ -1683,7 +1775,7 @@ type NodeGroupLimits struct {
 
 func (x *NodeGroupLimits) Reset() {
 	*x = NodeGroupLimits{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +1787,7 @@ func (x *NodeGroupLimits) String() string {
 func (*NodeGroupLimits) ProtoMessage() {}
 
 func (x *NodeGroupLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1708,7 +1800,7 @@ func (x *NodeGroupLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupLimits.ProtoReflect.Descriptor instead.
 func (*NodeGroupLimits) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeGroupLimits) GetGroups() []*NodeGroupLimit {
@@ -1738,7 +1830,7 @@ type NodeGroupLimit struct {
 
 func (x *NodeGroupLimit) Reset() {
 	*x = NodeGroupLimit{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1750,7 +1842,7 @@ func (x *NodeGroupLimit) String() string {
 func (*NodeGroupLimit) ProtoMessage() {}
 
 func (x *NodeGroupLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1763,7 +1855,7 @@ func (x *NodeGroupLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupLimit.ProtoReflect.Descriptor instead.
 func (*NodeGroupLimit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeGroupLimit) GetGroup() string {
@@ -1795,7 +1887,7 @@ type FairShareHierarchy struct {
 
 func (x *FairShareHierarchy) Reset() {
 	*x = FairShareHierarchy{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1899,7 @@ func (x *FairShareHierarchy) String() string {
 func (*FairShareHierarchy) ProtoMessage() {}
 
 func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1912,7 @@ func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairShareHierarchy.ProtoReflect.Descriptor instead.
 func (*FairShareHierarchy) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FairShareHierarchy) GetPath() string {
@@ -1878,7 +1970,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1982,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1995,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Job) GetUid() string {
@@ -2044,7 +2136,7 @@ type TaskGroup struct {
 
 func (x *TaskGroup) Reset() {
 	*x = TaskGroup{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2148,7 @@ func (x *TaskGroup) String() string {
 func (*TaskGroup) ProtoMessage() {}
 
 func (x *TaskGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2161,7 @@ func (x *TaskGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGroup.ProtoReflect.Descriptor instead.
 func (*TaskGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskGroup) GetRole() string {
@@ -2143,7 +2235,7 @@ type TaskCount struct {
 
 func (x *TaskCount) Reset() {
 	*x = TaskCount{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2247,7 @@ func (x *TaskCount) String() string {
 func (*TaskCount) ProtoMessage() {}
 
 func (x *TaskCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2260,7 @@ func (x *TaskCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCount.ProtoReflect.Descriptor instead.
 func (*TaskCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskCount) GetStatus() TaskStatus {
@@ -2217,7 +2309,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2321,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2334,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Task) GetUid() string {
@@ -2330,7 +2422,7 @@ type TaskDetail struct {
 
 func (x *TaskDetail) Reset() {
 	*x = TaskDetail{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2434,7 @@ func (x *TaskDetail) String() string {
 func (*TaskDetail) ProtoMessage() {}
 
 func (x *TaskDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2447,7 @@ func (x *TaskDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDetail.ProtoReflect.Descriptor instead.
 func (*TaskDetail) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TaskDetail) GetPreemptable() bool {
@@ -2477,7 +2569,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\rNodeExclusion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
-	"\x04firm\x18\x03 \x01(\bR\x04firm\"\xda\x02\n" +
+	"\x04firm\x18\x03 \x01(\bR\x04firm\"\x9d\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\vallocatable\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\vallocatable\x12<\n" +
@@ -2487,8 +2579,15 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\adomains\x18\x06 \x03(\rR\adomains\x12\x1d\n" +
 	"\n" +
 	"other_pods\x18\a \x03(\rR\totherPods\x12!\n" +
-	"\fleaving_pods\x18\b \x03(\rR\vleavingPodsB\b\n" +
-	"\x06_group\"c\n" +
+	"\fleaving_pods\x18\b \x03(\rR\vleavingPods\x12A\n" +
+	"\freservations\x18\t \x03(\v2\x1d.apportion.v1.NodeReservationR\freservationsB\b\n" +
+	"\x06_group\"\x9d\x01\n" +
+	"\x0fNodeReservation\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x14\n" +
+	"\x05until\x18\x02 \x01(\x03R\x05until\x120\n" +
+	"\arequest\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12\x16\n" +
+	"\x06holder\x18\x04 \x01(\tR\x06holder\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"c\n" +
 	"\x11NodeUnschedulable\x126\n" +
 	"\x05cause\x18\x01 \x01(\x0e2 .apportion.v1.UnschedulableCauseR\x05cause\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xfd\x06\n" +
@@ -2677,7 +2776,7 @@ func file_apportion_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(LeftOutCause)(0),          // 0: apportion.v1.LeftOutCause
 	(UnschedulableCause)(0),    // 1: apportion.v1.UnschedulableCause
@@ -2694,83 +2793,86 @@ var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(*NodeSet)(nil),            // 12: apportion.v1.NodeSet
 	(*NodeExclusion)(nil),      // 13: apportion.v1.NodeExclusion
 	(*Node)(nil),               // 14: apportion.v1.Node
-	(*NodeUnschedulable)(nil),  // 15: apportion.v1.NodeUnschedulable
-	(*Queue)(nil),              // 16: apportion.v1.Queue
-	(*Budget)(nil),             // 17: apportion.v1.Budget
-	(*OwnerUsage)(nil),         // 18: apportion.v1.OwnerUsage
-	(*NodeGroupAffinity)(nil),  // 19: apportion.v1.NodeGroupAffinity
-	(*NodeGroupTerms)(nil),     // 20: apportion.v1.NodeGroupTerms
-	(*NodeGroupLimits)(nil),    // 21: apportion.v1.NodeGroupLimits
-	(*NodeGroupLimit)(nil),     // 22: apportion.v1.NodeGroupLimit
-	(*FairShareHierarchy)(nil), // 23: apportion.v1.FairShareHierarchy
-	(*Job)(nil),                // 24: apportion.v1.Job
-	(*TaskGroup)(nil),          // 25: apportion.v1.TaskGroup
-	(*TaskCount)(nil),          // 26: apportion.v1.TaskCount
-	(*Task)(nil),               // 27: apportion.v1.Task
-	(*TaskDetail)(nil),         // 28: apportion.v1.TaskDetail
-	(*Resource)(nil),           // 29: apportion.v1.Resource
-	(*KueueSnapshot)(nil),      // 30: apportion.v1.KueueSnapshot
-	(*PodRules)(nil),           // 31: apportion.v1.PodRules
-	(*KueueQueue)(nil),         // 32: apportion.v1.KueueQueue
-	(*KueueWorkload)(nil),      // 33: apportion.v1.KueueWorkload
+	(*NodeReservation)(nil),    // 15: apportion.v1.NodeReservation
+	(*NodeUnschedulable)(nil),  // 16: apportion.v1.NodeUnschedulable
+	(*Queue)(nil),              // 17: apportion.v1.Queue
+	(*Budget)(nil),             // 18: apportion.v1.Budget
+	(*OwnerUsage)(nil),         // 19: apportion.v1.OwnerUsage
+	(*NodeGroupAffinity)(nil),  // 20: apportion.v1.NodeGroupAffinity
+	(*NodeGroupTerms)(nil),     // 21: apportion.v1.NodeGroupTerms
+	(*NodeGroupLimits)(nil),    // 22: apportion.v1.NodeGroupLimits
+	(*NodeGroupLimit)(nil),     // 23: apportion.v1.NodeGroupLimit
+	(*FairShareHierarchy)(nil), // 24: apportion.v1.FairShareHierarchy
+	(*Job)(nil),                // 25: apportion.v1.Job
+	(*TaskGroup)(nil),          // 26: apportion.v1.TaskGroup
+	(*TaskCount)(nil),          // 27: apportion.v1.TaskCount
+	(*Task)(nil),               // 28: apportion.v1.Task
+	(*TaskDetail)(nil),         // 29: apportion.v1.TaskDetail
+	(*Resource)(nil),           // 30: apportion.v1.Resource
+	(*KueueSnapshot)(nil),      // 31: apportion.v1.KueueSnapshot
+	(*PodRules)(nil),           // 32: apportion.v1.PodRules
+	(*KueueQueue)(nil),         // 33: apportion.v1.KueueQueue
+	(*KueueWorkload)(nil),      // 34: apportion.v1.KueueWorkload
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	14, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
-	16, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
-	24, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
-	29, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
+	17, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
+	25, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
+	30, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
 	12, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
 	11, // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
 	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
-	30, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
-	31, // 8: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
+	31, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
+	32, // 8: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
 	10, // 9: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
 	0,  // 10: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
 	13, // 11: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
-	29, // 12: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	29, // 13: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
-	15, // 14: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	1,  // 15: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
-	2,  // 16: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	29, // 17: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	29, // 18: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	29, // 19: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
-	19, // 20: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	23, // 21: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
-	10, // 22: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
-	17, // 23: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
-	18, // 24: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
-	32, // 25: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
-	10, // 26: apportion.v1.Queue.entitled:type_name -> apportion.v1.Usage
-	21, // 27: apportion.v1.Queue.node_group_limits:type_name -> apportion.v1.NodeGroupLimits
-	3,  // 28: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
-	10, // 29: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
-	10, // 30: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
-	10, // 31: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
-	20, // 32: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	20, // 33: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	22, // 34: apportion.v1.NodeGroupLimits.groups:type_name -> apportion.v1.NodeGroupLimit
-	29, // 35: apportion.v1.NodeGroupLimit.limit:type_name -> apportion.v1.Resource
-	4,  // 36: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	29, // 37: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	25, // 38: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	33, // 39: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
-	29, // 40: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	27, // 41: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	26, // 42: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	5,  // 43: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
-	6,  // 44: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	7,  // 45: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	6,  // 46: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	28, // 47: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	7,  // 48: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	29, // 49: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	5,  // 50: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	30, // 12: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	30, // 13: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	16, // 14: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	15, // 15: apportion.v1.Node.reservations:type_name -> apportion.v1.NodeReservation
+	30, // 16: apportion.v1.NodeReservation.request:type_name -> apportion.v1.Resource
+	1,  // 17: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
+	2,  // 18: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
+	30, // 19: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	30, // 20: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	30, // 21: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	20, // 22: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
+	24, // 23: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	10, // 24: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
+	18, // 25: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
+	19, // 26: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
+	33, // 27: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
+	10, // 28: apportion.v1.Queue.entitled:type_name -> apportion.v1.Usage
+	22, // 29: apportion.v1.Queue.node_group_limits:type_name -> apportion.v1.NodeGroupLimits
+	3,  // 30: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
+	10, // 31: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
+	10, // 32: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
+	10, // 33: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
+	21, // 34: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	21, // 35: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	23, // 36: apportion.v1.NodeGroupLimits.groups:type_name -> apportion.v1.NodeGroupLimit
+	30, // 37: apportion.v1.NodeGroupLimit.limit:type_name -> apportion.v1.Resource
+	4,  // 38: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	30, // 39: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	26, // 40: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	34, // 41: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
+	30, // 42: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	28, // 43: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	27, // 44: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	5,  // 45: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	6,  // 46: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	7,  // 47: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	6,  // 48: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	29, // 49: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	7,  // 50: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	30, // 51: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	5,  // 52: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -2782,18 +2884,18 @@ func file_apportion_v1_snapshot_proto_init() {
 	file_apportion_v1_pods_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_msgTypes[6].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[8].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[10].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[17].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[19].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[9].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[11].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[20].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_snapshot_proto_rawDesc), len(file_apportion_v1_snapshot_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -129,7 +129,7 @@ func (v *Variation) added(e *edit) {
 				continue
 			}
 			taken[copied.GetName()] = true
-			copied.UsedByOthers, copied.Unschedulable = nil, nil
+			copied.UsedByOthers, copied.Unschedulable, copied.Reservations = nil, nil, nil
 			copied.OtherPods, copied.LeavingPods = everywhere, nil
 			positions = append(positions, uint32(len(e.snapshot.GetNodes())+len(e.change.GetNodes())))
 			e.change.Nodes = append(e.change.Nodes, copied)

@@ -1,0 +1,55 @@
+package volcano
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMaintenanceOfNodesIsReadFromTheirAnnotation(t *testing.T) {
+	at := func(text string) int64 {
+		moment, err := time.Parse(time.RFC3339, text)
+		require.NoError(t, err)
+		return moment.UnixNano()
+	}
+	const first, second = "2026-03-02T15:00:00Z/2026-03-02T17:00:00Z", "2026-03-03T15:00:00+01:00/2026-03-03T17:00:00+01:00"
+	for name, story := range map[string]struct {
+		annotation string
+		want       [][2]int64
+		warnings   int
+	}{
+		"a period":                       {first, [][2]int64{{at("2026-03-02T15:00:00Z"), at("2026-03-02T17:00:00Z")}}, 0},
+		"two, in another zone and apart": {first + ", " + second, [][2]int64{{at("2026-03-02T15:00:00Z"), at("2026-03-02T17:00:00Z")}, {at("2026-03-03T14:00:00Z"), at("2026-03-03T16:00:00Z")}}, 0},
+		"nothing":                        {"", nil, 0},
+		"a time alone":                   {"2026-03-02T15:00:00Z", nil, 1},
+		"words":                          {"tomorrow/later", nil, 1},
+		"backwards":                      {"2026-03-02T17:00:00Z/2026-03-02T15:00:00Z", nil, 1},
+		"a year without nanoseconds":     {"2026-03-02T15:00:00Z/9999-03-02T15:00:00Z", nil, 1},
+		"a good one beside a wrong one":  {"x/y," + first, [][2]int64{{at("2026-03-02T15:00:00Z"), at("2026-03-02T17:00:00Z")}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := read(t, "kind: Node\nmetadata:\n  name: n\n  annotations:\n    apportion.dev/maintenance: '"+story.annotation+"'\n")
+			var got [][2]int64
+			for _, r := range c.Snapshot.GetNodes()[0].GetReservations() {
+				require.Equal(t, "maintenance", r.GetReason())
+				require.Nil(t, r.GetRequest())
+				require.Empty(t, r.GetHolder())
+				got = append(got, [2]int64{r.GetFrom(), r.GetUntil()})
+			}
+			require.Equal(t, story.want, got)
+			require.Len(t, c.Warnings, story.warnings)
+			for _, w := range c.Warnings {
+				require.Contains(t, w.GetPath(), "apportion.dev/maintenance")
+			}
+		})
+	}
+}
+
+func TestANodeHasAtMostSoManyPeriodsOfMaintenance(t *testing.T) {
+	const period = "2026-03-02T15:00:00Z/2026-03-02T17:00:00Z"
+	c := read(t, "kind: Node\nmetadata:\n  name: n\n  annotations:\n    apportion.dev/maintenance: "+strings.Repeat(period+",", 40)+period+"\n")
+	require.Len(t, c.Snapshot.GetNodes()[0].GetReservations(), 16)
+	require.Len(t, c.Warnings, 1)
+}

@@ -1,0 +1,129 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// MaxReservations bounds the reservations of one node.
+const MaxReservations = 16
+
+// Reservation keeps room of a node during a period.
+type Reservation struct {
+	// From and Until are in Unix nanoseconds; an Until of 0 is no end.
+	From, Until int64
+	// Request is what is kept; absent: the whole node.
+	Request resource.Row
+	// Holder is the uid of the job that may use it, which the model need not have. Empty: no job may.
+	Holder string
+	// Reason says why, for people.
+	Reason string
+}
+
+// Whole reports whether the whole node is kept.
+func (r *Reservation) Whole() bool { return r.Request.Absent() }
+
+// Over reports whether a reservation has ended at a time.
+func (r *Reservation) Over(at int64) bool { return r.Until != 0 && r.Until <= at }
+
+// Reservations returns those of a node.
+func (n *Node) Reservations() []Reservation {
+	if n.reserved == nil {
+		return nil
+	}
+	return *n.reserved
+}
+
+// Reserved reports whether a node is kept as a whole now or later, so that a task of which neither the job nor the end is known may not use
+// it.
+func (m *Model) Reserved(n NodeID) bool {
+	list := m.Nodes[n].Reservations()
+	for i := range list {
+		if r := &list[i]; r.Whole() && !r.Over(m.AsOf) {
+			return true
+		}
+	}
+	return false
+}
+
+// ReservationSpec is the description of a Reservation in a snapshot.
+type ReservationSpec struct {
+	From, Until int64
+	// Request is nil for the whole node.
+	Request        *Amounts
+	Holder, Reason string
+}
+
+// reservations returns what is kept of a node, nil for nothing.
+func (b *Builder) reservations(list []ReservationSpec, path func(string) string) *[]Reservation {
+	if len(list) == 0 {
+		return nil
+	}
+	if len(list) > MaxReservations {
+		b.faults.Add(path("reservations"), "%d reservations, a node has at most %d", len(list), MaxReservations)
+		return nil
+	}
+	out := make([]Reservation, 0, len(list))
+	for i, s := range list {
+		at := func(field string) string { return path(fmt.Sprintf("reservations[%d].%s", i, field)) }
+		if s.From < 0 {
+			b.faults.Add(at("from"), "time %d is negative", s.From)
+		}
+		if s.Until != 0 && s.Until <= s.From {
+			b.faults.Add(at("until"), "time %d is not after from, %d", s.Until, s.From)
+		}
+		out = append(out, Reservation{
+			From: s.From, Until: s.Until, Request: b.rowAt(s.Request, limited, at, "request"),
+			Holder: b.text.keep(s.Holder), Reason: b.text.keep(s.Reason),
+		})
+	}
+	return &out
+}
+
+// reservationSpecs returns the descriptions of reservations.
+func reservationSpecs(list []Reservation) []ReservationSpec {
+	var specs []ReservationSpec
+	for _, r := range list {
+		specs = append(specs, ReservationSpec{r.From, r.Until, amountsOf(r.Request), r.Holder, r.Reason})
+	}
+	return specs
+}
+
+// widerReservations returns reservations with wider rows.
+func widerReservations(list []Reservation, wider func(resource.Row) resource.Row) *[]Reservation {
+	if len(list) == 0 {
+		return nil
+	}
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Request = wider(out[i].Request)
+	}
+	return &out
+}
+
+// ReservationBytes is about the memory of the reservations of all nodes.
+func (m *Model) ReservationBytes() int {
+	n := 0
+	for i := range m.Nodes {
+		n += len(m.Nodes[i].Reservations())
+	}
+	return n * m.reservationBytes()
+}
+
+func (m *Model) reservationBytes() int {
+	const reservation = 88
+	return reservation + 8*m.Dims.Len()
+}
+
+// ownReservations returns the memory of the reservations of nodes that are not those of the base.
+func ownReservations(m, base *Model) int {
+	n := 0
+	for i := range m.Nodes {
+		if i >= len(base.Nodes) || m.Nodes[i].reserved != base.Nodes[i].reserved {
+			n += len(m.Nodes[i].Reservations())
+		}
+	}
+	return n * m.reservationBytes()
+}
