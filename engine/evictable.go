@@ -23,6 +23,9 @@ func (s *Session) Evictable(claimants []model.TaskID, limit int) (*Evictable, er
 		Session: s, reclaims: reclaims{s: s}, plans: s.brief(), reclaim: newTaskSet(n), preempt: newTaskSet(n),
 		jobs: make([][]model.JobID, len(s.view.Queues)),
 	}
+	if e.plans != nil {
+		e.plans.begin()
+	}
 	for _, j := range s.view.Present() {
 		q := s.view.Jobs.At(j).Queue
 		e.jobs[q] = append(e.jobs[q], j)

@@ -86,3 +86,62 @@ func TestEvictableIsWhatTheClaimantsMayEvictOneByOne(t *testing.T) {
 	require.Positive(t, reclaimed)
 	require.Positive(t, preempted)
 }
+
+// TestAPlanFoundBrieflyIsThatOfTheChoice whatever has moved, or was moved back, since the last one.
+func TestAPlanFoundBrieflyIsThatOfTheChoice(t *testing.T) {
+	t.Parallel()
+	made := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := engine.Open(crowdedCluster(t), evictingPolicy(t), nil)
+		require.NoError(t, err)
+		v := s.View()
+		if v.Tasks.Len() == 0 {
+			return
+		}
+		var marks []int
+		task := rapid.Map(rapid.IntRange(0, v.Tasks.Len()-1), func(i int) model.TaskID { return model.TaskID(i) })
+		move := func() {
+			moved := task.Draw(t, "moved")
+			switch rapid.IntRange(0, 4).Draw(t, "move") {
+			case 0:
+				_ = s.Allocate(moved, model.NodeID(rapid.IntRange(0, len(v.Nodes)-1).Draw(t, "node")))
+			case 1:
+				_ = s.Deallocate(moved, rapid.SampledFrom([]model.Status{model.Pending, model.Releasing}).Draw(t, "to"))
+			case 2:
+				s.SetStatus(moved, rapid.SampledFrom([]model.Status{model.Pending, model.Running, model.Succeeded}).Draw(t, "status"))
+			case 3:
+				marks = append(marks, s.Mark())
+			case 4:
+				if n := len(marks); n > 0 {
+					require.NoError(t, s.Rollback(marks[n-1]))
+				}
+			}
+		}
+		for range rapid.IntRange(1, 12).Draw(t, "claims") {
+			for range rapid.IntRange(0, 3).Draw(t, "moves") {
+				move()
+			}
+			one := task.Draw(t, "claimant")
+			claim := policy.Claim{Tasks: []model.TaskID{one}, Room: policy.Room{Kind: rapid.SampledFrom([]policy.RoomKind{
+				policy.WholeCluster, policy.AnyNodes,
+			}).Draw(t, "room")}}
+			plan, err := s.ReclaimPlan(&claim)
+			require.NoError(t, err)
+			claim.Candidates, err = s.Reclaim().Candidates(one)
+			require.NoError(t, err)
+			s.Order().SortVictims(one, claim.Candidates)
+			want := s.Reclaim().Choose(&claim, false).Plan
+			require.Equal(t, want == nil, plan == nil)
+			if want == nil {
+				continue
+			}
+			require.Equal(t, want.Potential == nil, plan.Potential == nil)
+			require.Equal(t, []any{want.Made, want.Refusal, want.Victims, want.Nodes, want.Line},
+				[]any{plan.Made, plan.Refusal, plan.Victims, plan.Nodes, plan.Line})
+			if plan.Made && len(plan.Victims) > 0 {
+				made++
+			}
+		}
+	})
+	require.Positive(t, made)
+}

@@ -25,6 +25,8 @@ type state struct {
 	scratch resource.Row
 	// diverged contains the tasks whose booking by the plugins contradicts their status.
 	diverged map[model.TaskID]bool
+	// plans is nil until a brief plan is made.
+	plans *briefly
 	// permitted is true once a plugin has permitted an admission, which it may have booked.
 	permitted bool
 }
@@ -45,8 +47,9 @@ type voter struct {
 	planner policy.Planner
 	// brief is the planner, if it is a policy.BriefPlanner.
 	brief policy.BriefPlanner
-	// class says which claimants are alike; nil: perhaps none.
-	class func(claimant model.TaskID) (class uint64, local bool)
+	// class says which claimants are alike; nil: perhaps none. steady is that of policy.Steady.
+	class  func(claimant model.TaskID) (class uint64, local bool)
+	steady bool
 }
 
 type named[T any] struct {
@@ -165,7 +168,7 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 		t.score = append(t.score, named[policy.NodeScorer]{name, tier, p})
 	}
 	if p, ok := state.(policy.Reclaimer); ok && !off.Has(Reclaimable) {
-		v := voter{name: name, tier: tier, choose: p.Reclaimable}
+		v := voter{name: name, tier: tier, choose: p.Reclaimable, steady: steady(state)}
 		if classer, ok := state.(policy.ReclaimClasser); ok {
 			v.class = classer.ReclaimClass
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -22,6 +23,9 @@ func (s *Session) evictableTasks(q *apportionv1.EvictableStep) (*apportionv1.Ans
 	if err := faults.OrNil(); err != nil {
 		return nil, err
 	}
+	if q.GetJointly() {
+		return s.evictableJointly(q, claimants)
+	}
 	limit := math.MaxInt
 	if l := q.GetLimit(); l > 0 && l < math.MaxInt {
 		limit = int(l)
@@ -32,6 +36,32 @@ func (s *Session) evictableTasks(q *apportionv1.EvictableStep) (*apportionv1.Ans
 	}
 	answer := &apportionv1.EvictableAnswer{
 		Reclaim: indices(&s.out, found.Reclaim), Preempt: indices(&s.out, found.Preempt), Left: indices(&s.out, found.Left),
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Evictable{Evictable: answer}}, s.out.check("claimants")
+}
+
+// evictableJointly answers for tasks that claim together.
+func (s *Session) evictableJointly(q *apportionv1.EvictableStep, claimants []model.TaskID) (*apportionv1.Answer, error) {
+	var faults model.Error
+	plans := s.engine.Reclaim().Plans()
+	if !plans {
+		faults.Add("jointly", "the policy does not reclaim by plans")
+	}
+	s.checkClaimants("claimants", claimants, plans, &faults)
+	if q.GetRoom() == apportionv1.ClaimRoom_CLAIM_ROOM_NODE {
+		faults.Add("room", "a single node is a room of ReclaimStep only")
+	}
+	room := s.claimRoom(&apportionv1.ReclaimStep{Room: q.GetRoom()}, &faults)
+	if err := faults.OrNil(); err != nil {
+		return nil, err
+	}
+	plan, err := s.engine.ReclaimPlan(&policy.Claim{Tasks: claimants, Room: room})
+	if err != nil {
+		return nil, err
+	}
+	answer := &apportionv1.EvictableAnswer{Plan: s.plan(plan)}
+	if plan != nil {
+		answer.Reclaim = indices(&s.out, plan.Victims)
 	}
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Evictable{Evictable: answer}}, s.out.check("claimants")
 }

@@ -62,7 +62,7 @@ func (s *Session) planQuestion(q *apportionv1.PlanStep) (*engine.PlanQuestion, e
 		question.Job = jobs[0]
 	default:
 		question.Tasks = tasks
-		s.checkClaimants(tasks, true, &faults)
+		s.checkClaimants("claimant", tasks, true, &faults)
 		for i, t := range tasks {
 			if v.Status(t) != model.Pending {
 				faults.Add(indexed("tasks", i), "task %d is not pending", t)

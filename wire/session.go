@@ -242,5 +242,6 @@ func (s *Session) Bytes() int64 {
 	if state := s.kueueState(); state != nil {
 		plugins += int64(state.Bytes())
 	}
-	return plugins + changing + int64(v.PodBytes()) + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch())
+	return plugins + changing + int64(v.PodBytes()) + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch()) +
+		s.engine.ListedBytes()
 }

@@ -94,7 +94,7 @@ func (s *Session) victims(q victimsStep, by engine.Victims) (*apportionv1.Victim
 	}
 	claimant := s.selectTasks(q.GetClaimant(), "claimant", &faults)
 	named := s.selectTasks(q.GetCandidates(), "candidates", &faults)
-	s.checkClaimants(claimant, by.Plans(), &faults)
+	s.checkClaimants("claimant", claimant, by.Plans(), &faults)
 	if reclaim, ok := q.(*apportionv1.ReclaimStep); ok {
 		h.room = s.claimRoom(reclaim, &faults)
 	}
@@ -138,19 +138,19 @@ func (s *Session) victims(q victimsStep, by engine.Victims) (*apportionv1.Victim
 }
 
 // checkClaimants records more than one claimant, or with plans tasks of more than one job or a task named twice.
-func (s *Session) checkClaimants(claimants []model.TaskID, plans bool, faults *model.Error) {
+func (s *Session) checkClaimants(path string, claimants []model.TaskID, plans bool, faults *model.Error) {
 	v := s.engine.View()
 	switch {
 	case faults.Total > 0:
 	case len(claimants) == 0, len(claimants) > 1 && !plans:
-		faults.Add("claimant", "exactly one task claims, not %d", len(claimants))
+		faults.Add(path, "exactly one task claims, not %d", len(claimants))
 	default:
 		if t, twice := repeated(claimants); twice {
-			faults.Add("claimant", "task %d is named twice", t)
+			faults.Add(path, "task %d is named twice", t)
 		}
 		for _, t := range claimants {
 			if v.Tasks.At(t).Job != v.Tasks.At(claimants[0]).Job {
-				faults.Add("claimant", "tasks that claim together belong to one job, but task %d is of %q and task %d of %q",
+				faults.Add(path, "tasks that claim together belong to one job, but task %d is of %q and task %d of %q",
 					claimants[0], v.Jobs.At(v.Tasks.At(claimants[0]).Job).UID, t, v.Jobs.At(v.Tasks.At(t).Job).UID)
 				return
 			}

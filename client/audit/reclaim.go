@@ -159,20 +159,41 @@ func (s *state) occupied() []int {
 	return nodes
 }
 
-// carryOut asks for a plan for a block and carries it out.
-func (s *state) carryOut(block []uint32) (bool, error) {
+// planShare is the part of the tasks that a plan counts as considered: most queues hold nothing that a plan may take, and are left out.
+const planShare = 100
+
+// planFor asks for a plan for a block: its victims, and the nodes of the tasks of the block. nil: there is none.
+func (s *state) planFor(block []uint32) (victims []uint32, made *apportionv1.ReclaimPlan, err error) {
+	if !s.fullAnswers {
+		answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Evictable{Evictable: &apportionv1.EvictableStep{
+			Claimants: &apportionv1.Tasks{Index: block}, Jointly: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+		}}})
+		if err != nil {
+			return nil, nil, err
+		}
+		if found := answers[0].GetEvictable(); found.GetPlan() != nil {
+			s.considered += len(s.tasks)/planShare + 1
+			return found.GetReclaim(), found.GetPlan(), nil
+		}
+		// The server is older than this question.
+		s.fullAnswers = true
+	}
 	s.considered += len(s.tasks)
 	answers, err := s.ask(reclaimStep(block, nil))
 	if err != nil {
-		return false, err
+		return nil, nil, err
 	}
-	answer := answers[0].GetReclaim()
-	if !answer.GetPlan().GetMade() || len(answer.GetPlan().GetNode()) != len(block) {
-		return false, nil
-	}
-	var victims []uint32
-	for _, v := range answer.GetVictims() {
+	for _, v := range answers[0].GetReclaim().GetVictims() {
 		victims = append(victims, v.GetTask())
+	}
+	return victims, answers[0].GetReclaim().GetPlan(), nil
+}
+
+// carryOut asks for a plan for a block and carries it out.
+func (s *state) carryOut(block []uint32) (bool, error) {
+	victims, made, err := s.planFor(block)
+	if err != nil || !made.GetMade() || len(made.GetNode()) != len(block) {
+		return false, err
 	}
 	if len(victims) > 0 {
 		if err := s.evict(victims); err != nil {
@@ -180,7 +201,7 @@ func (s *state) carryOut(block []uint32) (bool, error) {
 		}
 	}
 	s.plans = append(s.plans, plan{block[0], victims})
-	return true, s.start(block, answer.GetPlan().GetNode())
+	return true, s.start(block, made.GetNode())
 }
 
 // oneByOne makes room for each task of a block as a scheduler does: on the first node where enough may be evicted.

@@ -50,8 +50,8 @@ type state struct {
 	hopeless map[string]bool
 	// moves counts allocations and plans, tries the blocks for which victims were sought, considered the tasks that were considered.
 	moves, tries, considered int
-	// plansVictims says that the policy reclaims by plans.
-	plansVictims bool
+	// plansVictims says that the policy reclaims by plans, fullAnswers that the server tells of plans only with all that they spare.
+	plansVictims, fullAnswers bool
 }
 
 // place is a task's status and node; -1: none.

@@ -10,6 +10,8 @@ type Journal struct {
 	cells   []float64
 	// held is the memory of what functions to undo refer to.
 	held int
+	// rollbacks counts how often something may have been undone.
+	rollbacks uint64
 }
 
 type entry struct {
@@ -39,6 +41,7 @@ func (j *Journal) Mark() Position {
 
 // Rollback restores the state at p. Recording continues: p may be rolled back to again.
 func (j *Journal) Rollback(p Position) {
+	j.rollbacks++
 	for i := len(j.entries) - 1; i >= p.entries; i-- {
 		e := &j.entries[i]
 		switch {

@@ -97,6 +97,13 @@ type TaskOrderer interface {
 	CompareTasks(l, r model.TaskID) int
 }
 
+// Steady is a JobOrderer, a TaskOrderer or a Reclaimer.
+type Steady interface {
+	// Steadily reports whether the order of the jobs and tasks of a queue, and which of its tasks may be reclaimed, stay the same until a
+	// task of the queue moves.
+	Steadily() bool
+}
+
 // Overuser says whether a queue uses all it may and is not served.
 type Overuser interface {
 	Overused(q model.QueueID, why *Reasons) bool

@@ -38,6 +38,8 @@ type View struct {
 	reservations *NodeReservations
 	// used is nil until a node's usage is asked for.
 	used []resource.Row
+	// moves counts for each queue how often one of its tasks was moved; nil until that is asked for.
+	moves []uint32
 }
 
 // NewView returns the state of a model that nothing has happened to yet.
@@ -217,11 +219,23 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 	v.status[t] = to
 	v.Journal.Int((*int32)(&v.node[t]))
 	v.node[t] = node
+	if v.moves != nil {
+		v.moves[v.Jobs.At(task.Job).Queue]++
+	}
 	account := v.accountToChange(task.Job)
 	group := int(task.Group - v.Jobs.At(task.Job).FirstGroup)
 	v.save(account, group, from, to)
 	request := v.Requests[task.Request]
 	account.Move(request, from, to, task.Gate, group, v.BestEffort(request))
+}
+
+// Moves returns for each queue how often one of its tasks was moved since the first call, which is updated from then on, and how often
+// something may have been moved back.
+func (v *View) Moves() (ofQueue []uint32, back uint64) {
+	if v.moves == nil {
+		v.moves = make([]uint32, len(v.Queues))
+	}
+	return v.moves, v.Journal.rollbacks
 }
 
 func (v *View) save(a *model.Account, group int, from, to model.Status) {

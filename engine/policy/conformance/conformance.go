@@ -59,3 +59,6 @@ func (s *State) critical(t model.TaskID) bool {
 	class := s.view.Details.At(at).PriorityClass
 	return class == "system-cluster-critical" || class == "system-node-critical"
 }
+
+// Steadily is true: what a task is does not change.
+func (*State) Steadily() bool { return true }

@@ -155,41 +155,6 @@ func (t *trial) clear(n model.NodeID, amount []int64, positive resource.Mask) bo
 	return short == 0
 }
 
-// clearNear is clear for one of many nodes: it looks at the candidates on the node and on none, but at no others.
-func (t *trial) clearNear(n model.NodeID, amount []int64, positive resource.Mask) bool {
-	if t.near == nil {
-		t.sortNear()
-	}
-	short := t.short(n, amount, positive)
-	here, elsewhere := t.near[n], t.elsewhere
-	for short != 0 && len(here)+len(elsewhere) > 0 && !t.halted() {
-		list := &here
-		if len(here) == 0 || len(elsewhere) > 0 && elsewhere[0] < here[0] {
-			list = &elsewhere
-		}
-		i := int((*list)[0])
-		*list = (*list)[1:]
-		if t.consider(i, short) {
-			short = t.short(n, amount, positive)
-		}
-	}
-	return short == 0
-}
-
-// sortNear lists the candidates by node. Those that can never be victims are on no list: looking at them changes nothing.
-func (t *trial) sortNear() {
-	t.near, t.elsewhere = map[model.NodeID][]int32{}, t.elsewhere[:0]
-	for i, v := range t.claim.Candidates {
-		switch n := t.s.v.NodeOf(v); {
-		case t.states[i].spared:
-		case n == model.None:
-			t.elsewhere = append(t.elsewhere, int32(i))
-		default:
-			t.near[n] = append(t.near[n], int32(i))
-		}
-	}
-}
-
 // short returns the dimensions in which an amount has no room.
 func (t *trial) short(n model.NodeID, amount []int64, positive resource.Mask) resource.Mask {
 	short := resource.Mask(0)

@@ -21,7 +21,7 @@ func (s *State) PlanBriefly(c *policy.Claim, lists [][]model.TaskID) policy.Plan
 // the more is taken, the less a queue holds above the lines, and the more it lacks under them without another task.
 func (t *trial) choose(lists [][]model.TaskID) {
 	s := t.s
-	t.own, t.brief, t.near = *t.claim, true, nil
+	t.own, t.brief, t.near.known = *t.claim, true, false
 	t.claim = &t.own
 	if t.calmOf == nil {
 		t.calmOf = make([]uint64, len(s.requests))
@@ -40,7 +40,9 @@ func (t *trial) choose(lists [][]model.TaskID) {
 			continue
 		}
 		t.round += 2
-		t.considered += len(tasks)
+		if !s.v.Work.Use(len(tasks), 1) {
+			break
+		}
 		for _, v := range tasks {
 			r := s.v.Tasks.At(v).Request
 			if s.requests[r].positive&above != 0 && t.calmAlone(p, r) && t.spares(v, p) == 0 {
@@ -48,6 +50,7 @@ func (t *trial) choose(lists [][]model.TaskID) {
 			}
 		}
 	}
+	t.considered += len(chosen)
 	t.chosen, t.own.Candidates = chosen, chosen
 	t.states = slices.Grow(t.states[:0], len(chosen))[:len(chosen)]
 	clear(t.states)
@@ -82,3 +85,6 @@ func (t *trial) calmAlone(p place, r int32) bool {
 	}
 	return t.calmOf[r]&1 != 0
 }
+
+// Steadily is true unless jobs are ordered by their owners too, whose shares depend on the division among queues.
+func (s *State) Steadily() bool { return s.owned == nil }

@@ -14,28 +14,13 @@ func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan { return s.
 
 // plan is Plan; with lists it is PlanBriefly.
 func (s *State) plan(c *policy.Claim, lists [][]model.TaskID, g *policy.Grounds) policy.Plan {
-	q := s.v.QueueOf(c.Tasks[0])
-	p, refusal := s.serving(q)
 	t := &s.scratch.trial
-	switch {
-	case p == none:
+	p, refusal, refused := s.beginPlan(t, c)
+	if refused {
 		return policy.Plan{Refusal: refusal}
-	case !s.tree.open[p]:
-		return policy.Plan{Refusal: policy.Because(name, policy.QueueNotOpen, q)}
 	}
-	s.settle()
-	s.openRooms()
-	if t.begin(s, c, p); lists != nil {
+	if lists != nil {
 		t.considered = 0
-	}
-	if t.positive == 0 {
-		return policy.Plan{Refusal: policy.Because(name, policy.BestEffortClaimant, q)}
-	}
-	if d := s.unentitled(p, t.need, t.positive, (*State).takingLine); d >= 0 {
-		return policy.Plan{Refusal: s.aboveLine(p, d, t.need[d], s.takingLine(p, d))}
-	}
-	if t.beside != nil && s.disturbsPath(t.beside, p, t.need, t.positive) {
-		return policy.Plan{Refusal: s.becauseReserved(t.beside)}
 	}
 	for m := t.positive; m != 0; m = m.Rest() {
 		d := m.First()
@@ -75,6 +60,31 @@ func (s *State) plan(c *policy.Claim, lists [][]model.TaskID, g *policy.Grounds)
 	return best
 }
 
+// beginPlan makes a trial one of a claim, and returns the claimant's place, or why there is no plan whatever the candidates are.
+func (s *State) beginPlan(t *trial, c *policy.Claim) (place, policy.Reason, bool) {
+	q := s.v.QueueOf(c.Tasks[0])
+	p, refusal := s.serving(q)
+	switch {
+	case p == none:
+		return none, refusal, true
+	case !s.tree.open[p]:
+		return none, policy.Because(name, policy.QueueNotOpen, q), true
+	}
+	s.settle()
+	s.openRooms()
+	t.begin(s, c, p)
+	if t.positive == 0 {
+		return none, policy.Because(name, policy.BestEffortClaimant, q), true
+	}
+	if d := s.unentitled(p, t.need, t.positive, (*State).takingLine); d >= 0 {
+		return none, s.aboveLine(p, d, t.need[d], s.takingLine(p, d)), true
+	}
+	if t.beside != nil && s.disturbsPath(t.beside, p, t.need, t.positive) {
+		return none, s.becauseReserved(t.beside), true
+	}
+	return p, policy.Reason{}, false
+}
+
 // trial is one search for a plan. Every number is meant with the victims so far evicted.
 type trial struct {
 	s     *State
@@ -95,10 +105,7 @@ type trial struct {
 	released, placed           []int64
 	releasedNodes, placedNodes []int64
 	nodes                      []model.NodeID
-	// near are the positions of candidates on each node, in order; elsewhere those of candidates on no node. Only plans on any nodes need
-	// them.
-	near      map[model.NodeID][]int32
-	elsewhere []int32
+	near                       near
 	// beside is the reservation that the claimant must leave room for, nil if there is none. later has what victims that would run beyond
 	// its begin leave to the cluster, and laterNodes to its nodes.
 	beside     *reservation
@@ -136,7 +143,7 @@ func (t *trial) begin(s *State, c *policy.Claim, queue place) {
 	t.claim, t.queue = c, queue
 	t.positive = s.sum(c.Tasks, t.need)
 	t.fall.clear()
-	t.near, t.steps, t.stopped, t.considered, t.brief = nil, 0, false, len(c.Candidates), false
+	t.near.known, t.steps, t.stopped, t.considered, t.brief = false, 0, false, len(c.Candidates), false
 	if t.beside = s.reservationBefore(c.Tasks); t.beside != nil {
 		t.later, t.laterNodes = make([]int64, s.width), map[model.NodeID][]int64{}
 	}

@@ -161,3 +161,6 @@ func reason(code policy.Code, have, limit int32) policy.Reason {
 	because.Have, because.Limit = float64(have), float64(limit)
 	return because
 }
+
+// Steadily is true: only the tasks of a job itself count.
+func (*State) Steadily() bool { return true }

@@ -74,3 +74,6 @@ func lower(have, limit int32) policy.Reason {
 	because.Have, because.Limit = float64(have), float64(limit)
 	return because
 }
+
+// Steadily is true: priorities do not change.
+func (*State) Steadily() bool { return true }

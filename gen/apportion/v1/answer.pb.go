@@ -3011,7 +3011,10 @@ type EvictableAnswer struct {
 	// Tasks that are victims of `preempt`.
 	Preempt []uint32 `protobuf:"varint,2,rep,packed,name=preempt,proto3" json:"preempt,omitempty"`
 	// The claimants that were not looked at, because of the limit.
-	Left          []uint32 `protobuf:"varint,3,rep,packed,name=left,proto3" json:"left,omitempty"`
+	Left []uint32 `protobuf:"varint,3,rep,packed,name=left,proto3" json:"left,omitempty"`
+	// With EvictableStep.jointly: the decision that ReclaimStep has for the same claimants among all candidates. Absent: the policy has no
+	// plugin that reclaims by plans, or it did not decide.
+	Plan          *ReclaimPlan `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3063,6 +3066,13 @@ func (x *EvictableAnswer) GetPreempt() []uint32 {
 func (x *EvictableAnswer) GetLeft() []uint32 {
 	if x != nil {
 		return x.Left
+	}
+	return nil
+}
+
+func (x *EvictableAnswer) GetPlan() *ReclaimPlan {
+	if x != nil {
+		return x.Plan
 	}
 	return nil
 }
@@ -4897,11 +4907,12 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06checks\x18\x06 \x03(\v2\x19.apportion.v1.VictimCheckR\x06checks\x12%\n" +
 	"\x0eeviction_order\x18\a \x03(\rR\revictionOrder\x12-\n" +
 	"\x04plan\x18\b \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04planB\a\n" +
-	"\x05_tier\"Y\n" +
+	"\x05_tier\"\x88\x01\n" +
 	"\x0fEvictableAnswer\x12\x18\n" +
 	"\areclaim\x18\x01 \x03(\rR\areclaim\x12\x18\n" +
 	"\apreempt\x18\x02 \x03(\rR\apreempt\x12\x12\n" +
-	"\x04left\x18\x03 \x03(\rR\x04left\"\xe9\x01\n" +
+	"\x04left\x18\x03 \x03(\rR\x04left\x12-\n" +
+	"\x04plan\x18\x04 \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04plan\"\xe9\x01\n" +
 	"\vReclaimPlan\x12\x12\n" +
 	"\x04made\x18\x01 \x01(\bR\x04made\x12.\n" +
 	"\arefusal\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\arefusal\x12*\n" +
@@ -5235,43 +5246,44 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	34,  // 84: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
 	68,  // 85: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
 	31,  // 86: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	58,  // 87: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 88: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	64,  // 89: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	64,  // 90: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	69,  // 91: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	58,  // 92: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	36,  // 93: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	39,  // 94: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	38,  // 95: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 96: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	40,  // 97: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	41,  // 98: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	58,  // 99: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	62,  // 100: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	44,  // 101: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	45,  // 102: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	46,  // 103: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	70,  // 104: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	43,  // 105: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	71,  // 106: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	72,  // 107: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	62,  // 108: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	62,  // 109: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	62,  // 110: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	73,  // 111: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	74,  // 112: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	62,  // 113: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	62,  // 114: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	62,  // 115: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	62,  // 116: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	75,  // 117: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	62,  // 118: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	119, // [119:119] is the sub-list for method output_type
-	119, // [119:119] is the sub-list for method input_type
-	119, // [119:119] is the sub-list for extension type_name
-	119, // [119:119] is the sub-list for extension extendee
-	0,   // [0:119] is the sub-list for field type_name
+	31,  // 87: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	58,  // 88: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 89: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	64,  // 90: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	64,  // 91: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	69,  // 92: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	58,  // 93: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	36,  // 94: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	39,  // 95: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	38,  // 96: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 97: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	40,  // 98: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	41,  // 99: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	58,  // 100: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	62,  // 101: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	44,  // 102: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	45,  // 103: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	46,  // 104: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	70,  // 105: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	43,  // 106: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	71,  // 107: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	72,  // 108: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	62,  // 109: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	62,  // 110: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	62,  // 111: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	73,  // 112: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	74,  // 113: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	62,  // 114: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	62,  // 115: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	62,  // 116: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	62,  // 117: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	75,  // 118: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	62,  // 119: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	120, // [120:120] is the sub-list for method output_type
+	120, // [120:120] is the sub-list for method input_type
+	120, // [120:120] is the sub-list for extension type_name
+	120, // [120:120] is the sub-list for extension extendee
+	0,   // [0:120] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }

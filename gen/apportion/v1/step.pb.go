@@ -1602,7 +1602,12 @@ type EvictableStep struct {
 	Claimants *Tasks `protobuf:"bytes,1,opt,name=claimants,proto3" json:"claimants,omitempty"`
 	// Once so many candidates have been considered, each as often as it was, the remaining claimants are left: `left` of the answer. At least
 	// one claimant is looked at. 0: no limit.
-	Limit         uint64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit uint64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The claimants are tasks of one job to be placed together, with a policy that reclaims by plans (`fair`). The answer then has its plan,
+	// and the plan's victims in the order in which they were chosen; `preempt` is not looked at, and nothing is left.
+	Jointly bool `protobuf:"varint,3,opt,name=jointly,proto3" json:"jointly,omitempty"`
+	// With `jointly`: where the claimants are to be placed, as for ReclaimStep, but not CLAIM_ROOM_NODE.
+	Room          ClaimRoom `protobuf:"varint,4,opt,name=room,proto3,enum=apportion.v1.ClaimRoom" json:"room,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1649,6 +1654,20 @@ func (x *EvictableStep) GetLimit() uint64 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *EvictableStep) GetJointly() bool {
+	if x != nil {
+		return x.Jointly
+	}
+	return false
+}
+
+func (x *EvictableStep) GetRoom() ClaimRoom {
+	if x != nil {
+		return x.Room
+	}
+	return ClaimRoom_CLAIM_ROOM_UNSPECIFIED
 }
 
 // OrderStep requests the order of queues, jobs or tasks: exactly one kind.
@@ -2943,10 +2962,12 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\religible_only\x18\x03 \x01(\bR\feligibleOnly\x12\x18\n" +
 	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"X\n" +
+	"omit_names\x18\x05 \x01(\bR\tomitNames\"\x9f\x01\n" +
 	"\rEvictableStep\x121\n" +
 	"\tclaimants\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\tclaimants\x12\x14\n" +
-	"\x05limit\x18\x02 \x01(\x04R\x05limit\"\xef\x02\n" +
+	"\x05limit\x18\x02 \x01(\x04R\x05limit\x12\x18\n" +
+	"\ajointly\x18\x03 \x01(\bR\ajointly\x12+\n" +
+	"\x04room\x18\x04 \x01(\x0e2\x17.apportion.v1.ClaimRoomR\x04room\"\xef\x02\n" +
 	"\tOrderStep\x12.\n" +
 	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesH\x00R\x06queues\x12(\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x12.apportion.v1.JobsH\x00R\x04jobs\x12+\n" +
@@ -3175,37 +3196,38 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	8,  // 40: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
 	8,  // 41: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
 	8,  // 42: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Tasks
-	6,  // 43: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	7,  // 44: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	8,  // 45: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 46: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	9,  // 47: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	7,  // 48: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
-	8,  // 49: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	35, // 50: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	8,  // 51: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 52: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	35, // 53: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	36, // 54: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	37, // 55: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	7,  // 56: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 57: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
-	8,  // 58: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
-	4,  // 59: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	7,  // 60: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
-	38, // 61: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
-	7,  // 62: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Jobs
-	39, // 63: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
-	7,  // 64: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	34, // 65: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
-	6,  // 66: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
-	40, // 67: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
-	7,  // 68: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Jobs
-	69, // [69:69] is the sub-list for method output_type
-	69, // [69:69] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	3,  // 43: apportion.v1.EvictableStep.room:type_name -> apportion.v1.ClaimRoom
+	6,  // 44: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
+	7,  // 45: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
+	8,  // 46: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 47: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
+	9,  // 48: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
+	7,  // 49: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
+	8,  // 50: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
+	35, // 51: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	8,  // 52: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
+	8,  // 53: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
+	35, // 54: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	36, // 55: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	37, // 56: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	7,  // 57: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 58: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
+	8,  // 59: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
+	4,  // 60: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	7,  // 61: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
+	38, // 62: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.RemedyKind
+	7,  // 63: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Jobs
+	39, // 64: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
+	7,  // 65: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
+	34, // 66: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
+	6,  // 67: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
+	40, // 68: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
+	7,  // 69: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Jobs
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }

@@ -1487,6 +1487,21 @@ func (m *EvictableStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Room != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Room))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Jointly {
+		i--
+		if m.Jointly {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x18
+	}
 	if m.Limit != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Limit))
 		i--
@@ -3310,6 +3325,12 @@ func (m *EvictableStep) SizeVT() (n int) {
 	}
 	if m.Limit != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Limit))
+	}
+	if m.Jointly {
+		n += 2
+	}
+	if m.Room != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Room))
 	}
 	n += len(m.unknownFields)
 	return n

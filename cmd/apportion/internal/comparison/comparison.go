@@ -20,8 +20,8 @@ type Plan struct {
 const (
 	// leastConsidered and consideredPerTask are how many tasks one question about evictions considers as victims, each as often as it is:
 	// the larger of the two, the second for each task of the cluster. Policies to which claimants are alike consider each task about once.
-	leastConsidered   = 1_000_000
-	consideredPerTask = 6
+	leastConsidered   = 2_000_000
+	consideredPerTask = 20
 	// mostQuestions limits the questions about evictions.
 	mostQuestions = 4
 )

@@ -150,7 +150,13 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 
 // evictableTasks shows which tasks some claimant may evict.
 func (p *Printer) evictableTasks(answer *apportionv1.EvictableAnswer) {
-	if len(answer.GetReclaim())+len(answer.GetPreempt()) == 0 {
+	plan := answer.GetPlan()
+	switch {
+	case plan != nil && !plan.GetMade():
+		p.Wrapped("the claimants may evict no task: %s", p.Reasons([]*apportionv1.Reason{plan.GetRefusal()}))
+	case plan != nil && len(answer.GetReclaim()) == 0:
+		p.Line("the claimants need no eviction: there is room, or room is being released")
+	case len(answer.GetReclaim())+len(answer.GetPreempt()) == 0:
 		p.Line("no task may be evicted")
 	}
 	for _, list := range []struct {
@@ -167,6 +173,7 @@ func (p *Printer) evictableTasks(answer *apportionv1.EvictableAnswer) {
 		}
 		p.table(table)
 	}
+	p.plan(plan, len(answer.GetReclaim()))
 	if n := len(answer.GetLeft()); n > 0 {
 		p.Line("%s not looked at, because of the limit", text.Are(n, "claimant"))
 	}
