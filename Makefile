@@ -194,8 +194,8 @@ generate-config: ## Regenerate docs/configuration.schema.json and docs/configura
 	$(GO) test ./config -run SchemaAndReference -update
 
 .PHONY: calibrate
-calibrate: ## Measure how often forecasts hold, on generated traces under several policies (CALIBRATEFLAGS='-runs 50 -step 14400').
-	$(GO) run ./cmd/apportion/internal/calibrate $(CALIBRATEFLAGS)
+calibrate: ## Measure how often forecasts hold, on generated traces or TRACE=FILE.csv|FILE.swf (CALIBRATEFLAGS='-runs 50 -seeds 4').
+	$(GO) run ./cmd/apportion/internal/calibrate $(if $(TRACE),-trace $(TRACE),-plot docs/forecast.svg) $(CALIBRATEFLAGS)
 
 .PHONY: proto-lint
 proto-lint: $(TOOLS)/buf ## Check the style and the formatting of proto/.

@@ -106,8 +106,9 @@ func (c *compiler) findJobs() error {
 			return policy.ErrStopped
 		}
 		place, waits := rank[j]
-		job := odds.Job{Rank: place, Ends: odds.Unknown}
+		job := odds.Job{Rank: place, Ends: odds.Unknown, Pending: v.Phase(j) == model.PhasePending}
 		c.hold(j, &job)
+		c.book(j, &job)
 		if waits {
 			if err := c.want(j, &job); err != nil {
 				return err
@@ -117,7 +118,7 @@ func (c *compiler) findJobs() error {
 			continue
 		}
 		if !job.Waits {
-			job.Kind = c.kind(c.place[v.Jobs.At(j).Queue], 0, nil, nil)
+			job.Kind = c.kind(odds.Kind{Queue: c.place[v.Jobs.At(j).Queue]})
 		}
 		c.time(j, &job)
 		if j == c.question.Job && job.Waits {
@@ -156,6 +157,31 @@ func (c *compiler) hold(j model.JobID, job *odds.Job) {
 	}
 }
 
+// book says what a job that is admitted counts against the bounds of admission: its minimum, in which what it holds is contained.
+func (c *compiler) book(j model.JobID, job *odds.Job) {
+	for _, h := range job.Held {
+		for d := range c.m.Admits {
+			c.m.Admits[d] += h.Amount[d]
+		}
+	}
+	if of := c.view.Jobs.At(j); !of.MinResources.Absent() && (!job.Pending || job.Running > 0) {
+		job.Booked = c.minimum(of.MinResources)
+	}
+}
+
+// minimum returns the amounts that count at admission: not a number of pods.
+func (c *compiler) minimum(row resource.Row) []float64 {
+	counted := row.Has & c.view.Dims.Pods()
+	if counted == 0 {
+		return row.V
+	}
+	least := slices.Clone(row.V)
+	for ; counted != 0; counted = counted.Rest() {
+		least[counted.First()] = 0
+	}
+	return least
+}
+
 // want describes what a job waits for, if it could start.
 func (c *compiler) want(j model.JobID, job *odds.Job) error {
 	v := c.view
@@ -189,7 +215,11 @@ func (c *compiler) want(j model.JobID, job *odds.Job) error {
 		gang, more = nil, append(gang, more...)
 	}
 	if len(gang)+len(more) > 0 {
-		job.Waits, job.Kind = true, c.kind(c.place[queue], v.Jobs.At(j).Priority, gang, more)
+		kind := odds.Kind{Queue: c.place[queue], Priority: v.Jobs.At(j).Priority, Gang: gang, More: more}
+		if least := v.Jobs.At(j).MinResources; !least.Absent() && c.m.Admission {
+			kind.Min = c.minimum(least)
+		}
+		job.Waits, job.Kind = true, c.kind(kind)
 	}
 	return nil
 }
@@ -274,13 +304,13 @@ func (c *compiler) alikeKey(queue int, request []float64) string {
 }
 
 // kind returns the number of a kind of job.
-func (c *compiler) kind(queue int, priority int32, gang, more []odds.Tasks) int {
+func (c *compiler) kind(of odds.Kind) int {
 	if !c.byPriority {
-		priority = 0
+		of.Priority = 0
 	}
 	var text strings.Builder
-	fmt.Fprint(&text, queue, " ", priority)
-	for i, list := range [][]odds.Tasks{gang, more} {
+	fmt.Fprint(&text, of.Queue, " ", of.Priority, " ", of.Min)
+	for i, list := range [][]odds.Tasks{of.Gang, of.More} {
 		for _, t := range list {
 			fmt.Fprint(&text, " ", i, t.N, t.Request, " ", c.setOf(t.On))
 		}
@@ -290,7 +320,7 @@ func (c *compiler) kind(queue int, priority int32, gang, more []odds.Tasks) int 
 	if !known {
 		k = len(c.m.Kinds)
 		c.kinds[key] = k
-		c.m.Kinds = append(c.m.Kinds, odds.Kind{Queue: queue, Priority: priority, Gang: gang, More: more})
+		c.m.Kinds = append(c.m.Kinds, of)
 	}
 	return k
 }

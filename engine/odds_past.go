@@ -61,6 +61,12 @@ func (c *compiler) findRuntimes() {
 	for key := range ended {
 		c.drawn[key] = odds.NewSample(ended[key], running[key])
 	}
+	for i := range keys {
+		// Jobs of one owner and size are some of those of the size, and these as well as those of the owner some of the queue's.
+		for k, like := range [...]int{1, 3, 3, 4} {
+			c.drawn[keys[i][k]].Like = c.drawn[keys[i][like]]
+		}
+	}
 }
 
 // elapsed returns how many seconds a job has run, 0 if it does not run or that is not known.
@@ -90,18 +96,24 @@ func (c *compiler) likenessOf(j model.JobID) [5]string {
 	return c.likeness(job.Queue, job.Owner, int(v.Account(j).AllTasks()), request)
 }
 
-// runtimes returns the sample of the past jobs that are most alike, if enough of them are longer than what has elapsed; else that of the
-// most alike of which one is.
+// runtimes returns the sample of the past jobs that are most alike, and which jobs most of what is drawn from it will be of: the most alike
+// of which enough are longer than what has elapsed, else of which one is.
 func (c *compiler) runtimes(j model.JobID, elapsed int64) (*odds.Sample, Source) {
 	keys := c.likenessOf(j)
+	sample := c.drawn[""]
+	for _, key := range slices.Backward(keys[:]) {
+		if of := c.drawn[key]; of != nil {
+			sample = of
+		}
+	}
 	for _, enough := range []int{enoughPast, 1} {
 		for i, key := range keys {
-			if c.drawn[key].Longer(elapsed) >= enough {
-				return c.drawn[key], sourceOf(i)
+			if c.drawn[key].Longer(elapsed, enough) >= enough {
+				return sample, sourceOf(i)
 			}
 		}
 	}
-	return c.drawn[""], FromPrior
+	return sample, FromPrior
 }
 
 // findPast describes past jobs as kinds, so that jobs like them may arrive.
@@ -151,9 +163,15 @@ func (c *compiler) pastKind(k *PastKind) int {
 		on = c.open
 	}
 	least := max(min(k.Min, k.Tasks), 1)
-	gang, more := []odds.Tasks{{Request: k.Request.V, N: least, On: on}}, []odds.Tasks(nil)
+	kind := odds.Kind{Queue: queue, Priority: k.Priority, Gang: []odds.Tasks{{Request: k.Request.V, N: least, On: on}}}
 	if rest := k.Tasks - least; rest > 0 {
-		more = []odds.Tasks{{Request: k.Request.V, N: rest, On: on}}
+		kind.More = []odds.Tasks{{Request: k.Request.V, N: rest, On: on}}
 	}
-	return c.kind(queue, k.Priority, gang, more)
+	if c.m.Admission {
+		kind.Min = slices.Clone(c.minimum(k.Request))
+		for d := range kind.Min {
+			kind.Min[d] *= float64(least)
+		}
+	}
+	return c.kind(kind)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // findQueues describes the queues in order of service.
@@ -23,9 +24,34 @@ func (c *compiler) findQueues() {
 		c.m.Queues[i] = odds.Queue{Parent: c.parent(q), Limit: c.limit(q, sharer)}
 	}
 	c.cutCircles()
+	c.findAdmission(order, sharer)
 	if sharer != nil {
 		c.m.Capped = sharer.Name == "proportion"
 		c.findParts(order, sharer.Name == "capacity")
+	}
+}
+
+// promiser is a plugin that admits jobs while their minima are within a bound for all queues together.
+type promiser interface {
+	// Promisable returns how much more may be admitted than is in use.
+	Promisable() resource.Row
+}
+
+// findAdmission describes the bounds of admission. What jobs hold is added to what may be admitted besides.
+func (c *compiler) findAdmission(order []model.QueueID, sharer *Divider) {
+	c.m.Admission = len(c.by.enqueue) > 0
+	for i := range c.by.enqueue {
+		if p, ok := c.by.enqueue[i].part.(promiser); ok {
+			c.m.Admits = slices.Clone(p.Promisable().V)
+		}
+	}
+	if sharer == nil || sharer.Name != "proportion" {
+		return
+	}
+	for i, q := range order {
+		if row := c.view.Queues[q].Guarantee; !row.Absent() {
+			c.m.Queues[i].Guarantee = row.V
+		}
 	}
 }
 

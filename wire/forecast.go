@@ -211,7 +211,7 @@ func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
 	past, kinds := int64(len(q.GetPast().GetKind())), int64(len(q.GetPast().GetKinds()))
 	answer = 8*runs + (mostCauses+4)*(sizeOf[apportionv1.ForecastCause](1)+maxText)
 	const likeness, kindText, live = 5, 1024, 256
-	work = past*(2*sizeOf[odds.Past](1)+sizeOf[engine.PastJob](1)+likeness*16) + (kinds+a.Jobs)*(kindText+4*row) +
+	work = past*(2*sizeOf[odds.Past](1)+sizeOf[engine.PastJob](1)+likeness*32) + (kinds+a.Jobs)*(kindText+4*row) +
 		a.Jobs*(sizeOf[odds.Job](1)+live) + a.Tasks*2*sizeOf[odds.Held](1) + (a.Nodes+1)*6*row + a.Queues*6*row + runs*64
 	if q.GetArrivals() {
 		work += odds.MaxArrivals * live

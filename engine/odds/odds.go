@@ -2,7 +2,7 @@
 // Nothing of it depends on anything but its arguments: equal models and seeds have equal starts.
 //
 // The model is a reduction. Queues are served by what they use of their parts, jobs of a queue by priority and age, a gang starts whole
-// or not at all, and whatever fits may pass what does not. Tasks go to the first node with room. No task is evicted, and no node fails.
+// or not at all, and whatever fits may pass what does not. Jobs may have to be admitted to their queues first. Tasks go to the first node with room. No task is evicted, and no node fails.
 package odds
 
 import (
@@ -32,6 +32,11 @@ type Model struct {
 	// Capped holds queues to what they deserve: a part of all nodes by Weight, divided anew when jobs arrive or end. Parts do not count
 	// then.
 	Capped bool
+	// Admission says that jobs are admitted to their queue before they may start: while the minima of the jobs of a queue that are admitted
+	// or run are within its limits. Admits bounds the amounts that run and that admitted jobs wait for, of all queues together; nil: there
+	// is no such bound.
+	Admission bool
+	Admits    []float64
 	// Horizon is the second after which a run ends. Pause is the time between two rounds of decisions.
 	Horizon, Pause int64
 	// Work bounds what one run does, in looks at nodes, kinds and queues; 0: no bound.
@@ -49,6 +54,8 @@ type Queue struct {
 	Limit  []float64
 	Part   []float64
 	Weight float64
+	// Guarantee is what the queue deserves at least if queues are held to what they deserve; nil: nothing.
+	Guarantee []float64
 }
 
 // Kind is a kind of job: what its tasks ask for, in a queue, by a priority.
@@ -57,6 +64,8 @@ type Kind struct {
 	Priority int32
 	// Gang must start together; More are tasks that start when there is room, once the gang runs.
 	Gang, More []Tasks
+	// Min is what has to be within bounds for a job to be admitted; nil: it is admitted in any case.
+	Min []float64
 }
 
 // Tasks is a number of equal tasks.
@@ -79,8 +88,10 @@ type Job struct {
 	Elapsed, Ends, Limit int64
 	// Drawn are the runtimes that it may have; nil: none is known.
 	Drawn *Sample
-	// Waits is true if some of its tasks wait.
-	Waits bool
+	// Waits is true if some of its tasks wait. Pending says that it waits to be admitted, and Booked is what counts against the bounds of
+	// admission for a job that is; nil: nothing.
+	Waits, Pending bool
+	Booked         []float64
 }
 
 // Held is what a job holds of a node.

@@ -90,23 +90,97 @@ func TestALimitHoldsOnTheWholePath(t *testing.T) {
 
 func TestTheElapsedTimeConditionsTheRest(t *testing.T) {
 	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 100, Drawn: odds.NewSample([]int64{10, 50, 90, 150, 300}, nil)}
-	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 5000), waits(0, 0))
-	found := runs(m, 200)
-	require.Equal(t, []int64{50, 200}, slices.Compact(slices.Clone(found.Starts)), "only runtimes above 100 are left")
-	require.InDelta(t, 100, found.Within(50), 25)
-	require.Equal(t, []odds.Cause{{Job: 0, Runs: 200}}, found.Causes)
+	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
+	found := runs(m, 600)
+	require.Zero(t, found.Within(49), "only runtimes above 100 are left")
+	// Each of 150, 300 and the times beyond the longest has a third.
+	require.InDelta(t, 200, found.Within(50), 50)
+	require.Equal(t, found.Within(50), found.Within(199))
+	require.InDelta(t, 400, found.Within(200), 50)
+	require.Equal(t, []odds.Cause{{Job: 0, Runs: 600}}, found.Causes)
 
 	m.Jobs[0].Limit = 160
 	require.Equal(t, []int64{50, 60}, slices.Compact(runs(m, 200).Starts), "a limit bounds what is drawn")
 }
 
-// TestAJobThatStillRunsCountsForTheLongerTimes draws from 10 and 90, and from a job that has run for 50: it counts as 90.
+// TestAJobThatStillRunsCountsForTheLongerTimes draws from 10 and 90, and from a job that has run for 50: it counts as 90. The times beyond
+// the longest count as one job more.
 func TestAJobThatStillRunsCountsForTheLongerTimes(t *testing.T) {
 	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Drawn: odds.NewSample([]int64{10, 90}, []int64{50})}
 	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
 	found := runs(m, 900)
-	require.InDelta(t, 300, found.Within(10), 60)
-	require.Equal(t, 900, found.Within(90))
+	require.InDelta(t, 225, found.Within(10), 60)
+	require.Equal(t, found.Within(10), found.Within(89))
+	require.InDelta(t, 675, found.Within(90), 60)
+}
+
+// TestASmallSampleIsDrawnInPartFromTheJobsThatItIsLike has a sample of three jobs, which count as much as those that they are like.
+func TestASmallSampleIsDrawnInPartFromTheJobsThatItIsLike(t *testing.T) {
+	many := make([]int64, 1000)
+	for i := range many {
+		many[i] = 500
+	}
+	few := odds.NewSample([]int64{20, 20, 20}, nil)
+	few.Like = odds.NewSample(many, nil)
+	m := model([]odds.Kind{{Gang: whole(1, 8)}},
+		odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Drawn: few}, runsUntil(1, 900_000), waits(0, 0))
+	found := runs(m, 1000)
+	require.InDelta(t, 500, found.Within(20), 60)
+	require.Equal(t, found.Within(20), found.Within(499))
+	require.InDelta(t, 1000, found.Within(500), 10)
+
+	m.Jobs[0].Elapsed = 100
+	require.Zero(t, runs(m, 100).Within(399), "none of the three ran as long")
+}
+
+// TestAJobStartsAfterItIsAdmitted has a gang of both nodes, which is admitted and waits, and a job of one node behind it.
+func TestAJobStartsAfterItIsAdmitted(t *testing.T) {
+	kinds := []odds.Kind{{Gang: whole(2, 8), Min: gpus(16)}, {Gang: whole(1, 8), Min: gpus(8)}, {Gang: whole(1, 8)}}
+	long := runsUntil(1, 990)
+	long.Booked = gpus(8)
+	gang := odds.Job{Kind: 0, Ends: odds.Unknown, Drawn: odds.NewSample([]int64{30}, nil), Waits: true, Booked: gpus(16)}
+	for story, test := range map[string]struct {
+		kind   int
+		admits []float64
+		limit  []float64
+		start  int64
+	}{
+		"at once where the bound leaves room":                 {1, gpus(40), nil, 50},
+		"once what runs and is promised leaves room":          {1, gpus(32), nil, 50},
+		"only after a gang that takes all of the bound":       {1, gpus(20), nil, 1020},
+		"at once without a minimum":                           {2, gpus(20), nil, 50},
+		"only after the gang where the queue has no more":     {1, nil, gpus(31), 1020},
+		"at once where the limit of the queue leaves it room": {1, nil, gpus(32), 50},
+	} {
+		asked := waits(test.kind, 1)
+		asked.Pending = true
+		m := model(kinds, runsUntil(0, 50), long, gang, asked)
+		m.Jobs[2].Drawn = nil
+		m.Jobs[2].Limit = 30
+		m.Admission, m.Admits, m.Queues[0].Limit = true, test.admits, test.limit
+		require.Equal(t, test.start, odds.NewBase(m).Run(1, 0).Start, story)
+		m.Admission = false
+		if test.limit == nil {
+			require.Equal(t, int64(50), odds.NewBase(m).Run(1, 0).Start, story)
+		}
+	}
+}
+
+func TestAQueueDeservesItsGuaranteeAndNoMoreThanItsLimit(t *testing.T) {
+	for story, test := range map[string]struct {
+		guarantee, limit []float64
+		start            int64
+	}{
+		"half by weight is too little for a gang":   {nil, nil, odds.Never},
+		"a guarantee is enough":                     {gpus(12), nil, 0},
+		"what the other cannot use is there":        {nil, gpus(4), 0},
+		"a guarantee that is too little is as none": {gpus(9), nil, odds.Never},
+	} {
+		m := model([]odds.Kind{{Queue: 0, Gang: whole(3, 4)}, {Queue: 1, Gang: whole(9, 4)}}, waits(1, 0), waits(0, 1))
+		m.Capped, m.Queues[0].Weight, m.Queues[1].Weight = true, 1, 1
+		m.Queues[0].Guarantee, m.Queues[1].Limit = test.guarantee, test.limit
+		require.Equal(t, test.start, odds.NewBase(m).Run(1, 0).Start, story)
+	}
 }
 
 // TestWithoutARuntimeAsLongAJobRunsAsLongAgainHalfTheTime draws from no past job.
@@ -169,13 +243,22 @@ func drawModel(t *rapid.T) *odds.Model {
 		Queues:   []odds.Queue{{Parent: -1, Part: gpus(10)}, {Parent: 0, Part: gpus(5), Limit: gpus(12)}, {Parent: -1}},
 		Horizon:  5000,
 		Pause:    rapid.Int64Range(1, 60).Draw(t, "pause"),
-		Arrivals: rapid.Bool().Draw(t, "arrivals"),
+		Arrivals: rapid.Bool().Draw(t, "arrivals"), Admission: rapid.Bool().Draw(t, "admission"), Capped: rapid.Bool().Draw(t, "capped"),
+	}
+	for q := range m.Queues {
+		m.Queues[q].Weight = rapid.Float64Range(1, 3).Draw(t, "weight")
+	}
+	if m.Admission && rapid.Bool().Draw(t, "bound") {
+		m.Admits = gpus(rapid.Float64Range(0, 40).Draw(t, "admits"))
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "kinds") {
 		kind := odds.Kind{Queue: rapid.IntRange(0, 2).Draw(t, "queue"), Priority: rapid.Int32Range(0, 1).Draw(t, "priority")}
 		kind.Gang = whole(rapid.IntRange(1, 3).Draw(t, "gang"), rapid.Float64Range(0, 8).Draw(t, "each"))
 		if rapid.Bool().Draw(t, "elastic") {
 			kind.More = whole(rapid.IntRange(1, 3).Draw(t, "more"), kind.Gang[0].Request[0])
+		}
+		if rapid.Bool().Draw(t, "least") {
+			kind.Min = gpus(float64(kind.Gang[0].N) * kind.Gang[0].Request[0])
 		}
 		m.Kinds = append(m.Kinds, kind)
 	}
@@ -188,6 +271,11 @@ func drawModel(t *rapid.T) *odds.Model {
 	}
 	for i := range rapid.IntRange(1, 8).Draw(t, "waiting") {
 		m.Jobs = append(m.Jobs, waits(kind.Draw(t, "kind"), i, 5, 50, 500))
+		if job := &m.Jobs[len(m.Jobs)-1]; rapid.Bool().Draw(t, "pending") {
+			job.Pending = true
+		} else {
+			job.Booked = m.Kinds[job.Kind].Min
+		}
 	}
 	m.Asked = len(m.Jobs) - 1
 	for at := int64(-5000); at < 0; at += rapid.Int64Range(100, 2000).Draw(t, "gap") {

@@ -16,9 +16,16 @@ type run struct {
 	// part and asked are set if queues are held to what they deserve, and changed says that they must be divided anew.
 	part, asked [][]float64
 	changed     bool
-	jobs        []live
-	ends        ends
-	lines       []line
+	// doors are the jobs of each kind that wait to be admitted. booked, promised and held are as in the base.
+	doors          []line
+	booked         [][]float64
+	promised, held []float64
+	jobs           []live
+	// laws are what this run takes the samples to say, and days the weights of the blocks of the past, summed up.
+	laws  []*law
+	days  []float64
+	ends  ends
+	lines []line
 	// open counts the lines of each queue that can be served.
 	open []int
 	// coming are arrivals that were drawn, the next first; drawn counts the blocks that they were drawn for.
@@ -51,6 +58,8 @@ type live struct {
 	over  bool
 	// grows says that it runs and waits for more tasks.
 	grows bool
+	// booked is what counts against the bounds of admission.
+	booked []float64
 	// at orders it in its line: its rank, or later its arrival.
 	at int64
 }
@@ -118,7 +127,7 @@ func (r *run) lasts(i int) int64 {
 	case r.bound == Longest:
 		return longest
 	}
-	return job.runtime(streamOf(r.seed, r.number, i))
+	return r.runtime(i)
 }
 
 // begin copies the state at second 0 and draws the runtimes of all jobs.
@@ -148,11 +157,14 @@ func (r *run) begin() {
 			r.open[b.Kinds[i/2].Queue]++
 		}
 	}
+	r.openDoors()
+	r.laws = make([]*law, len(b.samples))
+	r.weighDays()
 	r.jobs = make([]live, len(b.Jobs), len(b.Jobs)+len(b.Jobs)/2)
 	for i := range b.Jobs {
 		job, l := &b.Jobs[i], &r.jobs[i]
 		l.kind, l.cause, l.at, l.held, l.running = int32(job.Kind), -1, int64(job.Rank), slices.Clip(job.Held), job.Running
-		l.grows = job.Waits && len(b.Kinds[job.Kind].Gang) == 0
+		l.grows, l.booked = job.Waits && len(b.Kinds[job.Kind].Gang) == 0, job.Booked
 		if i == b.Asked {
 			continue
 		}
@@ -250,7 +262,7 @@ func (r *run) pass(to int64) {
 		r.jobs = append(r.jobs, live{
 			kind: int32(c.kind), cause: -1, work: float64(c.seconds) * float64(r.size[c.kind]), at: int64(len(r.Jobs)) + int64(len(r.jobs)),
 		})
-		r.wait(2*c.kind, len(r.jobs)-1)
+		r.arrive(c.kind, len(r.jobs)-1)
 		r.ask(r.Kinds[c.kind].Queue, r.whole[c.kind], 1)
 	}
 	if r.ended >= 0 || r.changed {
@@ -258,34 +270,11 @@ func (r *run) pass(to int64) {
 	}
 }
 
-// arrival returns when the next job arrives.
-func (r *run) arrival() int64 {
-	for len(r.coming) == 0 {
-		from := r.drawn * r.block
-		if r.block == 0 || from > r.Horizon {
-			return Never
-		}
-		s := streamOf(r.seed, r.number, -1-int(r.drawn))
-		r.drawn++
-		shift := int64(s.below(int(r.blocks))+1) * r.block
-		at, _ := slices.BinarySearchFunc(r.Past, -shift, func(p Past, arrival int64) int { return int(max(-1, min(1, p.Arrival-arrival))) })
-		for ; at < len(r.Past) && r.Past[at].Arrival < r.block-shift; at++ {
-			p := &r.Past[at]
-			seconds := p.Seconds
-			if seconds == 0 {
-				seconds = p.Drawn.draw(0, streamOf(r.seed, r.number, -1-int(r.drawn)<<24-at))
-			}
-			r.coming = append(r.coming, coming{p.Arrival + shift + from, p.Kind, seconds})
-		}
-		r.left--
-	}
-	return r.coming[0].at
-}
-
 // finish ends a job.
 func (r *run) finish(i int) {
 	l := &r.jobs[i]
 	l.over, r.ended = true, int32(i)
+	r.release(l)
 	if l.grows {
 		r.ask(r.Kinds[l.kind].Queue, r.rest(l), -1)
 	}
@@ -303,6 +292,7 @@ func (r *run) finish(i int) {
 // take books what a job holds of a node, or gives it back.
 func (r *run) take(l *live, h Held, sign float64) {
 	r.room.add(h.Node, h.Amount, -sign)
+	addTo(r.held, h.Amount, sign)
 	for q := r.Kinds[l.kind].Queue; q >= 0; q = r.Queues[q].Parent {
 		addTo(r.used[q], h.Amount, sign)
 		r.rate(q)

@@ -5,13 +5,18 @@ import "slices"
 // wait puts a job in line.
 func (r *run) wait(i, job int) {
 	l := &r.lines[i]
+	l.join(job)
+	if l.closed == served && len(l.list)-l.head == 1 {
+		r.open[r.Kinds[i/2].Queue]++
+	}
+}
+
+// join adds a job to a line, and copies what the base has of it before.
+func (l *line) join(job int) {
 	if !l.owned {
 		l.list, l.head, l.owned = slices.Clone(l.list[l.head:]), 0, true
 	}
 	l.list = append(l.list, int32(job))
-	if l.closed == served && len(l.list)-l.head == 1 {
-		r.open[r.Kinds[i/2].Queue]++
-	}
 }
 
 // leave takes the first job off a line.
@@ -60,6 +65,7 @@ func (r *run) decide() {
 		r.divide()
 		r.changed = false
 	}
+	r.admit()
 	for !r.done && r.left >= 0 {
 		q := r.nextQueue()
 		if q < 0 {
@@ -155,6 +161,8 @@ func (r *run) serve(i int) closed {
 // start begins a job whose gang is placed.
 func (r *run) start(job, line int) {
 	j := &r.jobs[job]
+	addTo(r.held, r.asks[line/2], 1)
+	addTo(r.promised, r.Kinds[line/2].Min, -1)
 	for q := r.Kinds[line/2].Queue; q >= 0; q = r.Queues[q].Parent {
 		addTo(r.used[q], r.asks[line/2], 1)
 		r.rate(q)

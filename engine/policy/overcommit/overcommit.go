@@ -85,6 +85,12 @@ func (s *state) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	return policy.Reject
 }
 
+// Promisable returns total * factor - used, within which the amounts that admitted jobs lack have to stay. It must not be changed.
+func (s *state) Promisable() resource.Row {
+	s.opened()
+	return s.idle
+}
+
 // Enqueued adds the minimum of an admitted job, without its gated tasks, to what has to be got.
 func (s *state) Enqueued(j model.JobID) {
 	if s.view.Jobs.At(j).MinResources.Absent() {

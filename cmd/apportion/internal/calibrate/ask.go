@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"math"
+	"errors"
 	"slices"
 
 	"github.com/apportion/apportion/client"
@@ -11,20 +11,22 @@ import (
 	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/engine/odds"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // asked is one forecast with what came of it, in seconds.
 type asked struct {
-	job           string
-	at            int64
-	p10, p50, p90 int64
+	job string
+	at  int64
+	// part is the trace, or the part of one, that the forecast is from: forecasts of one part depend on each other.
+	part int
+	// forecast are the starts that were forecast with the chances of levels, odds.Never for none before the horizon.
+	forecast [levels]int64
 	// drain and mean are the naive forecasts: the job's place in its queue times the mean time between two starts there, and the mean wait
 	// of the queue.
 	drain, mean float64
-	// wait is how long the job waited from then on; Never if it never started.
+	// wait is how long the job waited from then on, Never if that was longer than the horizon.
 	wait int64
 }
 
@@ -32,10 +34,13 @@ type asked struct {
 type trial struct {
 	snapshot *apportionv1.Snapshot
 	trace    *trace.Trace
+	part     int
 	policy   string
-	// train is when forecasts begin, and step the time between two of them.
-	train, step int64
-	runs        int
+	// train is when forecasts begin, until when they end, and step the time between two of them. Each looks horizon ahead.
+	train, until, step, horizon int64
+	runs                        int
+	// resource is the one in which the rehearsal measures.
+	resource string
 
 	next  int64
 	asked []asked
@@ -55,7 +60,7 @@ type finished struct {
 type start struct{ at, wait int64 }
 
 // run returns the forecasts with what came of them.
-func (t *trial) run(ctx context.Context) ([]asked, error) {
+func (t *trial) run(outer context.Context) ([]asked, error) {
 	policy, _ := client.Preset(t.policy)
 	for _, tier := range policy.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
@@ -67,6 +72,9 @@ func (t *trial) run(ctx context.Context) ([]asked, error) {
 	}
 	entitled, _ := client.Preset("proportion")
 	t.began, t.live, t.waits, t.next = map[string]int64{}, map[string]*trace.Job{}, map[string][]start{}, t.train
+	// After the last forecast has come true or not, nothing is left to see.
+	ctx, stop := context.WithCancel(outer)
+	defer stop()
 	var failed error
 	actions := []cycle.Action{cycle.Enqueue, cycle.Allocate}
 	if t.policy == "fair" {
@@ -74,23 +82,29 @@ func (t *trial) run(ctx context.Context) ([]asked, error) {
 	}
 	variant := &rehearsal.Variant{Name: t.policy, Snapshot: t.snapshot, Policy: policy, Actions: actions}
 	_, err := rehearsal.Run(ctx, variant, t.trace, &rehearsal.Options{
-		Every: 60, Resource: "nvidia.com/gpu", Entitlement: entitled, Observe: func(m *rehearsal.Moment) {
+		Every: 60, Resource: t.resource, Entitlement: entitled, Observe: func(m *rehearsal.Moment) {
 			if failed == nil {
 				failed = t.observe(m)
 			}
+			if failed != nil || m.Now > t.until+t.horizon {
+				stop()
+			}
 		},
 	})
-	if err != nil {
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err != nil && !(errors.Is(err, context.Canceled) && outer.Err() == nil):
 		return nil, err
 	}
 	for i := range t.asked {
 		a := &t.asked[i]
 		a.wait = rehearsal.Never
-		if at, began := t.began[a.job]; began {
+		if at, began := t.began[a.job]; began && at-a.at <= t.horizon {
 			a.wait = at - a.at
 		}
 	}
-	return slices.DeleteFunc(t.asked, func(a asked) bool { return a.wait == rehearsal.Never }), failed
+	return t.asked, nil
 }
 
 // observe notes starts and ends, and asks.
@@ -115,7 +129,7 @@ func (t *trial) observe(m *rehearsal.Moment) error {
 		}
 	}
 	t.live = present
-	if m.Now < t.next || len(waiting) == 0 || m.Now > t.trace.Jobs[len(t.trace.Jobs)-1].Arrival {
+	if m.Now < t.next || len(waiting) == 0 || m.Now > t.until {
 		return nil
 	}
 	t.next = m.Now + t.step
@@ -132,7 +146,7 @@ func (t *trial) ask(m *rehearsal.Moment, j *rehearsal.Seen) error {
 		}
 		return slices.Compare([]byte(l.job.Name), []byte(r.job.Name))
 	})
-	q := &engine.OddsQuestion{Job: j.ID, Runs: t.runs, Seed: 1, Arrivals: true, Started: map[model.JobID]int64{}, Pause: 60}
+	q := &engine.OddsQuestion{Job: j.ID, Runs: t.runs, Seed: 1, Arrivals: true, Started: map[model.JobID]int64{}, Pause: 60, Horizon: t.horizon}
 	for i := range m.Jobs {
 		if since := m.Jobs[i].Since; since != rehearsal.Never {
 			q.Started[m.Jobs[i].ID] = max(since, 1) * 1_000_000_000
@@ -143,12 +157,9 @@ func (t *trial) ask(m *rehearsal.Moment, j *rehearsal.Seen) error {
 	if err != nil || found == nil {
 		return err
 	}
-	a := asked{job: j.Name, at: m.Now, drain: t.drained(m, j), mean: t.meanWait(j.Queue)}
-	a.p10, a.p50, a.p90 = found.Percentile(10), found.Percentile(50), found.Percentile(90)
-	for _, p := range []*int64{&a.p10, &a.p50, &a.p90} {
-		if *p == odds.Never {
-			*p = found.Horizon
-		}
+	a := asked{job: j.Name, at: m.Now, part: t.part, drain: t.drained(m, j), mean: t.meanWait(j.Queue)}
+	for i := range a.forecast {
+		a.forecast[i] = found.Percentile((i + 1) * 100 / (levels + 1))
 	}
 	t.asked = append(t.asked, a)
 	return nil
@@ -203,47 +214,4 @@ func (t *trial) meanWait(queue string) float64 {
 		sum += float64(s.wait)
 	}
 	return sum / float64(max(len(t.waits[queue]), 1))
-}
-
-// pinball is the loss of a forecast of a quantile.
-func pinball(quantile, forecast, wait float64) float64 {
-	return math.Max(quantile*(wait-forecast), (quantile-1)*(wait-forecast))
-}
-
-// score is how well forecasts held.
-type score struct {
-	n             int
-	p50, p90      float64
-	loss          float64
-	drained, mean float64
-}
-
-// scoreOf sums up forecasts: how often P50 and P90 held, and the mean loss of both in hours, beside that of the naive forecasts.
-func scoreOf(list []asked) score {
-	s := score{n: len(list)}
-	for i := range list {
-		a := &list[i]
-		wait := float64(a.wait)
-		if a.wait <= a.p50 {
-			s.p50++
-		}
-		if a.wait <= a.p90 {
-			s.p90++
-		}
-		for _, of := range []struct {
-			quantile float64
-			forecast int64
-		}{{0.5, a.p50}, {0.9, a.p90}} {
-			s.loss += pinball(of.quantile, float64(of.forecast), wait) / 2
-			s.drained += pinball(of.quantile, a.drain, wait) / 2
-			s.mean += pinball(of.quantile, a.mean, wait) / 2
-		}
-	}
-	for _, x := range []*float64{&s.p50, &s.p90} {
-		*x /= float64(max(s.n, 1))
-	}
-	for _, x := range []*float64{&s.loss, &s.drained, &s.mean} {
-		*x /= float64(max(s.n, 1)) * 3600
-	}
-	return s
 }

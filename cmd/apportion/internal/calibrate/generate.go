@@ -12,9 +12,11 @@ import (
 
 // The cluster of generated traces: nodes of eight GPUs, and queues of different weight.
 const (
-	nodes, gpus   = 12, 8
-	hour, day     = int64(3600), 24 * int64(3600)
-	weeks, trains = 4, 2
+	nodes, gpus = 12, 8
+	hour, day   = int64(3600), 24 * int64(3600)
+	// Forecasts begin after trains weeks and end after asks; the rest lets what they look at come true.
+	weeks, trains, asks = 6, 2, 4
+	gpu                 = "nvidia.com/gpu"
 )
 
 var queues = []struct {
@@ -28,12 +30,12 @@ func cluster() (*apportionv1.Snapshot, error) {
 	for i := range nodes {
 		s.Node(client.Node{
 			Name:        fmt.Sprintf("n%02d", i),
-			Allocatable: client.Resources{"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": fmt.Sprint(gpus), "pods": "110"},
+			Allocatable: client.Resources{"cpu": "64", "memory": "512Gi", gpu: fmt.Sprint(gpus), "pods": "110"},
 		})
 	}
 	for _, q := range queues {
 		s.Queue(client.Queue{Name: q.name, Weight: q.weight, Deserved: client.Resources{
-			"nvidia.com/gpu": fmt.Sprint(int(q.weight) * nodes * gpus / 9), "cpu": fmt.Sprint(int(q.weight) * nodes * 64 / 9),
+			gpu: fmt.Sprint(int(q.weight) * nodes * gpus / 9), "cpu": fmt.Sprint(int(q.weight) * nodes * 64 / 9),
 		}})
 	}
 	return s.Build()
@@ -102,7 +104,7 @@ func (s *shape) job(r *rand.Rand, number, queue, kind int, median float64) *trac
 		Groups: []trace.Group{{Role: "task", Tasks: tasks, Request: []trace.Amount{
 			{Resource: "cpu", Amount: float64(each) * 7000},
 			{Resource: "memory", Amount: float64(each) * 60 * (1 << 30)},
-			{Resource: "nvidia.com/gpu", Amount: float64(each) * 1000},
+			{Resource: gpu, Amount: float64(each) * 1000},
 		}}},
 	}
 }

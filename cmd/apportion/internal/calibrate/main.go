@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -15,54 +17,111 @@ import (
 // policies are the presets that are rehearsed. Volcano evicts only where its configuration says so; fair always does.
 var policies = []string{"proportion", "capacity", "drf-hierarchical", "fair"}
 
+// settings are what a measurement is asked for.
+type settings struct {
+	runs, seeds int
+	first       uint64
+	step        int64
+	only, plot  string
+	log         logged
+}
+
 func main() {
-	runs := flag.Int("runs", 100, "runs of each forecast")
-	step := flag.Int64("step", 3*hour, "seconds between two forecasts")
+	var s settings
+	flag.IntVar(&s.runs, "runs", 100, "runs of each forecast")
+	flag.IntVar(&s.seeds, "seeds", 8, "traces of each shape")
+	flag.Uint64Var(&s.first, "first", reported, "seed of the first trace; those below are for changes of the model to be tried on")
+	flag.Int64Var(&s.step, "step", 8*hour, "seconds between two forecasts")
+	flag.StringVar(&s.only, "only", "", "words, separated by commas; only rows whose trace or policy has one are measured")
+	flag.StringVar(&s.plot, "plot", "", "file of a plot of the chances that were stated against those that held")
+	s.log.register(flag.CommandLine)
 	flag.Parse()
-	if err := calibrate(context.Background(), *runs, *step); err != nil {
+	if err := calibrate(context.Background(), &s); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)
 		os.Exit(1)
 	}
 }
 
+// reported is the first seed of the traces that docs/forecast.md reports.
+const reported = 101
+
 // row is a line of the table.
 type row struct {
 	trace, policy string
 	score
+
+	parts [][]asked
 }
 
-func calibrate(ctx context.Context, runs int, step int64) error {
-	snapshot, err := cluster()
+// measured says whether the words of a setting name a row.
+func (s *settings) measured(names ...string) bool {
+	return s.only == "" || slices.ContainsFunc(strings.Split(s.only, ","), func(word string) bool { return slices.Contains(names, word) })
+}
+
+func calibrate(ctx context.Context, s *settings) error {
+	rows, horizon, err := s.rows(ctx)
 	if err != nil {
 		return err
+	}
+	for _, r := range rows {
+		r.score = scoreOf(slices.Concat(r.parts...), horizon)
+	}
+	fmt.Println("| trace | policy | forecasts | P50 held | P90 held | P90 open | loss | place × drain | mean wait |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	for _, r := range rows {
+		fmt.Printf("| %s | %s | %d | %s | %s | %.0f %% | %.2f | %.2f | %.2f |\n",
+			r.trace, r.policy, r.n, r.held[p50], r.held[p90], 100*r.open, r.loss, r.drained, r.mean)
+	}
+	if s.plot == "" {
+		return nil
+	}
+	return draw(s.plot, rows)
+}
+
+// String is a share in percent with its standard error.
+func (s share) String() string {
+	switch {
+	case s.n == 0:
+		return "–"
+	case s.err != s.err:
+		return fmt.Sprintf("%.0f %%", 100*s.part)
+	}
+	return fmt.Sprintf("%.0f ± %.0f %%", 100*s.part, 100*s.err)
+}
+
+// rows asks for all forecasts. The horizon is that of all.
+func (s *settings) rows(ctx context.Context) ([]*row, int64, error) {
+	if s.log.file != "" {
+		return s.logged(ctx)
+	}
+	snapshot, err := cluster()
+	if err != nil {
+		return nil, 0, err
 	}
 	var rows []*row
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range shapes {
-		drawn := shapes[i].draw(uint64(i + 1))
 		for _, policy := range policies {
-			out := &row{trace: shapes[i].name, policy: policy}
+			if !s.measured(shapes[i].name, policy) {
+				continue
+			}
+			out := &row{trace: shapes[i].name, policy: policy, parts: make([][]asked, s.seeds)}
 			rows = append(rows, out)
-			group.Go(func() error {
-				t := trial{snapshot: snapshot, trace: drawn, policy: policy, train: trains * 7 * day, step: step, runs: runs}
-				list, err := t.run(ctx)
-				if err != nil {
-					return fmt.Errorf("%s under %s: %w", out.trace, policy, err)
-				}
-				out.score = scoreOf(list)
-				return nil
-			})
+			for part := range out.parts {
+				group.Go(func() error {
+					t := trial{
+						snapshot: snapshot, trace: shapes[i].draw(s.first + uint64(part)), part: part, policy: policy, runs: s.runs,
+						train: trains * 7 * day, until: asks * 7 * day, horizon: (weeks - asks) * 7 * day, step: s.step, resource: gpu,
+					}
+					var err error
+					if out.parts[part], err = t.run(ctx); err != nil {
+						return fmt.Errorf("%s under %s: %w", out.trace, policy, err)
+					}
+					return nil
+				})
+			}
 		}
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	fmt.Println("| trace | policy | forecasts | P50 held | P90 held | loss | place × drain | mean wait |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
-	for _, r := range rows {
-		fmt.Printf("| %s | %s | %d | %.0f %% | %.0f %% | %.2f | %.2f | %.2f |\n",
-			r.trace, r.policy, r.n, 100*r.p50, 100*r.p90, r.loss, r.drained, r.mean)
-	}
-	return nil
+	return rows, (weeks - asks) * 7 * day, group.Wait()
 }
