@@ -32,9 +32,10 @@ type compiler struct {
 	alike map[string][]bool
 	open  []bool
 	kinds map[string]int
-	// drawn are runtimes of past jobs by what jobs have in common.
-	drawn   map[string]*odds.Sample
-	sources [NumSources]int
+	// drawn are runtimes of past jobs by what jobs have in common, pastDrawn those for each kind of past jobs.
+	drawn     map[string]*odds.Sample
+	pastDrawn []*odds.Sample
+	sources   [NumSources]int
 }
 
 func (c *compiler) compile() error {

@@ -61,7 +61,9 @@ func (c *compiler) findRuntimes() {
 	for key := range ended {
 		c.drawn[key] = odds.NewSample(ended[key], running[key])
 	}
+	c.pastDrawn = make([]*odds.Sample, len(keys))
 	for i := range keys {
+		c.pastDrawn[i] = c.drawn[keys[i][0]]
 		// Jobs of one owner and size are some of those of the size, and these as well as those of the owner some of the queue's.
 		for k, like := range [...]int{1, 3, 3, 4} {
 			c.drawn[keys[i][k]].Like = c.drawn[keys[i][like]]
@@ -127,7 +129,7 @@ func (c *compiler) findPast() {
 	}
 	for i := range c.question.Past {
 		if p := &c.question.Past[i]; p.Arrival < 0 {
-			c.m.Past = append(c.m.Past, odds.Past{Arrival: p.Arrival, Seconds: max(p.Seconds, 1), Kind: kinds[p.Kind]})
+			c.m.Past = append(c.m.Past, odds.Past{Arrival: p.Arrival, Seconds: max(p.Seconds, 1), Kind: kinds[p.Kind], Drawn: c.pastDrawn[p.Kind]})
 		}
 	}
 	c.findArrived()
@@ -135,7 +137,7 @@ func (c *compiler) findPast() {
 }
 
 // findArrived adds the jobs of the snapshot that arrived since the first past job: without them long jobs would be missing among the
-// arrivals of the last days.
+// arrivals of the last days. One that runs is known to run longer than it has.
 func (c *compiler) findArrived() {
 	v := c.view
 	first := int64(0)
@@ -148,8 +150,9 @@ func (c *compiler) findArrived() {
 		if job.CreateTime == 0 || v.AsOf == 0 || arrival >= 0 || arrival < first || job.FirstTask == job.EndTask {
 			continue
 		}
-		sample, _ := c.runtimes(j, 0)
-		c.m.Past = append(c.m.Past, odds.Past{Arrival: arrival, Drawn: sample, Kind: c.pastKind(&PastKind{
+		elapsed := c.elapsed(j)
+		sample, _ := c.runtimes(j, elapsed)
+		c.m.Past = append(c.m.Past, odds.Past{Arrival: arrival, Elapsed: elapsed, Drawn: sample, Kind: c.pastKind(&PastKind{
 			Queue: job.Queue, Priority: job.Priority, Tasks: int(v.Account(j).AllTasks()), Min: int(job.MinAvailable),
 			Request: v.Request(job.FirstTask),
 		})})

@@ -29,9 +29,9 @@ func (r *run) arrival() int64 {
 		for i := first; i < len(r.Past) && r.Past[i].Arrival < r.block-shift; i++ {
 			p := &r.Past[i]
 			seconds := p.Seconds
-			if seconds == 0 {
+			if seconds == 0 || p.Drawn != nil && r.number%2 == 1 {
 				draw := streamOf(r.seed, r.number, -1-int(r.drawn)<<24-i)
-				seconds = r.law(r.pastOf[i]).draw(0, &draw)
+				seconds = r.law(r.pastOf[i]).draw(p.Elapsed, &draw)
 			}
 			r.coming = append(r.coming, coming{p.Arrival + shift + from, p.Kind, seconds})
 		}

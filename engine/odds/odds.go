@@ -2,7 +2,8 @@
 // Nothing of it depends on anything but its arguments: equal models and seeds have equal starts.
 //
 // The model is a reduction. Queues are served by what they use of their parts, jobs of a queue by priority and age, a gang starts whole
-// or not at all, and whatever fits may pass what does not. Jobs may have to be admitted to their queues first. Tasks go to the first node with room. No task is evicted, and no node fails.
+// or not at all, and whatever fits may pass what does not. Jobs may have to be admitted to their queues first. Tasks go to the first node
+// with room. No task is evicted, and no node fails.
 package odds
 
 import (
@@ -100,12 +101,14 @@ type Held struct {
 	Amount []float64
 }
 
-// Past is a job that arrived in the past. Arrival is before 0. Seconds is how long it ran; 0: it has not ended, and a job like it runs
-// as long as one of Drawn.
+// Past is a job that arrived in the past. Arrival is before 0. Seconds is how long it ran; 0: it has not ended, and Elapsed is how long it
+// has run. In one half of the runs a job like it runs as long, which keeps what jobs that arrive together have in common. In the other half,
+// and if it has not ended, it runs as long as one of Drawn that ran longer than Elapsed: so jobs may run longer than any did. Without Drawn
+// it always runs as long.
 type Past struct {
-	Arrival, Seconds int64
-	Kind             int
-	Drawn            *Sample
+	Arrival, Seconds, Elapsed int64
+	Kind                      int
+	Drawn                     *Sample
 }
 
 // Outcome is what one run found.

@@ -2598,7 +2598,7 @@ type ForecastStep struct {
 	Seed uint64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	// Finished jobs, whose runtimes are drawn. Absent or empty: the answer has bounds and no odds.
 	Past *PastJobs `protobuf:"bytes,4,opt,name=past,proto3" json:"past,omitempty"`
-	// Jobs like the past ones arrive: those of one past day, drawn from the last 14, on each day to come, at their times of the day. False: none
+	// Jobs like the past ones arrive: those of one past day, drawn from the last 28, on each day to come, at their times of the day. False: none
 	// arrives.
 	Arrivals bool `protobuf:"varint,5,opt,name=arrivals,proto3" json:"arrivals,omitempty"`
 	// Indices of running jobs, parallel to `started`.

@@ -146,7 +146,9 @@ func (t *trial) ask(m *rehearsal.Moment, j *rehearsal.Seen) error {
 		}
 		return slices.Compare([]byte(l.job.Name), []byte(r.job.Name))
 	})
-	q := &engine.OddsQuestion{Job: j.ID, Runs: t.runs, Seed: 1, Arrivals: true, Started: map[model.JobID]int64{}, Pause: 60, Horizon: t.horizon}
+	q := &engine.OddsQuestion{
+		Job: j.ID, Runs: t.runs, Seed: 1, Arrivals: true, Started: map[model.JobID]int64{}, Pause: 60, Horizon: t.horizon,
+	}
 	for i := range m.Jobs {
 		if since := m.Jobs[i].Since; since != rehearsal.Never {
 			q.Started[m.Jobs[i].ID] = max(since, 1) * 1_000_000_000
