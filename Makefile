@@ -53,6 +53,9 @@ MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '
 # The adapters with modules of their own, whose packages `./...` does not reach.
 ADAPTERS := adapter/kubescheduler
 
+# The packages that are built for browsers alone.
+WASM := ./ui/offline/bridge ./ui/offline/wasm/...
+
 .DEFAULT_GOAL := help
 
 ##@ Everyday
@@ -304,6 +307,7 @@ vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in the c
 lint: $(TOOLS)/golangci-lint ## Run the linters, import rules included.
 	scripts/purity.sh
 	golangci-lint run ./...
+	GOOS=js GOARCH=wasm golangci-lint run $(WASM)
 	for module in $(ADAPTERS); do (cd "$$module" && golangci-lint run ./...); done
 
 .PHONY: fmt

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -68,7 +69,7 @@ func aChainAnswersAsTheWhole(t *rapid.T, changes, every int, asked ...string) {
 		base := wire.SnapshotOf(m)
 		result, err := decoder.CompileChangeInParts(m, data, rapid.IntRange(1, 3).Draw(t, "parts"))
 		require.NoError(t, err, "%v", change)
-		require.Equal(t, prototext.Format(base), prototext.Format(wire.SnapshotOf(m)), "the base stays as it is")
+		require.True(t, proto.Equal(base, wire.SnapshotOf(m)), "the base stays as it is")
 		m = result
 		twin.apply(change)
 		if (i+1)%every != 0 && i+1 < changes {
@@ -117,7 +118,19 @@ func requireAnswers(t *rapid.T, fresh, s *wire.Session, state *apportionv1.Snaps
 			ordered = n.jobs
 		}
 		n.renumber(got.ProtoReflect(), ordered)
-		require.Equal(t, prototext.Format(fresh.Do(step)), prototext.Format(got), "%v", step)
+		requireBits(t, fresh.Do(step), got, step)
+	}
+}
+
+// requireBits requires two answers to a step to be equal to the last bit. Texts are written for those alone that are not.
+func requireBits(t require.TestingT, want, got proto.Message, step *apportionv1.Step) {
+	exactly := proto.MarshalOptions{Deterministic: true}
+	l, err := exactly.Marshal(want)
+	require.NoError(t, err)
+	r, err := exactly.Marshal(got)
+	require.NoError(t, err)
+	if !bytes.Equal(l, r) {
+		require.Equal(t, prototext.Format(want), prototext.Format(got), "%v", step)
 	}
 }
 

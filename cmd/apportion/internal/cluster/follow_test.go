@@ -109,7 +109,7 @@ func follow(t *testing.T, s *apiServer) *followed {
 	require.NoError(t, err)
 	config.Clusters["k"].Server = "https://" + f.proxy.listener.Addr().String()
 	require.NoError(t, clientcmd.WriteToFile(*config, file))
-	f.follower, err = cluster.NewFollower(f.Replica.Server, cluster.FollowOptions{
+	f.follower, err = cluster.NewFollower(f.Server, cluster.FollowOptions{
 		Name: "cluster", Kubeconfig: file, Interval: 100 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func (s *apiServer) compact(t *testing.T) {
 	post := func(path string, body any) []byte {
 		data, err := json.Marshal(body)
 		require.NoError(t, err)
-		response, err := http.Post(s.etcd+path, "application/json", bytes.NewReader(data)) //nolint:gosec,noctx // A test's own server.
+		response, err := http.Post(s.etcd+path, "application/json", bytes.NewReader(data))
 		require.NoError(t, err)
 		defer response.Body.Close()
 		got, err := io.ReadAll(response.Body)
@@ -191,7 +191,11 @@ func (s *apiServer) compact(t *testing.T) {
 		require.Equal(t, http.StatusOK, response.StatusCode, "%s", got)
 		return got
 	}
-	var read struct{ Header struct{ Revision string } }
+	var read struct {
+		Header struct {
+			Revision string `json:"revision"`
+		} `json:"header"`
+	}
 	require.NoError(t, json.Unmarshal(post("/v3/kv/range", map[string]string{"key": "AA=="}), &read))
 	post("/v3/kv/compaction", map[string]any{"revision": read.Header.Revision, "physical": true})
 }

@@ -3,6 +3,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -110,7 +111,9 @@ func (s *apiServer) patchPod(i, round int) (uint64, error) {
 		return 0, err
 	}
 	var object struct {
-		Metadata struct{ ResourceVersion string }
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(data, &object); err != nil {
 		return 0, err
@@ -171,7 +174,7 @@ func TestLoadOfARealAPIServer(t *testing.T) {
 	slices.Sort(lags)
 	t.Logf("lag p50 %v, p99 %v, most %v of %d; processor %.3f; %s", lags[len(lags)/2], lags[len(lags)*99/100], lags[len(lags)-1], len(lags),
 		used.Seconds()/elapsed.Seconds(), memoryOf(t, pid))
-	response, err := http.Get("http://" + admin + "/metrics") //nolint:noctx // A test's own server.
+	response, err := http.Get("http://" + admin + "/metrics")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	metrics, err := io.ReadAll(response.Body)
@@ -201,7 +204,7 @@ func (s *apiServer) change(t *testing.T, pods, rate int, lasts time.Duration, ve
 		writing.Go(func() {
 			for i := w; ctx.Err() == nil; i += workers {
 				time.Sleep(time.Until(start.Add(time.Duration(i) * time.Second / time.Duration(rate))))
-				version, err := s.patchPod(i%pods, i/pods)
+				version, err := s.patchPod(i%pods, i/pods) //nolint:contextcheck // A call that has begun is waited for.
 				if err == nil {
 					newest.Store(&write{version, time.Now()})
 					done.Add(1)
@@ -250,7 +253,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	require.NoError(t, err)
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+2:]))
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+2:]))
 	const ticks = 100 // A second, on every Linux.
 	user, err := strconv.Atoi(fields[11])
 	require.NoError(t, err)

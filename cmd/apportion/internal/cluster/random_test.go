@@ -155,8 +155,9 @@ func (s *apiServer) list(t *testing.T, path string) []any {
 	data, err := s.must(http.MethodGet, path, nil)
 	require.NoError(t, err)
 	var list struct {
-		Kind, APIVersion string
-		Items            []map[string]any
+		Kind       string           `json:"kind"`
+		APIVersion string           `json:"apiVersion"`
+		Items      []map[string]any `json:"items"`
 	}
 	require.NoError(t, json.Unmarshal(data, &list))
 	slices.SortFunc(list.Items, func(a, b map[string]any) int { return strings.Compare(key(a), key(b)) })

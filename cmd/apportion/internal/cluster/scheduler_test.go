@@ -43,8 +43,8 @@ func startRecorder(t *testing.T) *recorder {
 // filter answers the scheduler's question which nodes a pod may use.
 func (r *recorder) filter(w http.ResponseWriter, request *http.Request) {
 	var asked struct {
-		Pod       *corev1.Pod
-		NodeNames []string
+		Pod       *corev1.Pod `json:"Pod"`
+		NodeNames []string    `json:"NodeNames"`
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -238,7 +238,8 @@ func (p *Printer) inspect(a *apportionv1.InspectAnswer) {
 	if len(a.GetNodes()) > 0 {
 		table := p.NewTable("NODE", "ALLOCATABLE", "USED", "IDLE")
 		for _, n := range a.GetNodes() {
-			table.Row(n.GetName(), table.Amounts(p.Names, n.GetAllocatable()), table.Amounts(p.Names, n.GetUsed()), table.Amounts(p.Names, n.GetIdle()))
+			table.Row(n.GetName(), table.Amounts(p.Names, n.GetAllocatable()), table.Amounts(p.Names, n.GetUsed()),
+				table.Amounts(p.Names, n.GetIdle()))
 		}
 		p.Line("")
 		p.table(table)

@@ -37,7 +37,8 @@ func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
 				continue
 			}
 			table.Row(name, p.Names.Dimensions[d], table.cell(p.Names, old.GetDeserved(), d), table.cell(p.Names, q.GetDeserved(), d),
-				change(table, p.Names.Dimensions[d], value(q.GetDeserved(), d)-value(old.GetDeserved(), d)), table.cell(p.Names, q.GetAllocated(), d))
+				change(table, p.Names.Dimensions[d], value(q.GetDeserved(), d)-value(old.GetDeserved(), d)),
+				table.cell(p.Names, q.GetAllocated(), d))
 			name = ""
 		}
 	}

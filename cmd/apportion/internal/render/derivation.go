@@ -71,7 +71,8 @@ func (p *Printer) levels(plugin string, d *apportionv1.CapacityDerivation) {
 		name := strings.Repeat("  ", int(min(level.GetDepth(), maxIndent))) + p.Names.Queue(level.GetQueue())
 		for _, dimension := range dimensions {
 			table.Row(name, p.Names.Dimensions[dimension], table.cell(p.Names, level.GetCapability(), dimension),
-				table.cell(p.Names, level.GetResolvedCapability(), dimension), table.cell(p.Names, level.GetParentRealCapability(), dimension),
+				table.cell(p.Names, level.GetResolvedCapability(), dimension),
+				table.cell(p.Names, level.GetParentRealCapability(), dimension),
 				table.cell(p.Names, level.GetSiblingGuarantee(), dimension), table.cell(p.Names, level.GetRealCapability(), dimension),
 				table.cell(p.Names, level.GetWrittenDeserved(), dimension), table.cell(p.Names, level.GetDeserved(), dimension))
 			name = ""

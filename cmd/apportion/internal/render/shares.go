@@ -105,7 +105,8 @@ func (p *Printer) queueRows(table *Table, q *apportionv1.QueueShare, weight stri
 			return p.Bar(allocated, deserved, columns)
 		}
 		table.BarRow(8, bar, name, weight, dimension, table.cell(p.Names, q.GetGuarantee(), d), table.cell(p.Names, q.GetDeserved(), d),
-			table.cell(p.Names, q.GetAllocated(), d), table.cell(p.Names, q.GetRequest(), d), table.cell(p.Names, q.GetRealCapability(), d), "")
+			table.cell(p.Names, q.GetAllocated(), d), table.cell(p.Names, q.GetRequest(), d),
+			table.cell(p.Names, q.GetRealCapability(), d), "")
 		name, weight = "", ""
 	}
 	if rows == 0 {
