@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the stories in testdata/script: commands, their output to the last byte, and their exit codes. Each finds a small
 // cluster in cluster.yaml, 10,000 faults in faulty.yaml, the sample clusters in $EXAMPLES, and a server at $SERVER. Commands run in processes
-// of their own: scripts of long commands that start no goroutines have the condition raced.
+// of their own: scripts of commands that start no goroutines are skipped under the race detector, by the condition raced.
 func TestScripts(t *testing.T) {
 	cluster, err := os.ReadFile(filepath.Join("testdata", "cluster.yaml"))
 	require.NoError(t, err)
