@@ -181,6 +181,12 @@ func (b *briefly) letGo(one model.TaskID, list []model.TaskID) []model.TaskID {
 // decided. Candidates of the claim are not considered. It returns policy.ErrStopped if it is stopped, or a *policy.WorkError before work
 // that costs more than is left.
 func (s *Session) ReclaimPlan(claim *policy.Claim) (*policy.Plan, error) {
+	if claim.Room.Kind == policy.AnyNodes {
+		// Each task looks for a node with room, and then for one on which enough can be evicted.
+		if err := s.view.Work.Spend(len(claim.Tasks), 2*len(s.view.NodeOrder)); err != nil {
+			return nil, err
+		}
+	}
 	spend := func(n int) error { return s.view.Work.Spend(n, s.view.Dims.Len()*max(len(s.by.reclaim), 1)) }
 	if b := s.brief(); b != nil {
 		b.begin()

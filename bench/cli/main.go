@@ -39,6 +39,7 @@ var commands = []struct {
 	{"diff proportion capacity", 5},
 	{"diff proportion capacity-hierarchical --no-audit", 0},
 	{"diff proportion fair --no-audit", 0},
+	{"diff proportion fair", 5},
 	{"audit", 5},
 	{"audit --policy capacity", 5},
 	{"audit --policy fair", 5},
@@ -111,10 +112,10 @@ func (b *bench) measureAll(ctx context.Context, only string) error {
 	fmt.Printf("%d CPUs, %s %s/%s, median of %d rounds, each in a fresh process; load when it began: %s.\n"+
 		"Processor time is that of user and system, load that when a command's last round ended.\n\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, b.rounds, load())
-	table := sample.NewTable("command", "wall s", "target s", "processor s", "peak MB", "load")
+	table := sample.NewTable("command", "wall s", "target s", "processor s", "peak MB", "waiting jobs looked at", "load")
 	line := sample.NewLine("bench-cli")
 	add := func(name, target string, u usage) {
-		table.Add(name, fmt.Sprintf("%.2f", u.wall), target, fmt.Sprintf("%.2f", u.processor), fmt.Sprintf("%.0f", u.peak), load())
+		table.Add(name, fmt.Sprintf("%.2f", u.wall), target, fmt.Sprintf("%.2f", u.processor), fmt.Sprintf("%.0f", u.peak), u.looked, load())
 		key := strings.Map(letter, name)
 		line.Add(key+"_wall_s", u.wall)
 		line.Add(key+"_processor_s", u.processor)
@@ -136,6 +137,9 @@ func (b *bench) measureAll(ctx context.Context, only string) error {
 		target := ""
 		if c.seconds > 0 {
 			target = fmt.Sprint(c.seconds)
+		}
+		if verb, _, _ := strings.Cut(c.line, " "); u.looked == "" && (verb == "audit" || verb == "diff") {
+			u.looked = "all"
 		}
 		add(c.line, target, u)
 	}
@@ -164,28 +168,43 @@ func load() string {
 	return first
 }
 
-// usage is what a process took, in seconds and megabytes.
-type usage struct{ wall, processor, peak float64 }
+// usage is what a process took, in seconds and megabytes, and what it says of waiting jobs that it did not look at.
+type usage struct {
+	wall, processor, peak float64
+	looked                string
+}
+
+// unseen returns what a command says of waiting jobs that it did not look at; empty if it looked at all.
+func unseen(shown string) string {
+	for line := range strings.Lines(shown) {
+		if strings.Contains(line, "not compared") || strings.Contains(line, "victims were sought") {
+			return strings.Trim(strings.TrimSpace(line), "()")
+		}
+	}
+	return ""
+}
 
 // measure returns the median of what a process takes.
 func (b *bench) measure(ctx context.Context, program string, arguments ...string) (usage, error) {
 	var wall, processor, peak []float64
+	looked := ""
 	for range b.rounds {
 		u, err := once(ctx, program, arguments...)
 		if err != nil {
 			return usage{}, err
 		}
+		looked = u.looked
 		wall, processor, peak = append(wall, u.wall), append(processor, u.processor), append(peak, u.peak)
 	}
-	return usage{sample.Median(wall), sample.Median(processor), sample.Median(peak)}, nil
+	return usage{sample.Median(wall), sample.Median(processor), sample.Median(peak), looked}, nil
 }
 
 // once runs a process to its end. That it decides no is no error.
 func once(ctx context.Context, program string, arguments ...string) (usage, error) {
 	const decidedNo = 2
-	var told bytes.Buffer
+	var told, shown bytes.Buffer
 	process := exec.CommandContext(ctx, program, arguments...) //nolint:gosec // G204: the program that is measured.
-	process.Stderr = &told
+	process.Stdout, process.Stderr = &shown, &told
 	begun := time.Now()
 	if err := process.Start(); err != nil {
 		return usage{}, err
@@ -199,6 +218,7 @@ func once(ctx context.Context, program string, arguments ...string) (usage, erro
 	if process.ProcessState.ExitCode() != decidedNo && err != nil {
 		return u, fmt.Errorf("%w: %s", err, strings.TrimSpace(told.String()))
 	}
+	u.looked = unseen(shown.String())
 	u.processor = (process.ProcessState.UserTime() + process.ProcessState.SystemTime()).Seconds()
 	return u, nil
 }
