@@ -264,8 +264,12 @@ site: ## Build the site: home page, documents, and the page with the engine in W
 	scripts/site.sh build
 
 .PHONY: test-site
-test-site: site ## Test the site: the conformance vectors in WebAssembly, documents and views in Chromium (UIFLAGS=--test-name-pattern=zip).
+test-site: build site ## Test the site: the conformance vectors in WebAssembly, documents and views in Chromium (UIFLAGS=--test-name-pattern=zip).
 	scripts/site.sh test $(UIFLAGS)
+
+.PHONY: site-measure
+site-measure: build site ## Measure what the site loads, and pictures and questions in Chromium (UIFLAGS='--steps 40').
+	scripts/site.sh measure $(UIFLAGS)
 
 ##@ Deployment
 

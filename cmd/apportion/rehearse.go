@@ -310,14 +310,11 @@ func (r *rehearsing) actionsOf(configuration *volcano.Source) ([]cycle.Action, e
 // options returns the options of all variants, and the name of the policy that determines entitlements.
 func (r *rehearsing) options(snapshot *apportionv1.Snapshot) (*rehearsal.Options, string, error) {
 	o := &rehearsal.Options{
-		Every: int64(r.every / time.Second), Checkpoint: int64(r.checkpoint / time.Second), Resource: resourceOf(snapshot, r.resource),
+		Every: int64(r.every / time.Second), Checkpoint: int64(r.checkpoint / time.Second), Resource: rehearsal.ResourceOf(snapshot, r.resource),
 	}
 	name := r.entitledBy
 	if name == "" {
-		name = "proportion"
-		if slices.ContainsFunc(snapshot.GetQueues(), func(q *apportionv1.Queue) bool { return len(q.GetDeserved().GetAmount()) > 0 }) {
-			name = "capacity"
-		}
+		name = rehearsal.EntitledBy(snapshot)
 	}
 	flags := (&inputFlags{}).by(name)
 	rules, err := flags.rules(nil)
@@ -326,28 +323,6 @@ func (r *rehearsing) options(snapshot *apportionv1.Snapshot) (*rehearsal.Options
 	}
 	o.Entitlement = rules.Message
 	return o, name, nil
-}
-
-// resourceOf returns the resource of a name, which may lack its prefix. Without a name it returns the GPUs, if nodes offer any, or cpu.
-func resourceOf(snapshot *apportionv1.Snapshot, name string) string {
-	suffix := "/" + name
-	if name == "" {
-		suffix = "/gpu"
-	}
-	for i, dimension := range snapshot.GetDimensions() {
-		if !strings.HasSuffix(dimension, suffix) {
-			continue
-		}
-		for _, node := range snapshot.GetNodes() {
-			if at := slices.Index(node.GetAllocatable().GetDimension(), uint32(i)); at >= 0 && node.GetAllocatable().GetAmount()[at] > 0 {
-				return dimension
-			}
-		}
-	}
-	if name == "" {
-		return "cpu"
-	}
-	return name
 }
 
 // warnOfNarrows names the limits of queues under which gangs run one at a time and have little time to spare.

@@ -38,6 +38,8 @@ export interface Home {
   readonly OpenView: ComponentType<Choice>;
   // What the head shows beside the views: how to open another cluster, and a question that takes long.
   readonly Beside?: ComponentType;
+  // The view in which histories are rehearsed, if there is one.
+  readonly Rehearse?: ComponentType;
 }
 
 export function App({ home }: { home: Home }) {
@@ -66,7 +68,7 @@ export function App({ home }: { home: Home }) {
     };
     return <main id="main" class="alone"><home.OpenView onOpen={onOpen} onPolicies={(names) => setSource(offering(source, names))} /></main>;
   }
-  return <Shown source={source} opened={opened} live={live} route={route} wide={wide} Beside={home.Beside} />;
+  return <Shown source={source} opened={opened} live={live} route={route} wide={wide} Beside={home.Beside} Rehearse={home.Rehearse} />;
 }
 
 // offering adds the policies of the server to a source.
@@ -139,9 +141,10 @@ interface Showing {
   readonly route: Route;
   readonly wide: boolean;
   readonly Beside: ComponentType | undefined;
+  readonly Rehearse: ComponentType | undefined;
 }
 
-function Shown({ source, opened, live, route, wide, Beside }: Showing) {
+function Shown({ source, opened, live, route, wide, Beside, Rehearse }: Showing) {
   const page = useMemo<Page>(() => {
     const { cluster } = opened;
     const policy = named(route.query["policy"] ?? "") ?? source.policies.find((p) => p.name === route.query["policy"]) ?? source.policies[0] ?? none;
@@ -165,9 +168,9 @@ function Shown({ source, opened, live, route, wide, Beside }: Showing) {
   return (
     <PageContext.Provider value={page}>
       <Patterns />
-      <Header live={live} Beside={Beside} onSkip={() => main.current?.focus()} />
+      <Header live={live} Beside={Beside} rehearses={Rehearse !== undefined} onSkip={() => main.current?.focus()} />
       <main id="main" ref={main} tabIndex={-1}>
-        <ViewOf view={route.view} />
+        {route.view === "rehearse" && Rehearse !== undefined ? <Rehearse /> : <ViewOf view={route.view} />}
       </main>
       <Keys />
     </PageContext.Provider>
@@ -184,7 +187,7 @@ function named(name: string): Policy | undefined {
 
 const titles: Record<View, string> = {
   cluster: "Cluster", queue: "Queue", waiting: "Waiting", job: "Job", nodes: "Nodes", whatif: "What if", compare: "Compare",
-  certificate: "Certificate", usage: "Usage", open: "Open",
+  certificate: "Certificate", usage: "Usage", rehearse: "Rehearse", open: "Open",
 };
 
 function ViewOf({ view }: { view: View }) {
@@ -210,9 +213,9 @@ function ViewOf({ view }: { view: View }) {
   }
 }
 
-const places: readonly View[] = ["cluster", "waiting", "nodes", "usage", "whatif", "compare"];
+const places: readonly View[] = ["cluster", "waiting", "nodes", "usage", "whatif", "compare", "rehearse"];
 
-function Header({ live, Beside, onSkip }: { live: Live; Beside: ComponentType | undefined; onSkip: () => void }) {
+function Header({ live, Beside, rehearses, onSkip }: { live: Live; Beside: ComponentType | undefined; rehearses: boolean; onSkip: () => void }) {
   const { opened, cluster, dimension, policies, policy, route } = usePage();
   const waiting = useWaiting();
   const count = waiting.answer === undefined ? "" : ` ${waitingCount(waiting.answer).toLocaleString("en-US")}`;
@@ -222,7 +225,7 @@ function Header({ live, Beside, onSkip }: { live: Live; Beside: ComponentType | 
       <a class="skip" href={format(route)} onClick={(event) => { event.preventDefault(); onSkip(); }}>Skip to the view</a>
       <p class="head-title"><b><bdi>{opened.title}</bdi></b> <span>{cluster.nodes.length.toLocaleString("en-US")} {cluster.nodes.length === 1 ? "node" : "nodes"}, {said(name, cluster.total(dimension))} · <Age opened={opened} live={live} /></span></p>
       <nav class="views" aria-label="Views">
-        {places.filter((view) => (view !== "whatif" || !opened.restricted) && (view !== "usage" || cluster.snapshot.memory !== undefined || opened.ledger !== "")).map((view) => (
+        {places.filter((view) => (view !== "whatif" || !opened.restricted) && (view !== "rehearse" || rehearses) && (view !== "usage" || cluster.snapshot.memory !== undefined || opened.ledger !== "")).map((view) => (
           <a key={view} href={to(route, view)} aria-current={route.view === view ? "page" : undefined}>
             {titles[view]}{view === "waiting" && <span class="count">{count}</span>}
           </a>

@@ -6,6 +6,7 @@ package catalogue
 import (
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -210,4 +211,11 @@ func Clocked(p *apportionv1.Policy) bool {
 		}
 	}
 	return false
+}
+
+// HasTurns reports whether gangs may hold reservations under a policy.
+func HasTurns(p *apportionv1.Policy) bool {
+	return slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
+		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetFair().GetTurns() != nil })
+	})
 }

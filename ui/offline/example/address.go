@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -99,35 +98,7 @@ func Pack(data []byte) string {
 // fragment is the address of the view of a question.
 func (q *question) fragment() (string, error) {
 	query := url.Values{"policy": {q.policy}, "from": {q.from}}
-	view, name := "cluster", ""
-	one := len(q.names) == 1
-	indexed := lookup.Of(q.dump.Snapshot)
-	var err error
-	switch {
-	case q.verb == "shares" && len(q.names) == 0, slices.Equal(append([]string{q.verb}, q.names...), []string{"get", "queues"}):
-	case one && (q.verb == "shares" || q.verb == "queue"):
-		view, name = "queue", q.names[0]
-		_, err = indexed.Queue(name)
-	case q.verb == "pending" && len(q.names) == 0:
-		view = "waiting"
-	case one && (q.verb == "explain" || q.verb == "plan"):
-		view = "job"
-		name, err = jobOf(indexed, q.names[0])
-	case q.verb == "decide" && len(q.names) == 2 && q.names[0] == "reclaim":
-		view = "job"
-		name, err = jobOf(indexed, q.names[1])
-	case q.verb == "diff" && len(q.names) == 2 && !strings.ContainsAny(strings.Join(q.names, ""), "/."):
-		view = "compare"
-		query.Set("policy", q.names[0])
-		query.Set("with", q.names[1])
-	case q.verb == "whatif" && len(q.names) == 0:
-		view = "whatif"
-		var edits string
-		edits, err = q.edited()
-		query.Set("edit", edits)
-	default:
-		err = fmt.Errorf("the page has no view of %s", strings.Join(append([]string{q.verb}, q.names...), " "))
-	}
+	view, name, err := q.view(query)
 	if err != nil {
 		return "", err
 	}
@@ -146,6 +117,41 @@ func (q *question) fragment() (string, error) {
 		return "", fmt.Errorf("the address would have %d letters", len(address))
 	}
 	return address, nil
+}
+
+// view returns the view of a question, and the queue or the job that it shows; it sets what else the address says.
+func (q *question) view(query url.Values) (view, name string, err error) {
+	indexed := lookup.Of(q.dump.Snapshot)
+	named := append([]string{q.verb}, q.names...)
+	last := named[len(named)-1]
+	form := q.verb
+	if len(named) > 1 && (q.verb == "get" || q.verb == "decide") {
+		form = q.verb + " " + named[1]
+	}
+	switch form + strconv.Itoa(len(named)) {
+	case "shares1", "get queues2":
+		return "cluster", "", nil
+	case "shares2", "queue2":
+		_, err = indexed.Queue(last)
+		return "queue", last, err
+	case "pending1":
+		return "waiting", "", nil
+	case "explain2", "plan2", "decide reclaim3":
+		name, err = jobOf(indexed, last)
+		return "job", name, err
+	case "diff3":
+		if strings.ContainsAny(named[1]+named[2], "/.") {
+			return "", "", errors.New("the page compares presets")
+		}
+		query.Set("policy", named[1])
+		query.Set("with", named[2])
+		return "compare", "", nil
+	case "whatif1":
+		edits, err := q.edited()
+		query.Set("edit", edits)
+		return "whatif", "", err
+	}
+	return "", "", fmt.Errorf("the page has no view of %s", strings.Join(named, " "))
 }
 
 // jobOf returns the name under which the page shows a job, or the job of a task.

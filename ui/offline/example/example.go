@@ -14,16 +14,22 @@ import (
 )
 
 // Sample is a cluster that the site has.
-type Sample struct{ Name, Title, About, Folder string }
+type Sample struct {
+	Name, Title, About string
+	// Folder has the manifests, and Trace is a history of jobs on them.
+	Folder, Trace string
+}
 
-// Samples are those of the site, with the folders of their manifests.
+// Samples are those of the site.
 var Samples = []Sample{{
 	Name: "research", Title: "research", About: "Five queues share 80 GPUs, and four jobs wait.", Folder: "examples/clusters/research",
+	Trace: "examples/traces/week.csv",
 }}
 
 // Documents are those in which each transcript that the page can show has a mark.
 var Documents = []string{
-	"README.md", "docs/cli.md", "docs/fair.md", "docs/forecast.md", "docs/kueue.md", "docs/quickstart.md", "docs/rehearse.md", "docs/volcano.md",
+	"README.md", "docs/cli.md", "docs/fair.md", "docs/forecast.md", "docs/kueue.md", "docs/quickstart.md", "docs/rehearse.md",
+	"docs/volcano.md",
 }
 
 // Mark begins the line below a transcript that links to the page. On a code host it leads to the section of docs/site.md about such links;
@@ -136,8 +142,8 @@ func (q *question) flags() map[string]func(string) error {
 		}
 	}
 	return map[string]func(string) error{
-		"-f": set(&q.file), "--snapshot": set(&q.snapshot), "--policy": set(&q.policy), "--resource": set(&q.resource), "--job": set(&q.job),
-		"--set": q.set, "--add-nodes": set(&q.added), "--like": q.like, "--finish": q.finish,
+		"-f": set(&q.file), "--snapshot": set(&q.snapshot), "--policy": set(&q.policy), "--resource": set(&q.resource),
+		"--job": set(&q.job), "--set": q.set, "--add-nodes": set(&q.added), "--like": q.like, "--finish": q.finish,
 	}
 }
 

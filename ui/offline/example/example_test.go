@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,8 +39,7 @@ func TestEachTranscriptThatThePageCanShowLinksToIt(t *testing.T) {
 		transcripts, err := example.Transcripts(string(text))
 		require.NoError(t, err, name)
 		lines := strings.Split(string(text), "\n")
-		for i := len(transcripts) - 1; i >= 0; i-- {
-			of := transcripts[i]
+		for _, of := range slices.Backward(transcripts) {
 			link, err := example.Link(of.Command, root)
 			switch {
 			case of.Marked && err != nil:

@@ -30,8 +30,10 @@ type sample struct {
 	Files    []string        `json:"files"`
 	Warnings []string        `json:"warnings,omitempty"`
 	Policy   json.RawMessage `json:"policy,omitempty"`
+	// Trace is the name of a history of jobs in the folder of the sample.
+	Trace string `json:"trace,omitempty"`
 
-	folder string
+	folder, trace string
 }
 
 func main() {
@@ -55,7 +57,7 @@ func run(out string) error {
 	}
 	var samples []*sample
 	for _, of := range example.Samples {
-		s := &sample{Name: of.Name, Title: of.Title, About: of.About, folder: of.Folder}
+		s := &sample{Name: of.Name, Title: of.Title, About: of.About, Trace: filepath.Base(of.Trace), folder: of.Folder, trace: of.Trace}
 		if err := s.write(filepath.Join(out, "samples", s.Name)); err != nil {
 			return fmt.Errorf("sample %s: %w", s.Name, err)
 		}
@@ -114,6 +116,13 @@ func (s *sample) write(out string) error {
 		if err := write(filepath.Join(out, entry.Name()), data); err != nil {
 			return err
 		}
+	}
+	history, err := os.ReadFile(s.trace)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(out, s.Trace), history); err != nil {
+		return err
 	}
 	read, err := dump.Read(sources, time.Time{}, func(int) {})
 	if err != nil {

@@ -1,6 +1,6 @@
 // Addresses of views. Every view has one, in the fragment: #/job/ml%2Ftrain?policy=fair.
 
-export const views = ["cluster", "queue", "waiting", "job", "nodes", "whatif", "compare", "certificate", "usage", "open"] as const;
+export const views = ["cluster", "queue", "waiting", "job", "nodes", "whatif", "compare", "certificate", "usage", "rehearse", "open"] as const;
 
 export type View = (typeof views)[number];
 

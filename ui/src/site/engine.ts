@@ -17,6 +17,7 @@ let read: typeof manifests;
 
 export const engine = new Program("engine.wasm.gz", () => (held === undefined ? undefined : { name: "hold", arguments: [held] }));
 export const reader = new Program("reader.wasm.gz");
+const rehearser = new Program("rehearse.wasm.gz");
 
 export const transport: Transport = {
   call: async (method, request, signal) => text(await engine.ask({ name: "call", arguments: [bytes(method), bytes(request)] }, signal)),
@@ -44,6 +45,8 @@ export interface Sample {
   readonly warnings?: readonly string[];
   // The policy of its configuration, if it has one.
   readonly policy?: PolicyJson;
+  // The name of a history of jobs on it.
+  readonly trace?: string;
 }
 
 let site: Promise<Site> | undefined;
@@ -127,4 +130,45 @@ export async function openSample(name: string, signal: AbortSignal, progress: Pr
     policies: policiesOf(policies, sample),
     opened: { ...still, title: sample.title, digest, read: Date.now(), warnings: sample.warnings ?? [], cluster: new Cluster(snapshot), patches: "patches" },
   };
+}
+
+// Waits are in seconds.
+interface Waits {
+  readonly mean: number;
+  readonly longest: number;
+}
+
+// Rehearsed is what the rehearsal of a history under a policy found.
+export interface Rehearsed {
+  readonly trace: { readonly jobs: number; readonly firstArrival: number; readonly lastArrival: number; readonly notes: readonly string[] };
+  readonly resource: string;
+  readonly entitledBy: string;
+  readonly run: {
+    readonly name: string;
+    readonly unfinished: number;
+    readonly waits: Waits;
+    readonly use: readonly { readonly arriving: number; readonly lostHours: number }[];
+    readonly evictions: { readonly total: number };
+    readonly entitlementKept: number;
+    readonly fairness: number;
+    readonly queues: readonly { readonly name: string; readonly jobs: number; readonly waits: Waits }[];
+  };
+}
+
+// traceOf returns the history of a sample, if it has one.
+export async function traceOf(name: string): Promise<File | undefined> {
+  const trace = (await about()).samples.find((s) => s.name === name)?.trace;
+  return trace === undefined ? undefined : new File([await (await own(`samples/${name}/${trace}`)).blob()], trace);
+}
+
+// rehearse runs a history on the cluster that the engine holds, under a policy. every is in seconds.
+export async function rehearse(trace: File, policy: Policy, every: number, signal: AbortSignal, progress: Progress): Promise<Rehearsed> {
+  const { policies } = await about();
+  const large = tooLarge([trace]);
+  if (large !== undefined || held === undefined) {
+    throw new Fault("", large ?? "Open a cluster first.");
+  }
+  const entitled = Object.fromEntries(policies.map((p) => [p.name, p.policy]));
+  const settings = JSON.stringify({ name: policy.title, policy: policy.policy, entitled, every });
+  return JSON.parse(text(await rehearser.ask({ name: "rehearse", arguments: [held, bytes(settings)], files: [trace] }, signal, progress))) as Rehearsed;
 }

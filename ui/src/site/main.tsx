@@ -6,6 +6,7 @@ import { App } from "../app.tsx";
 import { sendBy } from "../core/ask.ts";
 import { about, engine, transport } from "./engine.ts";
 import { SiteOpenView, takeDrops } from "./open.tsx";
+import { RehearseView } from "./rehearse.tsx";
 
 // Beside shows how to open another cluster and, while a question takes long, how to cancel it.
 function Beside() {
@@ -16,7 +17,7 @@ function Beside() {
   }, []);
   return (
     <>
-      <a class="button" href="index.html">Home</a>
+      <a class="button home-link" href="index.html">Home</a>
       <a class="button" href="#/open">Open</a>
       {seconds > 0 && (
         <p class="head-note" role="status"><span class="spinner" aria-hidden="true" /> Deciding for {seconds} s <button type="button" onClick={() => engine.cancel()}>Cancel</button></p>
@@ -30,5 +31,5 @@ takeDrops();
 const root = document.getElementById("app");
 if (root !== null) {
   root.textContent = "";
-  render(<App home={{ open: async () => ({ policies: (await about()).policies, opened: undefined }), OpenView: SiteOpenView, Beside }} />, root);
+  render(<App home={{ open: async () => ({ policies: (await about()).policies, opened: undefined }), OpenView: SiteOpenView, Beside, Rehearse: RehearseView }} />, root);
 }

@@ -20,6 +20,11 @@ export function takeDrops(): void {
     event.preventDefault();
     const files = [...(event.dataTransfer?.files ?? [])];
     if (files.length > 0) {
+      // A history that is dropped onto the view that rehearses one is for that view.
+      if (document.getElementById("rehearse-title") !== null && files.every((file) => /\.csv(\.gz)?$/i.test(file.name))) {
+        dispatchEvent(new CustomEvent("trace", { detail: files[0] }));
+        return;
+      }
       dropped = files;
       if (location.hash === "#/open") {
         dispatchEvent(new Event("dropped"));

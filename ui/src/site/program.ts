@@ -8,7 +8,7 @@ export type Progress = (doing: string, part?: number) => void;
 export interface Request {
   readonly name: string;
   readonly arguments: readonly Uint8Array[];
-  // Files that the worker reads and hands to the function as names and contents.
+  // Files that the worker reads and hands to the function as names and contents, after the arguments.
   readonly files?: readonly File[];
 }
 

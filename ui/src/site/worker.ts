@@ -15,6 +15,7 @@ const scope = globalThis as unknown as {
   Go: new () => Go;
   apportion?: Readonly<Record<string, Called>>;
   progress: (read: number) => void;
+  advance: (part: number) => void;
   onmessage: (event: MessageEvent<Request & { url: string }>) => void;
   postMessage: (message: Message, transfer?: readonly ArrayBuffer[]) => void;
 };
@@ -71,8 +72,9 @@ scope.onmessage = async ({ data: { url, name, arguments: given, files } }) => {
       const read = await expanded(files, say);
       const size = read.reduce((sum, file) => sum + file.data.length, 0);
       scope.progress = (bytes) => say("Reading the objects", Math.min(1, bytes / size));
-      all = read.flatMap((file) => [new TextEncoder().encode(file.name), file.data]);
-      say("Reading the objects");
+      scope.advance = (part) => say("Rehearsing", part);
+      all = [...given, ...read.flatMap((file) => [new TextEncoder().encode(file.name), file.data])];
+      say(name === "read" ? "Reading the objects" : "Rehearsing");
     }
     const { answer, fault } = called(...all);
     if (answer === undefined) {

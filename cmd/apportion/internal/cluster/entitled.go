@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/service/history"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // entitledSuffix is added to the name of the ledger's file for the file of what queues were entitled to.
@@ -72,7 +72,7 @@ func (e *Entitled) state(s *apportionv1.Snapshot, at int64) {
 
 // take takes in a version of the history, and the policy that decided about it. One goroutine calls it.
 func (e *Entitled) take(v *history.Version, p *apportionv1.Policy) error {
-	if e == nil || e.path == "" || e.file == nil && !policy.HasTurns(p) {
+	if e == nil || e.path == "" || e.file == nil && !catalogue.HasTurns(p) {
 		return nil
 	}
 	var made *file.File
@@ -103,7 +103,7 @@ func (e *Entitled) count(v *history.Version, p *apportionv1.Policy, made *file.F
 	for _, d := range e.due {
 		d.now = nil
 	}
-	if policy.HasTurns(p) {
+	if catalogue.HasTurns(p) {
 		for i := range v.Queues {
 			e.entitle(&v.Queues[i], v.Dimensions)
 		}

@@ -154,10 +154,3 @@ func Near(file, name string) string {
 
 // isPath reports whether a name can only be that of a file.
 func isPath(name string) bool { return strings.ContainsAny(name, "./\\") }
-
-// HasTurns reports whether gangs may hold reservations under a policy.
-func HasTurns(p *apportionv1.Policy) bool {
-	return slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
-		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetFair().GetTurns() != nil })
-	})
-}

@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strings"
 
-	named "github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
@@ -28,6 +27,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // Variant is one of the ways to run a cluster that are compared.
@@ -164,7 +164,7 @@ func (r *run) open(t *trace.Trace) error {
 	snapshot := emptied(r.variant.Snapshot, t)
 	r.tree = treeOf(snapshot)
 	var err error
-	r.turns = named.HasTurns(r.variant.Policy)
+	r.turns = catalogue.HasTurns(r.variant.Policy)
 	if r.variant.Memory != nil {
 		if r.memory, err = r.variant.Memory.remember(snapshot, t, r.turns); err != nil {
 			return err
