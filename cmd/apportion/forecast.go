@@ -28,16 +28,21 @@ const (
 	arrivalsNone   = "none"
 )
 
-func (f *oddsFlags) register(command *cobra.Command) {
+// registerHistory adds the flags of the history alone; the others have their defaults.
+func (f *oddsFlags) registerHistory(command *cobra.Command) {
 	f.past.strictness = trace.Tolerant
 	f.past.register(command, "history")
-	f.arrivals = arrivalsRecent
+	f.arrivals, f.ask = arrivalsRecent, client.ForecastQuestion{Runs: 100, Seed: 1, Horizon: 30 * 24 * time.Hour}
+}
+
+func (f *oddsFlags) register(command *cobra.Command) {
+	f.registerHistory(command)
 	choose(command, &f.arrivals, "arrivals", "", "whether jobs arrive as they did in the history, or none does",
 		arrivalsRecent, arrivalsNone)
 	flags := command.Flags()
-	flags.Uint32Var(&f.ask.Runs, "runs", 100, "`NUMBER` of times to run the cluster forward, at most 1000")
-	flags.Uint64Var(&f.ask.Seed, "seed", 1, "`NUMBER` that determines what is drawn: equal seeds have equal answers")
-	flags.DurationVar(&f.ask.Horizon, "horizon", 30*24*time.Hour, "`TIME` that runs look ahead")
+	flags.Uint32Var(&f.ask.Runs, "runs", f.ask.Runs, "`NUMBER` of times to run the cluster forward, at most 1000")
+	flags.Uint64Var(&f.ask.Seed, "seed", f.ask.Seed, "`NUMBER` that determines what is drawn: equal seeds have equal answers")
+	flags.DurationVar(&f.ask.Horizon, "horizon", f.ask.Horizon, "`TIME` that runs look ahead")
 }
 
 // forecasting are the flags of `apportion forecast`.

@@ -132,6 +132,8 @@ type pastAnswer struct {
 	Basis   message  `json:"basis"`
 	Explain message  `json:"explain"`
 	History *message `json:"history,omitempty"`
+	// Odds is set if a history of jobs is given.
+	Odds *message `json:"odds,omitempty"`
 }
 
 // history returns what the server that follows the cluster knows of the past; nil: it is about no such cluster, or the server keeps no
