@@ -149,19 +149,26 @@ func UnitOf(dimension string, amounts ...float64) Unit {
 }
 
 // UnitOfTable returns the unit for amounts of a dimension in a table: that of UnitOf, or, where two decimals of it are not enough or the
-// largest amount has more than six digits in it, that in which Short shows the largest amount that is not a multiple of any.
+// largest amount has more than six digits in it, that of the amount in the middle, or the smallest larger one in which six digits do.
 func UnitOfTable(dimension string, amounts ...float64) Unit {
-	unit, largest := UnitOf(dimension, amounts...), 0.0
+	const most = 1e6
+	unit := UnitOf(dimension, amounts...)
+	var sorted []float64
 	for _, amount := range amounts {
-		if !math.IsInf(amount, 0) && !math.IsNaN(amount) {
-			largest = max(largest, math.Abs(amount))
+		if amount != 0 && !math.IsInf(amount, 0) && !math.IsNaN(amount) {
+			sorted = append(sorted, math.Abs(amount))
 		}
 	}
-	if !unit.bytes || unit.holds(100, amounts) && largest/unit.size < 1e6 {
+	if !unit.bytes || len(sorted) == 0 {
+		return unit
+	}
+	slices.Sort(sorted)
+	middle, largest := sorted[len(sorted)/2], sorted[len(sorted)-1]
+	if unit.holds(100, amounts) && largest/unit.size < most {
 		return unit
 	}
 	at, one := 0, unit.size/math.Pow(1024, float64(slices.Index(binary[:], unit.suffix)))
-	for at < len(binary)-1 && largest/unitAt(at, one).size >= 10*1024 {
+	for at < len(binary)-1 && (middle/unitAt(at, one).size >= 1024 || largest/unitAt(at, one).size >= most) {
 		at++
 	}
 	unit = unitAt(at, one)

@@ -129,7 +129,8 @@ func TestTheUnitOfATableIsReadable(t *testing.T) {
 		shown   []string
 	}{
 		{"the largest unit that two decimals are enough for", []float64{512 * mi, 16 * gi, 0}, []string{"0.5Gi", "16Gi", "0"}},
-		{"with that of the largest amount where none is", []float64{100*gi + 1, 3}, []string{"100Gi", "<0.01Gi"}},
+		{"with that in the middle where none is", []float64{7*gi + 1, 9 * gi, 1 << 45, 3 * gi}, []string{"7Gi", "9Gi", "32768Gi", "3Gi"}},
+		{"which shows others as less", []float64{100*gi + 1, 3}, []string{"100Gi", "<0.01Gi"}},
 		{"nor numbers of more than six digits", []float64{1 << 60, mi, -mi}, []string{"1024Pi", "<0.01Pi", ">-0.01Pi"}},
 		{"what is no number has no unit", []float64{math.Inf(1), math.NaN(), 3 * gi}, []string{"unlimited", "NaN", "3Gi"}},
 		{"nothing", nil, nil},
