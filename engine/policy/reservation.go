@@ -29,6 +29,8 @@ type reservedNode struct {
 	holder []model.JobID
 	first  []int
 	held   []resource.Row
+	// several says of such a first reservation that its holder has more.
+	several []bool
 	// moments are the times at which one begins that keeps a part of the node, now at the earliest.
 	moments []moment
 }
@@ -94,10 +96,11 @@ func (r *NodeReservations) open(node *model.Node) *reservedNode {
 		if j, known := r.view.Job(one.Holder); known && one.Holder != "" {
 			holder, r.holders[j] = j, true
 			if at := slices.Index(out.holder, j); at >= 0 {
-				first = at
+				first, out.several[at] = at, true
 			}
 		}
-		out.list, out.holder, out.first = append(out.list, one), append(out.holder, holder), append(out.first, first)
+		out.list, out.holder = append(out.list, one), append(out.holder, holder)
+		out.first, out.several = append(out.first, first), append(out.several, false)
 		r.begins = append(r.begins, one.From)
 		if !one.Whole() {
 			moments = append(moments, max(one.From, r.view.AsOf))
@@ -216,8 +219,11 @@ func (r *NodeReservations) settle(node *reservedNode, left *resource.Row, i int)
 
 // kept returns how much of a dimension is kept at a time by a reservation, and others of its holder, beyond what the holder uses.
 func (r *NodeReservations) kept(node *reservedNode, at int64, d, first int) float64 {
-	sum := 0.0
-	for k := first; k < len(node.list); k++ {
+	sum, end := 0.0, first+1
+	if node.several[first] {
+		end = len(node.list)
+	}
+	for k := first; k < end; k++ {
 		if node.first[k] == first && keepsAt(node.list[k], at) {
 			sum += max(0, node.list[k].Request.V[d])
 		}
