@@ -118,7 +118,7 @@ func (l *law) left(elapsed int64) (own, like float64) {
 	if at := l.after(elapsed); at > 0 {
 		own = l.beyond[at-1]
 	}
-	return own * (1 - l.part), l.part * l.likeLeft(elapsed)
+	return float64(own * (1 - l.part)), float64(l.part * l.likeLeft(elapsed))
 }
 
 func (l *law) likeLeft(elapsed int64) float64 {
@@ -126,12 +126,11 @@ func (l *law) likeLeft(elapsed int64) float64 {
 		own, like := l.like.left(elapsed)
 		return own + like
 	}
-	if n := len(l.seconds); n > 0 && elapsed <= l.seconds[n-1] {
+	n := len(l.seconds)
+	if n == 0 || elapsed <= l.seconds[n-1] {
 		return 1
-	} else if n > 0 {
-		return float64(l.seconds[n-1]) / float64(elapsed)
 	}
-	return 1
+	return float64(l.seconds[n-1]) / float64(elapsed)
 }
 
 // draw draws how long a job runs in all that has run for a time.

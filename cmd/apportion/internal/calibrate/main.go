@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -83,7 +84,7 @@ func (s share) String() string {
 	switch {
 	case s.n == 0:
 		return "–"
-	case s.err != s.err:
+	case math.IsNaN(s.err):
 		return fmt.Sprintf("%.0f %%", 100*s.part)
 	}
 	return fmt.Sprintf("%.0f ± %.0f %%", 100*s.part, 100*s.err)

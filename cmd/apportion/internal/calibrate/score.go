@@ -91,7 +91,8 @@ func shareOf(list []asked, level int) share {
 		if !left {
 			continue
 		}
-		squares += (p.held - out.part*p.n) * (p.held - out.part*p.n)
+		off := p.held - float64(out.part*p.n)
+		squares += float64(off * off)
 		delete(parts, list[i].part)
 	}
 	if count > 1 {
