@@ -48,7 +48,9 @@ func inactivity(s *kueue.State, queue int32) (reason apportionv1.KueueInactivity
 // Nomination describes what would be done with a workload; judged is false if it was not judged.
 func Nomination(s *kueue.State, workload int32, n kueue.Nomination, judged bool) *apportionv1.KueueNomination {
 	w := s.WorkloadAt(workload)
-	out := &apportionv1.KueueNomination{Admitted: s.Holds(workload)}
+	room := roomFor(&n, judged)
+	out := &room.nomination
+	out.Admitted = s.Holds(workload)
 	if queue := s.QueueOf(workload); queue >= 0 {
 		out.Inactive, out.Missing = inactivity(s, queue)
 	}
@@ -64,8 +66,9 @@ func Nomination(s *kueue.State, workload int32, n kueue.Nomination, judged bool)
 	}
 	out.Mode, out.Borrows, out.Cause = mode(n.Mode), uint32(n.Borrows), apportionv1.KueueCause(n.Cause)
 	out.Partial = n.Partial
+	out.PodSets = room.sets(len(n.PodSets))
 	for i := range n.PodSets {
-		out.PodSets = append(out.PodSets, podSet(s, &n.PodSets[i]))
+		fillPodSet(s, room, out.PodSets[i], &n.PodSets[i])
 	}
 	for _, v := range n.Victims {
 		out.Victims = append(out.Victims, &apportionv1.KueueVictim{
@@ -77,21 +80,20 @@ func Nomination(s *kueue.State, workload int32, n kueue.Nomination, judged bool)
 
 func mode(m kueue.Mode) apportionv1.KueueMode { return apportionv1.KueueMode(m) + 1 }
 
-func podSet(s *kueue.State, p *kueue.PodSetAssignment) *apportionv1.KueuePodSetAssignment {
-	out := &apportionv1.KueuePodSetAssignment{Name: p.Name, Count: p.Count, Mode: mode(p.Mode)}
+// fillPodSet describes the flavors of a pod set.
+func fillPodSet(s *kueue.State, room *nominationRoom, out *apportionv1.KueuePodSetAssignment, p *kueue.PodSetAssignment) {
+	out.Name, out.Count, out.Mode = p.Name, p.Count, mode(p.Mode)
+	out.Flavors = room.flavors(len(p.Flavors))
 	for i := range p.Flavors {
-		f := &p.Flavors[i]
-		out.Flavors = append(out.Flavors, &apportionv1.KueueAssignedFlavor{
-			Resource: s.ResourceName(f.Resource), Flavor: s.FlavorName(f.Flavor), Mode: mode(f.Mode), Amount: int64(f.Amount),
-			Tried: f.Tried,
-		})
+		f, m := &p.Flavors[i], out.Flavors[i]
+		m.Resource, m.Flavor, m.Mode = s.ResourceName(f.Resource), s.FlavorName(f.Flavor), mode(f.Mode)
+		m.Amount, m.Tried = int64(f.Amount), f.Tried
 	}
+	out.Attempts = room.attempts(len(p.Attempts))
 	for i := range p.Attempts {
-		a := &p.Attempts[i]
-		out.Attempts = append(out.Attempts, &apportionv1.KueueAttempt{
-			Flavor: s.FlavorName(a.Flavor), Mode: mode(a.Mode), Borrow: uint32(a.Borrow),
-			Possibility: apportionv1.KueuePossibility(a.Possibility), Cause: apportionv1.KueueCause(a.Cause),
-		})
+		a, m := &p.Attempts[i], out.Attempts[i]
+		m.Flavor, m.Mode, m.Borrow = s.FlavorName(a.Flavor), mode(a.Mode), uint32(a.Borrow)
+		m.Possibility, m.Cause = apportionv1.KueuePossibility(a.Possibility), apportionv1.KueueCause(a.Cause)
 	}
 	for i := range p.Lacks {
 		l := &p.Lacks[i]
@@ -109,5 +111,4 @@ func podSet(s *kueue.State, p *kueue.PodSetAssignment) *apportionv1.KueuePodSetA
 		}
 		out.Lacks = append(out.Lacks, m)
 	}
-	return out
 }

@@ -46,11 +46,17 @@ func ShareBytes(s *kueue.State, node int32) int {
 func NominationBytes(n *kueue.Nomination) int {
 	// Lists of messages have more room than they need.
 	const listed = 2 * pointer
-	bytes := sizeOf[apportionv1.KueueNomination]() + len(n.Victims)*(sizeOf[apportionv1.KueueVictim]()+listed)
+	bytes := sizeOf[nominationRoom]() + len(n.Victims)*(sizeOf[apportionv1.KueueVictim]()+listed)
+	few := hasFew(n)
+	if few {
+		bytes += sizeOf[fewMessages]()
+	}
 	for i := range n.PodSets {
 		p := &n.PodSets[i]
-		bytes += sizeOf[apportionv1.KueuePodSetAssignment]() + listed + len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+listed) +
-			len(p.Attempts)*(sizeOf[apportionv1.KueueAttempt]()+listed) + len(p.Lacks)*(sizeOf[apportionv1.KueueLack]()+listed)
+		if bytes += len(p.Lacks) * (sizeOf[apportionv1.KueueLack]() + listed); !few {
+			bytes += sizeOf[apportionv1.KueuePodSetAssignment]() + listed + len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+listed) +
+				len(p.Attempts)*(sizeOf[apportionv1.KueueAttempt]()+listed)
+		}
 		for k := range p.Lacks {
 			if t := p.Lacks[k].Taint; t != nil {
 				bytes += len(t.Key) + len(t.Value) + len(t.Effect) + listed

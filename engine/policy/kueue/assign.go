@@ -79,7 +79,17 @@ func (a outcome) goesOn(f Fungibility) bool {
 // wanted ones; last is the former attempt after which this one goes on, or nil.
 func (s *Session) assign(w *workload, counts []int32, last *Assignment) Assignment {
 	q := &s.queues[w.queue]
-	out := Assignment{Mode: Fit, PodSets: make([]PodSetAssignment, 0, len(w.podSets))}
+	out := Assignment{Mode: Fit}
+	if len(w.podSets) == 1 {
+		// One allocation instead of two.
+		one := &struct {
+			set   [1]PodSetAssignment
+			usage [1]Use
+		}{}
+		out.PodSets, out.Usage = one.set[:0], one.usage[:0]
+	} else {
+		out.PodSets = make([]PodSetAssignment, 0, len(w.podSets))
+	}
 	if len(w.podSets) == 0 {
 		out.Mode = NoFit
 	}

@@ -110,7 +110,7 @@ func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 }
 
 // Booking reports whether the usage of a pending workload is counted already.
-func (s *State) Booking() bool { return len(s.booked) > 0 }
+func (s *State) Booking() bool { return s.bookings > 0 }
 
 // Book adds the usage of an assignment.
 func (s *State) Book(j model.JobID, a *Assignment) {
@@ -122,6 +122,7 @@ func (s *State) Book(j model.JobID, a *Assignment) {
 	s.addAll(s.workloads[id].queue, a.Usage)
 	undo = slices.Clone(slices.DeleteFunc(undo, func(c cell) bool { return s.usage[c.at] == c.usage }))
 	s.booked[id] = true
+	s.bookings++
 	if s.admitted != nil {
 		m := s.view.Model
 		s.view.SetExtra(j, func() *model.Extra { return s.admitted(m, j, s.Admission(id, a)) })
@@ -131,7 +132,8 @@ func (s *State) Book(j model.JobID, a *Assignment) {
 		for _, c := range undo {
 			s.usage[c.at], s.known[c.node] = c.usage, false
 		}
-		delete(s.booked, id)
+		s.booked[id] = false
+		s.bookings--
 	})
 }
 
@@ -141,9 +143,10 @@ type cell struct {
 	usage    Amount
 }
 
-// saved returns the amounts that a booking may change, as they are before; none if no change needs to be undone.
+// saved returns the amounts that a booking may change, as they are before; none if no change needs to be undone. The result is valid until
+// the next call.
 func (s *State) saved(queue int32, uses []Use) []cell {
-	var list []cell
+	list := s.scratch.cells[:0]
 	if !s.view.Journal.Recording() {
 		return nil
 	}
@@ -153,6 +156,7 @@ func (s *State) saved(queue int32, uses []Use) []cell {
 			list = append(list, cell{n, at, s.usage[at]})
 		}
 	}
+	s.scratch.cells = list
 	return list
 }
 

@@ -57,8 +57,8 @@ const (
 	maxLenders    = 64
 )
 
-// Remedies finds the smallest changes of each kind that admit a pending workload, all kinds if there are none. Each was tried: the workload
-// was judged again in the changed cluster, and it is admitted there, or for HigherPriority may evict others; and with one step less of any
+// Remedies finds the smallest changes of each kind that admit a pending workload, all kinds if there are none, and of two kinds together where
+// neither admits it alone: such a change has the kind of its last edit. Each was tried: the workload was judged again in the changed cluster, and it is admitted there, or for HigherPriority may evict others; and with one step less of any
 // edit it is not. Workloads that come first in other queues are not considered.
 func (s *State) Remedies(workload int32, kinds []RemedyKind) Remedies {
 	if w := &s.workloads[workload]; w.holds || w.queue == none || s.nodes[w.queue].tree == none {
@@ -75,6 +75,7 @@ func (s *State) Remedies(workload int32, kinds []RemedyKind) Remedies {
 			r.out.At = kind
 		}
 	}
+	r.pairs(kinds)
 	return r.out
 }
 
@@ -107,17 +108,15 @@ func (r *remedier) try(kind RemedyKind) {
 	case FewerPods, SmallerRequest:
 		r.ofPods(kind)
 	case OpenedQueue:
-		if q := r.own(); q.Stopped {
-			r.list(kind, []Edit{{Field: StopPolicy, Queue: q.Name, Workload: none}}, fitting)
-		}
+		r.list(kind, r.opening(), fitting)
 	case MoreNominal:
-		r.perFlavor(kind, r.nominals)
+		r.perFlavor(kind, nil, r.nominals)
 	case MoreBorrowing:
-		r.perFlavor(kind, r.borrowings)
+		r.perFlavor(kind, nil, r.borrowings)
 	case MoreLending:
-		r.perFlavor(kind, r.lendings)
+		r.perFlavor(kind, nil, r.lendings)
 	case MadeFlavor:
-		r.madeFlavor()
+		r.list(kind, r.missing(), fitting)
 	case HigherPriority:
 		r.higherPriority()
 	case EndedHolders:
@@ -127,6 +126,15 @@ func (r *remedier) try(kind RemedyKind) {
 			r.add(Remedy{Kind: kind, Nomination: r.now})
 		}
 	}
+}
+
+// opening lets the queue admit, if it is stopped.
+func (r *remedier) opening() []Edit {
+	q := r.own()
+	if !q.Stopped {
+		return nil
+	}
+	return []Edit{{Field: StopPolicy, Queue: q.Name, Workload: none}}
 }
 
 // own returns the queue of the workload.

@@ -2,8 +2,8 @@ package kueue
 
 import "slices"
 
-// perFlavor tries a change of the quotas of each flavor of the queue, together with those of the other groups.
-func (r *remedier) perFlavor(kind RemedyKind, edits func(flavor string) []Edit) {
+// perFlavor tries a change of the quotas of each flavor of the queue, together with those of the other groups and edits before it.
+func (r *remedier) perFlavor(kind RemedyKind, before []Edit, edits func(flavor string) []Edit) {
 	groups, variants := r.own().Groups, 0
 	for g := range groups {
 		for _, f := range groups[g].Flavors {
@@ -23,7 +23,7 @@ func (r *remedier) perFlavor(kind RemedyKind, edits func(flavor string) []Edit) 
 					list = append(list, edits(f.Flavor)...)
 				}
 			}
-			r.list(kind, list, fitting)
+			r.list(kind, slices.Concat(before, list), fitting)
 		}
 	}
 }

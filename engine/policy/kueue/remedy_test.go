@@ -74,6 +74,43 @@ func TestAStoppedQueueAndAMissingFlavorAreMended(t *testing.T) {
 	require.Equal(t, "f", remedy(t, c, kueue.MadeFlavor).Edits[0].Flavor)
 }
 
+func TestTwoKindsAreChangedTogetherWhereNeitherIsEnough(t *testing.T) {
+	of := func(a kueue.Amount) *kueue.Amount { return &a }
+	remedies := func(c *kueue.Cluster) map[kueue.RemedyKind][]kueue.Edit {
+		found := map[kueue.RemedyKind][]kueue.Edit{}
+		for _, r := range opened(t, c, kueue.Default()).Remedies(int32(len(c.Workloads)-1), nil).List {
+			found[r.Kind] = r.Edits
+		}
+		return found
+	}
+	quota := func(field kueue.Field, queue string, before, after int64) kueue.Edit {
+		return kueue.Edit{Field: field, Queue: queue, Workload: -1, Flavor: "f", Resource: "cpu", Before: before, After: after, Given: true}
+	}
+
+	a, b := queue("a", "root", 4000), queue("b", "root", 4000)
+	a.Groups[0].Flavors[0].Resources[0].Borrowing, b.Groups[0].Flavors[0].Resources[0].Lending = of(1000), of(1500)
+	found := remedies(cluster([]kueue.Queue{a, b}, waiting("w", "a", 7000)))
+	require.NotContains(t, found, kueue.MoreBorrowing, "the other queue lends too little")
+	require.Equal(t, []kueue.Edit{
+		quota(kueue.BorrowingLimit, "a", 1000, 3000), quota(kueue.LendingLimit, "b", 1500, 3000),
+	}, found[kueue.MoreLending])
+	require.Len(t, found[kueue.MoreNominal], 1)
+
+	stopped := queue("a", "", 4000)
+	stopped.Stopped = true
+	found = remedies(cluster([]kueue.Queue{stopped}, waiting("w", "a", 7000)))
+	require.NotContains(t, found, kueue.OpenedQueue)
+	require.Equal(t, []kueue.Edit{
+		{Field: kueue.StopPolicy, Queue: "a", Workload: -1}, quota(kueue.NominalQuota, "a", 4000, 7000),
+	}, found[kueue.MoreNominal])
+
+	c := cluster([]kueue.Queue{queue("a", "", 4000)}, waiting("w", "a", 7000))
+	c.Flavors = nil
+	require.Equal(t, []kueue.Edit{
+		{Field: kueue.MissingFlavor, Flavor: "f", Workload: -1}, quota(kueue.NominalQuota, "a", 4000, 7000),
+	}, remedies(c)[kueue.MoreNominal])
+}
+
 func TestFewerPodsAndAHigherPriority(t *testing.T) {
 	w := waiting("w", "a", 1000)
 	w.PodSets[0].Count = 8

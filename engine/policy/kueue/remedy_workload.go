@@ -36,8 +36,8 @@ func (r *remedier) ofPods(kind RemedyKind) {
 	}
 }
 
-func (r *remedier) madeFlavor() {
-	var edits []Edit
+// missing makes the flavors of the queue that do not exist.
+func (r *remedier) missing() (edits []Edit) {
 	known := map[string]bool{}
 	for i := range r.part.Flavors {
 		known[r.part.Flavors[i].Name] = true
@@ -50,7 +50,7 @@ func (r *remedier) madeFlavor() {
 			}
 		}
 	}
-	r.list(MadeFlavor, edits, fitting)
+	return edits
 }
 
 // higherPriority tries the priorities of others, and those just above them, the lowest first, unless the workload evicts others already.

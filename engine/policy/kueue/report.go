@@ -66,7 +66,7 @@ func (m *Model) Holders(queue int32) []int32 { return m.queues[queue].admitted }
 // Pending returns the workloads that wait in a queue and are not booked, in the order in which they are served.
 func (s *Session) Pending(queue int32) []int32 {
 	pending := s.queues[queue].pending
-	if len(s.booked) == 0 {
+	if s.bookings == 0 {
 		return pending
 	}
 	return slices.DeleteFunc(slices.Clone(pending), s.Booked)

@@ -15,8 +15,9 @@ type Session struct {
 	usage []Amount
 	// gone are workloads that are assumed to have left.
 	gone []bool
-	// booked are pending workloads whose usage is counted already.
-	booked map[int32]bool
+	// booked says which pending workloads have usage that is counted already, bookings how many.
+	booked   []bool
+	bookings int
 	// shares are the shares of nodes where they are known.
 	shares []share
 	known  []bool
@@ -35,13 +36,14 @@ type scratch struct {
 	asked  []request
 	needed []int32
 	wanted []Use
+	cells  []cell
 }
 
 // NewSession returns a session in the state of the model.
 func (m *Model) NewSession() *Session {
 	return &Session{
 		Model: m, usage: slices.Clone(m.usage), gone: make([]bool, len(m.workloads)), shares: make([]share, len(m.nodes)),
-		known: make([]bool, len(m.nodes)), booked: map[int32]bool{},
+		known: make([]bool, len(m.nodes)), booked: make([]bool, len(m.workloads)),
 	}
 }
 

@@ -48,8 +48,7 @@ const labelBytes, listBytes = 48, 8
 
 // Bytes returns about what the state takes without texts: the cluster, what it is compiled to, and what changes of it.
 func (s *State) Bytes() int {
-	const booked = 16
-	return s.bytes + booked*len(s.booked)
+	return s.bytes + len(s.booked)
 }
 
 // Bytes returns about what a nomination takes, with what its lists leave to be collected as they grow.

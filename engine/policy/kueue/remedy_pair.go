@@ -1,0 +1,56 @@
+package kueue
+
+import "slices"
+
+// pairs tries two kinds together: to open a stopped queue or to make flavors, with more quota; and higher borrowing limits with higher lending
+// limits. A pair is left out if one of its kinds is not asked for, or admits the workload alone.
+func (r *remedier) pairs(kinds []RemedyKind) {
+	for _, first := range []struct {
+		kind  RemedyKind
+		edits []Edit
+	}{{OpenedQueue, r.opening()}, {MadeFlavor, r.missing()}} {
+		if len(first.edits) == 0 {
+			continue
+		}
+		for _, kind := range []RemedyKind{MoreNominal, MoreBorrowing, MoreLending} {
+			r.pair(kinds, first.kind, kind, func() { r.perFlavor(kind, first.edits, r.quotaEdits(kind)) })
+		}
+	}
+	r.pair(kinds, MoreBorrowing, MoreLending, func() {
+		r.perFlavor(MoreLending, nil, func(flavor string) []Edit {
+			borrowing, lending := r.borrowings(flavor), r.lendings(flavor)
+			if len(borrowing) == 0 || len(lending) == 0 {
+				return nil
+			}
+			return append(borrowing, lending...)
+		})
+	})
+}
+
+// quotaEdits returns the function that raises quotas of a kind.
+func (r *remedier) quotaEdits(kind RemedyKind) func(flavor string) []Edit {
+	switch kind { //nolint:exhaustive // The others are not quotas.
+	case MoreNominal:
+		return r.nominals
+	case MoreBorrowing:
+		return r.borrowings
+	default:
+		return r.lendings
+	}
+}
+
+// pair tries two kinds together unless one of them is not asked for or was found alone. If the tries end, the second counts as cut.
+func (r *remedier) pair(kinds []RemedyKind, first, second RemedyKind, try func()) {
+	asked := kinds == nil || slices.Contains(kinds, first) && slices.Contains(kinds, second)
+	found := func(of Remedy) bool { return of.Kind == first || of.Kind == second }
+	if r.out.Spent || !asked || slices.ContainsFunc(r.out.List, found) {
+		return
+	}
+	try()
+	if !r.out.Spent {
+		return
+	}
+	if r.out.At = Evictions + 1; !slices.Contains(r.out.Cut, second) {
+		r.out.Cut = append(r.out.Cut, second)
+	}
+}
