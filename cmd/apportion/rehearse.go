@@ -224,7 +224,7 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 			for _, m := range memories {
 				v := rehearsal.Variant{
 					Name: variantName(policy, file, m.name, policies, queues, r.memory.halfLives), Snapshot: loaded.Snapshot,
-					Policy: loaded.Policy, Actions: actions, Memory: m.memory,
+					Policy: loaded.Policy, Actions: actions, Memory: m.memory, LocalHalfLife: m.local,
 				}
 				list = append(list, seeded(&v, r.seeds)...)
 			}

@@ -29,7 +29,7 @@ const noMemory = "none"
 func (f *memoryFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringSliceVar(&f.halfLives, "half-life", nil,
-		"`TIME` after which usage counts half, such as 168h: policies with fair remember what queues use; none: they do not (repeatable); "+
+		"`TIME` after which usage counts half, such as 168h: policies with fair remember what queues use, and kueue with usage_sharing what local queues use; none: they do not (repeatable); "+
 			"default: as the snapshot says")
 	flags.DurationVar(&f.epoch, "epoch", 6*time.Hour, "`TIME` for which usage is stated, a part of the half-life")
 	flags.StringVar(&f.kept, "ledger", "",
@@ -81,14 +81,18 @@ func (f *memoryFlags) of(text string) (*rehearsal.Memory, error) {
 	return m, nil
 }
 
-// remembered is a choice of memory, nil for none, and its part of a name.
+// remembered is a choice of memory, nil for none, and its part of a name. Under kueue it is the half-life of local queues.
 type remembered struct {
 	name   string
 	memory *rehearsal.Memory
+	local  time.Duration
 }
 
 // choices returns the memories with which a policy is rehearsed.
 func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([]remembered, error) {
+	if sharesUsage(s, p) {
+		return f.ofLocals()
+	}
 	if !heedsMemory(p) {
 		return []remembered{{}}, nil
 	}
@@ -115,16 +119,45 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 		if s.GetMemory() != nil {
 			m.Used, m.Owners = ledger.UsageIn(s), ownersOf(s)
 		}
-		list = append(list, remembered{"half-life " + text, m})
+		list = append(list, remembered{name: "half-life " + text, memory: m})
 	}
 	return list, nil
+}
+
+// ofLocals returns the half-lives of local queues.
+func (f *memoryFlags) ofLocals() ([]remembered, error) {
+	if len(f.halfLives) == 0 {
+		return []remembered{{}}, nil
+	}
+	var list []remembered
+	for _, text := range f.halfLives {
+		if text == noMemory {
+			list = append(list, remembered{name: "no memory"})
+			continue
+		}
+		m, err := f.of(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, remembered{name: "half-life " + text, local: m.Epoch * time.Duration(m.HalfLife)})
+	}
+	return list, nil
+}
+
+// sharesUsage reports whether a policy orders the workloads of some queue of Kueue by the usage of local queues.
+func sharesUsage(s *apportionv1.Snapshot, p *apportionv1.Policy) bool {
+	usageBased := func(q *apportionv1.Queue) bool { return q.GetKueue().GetUsageBased() }
+	return slices.ContainsFunc(s.GetQueues(), usageBased) && slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
+		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetKueue().GetUsageSharing() != nil })
+	})
 }
 
 // requireHeeded returns an error if a half-life is given but no variant heeds it.
 func (f *memoryFlags) requireHeeded(variants []*rehearsal.Variant) error {
 	given := slices.ContainsFunc(f.halfLives, func(text string) bool { return text != noMemory })
-	if given && !slices.ContainsFunc(variants, func(v *rehearsal.Variant) bool { return v.Memory != nil }) {
-		return errors.New("--half-life: none of the policies has the plugin fair, which alone heeds past usage")
+	if given && !slices.ContainsFunc(variants, func(v *rehearsal.Variant) bool { return v.Memory != nil || v.LocalHalfLife > 0 }) {
+		return errors.New("--half-life: none of the policies has the plugin fair, or kueue with usage_sharing and queues in the mode " +
+			"UsageBasedAdmissionFairSharing, which alone heed past usage")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"hash"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -26,9 +27,10 @@ func (v *Variant) Digest(t *trace.Trace, of [sha256.Size]byte, o *Options) ([sha
 		Seed              uint
 		Actions           []cycle.Action
 		Memory            *Memory
+		LocalHalfLife     time.Duration
 		Every, Checkpoint int64
 		Resource          string
-	}{of, v.Seed, v.Actions, v.Memory, o.Every, o.Checkpoint, o.Resource})
+	}{of, v.Seed, v.Actions, v.Memory, v.LocalHalfLife, o.Every, o.Checkpoint, o.Resource})
 	return [sha256.Size]byte(sum.Sum(nil)), err
 }
 

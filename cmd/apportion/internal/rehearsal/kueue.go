@@ -16,8 +16,7 @@ import (
 // Under the policy kueue a job is a workload: each of its groups is a pod set, a job of one group may be admitted with its minimum, and its
 // pods run as long as it holds quota. Cycles follow each other in a moment until one changes nothing. A workload that does not fit is set
 // aside until another one ends or is evicted, unless its queue is strict. Victims leave at once, lose their work as evicted tasks do, and
-// wait until the next round. Usage of local queues, admission checks and the times for which Kueue waits before it tries again are not
-// simulated.
+// wait until the next round. Admission checks and the times for which Kueue waits before it tries again are not simulated.
 
 // admitting is what a run under the policy kueue knows beside its jobs.
 type admitting struct {
@@ -28,6 +27,8 @@ type admitting struct {
 	covered map[string]bool
 	// changed says that workloads which were set aside may fit now.
 	changed bool
+	// locals is nil if the usage of local queues does not count.
+	locals *localQueues
 }
 
 // Covered returns the resources that quotas of a cluster of Kueue cover; nil if it has none.
@@ -66,16 +67,18 @@ func (r *run) admitting() error {
 			}
 			r.policy = r.entitlement
 			r.kueue = &admitting{cluster: cluster, settings: plugin.Settings, covered: Covered(r.variant.Snapshot)}
+			r.kueue.locals = r.sharingLocals(&plugin.Settings)
 			return nil
 		}
 	}
 	return nil
 }
 
-// freed notes that quota became free.
-func (a *admitting) freed() {
+// freed notes that the quota of a job that is done became free.
+func (a *admitting) freed(j *job, now int64) {
 	if a != nil {
 		a.changed = true
+		a.locals.change(j.Queue, j.Owner, j.workload.Admission, now, -1)
 	}
 }
 
@@ -134,6 +137,9 @@ func (d *deciding) cycles() (moved bool, err error) {
 	cluster.Now, cluster.Workloads = d.nanoseconds(d.now), make([]kueue.Workload, len(d.live))
 	for i, j := range d.live {
 		cluster.Workloads[i] = *j.workload
+		if d.kueue.locals != nil {
+			cluster.Workloads[i].LocalQueue = &d.kueue.locals.of(j.Queue, j.Owner, cluster.Now).LocalQueue
+		}
 	}
 	m, err := kueue.Compile(&cluster, d.kueue.settings)
 	if err != nil {
@@ -171,6 +177,7 @@ func (d *deciding) cycles() (moved bool, err error) {
 // hold lets a workload run with the pods that are admitted.
 func (d *deciding) hold(j *job, a *kueue.Admission) {
 	j.workload.Admission, j.workload.Reserved, j.workload.Reclaimed = a, new(d.nanoseconds(d.now)), nil
+	d.kueue.locals.change(j.Queue, j.Owner, a, d.nanoseconds(d.now), 1)
 	first := 0
 	for g := range j.Groups {
 		count := j.Groups[g].Tasks
@@ -207,6 +214,7 @@ func (d *deciding) release(j *job, reason kueue.VictimReason) {
 	for _, other := range d.live {
 		other.workload.Parked = other.workload.Parked && other.evictedAt == d.rounds
 	}
+	d.kueue.locals.change(j.Queue, j.Owner, j.workload.Admission, d.nanoseconds(d.now), -1)
 	j.workload.Admission, j.workload.Reserved, j.workload.Parked, j.evictedAt = nil, nil, true, d.rounds
 	if reason == kueue.InCohortReclaimWhileBorrowing {
 		j.workload.Reclaimed = new(d.nanoseconds(d.now))

@@ -12,6 +12,7 @@ import (
 
 	adapter "github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	engine "github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/wire/kueue/asfair"
 )
@@ -151,4 +152,51 @@ func TestARehearsalUnderKueueHoldsItsQuotas(t *testing.T) {
 		}
 		require.Equal(rt, texts[0], texts[1])
 	})
+}
+
+// TestUnderUsageSharingTheLocalQueueThatUsedLessComesFirst lets one local queue use the quota for a day before both ask for it.
+func TestUnderUsageSharingTheLocalQueueThatUsedLessComesFirst(t *testing.T) {
+	const day = 24 * 3600
+	jobs := []trace.Job{
+		worker("greedy", "a", 0, 8, 8, 1, day), worker("again", "a", 10, 8, 8, 1, 600), worker("modest", "a", 20, 8, 8, 1, 600),
+		worker("once more", "a", 30, 8, 8, 1, 600), worker("heavy", "a", 40, 8, 8, 1, 600),
+	}
+	for i, owner := range []string{"team/greedy", "team/greedy", "team/modest", "team/modest", "team/heavy"} {
+		jobs[i].Owner = owner
+	}
+	order := func(halfLife time.Duration, mode string) []string {
+		v := underKueue(t, kueueQueue("a", 8, mode), `---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: heavy, namespace: team}
+spec: {clusterQueue: a}
+status: {fairSharing: {admissionFairSharingStatus: {consumedResources: {nvidia.com/gpu: "1000"}}}}
+`)
+		v.Policy.Tiers[0].Plugins[0].GetKueue().UsageSharing = &apportionv1.KueueUsageSharing{}
+		v.LocalHalfLife = halfLife
+		_, r := rehearsed(t, v, jobs...)
+		slices.SortFunc(r.jobs, func(a, b *job) int { return int(a.began - b.began) })
+		var names []string
+		for _, j := range r.jobs {
+			names = append(names, j.Name)
+		}
+		return names
+	}
+	const usageBased = "  admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}"
+	byTime := []string{"greedy", "again", "modest", "once more", "heavy"}
+	require.Equal(t, []string{"greedy", "modest", "once more", "again", "heavy"}, order(100*time.Hour, usageBased))
+	require.Equal(t, byTime, order(0, usageBased), "usage does not count")
+	require.Equal(t, byTime, order(100*time.Hour, ""), "the queue is not by usage")
+}
+
+func TestTheUsageOfALocalQueueDecaysAndAdmissionsHaveAPenalty(t *testing.T) {
+	l := &localQueues{byKey: map[localKey]*localQueue{}}
+	l.sharing.HalfLife, l.sharing.Interval = int64(time.Hour), int64(time.Hour)
+	held := &engine.Admission{PodSets: []engine.AdmittedPodSet{{Usage: []engine.FlavoredUsage{{Resource: "cpu", Flavor: "f", Amount: 8000}}}}}
+	consumed := func(now time.Duration) float64 { return l.of("a", "b", int64(now)).Consumed[0].Amount }
+	l.change("a", "b", held, 0, 1)
+	require.InDelta(t, 4, consumed(0), 1e-9, "half of 8 cpu, by the entry penalty")
+	require.InDelta(t, 6, consumed(time.Hour), 1e-9, "half of 4, and half of the 8 that are held")
+	l.change("a", "b", held, int64(time.Hour), -1)
+	require.InDelta(t, 1.5, consumed(3*time.Hour), 1e-9)
 }

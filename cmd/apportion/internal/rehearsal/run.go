@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/cycle"
@@ -40,6 +41,8 @@ type Variant struct {
 	Actions []cycle.Action
 	// Memory is nil for none. The policy `fair` heeds it.
 	Memory *Memory
+	// LocalHalfLife is the time after which the usage of local queues counts half under a policy kueue with usage sharing; 0: it does not count.
+	LocalHalfLife time.Duration
 	// Seed, if it is not 0, puts the days of the trace into another order: trace.Trace.Dealt.
 	Seed uint
 }
@@ -310,7 +313,7 @@ func (r *run) Pass(to int64) {
 		r.meter.finish(j)
 		r.left = append(r.left, j)
 		r.eventful = true
-		r.kueue.freed()
+		r.kueue.freed(j, r.nanoseconds(to))
 	}
 	// The round after it states what was used.
 	r.eventful = r.eventful || r.memory != nil && len(r.live) > 0 && to >= r.memory.next()
