@@ -149,10 +149,7 @@ func (r *rehearsing) run(ctx context.Context) error {
 		Trace: traceOf(history), Resource: options.Resource, Every: options.Every, Checkpoint: options.Checkpoint, EntitledBy: entitledBy,
 	}
 	if r.sweep.results != "" {
-		if about, err = r.takeSweep(ctx, about, variants, history, options); err != nil || about == nil {
-			return err
-		}
-		return r.write(about)
+		return r.takeSweep(ctx, about, variants, history, options)
 	}
 	about.Runs = make([]*rehearsal.Result, len(variants))
 	err = r.runAll(ctx, variants, history, options, func(i int, found *rehearsal.Result) error {

@@ -107,17 +107,17 @@ func (r *rehearsing) sweepOf(
 	if err != nil {
 		return nil, err
 	}
-	release, err := release()
+	own, err := release()
 	if err != nil {
 		return nil, err
 	}
-	s := &sweep.Sweep{Version: release, Shards: max(1, r.sweep.count), Report: *about}
+	s := &sweep.Sweep{Version: own, Shards: max(1, r.sweep.count), Report: *about}
 	for _, v := range variants {
 		inputs, err := v.Digest(history, of, options)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}
-		s.Runs = append(s.Runs, sweep.Run{Name: v.Name, Digest: sweep.Digest(release, inputs)})
+		s.Runs = append(s.Runs, sweep.Run{Name: v.Name, Digest: sweep.Digest(own, inputs)})
 	}
 	return s, nil
 }
@@ -144,17 +144,17 @@ func release() (string, error) {
 	return fmt.Sprintf("%s, file %x", name, sum.Sum(nil)[:8]), nil
 }
 
-// takeSweep runs what has no result yet of the runs of this process, and returns the report, or nil if others have runs too.
+// takeSweep runs what has no result yet of the runs of this process, and writes the report, or for a shard what it did.
 func (r *rehearsing) takeSweep(
 	ctx context.Context, about *report.Report, variants []*rehearsal.Variant, history *trace.Trace, options *rehearsal.Options,
-) (*report.Report, error) {
+) error {
 	s, err := r.sweepOf(about, variants, history, options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	kept := sweep.Directory(r.sweep.results)
 	if err := kept.Begin(s); err != nil {
-		return nil, fmt.Errorf("--results: %w", err)
+		return fmt.Errorf("--results: %w", err)
 	}
 	answer := &shardAnswer{Shard: r.sweep.index, Shards: r.sweep.count, Runs: []string{}, Results: r.sweep.results}
 	var left []*rehearsal.Variant
@@ -164,10 +164,10 @@ func (r *rehearsing) takeSweep(
 			continue
 		}
 		answer.Runs = append(answer.Runs, run.Name)
-		switch found, err := kept.Load(run); {
+		switch _, done, err := kept.Load(run); {
 		case err != nil:
-			return nil, fmt.Errorf("--results: %w", err)
-		case found != nil:
+			return fmt.Errorf("--results: %w", err)
+		case done:
 			answer.Before++
 		default:
 			left, runs = append(left, variants[i]), append(runs, run)
@@ -176,11 +176,15 @@ func (r *rehearsing) takeSweep(
 	err = r.runAll(ctx, left, history, options, func(i int, found *rehearsal.Result) error { return kept.Save(runs[i], found) })
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case r.sweep.index != 0:
-		return nil, r.answering.write(answer, answer.print)
+		return r.answering.write(answer, answer.print)
 	}
-	return kept.Merge(s)
+	whole, err := kept.Merge(s)
+	if err != nil {
+		return err
+	}
+	return r.write(whole)
 }
 
 // runAll runs variants at the same time, as many as there are processors, and calls done with each result.
@@ -245,12 +249,12 @@ file sweep-….json of one of them. Runs without a result are named, with the sh
 			if err != nil {
 				return err
 			}
-			release, err := release()
+			own, err := release()
 			if err != nil {
 				return err
 			}
-			if found.Version != release {
-				return fmt.Errorf("the results are of another version of this program, %s; this one is %s", visible.Text(found.Version), release)
+			if found.Version != own {
+				return fmt.Errorf("the results are of another version of this program, %s; this one is %s", visible.Text(found.Version), own)
 			}
 			whole, err := kept.Merge(found)
 			if err != nil {

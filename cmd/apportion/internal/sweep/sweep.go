@@ -123,28 +123,28 @@ func (d Directory) write(name string, data []byte) error {
 	return nil
 }
 
-// Load returns the result of a run: nil if there is none, or its file is damaged.
-func (d Directory) Load(r Run) (*rehearsal.Result, error) {
+// Load returns the result of a run; done is false if there is none, or its file is damaged.
+func (d Directory) Load(r Run) (found *rehearsal.Result, done bool, err error) {
 	data, err := os.ReadFile(filepath.Join(string(d), r.file()))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var kept result
 	if json.Unmarshal(data, &kept) != nil || kept.Run != r.Digest {
-		return nil, nil
+		return nil, false, nil
 	}
 	if sum := sha256.Sum256(kept.Result); hex.EncodeToString(sum[:]) != kept.SHA256 {
-		return nil, nil
+		return nil, false, nil
 	}
-	found := &rehearsal.Result{}
+	found = &rehearsal.Result{}
 	if err := json.Unmarshal(kept.Result, found); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.file(), err)
+		return nil, false, fmt.Errorf("%s: %w", r.file(), err)
 	}
 	found.Name = r.Name
-	return found, nil
+	return found, true, nil
 }
 
 // Find reads a sweep: that of a file, or the only one of a directory.
@@ -242,11 +242,11 @@ func (d Directory) Merge(s *Sweep) (*Report, error) {
 	whole := s.Report
 	missing := &MissingError{Sweep: s}
 	for i, run := range s.Runs {
-		found, err := d.Load(run)
-		switch {
-		case err != nil:
+		found, done, err := d.Load(run)
+		if err != nil {
 			return nil, err
-		case found == nil:
+		}
+		if !done {
 			missing.Runs = append(missing.Runs, i)
 		}
 		whole.Runs = append(whole.Runs, found)
