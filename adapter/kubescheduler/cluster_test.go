@@ -167,9 +167,10 @@ func (c *realCluster) queues(weights map[string]int) string {
 	return file
 }
 
-func (c *realCluster) nodes(count int, cpu string) {
+// nodes makes nodes of 8 cores.
+func (c *realCluster) nodes(count int) {
 	c.t.Helper()
-	list := corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110")}
+	list := corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110")}
 	workqueue.ParallelizeUntil(c.t.Context(), 16, count, func(i int) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i)}, Status: corev1.NodeStatus{
 			Capacity: list, Allocatable: list, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
@@ -190,7 +191,7 @@ func podOf(name, queue, cpu string, labels ...string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: map[string]string{}},
 		Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{{
-			Name: "c", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu)}},
+			Name: "c", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("8")}},
 		}}},
 	}
 	if queue != "" {
@@ -247,8 +248,9 @@ func (c *realCluster) pods() []corev1.Pod {
 // bound counts the bound pods by a label.
 func (c *realCluster) bound(label string) map[string]int {
 	count := map[string]int{}
-	for _, p := range c.pods() {
-		if p.Spec.NodeName != "" {
+	pods := c.pods()
+	for i := range pods {
+		if p := &pods[i]; p.Spec.NodeName != "" {
 			count[p.Labels[label]]++
 		}
 	}

@@ -48,13 +48,14 @@ func (c *realCluster) watchGangs(size map[string]int) func() []string {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			bound := c.bound(gangLabel)
+			bound := c.bound(gangLabel) //nolint:contextcheck // It ends with the test.
 			for name, least := range size {
-				if bound[name] == 0 || bound[name] >= least {
+				switch {
+				case bound[name] == 0 || bound[name] >= least:
 					delete(since, name)
-				} else if since[name].IsZero() {
+				case since[name].IsZero():
 					since[name] = time.Now()
-				} else if time.Since(since[name]) > whole {
+				case time.Since(since[name]) > whole:
 					partly = append(partly, fmt.Sprintf("%s: %d of %d", name, bound[name], least))
 				}
 			}
@@ -71,7 +72,7 @@ func (c *realCluster) watchGangs(size map[string]int) func() []string {
 func TestRealSchedulerStartsGangsWhole(t *testing.T) {
 	c := startCluster(t)
 	c.kubelet()
-	c.nodes(3, "8")
+	c.nodes(3)
 	c.schedule(map[string]any{"queues": c.queues(map[string]int{"a": 1, "b": 1}), "evict": "none", "permitTimeout": "5s"})
 	size := map[string]int{}
 	for i := range 3 {
@@ -124,7 +125,7 @@ func TestRealSchedulerStartsGangsWhole(t *testing.T) {
 func TestRealSchedulerGivesQueuesTheirShares(t *testing.T) {
 	c := startCluster(t)
 	c.kubelet()
-	c.nodes(30, "8")
+	c.nodes(30)
 	weights := map[string]int{"a": 1, "b": 2, "c": 3}
 	snapshot := client.NewSnapshot()
 	for i := range 30 {
@@ -191,7 +192,7 @@ func TestRealSchedulerGivesQueuesTheirShares(t *testing.T) {
 func TestRealSchedulerReclaimsByPlan(t *testing.T) {
 	c := startCluster(t)
 	c.kubelet()
-	c.nodes(2, "8")
+	c.nodes(2)
 	c.schedule(map[string]any{"queues": c.queues(map[string]int{"a": 1, "b": 1})})
 	var pods []*corev1.Pod
 	for i := range 16 {
@@ -229,7 +230,7 @@ func (c *realCluster) serve(address string) *exec.Cmd {
 func TestRealSchedulerGoesOnAfterEverythingWasKilled(t *testing.T) {
 	c := startCluster(t)
 	c.kubelet()
-	c.nodes(20, "8")
+	c.nodes(20)
 	address := "127.0.0.1:" + freePort(t)
 	service := c.serve(address)
 	arguments := map[string]any{
@@ -318,7 +319,7 @@ func TestRealSchedulerMeasured(t *testing.T) {
 	for _, with := range []bool{false, true} {
 		t.Run(fmt.Sprintf("plugin=%v", with), func(t *testing.T) {
 			c := startCluster(t)
-			c.nodes(*scaleNodes, "8")
+			c.nodes(*scaleNodes)
 			var pods []*corev1.Pod
 			for i := range *scalePods {
 				pods = append(pods, podOf(fmt.Sprintf("p%d", i), fmt.Sprintf("q%d", i%10), "1"))
