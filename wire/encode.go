@@ -167,7 +167,9 @@ func (e *encoder) nodeCounts(counts []engine.NodeCount) []*apportionv1.NodeCount
 	list := make([]*apportionv1.NodeCount, 0, len(counts))
 	for i := range counts {
 		c := &counts[i]
-		out := &apportionv1.NodeCount{Count: uint32(c.N), Code: apportionv1.ReasonCode(c.Code), Detail: c.Detail, From: c.From, Until: c.Until}
+		out := &apportionv1.NodeCount{
+			Count: uint32(c.N), Code: apportionv1.ReasonCode(c.Code), Detail: c.Detail, From: c.From, Until: c.Until,
+		}
 		for position, d := range e.dims.Order() {
 			if c.Dimensions.Has(d) {
 				out.Dimensions = append(out.Dimensions, uint32(position))
