@@ -129,7 +129,9 @@ func (c *compiler) findPast() {
 	}
 	for i := range c.question.Past {
 		if p := &c.question.Past[i]; p.Arrival < 0 {
-			c.m.Past = append(c.m.Past, odds.Past{Arrival: p.Arrival, Seconds: max(p.Seconds, 1), Kind: kinds[p.Kind], Drawn: c.pastDrawn[p.Kind]})
+			c.m.Past = append(c.m.Past, odds.Past{
+				Arrival: p.Arrival, Seconds: max(p.Seconds, 1), Kind: kinds[p.Kind], Drawn: c.pastDrawn[p.Kind],
+			})
 		}
 	}
 	c.findArrived()

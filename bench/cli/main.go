@@ -115,7 +115,8 @@ func (b *bench) measureAll(ctx context.Context, only string) error {
 	table := sample.NewTable("command", "wall s", "target s", "processor s", "peak MB", "waiting jobs looked at", "load")
 	line := sample.NewLine("bench-cli")
 	add := func(name, target string, u usage) {
-		table.Add(name, fmt.Sprintf("%.2f", u.wall), target, fmt.Sprintf("%.2f", u.processor), fmt.Sprintf("%.0f", u.peak), u.looked, load())
+		table.Add(name, fmt.Sprintf("%.2f", u.wall), target, fmt.Sprintf("%.2f", u.processor), fmt.Sprintf("%.0f", u.peak), u.looked,
+			load())
 		key := strings.Map(letter, name)
 		line.Add(key+"_wall_s", u.wall)
 		line.Add(key+"_processor_s", u.processor)

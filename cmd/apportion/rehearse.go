@@ -121,7 +121,8 @@ func (r *rehearsing) check() error {
 	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
 		return fmt.Errorf("--checkpoint: %s is not a whole number of seconds", r.checkpoint)
 	}
-	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check(), r.memory.check(), r.sweep.check(), r.checkSweep())
+	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check(), r.memory.check(), r.sweep.check(),
+		r.checkSweep())
 }
 
 func (r *rehearsing) run(ctx context.Context) error {
@@ -307,7 +308,8 @@ func (r *rehearsing) actionsOf(configuration *volcano.Source) ([]cycle.Action, e
 // options returns the options of all variants, and the name of the policy that determines entitlements.
 func (r *rehearsing) options(snapshot *apportionv1.Snapshot) (*rehearsal.Options, string, error) {
 	o := &rehearsal.Options{
-		Every: int64(r.every / time.Second), Checkpoint: int64(r.checkpoint / time.Second), Resource: rehearsal.ResourceOf(snapshot, r.resource),
+		Every: int64(r.every / time.Second), Checkpoint: int64(r.checkpoint / time.Second),
+		Resource: rehearsal.ResourceOf(snapshot, r.resource),
 	}
 	name := r.entitledBy
 	if name == "" {

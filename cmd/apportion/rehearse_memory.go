@@ -29,8 +29,8 @@ const noMemory = "none"
 func (f *memoryFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringSliceVar(&f.halfLives, "half-life", nil,
-		"`TIME` after which usage counts half, such as 168h: policies with fair remember what queues use, and kueue with usage_sharing what local queues use; none: they do not (repeatable); "+
-			"default: as the snapshot says")
+		"`TIME` after which usage counts half, such as 168h: policies with fair remember what queues use, and kueue with usage_sharing "+
+			"what local queues use; none: they do not (repeatable); default: as the snapshot says")
 	flags.DurationVar(&f.epoch, "epoch", 6*time.Hour, "`TIME` for which usage is stated, a part of the half-life")
 	flags.StringVar(&f.kept, "ledger", "",
 		"`FILE` of a ledger: what queues had used when the trace begins; default: what the snapshot says")

@@ -254,7 +254,8 @@ file sweep-….json of one of them. Runs without a result are named, with the sh
 				return err
 			}
 			if found.Version != own {
-				return fmt.Errorf("the results are of another version of this program, %s; this one is %s", visible.Text(found.Version), own)
+				return fmt.Errorf("the results are of another version of this program, %s; this one is %s",
+					visible.Text(found.Version), own)
 			}
 			whole, err := kept.Merge(found)
 			if err != nil {

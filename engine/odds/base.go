@@ -29,7 +29,8 @@ type Base struct {
 	booked   [][]float64
 	promised []float64
 	held     []float64
-	// samples are those that runtimes are drawn from, by number; drawnOf and pastOf are the numbers for the jobs of the present and the past.
+	// samples are those that runtimes are drawn from, by number; drawnOf and pastOf are the numbers for the jobs of the present and the
+	// past.
 	samples         []*Sample
 	numbers         map[*Sample]int32
 	drawnOf, pastOf []int32

@@ -1,7 +1,5 @@
 package odds
 
-import "math"
-
 // stream draws numbers by chance (SplitMix64, G. Steele, D. Lea and C. Flood, 2014). Every matter has a stream of its own, so that a draw
 // does not depend on the order of events.
 type stream uint64
@@ -23,14 +21,23 @@ func (s *stream) next() uint64 {
 	return z ^ z>>31
 }
 
-// below draws a number from 0 to n-1.
-func (s *stream) below(n int) int { return int(s.next() >> 1 % uint64(n)) }
-
 // unit draws a number above 0, at most 1.
 func (s *stream) unit() float64 { return float64(s.next()>>11+1) / (1 << 53) }
 
 // longest bounds a runtime, 100 years, so that sums of times do not overflow.
 const longest = int64(100 * 366 * 24 * 3600)
 
-// weight draws a weight of mean 1 (exponentially distributed).
-func (s *stream) weight() float64 { return -math.Log(s.unit()) }
+// weight draws an exponentially distributed weight of mean 1 by comparisons alone (J. von Neumann, 1951): the last bit of a logarithm
+// depends on the processor.
+func (s *stream) weight() float64 {
+	for whole := 0.0; ; whole++ {
+		first, falls := s.unit(), true
+		for last, length := first, 1; falls; length++ {
+			next := s.unit()
+			if falls = next < last; !falls && length%2 == 1 {
+				return whole + first
+			}
+			last = next
+		}
+	}
+}

@@ -102,9 +102,9 @@ type Held struct {
 }
 
 // Past is a job that arrived in the past. Arrival is before 0. Seconds is how long it ran; 0: it has not ended, and Elapsed is how long it
-// has run. In one half of the runs a job like it runs as long, which keeps what jobs that arrive together have in common. In the other half,
-// and if it has not ended, it runs as long as one of Drawn that ran longer than Elapsed: so jobs may run longer than any did. Without Drawn
-// it always runs as long.
+// has run. In one half of the runs a job like it runs as long, which keeps what jobs that arrive together have in common. In the other
+// half, and if it has not ended, it runs as long as one of Drawn that ran longer than Elapsed: so jobs may run longer than any did. Without
+// Drawn it always runs as long.
 type Past struct {
 	Arrival, Seconds, Elapsed int64
 	Kind                      int

@@ -54,7 +54,8 @@ func NominationBytes(n *kueue.Nomination) int {
 	for i := range n.PodSets {
 		p := &n.PodSets[i]
 		if bytes += len(p.Lacks) * (sizeOf[apportionv1.KueueLack]() + listed); !few {
-			bytes += sizeOf[apportionv1.KueuePodSetAssignment]() + listed + len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+listed) +
+			bytes += sizeOf[apportionv1.KueuePodSetAssignment]() + listed +
+				len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+listed) +
 				len(p.Attempts)*(sizeOf[apportionv1.KueueAttempt]()+listed)
 		}
 		for k := range p.Lacks {

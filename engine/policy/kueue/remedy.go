@@ -57,9 +57,10 @@ const (
 	maxLenders    = 64
 )
 
-// Remedies finds the smallest changes of each kind that admit a pending workload, all kinds if there are none, and of two kinds together where
-// neither admits it alone: such a change has the kind of its last edit. Each was tried: the workload was judged again in the changed cluster, and it is admitted there, or for HigherPriority may evict others; and with one step less of any
-// edit it is not. Workloads that come first in other queues are not considered.
+// Remedies finds the smallest changes of each kind that admit a pending workload, all kinds if there are none, and of two kinds together
+// where neither admits it alone: such a change has the kind of its last edit. Each was tried: the workload was judged again in the changed
+// cluster, and it is admitted there, or for HigherPriority may evict others; and with one step less of any edit it is not. Workloads
+// that come first in other queues are not considered.
 func (s *State) Remedies(workload int32, kinds []RemedyKind) Remedies {
 	if w := &s.workloads[workload]; w.holds || w.queue == none || s.nodes[w.queue].tree == none {
 		return Remedies{}

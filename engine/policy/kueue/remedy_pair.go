@@ -2,8 +2,8 @@ package kueue
 
 import "slices"
 
-// pairs tries two kinds together: to open a stopped queue or to make flavors, with more quota; and higher borrowing limits with higher lending
-// limits. A pair is left out if one of its kinds is not asked for, or admits the workload alone.
+// pairs tries two kinds together: to open a stopped queue or to make flavors, with more quota; and higher borrowing limits with higher
+// lending limits. A pair is left out if one of its kinds is not asked for, or admits the workload alone.
 func (r *remedier) pairs(kinds []RemedyKind) {
 	for _, first := range []struct {
 		kind  RemedyKind
@@ -29,7 +29,7 @@ func (r *remedier) pairs(kinds []RemedyKind) {
 
 // quotaEdits returns the function that raises quotas of a kind.
 func (r *remedier) quotaEdits(kind RemedyKind) func(flavor string) []Edit {
-	switch kind { //nolint:exhaustive // The others are not quotas.
+	switch kind {
 	case MoreNominal:
 		return r.nominals
 	case MoreBorrowing:

@@ -39,7 +39,7 @@ func (l *logged) read() (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // It is only read.
 	var in io.Reader = file
 	name := strings.TrimSuffix(l.file, ".gz")
 	if name != l.file {

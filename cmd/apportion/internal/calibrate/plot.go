@@ -33,8 +33,8 @@ func draw(file string, rows []*row) error {
 		}
 	}
 	width := edge + float64(len(names))*(square+gap)
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" font-family=\"sans-serif\" font-size=\"12\">\n",
-		width, plotHeight, width)
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" "+
+		"font-family=\"sans-serif\" font-size=\"12\">\n", width, plotHeight, width)
 	fmt.Fprintln(&b, "<title>The chance stated for a start against the share of starts that came by then, for each policy and trace; "+
 		"the diagonal is exact</title>")
 	fmt.Fprintf(&b, "<rect width=\"%g\" height=\"%g\" fill=\"#ffffff\"/>\n", width, plotHeight)

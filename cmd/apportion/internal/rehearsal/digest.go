@@ -22,7 +22,7 @@ func (v *Variant) Digest(t *trace.Trace, of [sha256.Size]byte, o *Options) ([sha
 	if err := digestOf(sum, empty, v.Policy, o.Entitlement); err != nil {
 		return [sha256.Size]byte{}, err
 	}
-	err := json.NewEncoder(sum).Encode(struct {
+	err := json.NewEncoder(sum).Encode(struct { //nolint:musttag // Nothing reads it.
 		Trace             [sha256.Size]byte
 		Seed              uint
 		Actions           []cycle.Action

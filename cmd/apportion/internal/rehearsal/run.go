@@ -41,7 +41,8 @@ type Variant struct {
 	Actions []cycle.Action
 	// Memory is nil for none. The policy `fair` heeds it.
 	Memory *Memory
-	// LocalHalfLife is the time after which the usage of local queues counts half under a policy kueue with usage sharing; 0: it does not count.
+	// LocalHalfLife is the time after which the usage of local queues counts half under a policy kueue with usage sharing; 0: it does not
+	// count.
 	LocalHalfLife time.Duration
 	// Seed, if it is not 0, puts the days of the trace into another order: trace.Trace.Dealt.
 	Seed uint

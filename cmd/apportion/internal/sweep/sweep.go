@@ -132,11 +132,8 @@ func (d Directory) Load(r Run) (found *rehearsal.Result, done bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	var kept result
-	if json.Unmarshal(data, &kept) != nil || kept.Run != r.Digest {
-		return nil, false, nil
-	}
-	if sum := sha256.Sum256(kept.Result); hex.EncodeToString(sum[:]) != kept.SHA256 {
+	kept := r.read(data)
+	if kept == nil {
 		return nil, false, nil
 	}
 	found = &rehearsal.Result{}
@@ -145,6 +142,18 @@ func (d Directory) Load(r Run) (found *rehearsal.Result, done bool, err error) {
 	}
 	found.Name = r.Name
 	return found, true, nil
+}
+
+// read returns the result that the content of a file has; nil if it is damaged, or that of another run.
+func (r Run) read(data []byte) *result {
+	kept := &result{}
+	if err := json.Unmarshal(data, kept); err != nil || kept.Run != r.Digest {
+		return nil
+	}
+	if sum := sha256.Sum256(kept.Result); hex.EncodeToString(sum[:]) != kept.SHA256 {
+		return nil
+	}
+	return kept
 }
 
 // Find reads a sweep: that of a file, or the only one of a directory.
