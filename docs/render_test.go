@@ -11,6 +11,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/proportion"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/notation"
 )
 
 func digits(x float64) string {
@@ -25,7 +26,7 @@ func quantity(name string, x float64) string {
 	if name == "memory" && math.Abs(x) >= 1<<20 && !math.IsInf(x, 0) {
 		return digits(x/(1<<30)) + "Gi"
 	}
-	return digits(x / unit(name))
+	return digits(x / notation.Unit(name))
 }
 
 func (c *console) row(r resource.Row) string {

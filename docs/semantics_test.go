@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/internal/notation"
 )
 
 var update = flag.Bool("update", false, "write the engine's answers into semantics.md")
@@ -44,7 +45,7 @@ func replay(t *testing.T, text string) string {
 		require.True(t, ok, "%s: a block does not end", heading)
 		text = rest
 		if line == "```cluster" {
-			m, err := compile(block)
+			m, err := notation.Compile(block)
 			require.NoError(t, err, heading)
 			cluster = m
 		} else {

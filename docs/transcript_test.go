@@ -20,6 +20,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/overcommit"
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/internal/notation"
 )
 
 var plugins = map[string]policy.Plugin{
@@ -129,7 +130,7 @@ func (c *console) task(uid string) model.TaskID {
 func (c *console) tasks(words []string) []model.TaskID {
 	var list []model.TaskID
 	for _, word := range words {
-		names, err := spread(word)
+		names, err := notation.Spread(word)
 		if err != nil {
 			c.err = err
 		}
@@ -407,7 +408,9 @@ func (c *console) deallocate(words []string) {
 }
 
 // status reads `TASK STATUS`.
-func (c *console) status(words []string) { c.s.SetStatus(c.task(words[0]), statuses[words[1]]) }
+func (c *console) status(words []string) {
+	c.s.SetStatus(c.task(words[0]), notation.Statuses[words[1]])
+}
 
 func (c *console) mark([]string) { c.say("mark %d", c.s.Mark()) }
 
@@ -422,29 +425,29 @@ func (c *console) rollback(words []string) {
 
 // submit reads `JOB queue=Q N x RESOURCES`: a job of N pending tasks JOB-0, JOB-1 and so on.
 func (c *console) submit(words []string) {
-	l := parseLine("job " + strings.Join(words, " "))
-	n, err := strconv.Atoi(l.flagBefore("x"))
+	l := notation.ParseLine("job " + strings.Join(words, " "))
+	n, err := strconv.Atoi(flagBefore(&l, "x"))
 	if err != nil {
 		c.err = err
 		return
 	}
-	request := l.flags[len(l.flags)-1]
+	request := l.Flags[len(l.Flags)-1]
 	dims := c.view().Dims.Names()
 	c.err = c.s.Change(dims, func(b *model.ChangeBuilder) {
-		r := &reader{b: &b.Builder, dims: dims}
-		b.Job(model.JobSpec{UID: l.name, Name: l.name, Queue: l.set["queue"], MinResources: r.optional(l, "needs", &err)})
-		b.Group(model.GroupSpec{Request: r.amounts(request, &err)})
+		r := notation.NewReader(&b.Builder, dims)
+		b.Job(model.JobSpec{UID: l.Name, Name: l.Name, Queue: l.Set["queue"], MinResources: r.Optional(l, "needs", &err)})
+		b.Group(model.GroupSpec{Request: r.Amounts(request, &err)})
 		for i := range n {
-			uid := fmt.Sprintf("%s-%d", l.name, i)
+			uid := fmt.Sprintf("%s-%d", l.Name, i)
 			b.Task(&model.TaskSpec{UID: uid, Name: uid, Node: model.None, Priority: 1, Index: int32(i), Preemptable: true})
 		}
 	})
 }
 
-// flagBefore returns the flag that comes before another.
-func (l line) flagBefore(flag string) string {
-	if i := slices.Index(l.flags, flag); i > 0 {
-		return l.flags[i-1]
+// flagBefore returns the flag of a line that comes before another.
+func flagBefore(l *notation.Line, flag string) string {
+	if i := slices.Index(l.Flags, flag); i > 0 {
+		return l.Flags[i-1]
 	}
 	return ""
 }

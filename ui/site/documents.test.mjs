@@ -93,7 +93,7 @@ test("each link below a transcript opens the page with its question", async () =
       links.add(decoded(written));
     }
   }
-  assert.ok(links.size >= 18, `${links.size} links`);
+  assert.ok(links.size >= 50, `${links.size} links`);
   const page = await visit(browser, site.page, "#/open");
   const from = (link) => new URLSearchParams(link.split("?")[1]).get("from");
   let before;

@@ -25,8 +25,10 @@ import (
 // Dump is what was read.
 type Dump struct {
 	Snapshot *apportionv1.Snapshot
-	// Policy is that of the ConfigMap of Volcano's scheduler in the files; nil: there is none.
+	// Policy is that of the ConfigMap of Volcano's scheduler in the files, or the one that stands beside a snapshot; nil: there is none.
+	// Title names it.
 	Policy *apportionv1.Policy
+	Title  string
 	// Preset is the name of the preset to begin with; empty: the first one.
 	Preset   string
 	Warnings []*apportionv1.Warning
@@ -35,6 +37,9 @@ type Dump struct {
 	cluster *volcano.Cluster
 	indexed *lookup.Snapshot
 }
+
+// Given is the name of the policy of a dump beside those of presets.
+const Given = "given"
 
 // hint says what a person does about files without objects.
 const hint = "give the output of: " +
@@ -64,6 +69,7 @@ func readVolcano(sources []volcano.Source, now time.Time, progress func(read int
 	}
 	var said []*apportionv1.Warning
 	if configuration != nil {
+		d.Title = "Volcano's configuration"
 		if d.Policy, said, err = volcano.ReadConfiguration(*configuration); err != nil {
 			return nil, fmt.Errorf("the configuration of Volcano's scheduler: %w", err)
 		}
@@ -124,7 +130,8 @@ func readKueue(sources []volcano.Source, now time.Time) (*Dump, error) {
 	return &Dump{Snapshot: cluster.Snapshot, Preset: "kueue", Warnings: manifest.LeftOutOfKueue(cluster)}, nil
 }
 
-// IsSnapshot reports whether a file is a snapshot in JSON as `apportion convert -o json` and `apportion generate` write it.
+// IsSnapshot reports whether a file is a snapshot in JSON as `apportion convert -o json` and `apportion generate` write it, alone or in an
+// Input of the contract.
 func IsSnapshot(data []byte) bool {
 	head := bytes.TrimSpace(data)
 	if len(head) == 0 || head[0] != '{' {
@@ -136,15 +143,28 @@ func IsSnapshot(data []byte) bool {
 }
 
 func readSnapshot(source volcano.Source) (*Dump, error) {
-	snapshot := &apportionv1.Snapshot{}
-	if err := protojson.Unmarshal(source.Data, snapshot); err != nil {
+	d := &Dump{Snapshot: &apportionv1.Snapshot{}}
+	var parts struct {
+		Snapshot json.RawMessage `json:"snapshot"`
+	}
+	var err error
+	if json.Unmarshal(source.Data, &parts) == nil && parts.Snapshot != nil {
+		input := &apportionv1.Input{}
+		err = protojson.Unmarshal(source.Data, input)
+		if d.Snapshot, d.Policy = input.GetSnapshot(), input.GetPolicy(); d.Policy != nil {
+			d.Title = "Policy of " + source.Name
+		}
+	} else {
+		err = protojson.Unmarshal(source.Data, d.Snapshot)
+	}
+	if err != nil {
 		const format = "%s is neither a dump of kubectl nor a snapshot as `apportion convert -o json` writes it: %w"
 		return nil, fmt.Errorf(format, source.Name, err)
 	}
-	if proto.Size(snapshot) == 0 {
+	if proto.Size(d.Snapshot) == 0 {
 		return nil, fmt.Errorf("%s has no queue, no job and no node", source.Name)
 	}
-	return &Dump{Snapshot: snapshot}, nil
+	return d, nil
 }
 
 // patches of remedies bound the request, as `apportion ui` does.

@@ -12,6 +12,7 @@ import (
 // head is what the page shows of a dump beside its snapshot.
 type head struct {
 	Policy    json.RawMessage `json:"policy,omitempty"`
+	Title     string          `json:"title,omitempty"`
 	Preset    string          `json:"preset,omitempty"`
 	Patchable bool            `json:"patchable,omitempty"`
 	Warnings  []string        `json:"warnings,omitempty"`
@@ -20,7 +21,7 @@ type head struct {
 // Encode returns three parts: a document in JSON with everything but the snapshot, the snapshot in protobuf's JSON, and the snapshot in its
 // binary form. Each of the first two begins with its length in bytes, 4 bytes, the lowest first.
 func (d *Dump) Encode() ([]byte, error) {
-	h := head{Preset: d.Preset, Patchable: d.Patchable()}
+	h := head{Preset: d.Preset, Title: d.Title, Patchable: d.Patchable()}
 	for _, warning := range d.Warnings {
 		h.Warnings = append(h.Warnings, warning.GetMessage())
 	}

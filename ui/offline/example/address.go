@@ -27,7 +27,7 @@ import (
 const longest = 8000
 
 // read reads the cluster, and names it as the address does.
-func (q *question) read() error {
+func (q *asking) read() error {
 	var sources []volcano.Source
 	for _, sample := range Samples {
 		if path.Clean(q.file) == sample.Folder {
@@ -96,7 +96,7 @@ func Pack(data []byte) string {
 }
 
 // fragment is the address of the view of a question.
-func (q *question) fragment() (string, error) {
+func (q *asking) fragment() (string, error) {
 	query := url.Values{"policy": {q.policy}, "from": {q.from}}
 	view, name, err := q.view(query)
 	if err != nil {
@@ -120,7 +120,7 @@ func (q *question) fragment() (string, error) {
 }
 
 // view returns the view of a question, and the queue or the job that it shows; it sets what else the address says.
-func (q *question) view(query url.Values) (view, name string, err error) {
+func (q *asking) view(query url.Values) (view, name string, err error) {
 	indexed := lookup.Of(q.dump.Snapshot)
 	named := append([]string{q.verb}, q.names...)
 	last := named[len(named)-1]
@@ -164,7 +164,7 @@ func jobOf(indexed *lookup.Snapshot, name string) (string, error) {
 }
 
 // dimension returns the full name of a resource.
-func (q *question) dimension(name string) string {
+func (q *asking) dimension(name string) string {
 	for _, full := range q.dump.Snapshot.GetDimensions() {
 		if strings.HasSuffix(full, "/"+name) {
 			return full
@@ -174,7 +174,7 @@ func (q *question) dimension(name string) string {
 }
 
 // edited returns the changes as the address of What if has them.
-func (q *question) edited() (string, error) {
+func (q *asking) edited() (string, error) {
 	list := [][]any{}
 	for _, e := range q.edits {
 		done, err := q.encoded(e)
@@ -200,7 +200,7 @@ func (q *question) edited() (string, error) {
 }
 
 // encoded returns a change as a list of its kind and its parts.
-func (q *question) encoded(e edit) ([]any, error) {
+func (q *asking) encoded(e edit) ([]any, error) {
 	switch e.kind {
 	case "end":
 		return []any{e.kind, e.of}, nil

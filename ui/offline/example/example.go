@@ -29,59 +29,109 @@ var Samples = []Sample{{
 // Documents are those in which each transcript that the page can show has a mark.
 var Documents = []string{
 	"README.md", "docs/cli.md", "docs/fair.md", "docs/forecast.md", "docs/kueue.md", "docs/quickstart.md", "docs/rehearse.md",
-	"docs/volcano.md",
+	"docs/semantics.md", "docs/volcano.md",
 }
 
 // Mark begins the line below a transcript that links to the page. On a code host it leads to the section of docs/site.md about such links;
 // in the documents of the site it leads to the question itself.
 const Mark = "[Open this in the page]("
 
-// Transcript is a console block of a document, by its first command of apportion.
+// Transcript is a console block of a document: commands of apportion, or questions about a cluster in the notation of docs/semantics.md.
 type Transcript struct {
-	// Line is the number of the command's line, from 1.
+	// Line is the number of the first command's or question's line, from 1.
 	Line int
-	// Command is what stands after the prompt.
+	// Command is what stands after the first prompt of a shell; empty: the block has Questions.
 	Command string
+	// Questions are about Cluster.
+	Questions []string
+	Cluster   string
 	// Marked says that a mark follows the block, in line MarkLine.
 	Marked   bool
 	MarkLine int
 }
 
 const (
-	fence  = "```"
-	opens  = fence + "console"
-	prompt = "$ apportion "
+	fence    = "```"
+	opens    = fence + "console"
+	cluster  = fence + "cluster"
+	prompt   = "$ apportion "
+	question = "> "
 )
 
-// Transcripts returns the console blocks of a document that begin with a command of apportion, in order. A mark that follows no such block
-// is an error.
+// Transcripts returns the console blocks of a document that begin with a command of apportion or a question, in order. A mark that follows
+// no such block is an error.
 func Transcripts(document string) ([]Transcript, error) {
-	var list []Transcript
-	inside, fresh := "", false
+	var s scan
 	for i, line := range strings.Split(document, "\n") {
-		switch {
-		case inside != "" && line == fence:
-			inside = ""
-		case inside == opens && !fresh && strings.HasPrefix(line, "$ "):
-			if fresh = strings.HasPrefix(line, prompt); fresh {
-				list = append(list, Transcript{Line: i + 1, Command: strings.TrimPrefix(line, prompt)})
-			} else {
-				inside = fence
-			}
-		case inside != "":
-		case strings.HasPrefix(line, fence):
-			inside, fresh = line, false
-		case strings.HasPrefix(line, Mark):
-			if !fresh {
-				return nil, fmt.Errorf("line %d: no transcript of apportion stands above this link", i+1)
-			}
-			list[len(list)-1].Marked, list[len(list)-1].MarkLine = true, i+1
-			fresh = false
-		case line != "":
-			fresh = false
+		if err := s.read(i+1, line); err != nil {
+			return nil, err
 		}
 	}
-	return list, nil
+	return s.list, nil
+}
+
+// scan reads a document line by line.
+type scan struct {
+	list []Transcript
+	// inside is the line that opened the present block, empty between blocks.
+	inside  string
+	cluster strings.Builder
+	// fresh says that the last thing read is the last of the list.
+	fresh bool
+}
+
+func (s *scan) read(number int, line string) error {
+	switch {
+	case s.inside != "" && line == fence:
+		s.inside = ""
+	case s.inside == cluster:
+		s.cluster.WriteString(line + "\n")
+	case s.inside == opens:
+		s.readConsole(number, line)
+	case s.inside != "":
+	case strings.HasPrefix(line, fence):
+		if s.inside, s.fresh = line, false; line == cluster {
+			s.cluster.Reset()
+		}
+	case strings.HasPrefix(line, Mark):
+		if !s.fresh {
+			return fmt.Errorf("line %d: no transcript of apportion stands above this link", number)
+		}
+		last := &s.list[len(s.list)-1]
+		last.Marked, last.MarkLine, s.fresh = true, number, false
+	case line != "":
+		s.fresh = false
+	}
+	return nil
+}
+
+// readConsole reads a line of a console block.
+func (s *scan) readConsole(number int, line string) {
+	asked, asks := strings.CutPrefix(line, question)
+	switch {
+	case s.fresh && asks:
+		last := &s.list[len(s.list)-1]
+		last.Questions = append(last.Questions, asked)
+	case s.fresh:
+	case asks:
+		s.list = append(s.list, Transcript{Line: number, Questions: []string{asked}, Cluster: s.cluster.String()})
+		s.fresh = true
+	case strings.HasPrefix(line, prompt):
+		s.list = append(s.list, Transcript{Line: number, Command: strings.TrimPrefix(line, prompt)})
+		s.fresh = true
+	case strings.HasPrefix(line, "$ "):
+		// Another program is asked: the rest of the block has no part in it.
+		s.inside = fence
+	}
+}
+
+// Link returns the fragment of the address at which the page shows the first question of a transcript that it can show. Files are read
+// below root. It fails if the page has no view of any, and says why.
+func (t *Transcript) Link(root string) (string, error) {
+	if t.Command == "" {
+		return t.ask()
+	}
+	return Link(t.Command, root)
 }
 
 // Link returns the fragment of the address at which the page shows the question of a command. Files are read below root. It fails if the
@@ -91,7 +141,7 @@ func Link(command, root string) (string, error) {
 	if len(words) == 0 {
 		return "", errors.New("there is no command")
 	}
-	q := &question{root: root, verb: words[0]}
+	q := &asking{root: root, verb: words[0]}
 	if err := q.parse(words[1:]); err != nil {
 		return "", err
 	}
@@ -115,8 +165,8 @@ func split(line string) []string {
 	return words
 }
 
-// question is a command, as far as the page has a view of it.
-type question struct {
+// asking is a command, as far as the page has a view of it.
+type asking struct {
 	root string
 
 	verb, policy, resource, job string
@@ -134,7 +184,7 @@ type question struct {
 type edit struct{ kind, of, dimension, value string }
 
 // flags are those that the page has a counterpart of, and how many words each takes.
-func (q *question) flags() map[string]func(string) error {
+func (q *asking) flags() map[string]func(string) error {
 	set := func(to *string) func(string) error {
 		return func(value string) error {
 			*to = value
@@ -148,7 +198,7 @@ func (q *question) flags() map[string]func(string) error {
 }
 
 // parse reads the words after the name of a command.
-func (q *question) parse(words []string) error {
+func (q *asking) parse(words []string) error {
 	// What the views show anyway.
 	shown := map[string]bool{"--explain": true, "--remedies": true, "--tree": true}
 	flags := q.flags()
@@ -172,7 +222,7 @@ func (q *question) parse(words []string) error {
 }
 
 // set reads a change such as queue/vision.weight=5. Amounts are in units of the page once the cluster is read.
-func (q *question) set(text string) error {
+func (q *asking) set(text string) error {
 	path, value, ok := strings.Cut(text, "=")
 	parts := strings.Split(strings.TrimPrefix(path, "queue/"), ".")
 	if !ok || !strings.HasPrefix(path, "queue/") || len(parts) < 2 {
@@ -182,7 +232,7 @@ func (q *question) set(text string) error {
 	return nil
 }
 
-func (q *question) like(node string) error {
+func (q *asking) like(node string) error {
 	if q.added == "" {
 		return fmt.Errorf("--like %s comes without --add-nodes", node)
 	}
@@ -191,12 +241,12 @@ func (q *question) like(node string) error {
 	return nil
 }
 
-func (q *question) finish(job string) error {
+func (q *asking) finish(job string) error {
 	q.edits = append(q.edits, edit{kind: "end", of: job})
 	return nil
 }
 
 // text returns a file below the root.
-func (q *question) text(name string) ([]byte, error) {
+func (q *asking) text(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(q.root, filepath.FromSlash(name)))
 }

@@ -87,7 +87,7 @@ func links(file string) error {
 			if !t.Marked {
 				continue
 			}
-			if found[name][t.MarkLine], err = example.Link(t.Command, "."); err != nil {
+			if found[name][t.MarkLine], err = t.Link("."); err != nil {
 				return fmt.Errorf("%s: line %d: %w", name, t.Line, err)
 			}
 		}

@@ -61,6 +61,8 @@ export interface Found {
 
 interface Head {
   readonly policy?: PolicyJson;
+  // What the policy is called.
+  readonly title?: string;
   readonly preset?: string;
   readonly patchable?: boolean;
   readonly warnings?: readonly string[];
@@ -76,7 +78,7 @@ async function hold(data: Uint8Array, signal: AbortSignal, progress: Progress): 
 
 function policiesOf(presets: readonly Policy[], head: Head): readonly Policy[] {
   if (head.policy !== undefined) {
-    return [{ name: "given", title: "Volcano's configuration", policy: head.policy }, ...presets];
+    return [{ name: "given", title: head.title ?? "", policy: head.policy }, ...presets];
   }
   return [...presets.filter((p) => p.name === head.preset), ...presets.filter((p) => p.name !== head.preset)];
 }

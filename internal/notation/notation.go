@@ -1,4 +1,7 @@
-package docs
+// Package notation reads the clusters of docs/semantics.md, which are written one thing a line: `node`, `total`, `queue`, `job`, `role` (of
+// the job above) and `task` (of the job above, or `task a1..a3` for several). Settings follow as key=value; resources are written
+// cpu:2,memory:4Gi,pods:1,gpu:1 in cores, bytes, whole pods and whole units. The document explains the form to its readers.
+package notation
 
 import (
 	"fmt"
@@ -9,33 +12,30 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// A cluster is written one thing a line: `node`, `total`, `queue`, `job`, `role` (of the job above) and `task` (of the job above, or
-// `task a1..a3` for several). Settings follow as key=value; resources are written cpu:2,memory:4Gi,pods:1,gpu:1 in cores, bytes,
-// whole pods and whole units. semantics.md explains the form to its readers.
-
-type line struct {
-	kind, name string
-	flags      []string
-	set        map[string]string
-	path       string
+// Line is a line of a cluster: what it is about, its name, the words without a key, and the settings.
+type Line struct {
+	Kind, Name string
+	Flags      []string
+	Set        map[string]string
 }
 
-func parseLine(text string) line {
+// ParseLine reads a line, of which a comment is no part. Without a Kind it is empty.
+func ParseLine(text string) Line {
 	text, _, _ = strings.Cut(text, "#")
 	words := strings.Fields(text)
 	if len(words) == 0 {
-		return line{}
+		return Line{}
 	}
-	l := line{kind: words[0], set: map[string]string{}, path: text}
+	l := Line{Kind: words[0], Set: map[string]string{}}
 	for _, word := range words[1:] {
 		key, value, ok := strings.Cut(word, "=")
 		switch {
 		case ok:
-			l.set[key] = value
-		case l.name == "" && !strings.Contains(word, ":"):
-			l.name = word
+			l.Set[key] = value
+		case l.Name == "" && !strings.Contains(word, ":"):
+			l.Name = word
 		default:
-			l.flags = append(l.flags, word)
+			l.Flags = append(l.Flags, word)
 		}
 	}
 	return l
@@ -68,20 +68,26 @@ func dimensions(text string) []string {
 	return names
 }
 
-type reader struct {
+// Reader reads the lines of a cluster.
+type Reader struct {
 	b     *model.Builder
 	dims  []string
 	nodes map[string]model.NodeID
 	group bool
 }
 
+// NewReader returns a reader that adds to a builder with these dimensions.
+func NewReader(b *model.Builder, dims []string) *Reader { return &Reader{b: b, dims: dims} }
+
+// asOf is the time of every cluster, in nanoseconds.
 const asOf = int64(1_000_000 * time.Second)
 
-func compile(text string) (*model.Model, error) {
-	r := &reader{b: model.NewBuilder(asOf), dims: dimensions(text), nodes: map[string]model.NodeID{}}
+// Compile returns the model of a cluster.
+func Compile(text string) (*model.Model, error) {
+	r := &Reader{b: model.NewBuilder(asOf), dims: dimensions(text), nodes: map[string]model.NodeID{}}
 	r.b.Dimensions(r.dims)
 	for t := range strings.SplitSeq(text, "\n") {
-		if l := parseLine(t); l.kind != "" {
+		if l := ParseLine(t); l.Kind != "" {
 			if err := r.read(l); err != nil {
 				return nil, fmt.Errorf("%q: %w", strings.TrimSpace(t), err)
 			}
@@ -90,18 +96,18 @@ func compile(text string) (*model.Model, error) {
 	return r.b.Build()
 }
 
-func (r *reader) read(l line) error {
+func (r *Reader) read(l Line) error {
 	var err error
-	switch l.kind {
+	switch l.Kind {
 	case "total":
-		r.b.Total(r.amounts(l.flags[0], &err))
+		r.b.Total(r.Amounts(l.Flags[0], &err))
 	case "node":
-		r.nodes[l.name] = model.NodeID(len(r.nodes))
-		group, labelled := l.set["group"]
-		spec := model.NodeSpec{Name: l.name, Group: group, Labelled: labelled}
-		spec.UsedByOthers = r.optional(l, "others", &err)
-		if len(l.flags) > 0 {
-			spec.Allocatable = r.amounts(l.flags[0], &err)
+		r.nodes[l.Name] = model.NodeID(len(r.nodes))
+		group, labelled := l.Set["group"]
+		spec := model.NodeSpec{Name: l.Name, Group: group, Labelled: labelled}
+		spec.UsedByOthers = r.Optional(l, "others", &err)
+		if len(l.Flags) > 0 {
+			spec.Allocatable = r.Amounts(l.Flags[0], &err)
 		}
 		r.b.Node(spec)
 	case "queue":
@@ -109,8 +115,8 @@ func (r *reader) read(l line) error {
 	case "job":
 		err = r.readJob(l)
 	case "role":
-		spec := model.GroupSpec{Role: l.name}
-		if n, ok := l.set["min"]; ok {
+		spec := model.GroupSpec{Role: l.Name}
+		if n, ok := l.Set["min"]; ok {
 			spec.MinAvailable, spec.HasMin = uint32(number(n, &err)), true
 		}
 		r.b.Group(spec)
@@ -118,42 +124,43 @@ func (r *reader) read(l line) error {
 	case "task":
 		err = r.readTask(l)
 	default:
-		err = fmt.Errorf("no kind %q", l.kind)
+		err = fmt.Errorf("no kind %q", l.Kind)
 	}
 	return err
 }
 
-func (r *reader) readQueue(l line) error {
+func (r *Reader) readQueue(l Line) error {
 	var err error
 	spec := model.QueueSpec{
-		Name: l.name, Parent: l.set["parent"], Weight: 1, Reclaimable: l.set["reclaimable"] != "false",
-		Capability: r.optional(l, "capability", &err), Guarantee: r.optional(l, "guarantee", &err), Deserved: r.optional(l, "deserved", &err),
+		Name: l.Name, Parent: l.Set["parent"], Weight: 1, Reclaimable: l.Set["reclaimable"] != "false",
+		Capability: r.Optional(l, "capability", &err), Guarantee: r.Optional(l, "guarantee", &err),
+		Deserved: r.Optional(l, "deserved", &err),
 	}
-	if w, ok := l.set["weight"]; ok {
+	if w, ok := l.Set["weight"]; ok {
 		spec.Weight = uint32(number(w, &err))
 	}
-	spec.Priority = int32(number(l.set["priority"], &err))
-	if l.set["state"] == "closed" {
+	spec.Priority = int32(number(l.Set["priority"], &err))
+	if l.Set["state"] == "closed" {
 		spec.State = model.Closed
 	}
-	if path, ok := l.set["path"]; ok {
-		spec.Hierarchy = &model.Hierarchy{Path: path, Weights: l.set["weights"]}
+	if path, ok := l.Set["path"]; ok {
+		spec.Hierarchy = &model.Hierarchy{Path: path, Weights: l.Set["weights"]}
 	}
 	spec.Affinity = affinity(l)
-	if limit, ok := l.set["limit"]; ok {
+	if limit, ok := l.Set["limit"]; ok {
 		group, amounts, _ := strings.Cut(limit, ":")
-		l.set["limit"] = amounts
-		spec.NodeLimits = &model.NodeLimitsSpec{Groups: []model.NodeLimitSpec{{Group: group, Limit: r.optional(l, "limit", &err)}}}
+		l.Set["limit"] = amounts
+		spec.NodeLimits = &model.NodeLimitsSpec{Groups: []model.NodeLimitSpec{{Group: group, Limit: r.Optional(l, "limit", &err)}}}
 	}
 	r.b.Queue(spec)
 	return err
 }
 
-func affinity(l line) *model.NodeAffinity {
+func affinity(l Line) *model.NodeAffinity {
 	var a model.NodeAffinity
 	some := false
 	terms := func(to **model.Terms, key string, list func(*model.Terms) *[]string) {
-		value, ok := l.set[key]
+		value, ok := l.Set[key]
 		if !ok {
 			return
 		}
@@ -169,7 +176,7 @@ func affinity(l line) *model.NodeAffinity {
 	terms(&a.Affinity, "prefers", preferred)
 	terms(&a.AntiAffinity, "refuses", required)
 	terms(&a.AntiAffinity, "avoids", preferred)
-	if l.set["affinity"] == "empty" {
+	if l.Set["affinity"] == "empty" {
 		some = true
 	}
 	if !some {
@@ -178,19 +185,19 @@ func affinity(l line) *model.NodeAffinity {
 	return &a
 }
 
-func (r *reader) readJob(l line) error {
+func (r *Reader) readJob(l Line) error {
 	var err error
 	spec := model.JobSpec{
-		Name: l.name, UID: l.name, Namespace: l.set["namespace"], Queue: l.set["queue"], Priority: int32(number(l.set["priority"], &err)),
-		MinAvailable: uint32(number(l.set["min"], &err)), MinResources: r.optional(l, "needs", &err),
+		Name: l.Name, UID: l.Name, Namespace: l.Set["namespace"], Queue: l.Set["queue"], Priority: int32(number(l.Set["priority"], &err)),
+		MinAvailable: uint32(number(l.Set["min"], &err)), MinResources: r.Optional(l, "needs", &err),
 	}
 	phases := map[string]model.Phase{
 		"": model.PhasePending, "pending": model.PhasePending, "inqueue": model.PhaseInqueue, "running": model.PhaseRunning,
 		"completed": model.PhaseCompleted,
 	}
-	phase, ok := phases[l.set["phase"]]
+	phase, ok := phases[l.Set["phase"]]
 	if !ok {
-		err = fmt.Errorf("no phase %q", l.set["phase"])
+		err = fmt.Errorf("no phase %q", l.Set["phase"])
 	}
 	spec.Phase = phase
 	r.b.Job(spec)
@@ -198,51 +205,54 @@ func (r *reader) readJob(l line) error {
 	return err
 }
 
-var statuses = map[string]model.Status{
+// Statuses are those of tasks by name.
+var Statuses = map[string]model.Status{
 	"pending": model.Pending, "allocated": model.Allocated, "pipelined": model.Pipelined, "binding": model.Binding, "bound": model.Bound,
 	"running": model.Running, "releasing": model.Releasing, "succeeded": model.Succeeded, "failed": model.Failed, "unknown": model.Unknown,
 }
 
-func (r *reader) readTask(l line) error {
+func (r *Reader) readTask(l Line) error {
 	if !r.group {
 		r.b.Group(model.GroupSpec{})
 		r.group = true
 	}
-	names, err := spread(l.name)
+	names, err := Spread(l.Name)
 	for i, name := range names {
-		spec := model.TaskSpec{UID: name, Name: name, Node: model.None, Priority: 1, Index: -1, Preemptable: l.set["preemptable"] != "false"}
-		for _, flag := range l.flags {
-			if status, ok := statuses[flag]; ok {
+		spec := model.TaskSpec{
+			UID: name, Name: name, Node: model.None, Priority: 1, Index: -1, Preemptable: l.Set["preemptable"] != "false",
+		}
+		for _, flag := range l.Flags {
+			if status, ok := Statuses[flag]; ok {
 				spec.Status = status
 			} else {
-				spec.Request = r.amounts(flag, &err)
+				spec.Request = r.Amounts(flag, &err)
 			}
 		}
-		if node, ok := l.set["node"]; ok {
+		if node, ok := l.Set["node"]; ok {
 			spec.Node = r.nodes[node]
 		}
-		if p, ok := l.set["priority"]; ok {
+		if p, ok := l.Set["priority"]; ok {
 			spec.Priority = int32(number(p, &err))
 		}
-		if at, ok := l.set["index"]; ok {
+		if at, ok := l.Set["index"]; ok {
 			spec.Index = int32(number(at, &err)) + int32(i)
 		}
-		if l.set["gate"] == "other" {
+		if l.Set["gate"] == "other" {
 			spec.Gate = model.GateOther
 		}
-		spec.CreateTime = int64(number(l.set["created"], &err))
+		spec.CreateTime = int64(number(l.Set["created"], &err))
 		spec.Detail = detail(l, &err)
 		r.b.Task(&spec)
 	}
 	return err
 }
 
-func detail(l line, err *error) *model.Detail {
-	d := model.Detail{PriorityClass: l.set["class"]}
-	if ago, ok := l.set["scheduled"]; ok {
+func detail(l Line, err *error) *model.Detail {
+	d := model.Detail{PriorityClass: l.Set["class"]}
+	if ago, ok := l.Set["scheduled"]; ok {
 		d.ScheduleTime, d.HasScheduleTime = asOf-duration(ago, err), true
 	}
-	if cooldown, ok := l.set["cooldown"]; ok {
+	if cooldown, ok := l.Set["cooldown"]; ok {
 		d.Cooldown, d.HasCooldown = duration(cooldown, err), true
 	}
 	if d == (model.Detail{}) {
@@ -259,8 +269,8 @@ func duration(text string, err *error) int64 {
 	return int64(d)
 }
 
-// spread turns a1..a3 into a1, a2, a3.
-func spread(name string) ([]string, error) {
+// Spread turns a1..a3 into a1, a2, a3.
+func Spread(name string) ([]string, error) {
 	from, to, ok := strings.Cut(name, "..")
 	if !ok {
 		return []string{name}, nil
@@ -281,15 +291,17 @@ func spread(name string) ([]string, error) {
 	return names, nil
 }
 
-func (r *reader) optional(l line, key string, err *error) *model.Amounts {
-	text, ok := l.set[key]
+// Optional reads the amounts of a setting; nil if the line has none.
+func (r *Reader) Optional(l Line, key string, err *error) *model.Amounts {
+	text, ok := l.Set[key]
 	if !ok {
 		return nil
 	}
-	return r.amounts(text, err)
+	return r.Amounts(text, err)
 }
 
-func (r *reader) amounts(text string, err *error) *model.Amounts {
+// Amounts reads amounts in units of the contract; none has no dimension.
+func (r *Reader) Amounts(text string, err *error) *model.Amounts {
 	a := &model.Amounts{}
 	if text == "none" {
 		return a
@@ -321,10 +333,11 @@ func amount(name, text string, err *error) float64 {
 			break
 		}
 	}
-	return number(text, err) * scale * unit(name)
+	return number(text, err) * scale * Unit(name)
 }
 
-func unit(name string) float64 {
+// Unit returns how many units of the contract one unit of the notation is.
+func Unit(name string) float64 {
 	if name == "memory" || name == "pods" {
 		return 1
 	}

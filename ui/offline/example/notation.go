@@ -1,0 +1,128 @@
+package example
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/apportion/apportion/contract/lookup"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/notation"
+	"github.com/apportion/apportion/ui/offline/dump"
+	"github.com/apportion/apportion/wire"
+)
+
+// plugins are those of the notation that the page can be given, as the contract has them.
+var plugins = map[string]string{
+	"proportion": `"proportion":{}`, "capacity": `"capacity":{}`, "capacity(tree)": `"capacity":{"hierarchical":true}`, "drf": `"drf":{}`,
+	"hdrf": `"hierarchicalDrf":{}`, "gang": `"gang":{}`, "priority": `"priority":{}`, "conformance": `"conformance":{}`,
+	"overcommit": `"overcommit":{}`, "nodegroup": `"nodeGroup":{}`, "cdp": `"cooldown":{}`,
+}
+
+// ask returns the address of the first question about a cluster that the page has a view of. Questions after one that changes the cluster
+// are about another cluster.
+func (t *Transcript) ask() (string, error) {
+	m, err := notation.Compile(t.Cluster)
+	if err != nil {
+		return "", err
+	}
+	input := &apportionv1.Input{Source: &apportionv1.Input_Snapshot{Snapshot: wire.SnapshotOf(m)}}
+	indexed := lookup.Of(input.GetSnapshot())
+	why := errors.New("the page has no view of these questions")
+	var policy *apportionv1.Policy
+	for _, asked := range t.Questions {
+		asked, _, _ = strings.Cut(asked, "#")
+		words := strings.Fields(asked)
+		switch words[0] {
+		case "policy":
+			if policy, err = policyOf(words[1:]); err != nil {
+				why = err
+			}
+			continue
+		case "allocate", "deallocate", "status", "admit", "mark", "rollback", "submit", "withdraw":
+			return "", why
+		}
+		view, err := viewOf(indexed, words)
+		if policy == nil || err != nil || view == clusterView && (len(indexed.GetJobs()) == 0 || !divides(policy)) {
+			continue
+		}
+		input.Rule = &apportionv1.Input_Policy{Policy: policy}
+		return addressOf(view, input)
+	}
+	return "", why
+}
+
+const clusterView = "cluster"
+
+// divides reports whether a plugin of a policy divides the cluster among queues: without one the view of the cluster has no shares.
+func divides(p *apportionv1.Policy) bool {
+	return slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
+		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool {
+			return p.GetProportion() != nil || p.GetCapacity() != nil
+		})
+	})
+}
+
+// viewOf returns the view that shows the answer to a question.
+func viewOf(indexed *lookup.Snapshot, words []string) (string, error) {
+	switch words[0] {
+	case "shares", "tree", "overused":
+		return clusterView, nil
+	case "reclaim", "preempt", "allocatable", "enqueue":
+		first, _, _ := strings.Cut(words[1], "..")
+		name, err := jobOf(indexed, first)
+		return "job/" + url.PathEscape(name), err
+	}
+	return "", fmt.Errorf("the page has no view of %s", words[0])
+}
+
+// policyOf reads a policy of the notation: how tiers are walked, then tiers of plugins.
+func policyOf(words []string) (*apportionv1.Policy, error) {
+	tiers, walk := []string{""}, "TIER_WALK_STRICT"
+	for _, word := range words {
+		last := len(tiers) - 1
+		switch plugin := plugins[word]; {
+		case word == "|":
+			tiers = append(tiers, "")
+		case word == "volcano":
+			walk = "TIER_WALK_VOLCANO"
+		case word == "strict":
+		case plugin == "":
+			return nil, fmt.Errorf("the page has no %s", word)
+		case tiers[last] == "":
+			tiers[last] = "{" + plugin + "}"
+		default:
+			tiers[last] += ",{" + plugin + "}"
+		}
+	}
+	policy := &apportionv1.Policy{}
+	text := `{"tierWalk":"` + walk + `","tiers":[{"plugins":[` + strings.Join(tiers, `]},{"plugins":[`) + `]}]}`
+	if err := protojson.Unmarshal([]byte(text), policy); err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(words, " "), err)
+	}
+	return policy, nil
+}
+
+// addressOf returns the address of a view of a cluster and a policy.
+func addressOf(view string, input *apportionv1.Input) (string, error) {
+	data, err := protojson.Marshal(input)
+	if err != nil {
+		return "", err
+	}
+	// The spaces of protojson are drawn by chance.
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return "", err
+	}
+	address := "#/" + view + "?" + url.Values{"from": {"data:" + Pack(compact.Bytes())}, "policy": {dump.Given}}.Encode()
+	if len(address) > longest {
+		return "", fmt.Errorf("the address would have %d letters", len(address))
+	}
+	return address, nil
+}
