@@ -44,19 +44,19 @@ func ShareBytes(s *kueue.State, node int32) int {
 
 // NominationBytes returns about what the message of Nomination takes, without texts.
 func NominationBytes(n *kueue.Nomination) int {
-	// Lists of messages have more room than they need.
+	// Lists that grow have more room than they need.
 	const listed = 2 * pointer
-	bytes := sizeOf[nominationRoom]() + len(n.Victims)*(sizeOf[apportionv1.KueueVictim]()+listed)
-	few := hasFew(n)
+	few, bytes := hasFew(n), sizeOf[nominationRoom]()
 	if few {
-		bytes += sizeOf[fewMessages]()
+		bytes = sizeOf[fewMessages]()
 	}
+	bytes += len(n.Victims) * (sizeOf[apportionv1.KueueVictim]() + listed)
 	for i := range n.PodSets {
 		p := &n.PodSets[i]
 		if bytes += len(p.Lacks) * (sizeOf[apportionv1.KueueLack]() + listed); !few {
-			bytes += sizeOf[apportionv1.KueuePodSetAssignment]() + listed +
-				len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+listed) +
-				len(p.Attempts)*(sizeOf[apportionv1.KueueAttempt]()+listed)
+			bytes += sizeOf[apportionv1.KueuePodSetAssignment]() + pointer +
+				len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+pointer) +
+				len(p.Attempts)*(sizeOf[apportionv1.KueueAttempt]()+pointer)
 		}
 		for k := range p.Lacks {
 			if t := p.Lacks[k].Taint; t != nil {

@@ -1296,8 +1296,9 @@ type NodeCount struct {
 	Dimensions []uint32 `protobuf:"varint,3,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// NODE_UNSCHEDULABLE and NODE_NOT_IN_SET: a short description, such as `cordoned` or `taint nvidia.com/gpu`. NODE_RESERVED: what for.
 	Detail string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
-	// NODE_RESERVED: when the reservation begins and ends, in Unix nanoseconds, as in `NodeReservation`.
-	From          int64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
+	// NODE_RESERVED: when the reservation begins, in Unix nanoseconds, as in `NodeReservation`.
+	From int64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
+	// NODE_RESERVED: when it ends.
 	Until         int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -20,7 +20,7 @@ const scope = globalThis as unknown as {
   postMessage: (message: Message, transfer?: readonly ArrayBuffer[]) => void;
 };
 
-const say = (doing: string, part?: number): void => scope.postMessage({ kind: "progress", doing, ...(part === undefined ? {} : { part }) });
+const report = (doing: string, part?: number): void => scope.postMessage({ kind: "progress", doing, ...(part === undefined ? {} : { part }) });
 
 // fetched reads a file of the site, and says how far it is. Some servers decompress what is compressed, so its first bytes tell what it is.
 async function fetched(url: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -35,7 +35,7 @@ async function fetched(url: string): Promise<Uint8Array<ArrayBuffer>> {
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     parts.push(next.value);
     read += next.value.length;
-    say("Loading the program", whole > 0 ? Math.min(1, read / whole) : undefined);
+    report("Loading the program", whole > 0 ? Math.min(1, read / whole) : undefined);
   }
   const blob = new Blob(parts);
   const zipped = parts[0]?.[0] === 0x1f && parts[0][1] === 0x8b;
@@ -50,7 +50,7 @@ async function load(url: string): Promise<void> {
   } catch {
     throw { code: "unavailable", message: "The program that decides cannot be loaded from this site: is the network cut off? Reload the page when it is back." };
   }
-  say("Starting the program");
+  report("Starting the program");
   const go = new scope.Go();
   const { instance } = await WebAssembly.instantiate(program, go.importObject);
   void go.run(instance).finally(() => scope.postMessage({
@@ -69,12 +69,12 @@ scope.onmessage = async ({ data: { url, name, arguments: given, files } }) => {
     }
     let all = given;
     if (files !== undefined) {
-      const read = await expanded(files, say);
+      const read = await expanded(files, report);
       const size = read.reduce((sum, file) => sum + file.data.length, 0);
-      scope.progress = (bytes) => say("Reading the objects", Math.min(1, bytes / size));
-      scope.advance = (part) => say("Rehearsing", part);
+      scope.progress = (bytes) => report("Reading the objects", Math.min(1, bytes / size));
+      scope.advance = (part) => report("Rehearsing", part);
       all = [...given, ...read.flatMap((file) => [new TextEncoder().encode(file.name), file.data])];
-      say(name === "read" ? "Reading the objects" : "Rehearsing");
+      report(name === "read" ? "Reading the objects" : "Rehearsing");
     }
     const { answer, fault } = called(...all);
     if (answer === undefined) {

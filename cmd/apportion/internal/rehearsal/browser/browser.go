@@ -15,6 +15,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -94,8 +95,8 @@ func read(name string, data []byte) (*trace.Trace, error) {
 	case len(history.Jobs) == 0:
 		return nil, fmt.Errorf("%s has no jobs", name)
 	case len(history.Jobs) > MostJobs:
-		return nil, fmt.Errorf("%s has %d jobs. The page rehearses up to %d; the command apportion rehearse runs traces of any size",
-			name, len(history.Jobs), MostJobs)
+		return nil, fmt.Errorf("%s has %s. The page rehearses up to %d; the command apportion rehearse runs traces of any size",
+			name, text.Count(len(history.Jobs), "job"), MostJobs)
 	}
 	return history, nil
 }
