@@ -63,7 +63,10 @@ func (c *compiler) findRuntimes() {
 	}
 	c.pastDrawn = make([]*odds.Sample, len(keys))
 	for i := range keys {
-		c.pastDrawn[i] = c.drawn[keys[i][0]]
+		if c.pastDrawn[i] = c.drawn[keys[i][0]]; c.pastDrawn[i] == nil {
+			// No past job is of this kind.
+			continue
+		}
 		// Jobs of one owner and size are some of those of the size, and these as well as those of the owner some of the queue's.
 		for k, like := range [...]int{1, 3, 3, 4} {
 			c.drawn[keys[i][k]].Like = c.drawn[keys[i][like]]

@@ -192,3 +192,21 @@ func BenchmarkOdds(b *testing.B) {
 		require.NoError(b, err)
 	}
 }
+
+func TestAKindOfWhichNoPastJobIsTellsNothing(t *testing.T) {
+	s := oddsSession(t, 1, oddsJob{uid: "runs", queue: "a", cores: 4}, oddsJob{uid: "waits", queue: "a", node: model.None, cores: 4})
+	for _, arrivals := range []bool{false, true} {
+		q := pastOf(s, &engine.OddsQuestion{Job: 1, Seed: 3, Arrivals: arrivals}, 500, 900, 1600, 1600, 1600, 2200, 2200, 2200)
+		want, err := s.Odds(q)
+		require.NoError(t, err)
+		unused := q.Kinds[0]
+		unused.Owner, unused.Tasks = "absent", 7
+		q.Kinds = append(q.Kinds, unused)
+		found, err := s.Odds(q)
+		require.NoError(t, err)
+		require.Equal(t, want, found)
+		q.Past = nil
+		_, err = s.Odds(q)
+		require.NoError(t, err)
+	}
+}
