@@ -91,7 +91,7 @@ func TestEvictableIsWhatTheClaimantsMayEvictOneByOne(t *testing.T) {
 func TestAPlanFoundBrieflyIsThatOfTheChoice(t *testing.T) {
 	t.Parallel()
 	made := 0
-	rapid.Check(t, func(t *rapid.T) {
+	property := func(t *rapid.T) {
 		s, err := engine.Open(crowdedCluster(t), evictingPolicy(t), nil)
 		require.NoError(t, err)
 		v := s.View()
@@ -142,6 +142,11 @@ func TestAPlanFoundBrieflyIsThatOfTheChoice(t *testing.T) {
 				made++
 			}
 		}
-	})
-	require.Positive(t, made)
+	}
+	// Few claims of a drawn cluster have a plan with victims.
+	const enough, rounds = 10, 200
+	for round := 0; made < enough && round < rounds; round++ {
+		rapid.Check(t, property)
+	}
+	require.GreaterOrEqual(t, made, enough)
 }
