@@ -262,7 +262,7 @@ func (c *cluster) takes(node int, set string) bool {
 	return open && (set == "" || slices.Contains(c.sets[set], uint32(node)))
 }
 
-// reserved reports whether a node is kept as a whole, now or later: nobody claims room there.
+// reserved reports whether a node is kept as a whole, now or later: no job claims room there.
 func (c *cluster) reserved(node int) bool {
 	return slices.ContainsFunc(c.GetNodes()[node].GetReservations(), func(r *apportionv1.NodeReservation) bool {
 		return r.GetRequest() == nil && (r.GetUntil() == 0 || r.GetUntil() > c.GetAsOf())
