@@ -106,22 +106,12 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 			Used: ledger.UsageIn(s), Owners: ownersOf(s),
 		}}}, nil
 	}
-	var list []remembered
-	for _, text := range f.halfLives {
-		if text == noMemory {
-			list = append(list, remembered{name: "no memory"})
-			continue
-		}
-		m, err := f.of(text)
-		if err != nil {
-			return nil, err
-		}
+	return f.each(func(m *rehearsal.Memory) remembered {
 		if s.GetMemory() != nil {
 			m.Used, m.Owners = ledger.UsageIn(s), ownersOf(s)
 		}
-		list = append(list, remembered{name: "half-life " + text, memory: m})
-	}
-	return list, nil
+		return remembered{memory: m}
+	})
 }
 
 // ofLocals returns the half-lives of local queues.
@@ -129,6 +119,11 @@ func (f *memoryFlags) ofLocals() ([]remembered, error) {
 	if len(f.halfLives) == 0 {
 		return []remembered{{}}, nil
 	}
+	return f.each(func(m *rehearsal.Memory) remembered { return remembered{local: m.Epoch * time.Duration(m.HalfLife)} })
+}
+
+// each returns what is remembered with each half-life that was named, by the name of its run.
+func (f *memoryFlags) each(with func(*rehearsal.Memory) remembered) ([]remembered, error) {
 	var list []remembered
 	for _, text := range f.halfLives {
 		if text == noMemory {
@@ -139,7 +134,9 @@ func (f *memoryFlags) ofLocals() ([]remembered, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, remembered{name: "half-life " + text, local: m.Epoch * time.Duration(m.HalfLife)})
+		one := with(m)
+		one.name = "half-life " + text
+		list = append(list, one)
 	}
 	return list, nil
 }

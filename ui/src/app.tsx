@@ -8,6 +8,7 @@ import { Fault } from "./core/ask.ts";
 import { format, having, to, type Route, type View } from "./core/route.ts";
 import type { SnapshotViewJson } from "./core/contract.ts";
 import { list } from "./core/kept.ts";
+import { after, apply, kept, label, sign, title } from "./core/scheme.ts";
 import { asOf, follow, type Opened, type Policy, type Source } from "./core/source.ts";
 import { Patterns } from "./parts/bar.tsx";
 import { useWaiting, waitingCount } from "./parts/causes.tsx";
@@ -276,32 +277,13 @@ function Missing({ view, fault }: { view: SnapshotViewJson | undefined; fault: F
   return <p class="head-note" role="status"><span class="pill bad">not complete</span> <Sentence text={sentences.join("; ")} /></p>;
 }
 
-const schemes = ["system", "light", "dark"] as const;
-
-// Colours switches between light and dark. The browser stores the choice.
+// Colours switches between light and dark.
 function Colours() {
   const [scheme, set] = useState(kept());
-  useEffect(() => {
-    document.documentElement.dataset["scheme"] = scheme;
-    try {
-      localStorage.setItem("scheme", scheme);
-    } catch {
-      // If the browser stores nothing, the choice lasts until the page is closed.
-    }
-  }, [scheme]);
-  const next = schemes[(schemes.indexOf(scheme) + 1) % schemes.length] ?? "system";
-  const words = { system: "same as the system", light: "light", dark: "dark" };
+  useEffect(() => apply(scheme), [scheme]);
   return (
-    <button type="button" class="scheme" title={`Colours: ${words[scheme]}`} aria-label={`Colours: ${words[scheme]}. Change to ${words[next]}`} onClick={() => set(next)}>
-      <span aria-hidden="true">{scheme === "light" ? "☀" : scheme === "dark" ? "☾" : "◐"}</span>
+    <button type="button" class="scheme" title={title(scheme)} aria-label={label(scheme)} onClick={() => set(after(scheme))}>
+      <span aria-hidden="true">{sign(scheme)}</span>
     </button>
   );
-}
-
-function kept(): (typeof schemes)[number] {
-  try {
-    return schemes.find((s) => s === localStorage.getItem("scheme")) ?? "system";
-  } catch {
-    return "system";
-  }
 }

@@ -72,7 +72,7 @@ func (s *State) openTurns() {
 }
 
 // endless is the end of a job whose end is not known.
-const endless = int64(unlimited)
+const endless = policy.Endless
 
 // ends are the times at which jobs are expected to end: those that ran when the session was opened, and all others if they started then.
 type ends struct {

@@ -143,28 +143,30 @@ func IsSnapshot(data []byte) bool {
 }
 
 func readSnapshot(source volcano.Source) (*Dump, error) {
-	d := &Dump{Snapshot: &apportionv1.Snapshot{}}
-	var parts struct {
-		Snapshot json.RawMessage `json:"snapshot"`
+	d, input := &Dump{Snapshot: &apportionv1.Snapshot{}}, &apportionv1.Input{}
+	var into proto.Message = d.Snapshot
+	if isInput(source.Data) {
+		into = input
 	}
-	var err error
-	if json.Unmarshal(source.Data, &parts) == nil && parts.Snapshot != nil {
-		input := &apportionv1.Input{}
-		err = protojson.Unmarshal(source.Data, input)
-		if d.Snapshot, d.Policy = input.GetSnapshot(), input.GetPolicy(); d.Policy != nil {
-			d.Title = "Policy of " + source.Name
-		}
-	} else {
-		err = protojson.Unmarshal(source.Data, d.Snapshot)
-	}
-	if err != nil {
+	if err := protojson.Unmarshal(source.Data, into); err != nil {
 		const format = "%s is neither a dump of kubectl nor a snapshot as `apportion convert -o json` writes it: %w"
 		return nil, fmt.Errorf(format, source.Name, err)
+	}
+	if into == input {
+		d.Snapshot, d.Policy, d.Title = input.GetSnapshot(), input.GetPolicy(), "Policy of "+source.Name
 	}
 	if proto.Size(d.Snapshot) == 0 {
 		return nil, fmt.Errorf("%s has no queue, no job and no node", source.Name)
 	}
 	return d, nil
+}
+
+// isInput reports whether a document in JSON begins with a field of Input that a Snapshot does not have.
+func isInput(data []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	_, err := decoder.Token()
+	first, ends := decoder.Token()
+	return err == nil && ends == nil && (first == "snapshot" || first == "policy")
 }
 
 // patches of remedies bound the request, as `apportion ui` does.

@@ -2,6 +2,7 @@ package example
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,14 +17,11 @@ import (
 	"github.com/apportion/apportion/internal/notation"
 	"github.com/apportion/apportion/ui/offline/dump"
 	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
-// plugins are those of the notation that the page can be given, as the contract has them.
-var plugins = map[string]string{
-	"proportion": `"proportion":{}`, "capacity": `"capacity":{}`, "capacity(tree)": `"capacity":{"hierarchical":true}`, "drf": `"drf":{}`,
-	"hdrf": `"hierarchicalDrf":{}`, "gang": `"gang":{}`, "priority": `"priority":{}`, "conformance": `"conformance":{}`,
-	"overcommit": `"overcommit":{}`, "nodegroup": `"nodeGroup":{}`, "cdp": `"cooldown":{}`,
-}
+// forms are the forms of the catalogue that the notation calls otherwise.
+var forms = map[string]string{"capacity(tree)": "capacity" + catalogue.Hierarchical, "hdrf": "drf" + catalogue.Hierarchical}
 
 // ask returns the address of the first question about a cluster that the page has a view of. Questions after one that changes the cluster
 // are about another cluster.
@@ -84,27 +82,23 @@ func viewOf(indexed *lookup.Snapshot, words []string) (string, error) {
 
 // policyOf reads a policy of the notation: how tiers are walked, then tiers of plugins.
 func policyOf(words []string) (*apportionv1.Policy, error) {
-	tiers, walk := []string{""}, "TIER_WALK_STRICT"
+	tier := &apportionv1.Tier{}
+	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_STRICT, Tiers: []*apportionv1.Tier{tier}}
 	for _, word := range words {
-		last := len(tiers) - 1
-		switch plugin := plugins[word]; {
-		case word == "|":
-			tiers = append(tiers, "")
-		case word == "volcano":
-			walk = "TIER_WALK_VOLCANO"
-		case word == "strict":
-		case plugin == "":
-			return nil, fmt.Errorf("the page has no %s", word)
-		case tiers[last] == "":
-			tiers[last] = "{" + plugin + "}"
+		switch word {
+		case "|":
+			tier = &apportionv1.Tier{}
+			policy.Tiers = append(policy.Tiers, tier)
+		case "volcano":
+			policy.TierWalk = apportionv1.TierWalk_TIER_WALK_VOLCANO
+		case "strict":
 		default:
-			tiers[last] += ",{" + plugin + "}"
+			plugin, known := catalogue.Plugin(cmp.Or(forms[word], word))
+			if !known {
+				return nil, fmt.Errorf("the page has no %s", word)
+			}
+			tier.Plugins = append(tier.Plugins, plugin)
 		}
-	}
-	policy := &apportionv1.Policy{}
-	text := `{"tierWalk":"` + walk + `","tiers":[{"plugins":[` + strings.Join(tiers, `]},{"plugins":[`) + `]}]}`
-	if err := protojson.Unmarshal([]byte(text), policy); err != nil {
-		return nil, fmt.Errorf("%s: %w", strings.Join(words, " "), err)
 	}
 	return policy, nil
 }

@@ -1,6 +1,8 @@
 // What the home page and the documents of the site do: colours, search, and addresses of the page from when it was the home page.
 import MiniSearch from "minisearch";
 
+import { after, apply, kept, label, sign } from "../core/scheme.ts";
+
 interface Section {
   readonly page: string;
   readonly document: string;
@@ -9,37 +11,21 @@ interface Section {
   readonly text: string;
 }
 
-const schemes = ["system", "light", "dark"] as const;
-
-function kept(): (typeof schemes)[number] {
-  try {
-    return schemes.find((s) => s === localStorage.getItem("scheme")) ?? "system";
-  } catch {
-    return "system";
-  }
-}
-
 // colours lets a button change between the colours of the system, light and dark. The page uses the same choice.
 function colours(): void {
   const button = document.getElementById("scheme");
   if (button === null) {
     return;
   }
+  let scheme = kept();
   const show = (): void => {
-    const scheme = document.documentElement.dataset["scheme"] ?? "system";
-    button.textContent = scheme === "light" ? "☀" : scheme === "dark" ? "☾" : "◐";
-    button.setAttribute("aria-label", `Colours: ${scheme === "system" ? "same as the system" : scheme}. Change`);
+    button.textContent = sign(scheme);
+    button.setAttribute("aria-label", label(scheme));
   };
   button.hidden = false;
   button.addEventListener("click", () => {
-    const now = schemes.findIndex((s) => s === document.documentElement.dataset["scheme"]);
-    const next = schemes[(now + 1) % schemes.length] ?? "system";
-    document.documentElement.dataset["scheme"] = next;
-    try {
-      localStorage.setItem("scheme", next);
-    } catch {
-      // If the browser stores nothing, the choice lasts until the page is left.
-    }
+    scheme = after(scheme);
+    apply(scheme);
     show();
   });
   show();
@@ -104,7 +90,7 @@ function search(): void {
       event.preventDefault();
       field.focus();
     } else if (event.key === "Escape" && !found.hidden) {
-      close();
+      // The focus shows what was found.
       field.focus();
       close();
     } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !found.hidden && (document.activeElement === field || found.contains(document.activeElement))) {

@@ -50,7 +50,7 @@ func (t *Table) cell(names text.Names, resource *apportionv1.Resource, dimension
 	return t.Amount(names.Dimensions[dimension], amount)
 }
 
-// inUnits writes the amounts into the cells. Those of one cell that differ are told apart, whatever decimals that takes.
+// inUnits writes the amounts into the cells. Different amounts in one cell get as many decimals as they need to look different.
 func (t *Table) inUnits() {
 	if len(t.amounts) == 0 {
 		return
