@@ -3,13 +3,18 @@
 package kubescheduler_test
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -19,16 +24,23 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/yaml"
 )
 
 const token = "administrator"
@@ -40,6 +52,7 @@ type realCluster struct {
 	directory, address      string
 	etcd, server, scheduler *exec.Cmd
 	serverArguments         []string
+	config                  *rest.Config
 	clients                 kubernetes.Interface
 }
 
@@ -79,6 +92,19 @@ func (c *realCluster) begin(name string, arguments ...string) *exec.Cmd {
 	return process
 }
 
+func (c *realCluster) output(name string, arguments ...string) (string, error) {
+	out, err := exec.CommandContext(c.t.Context(), name, arguments...).CombinedOutput()
+	return string(out), err
+}
+
+// accountToken returns a token of a service account of kube-system.
+func (c *realCluster) accountToken(name string) string {
+	c.t.Helper()
+	request, err := c.clients.CoreV1().ServiceAccounts("kube-system").CreateToken(c.t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(c.t, err)
+	return request.Status.Token
+}
+
 func (c *realCluster) kill(process *exec.Cmd) {
 	c.t.Helper()
 	require.NoError(c.t, process.Process.Kill())
@@ -106,9 +132,10 @@ func startCluster(t *testing.T) *realCluster {
 		// Without controllers no service account is made, and no node loses the taint of a new one.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 	}
-	c.clients, err = kubernetes.NewForConfig(&rest.Config{
+	c.config = &rest.Config{
 		Host: c.address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 5000, Burst: 5000, Timeout: 20 * time.Second,
-	})
+	}
+	c.clients, err = kubernetes.NewForConfig(c.config)
 	require.NoError(t, err)
 	c.beginServer()
 	return c
@@ -123,7 +150,8 @@ func (c *realCluster) beginServer() {
 	}, 2*time.Minute, 100*time.Millisecond)
 }
 
-func (c *realCluster) kubeconfig() string {
+// kubeconfig writes the file by which a program reaches the API server as the user of a token.
+func (c *realCluster) kubeconfig(token string) string {
 	config := api.NewConfig()
 	config.Clusters["k"] = &api.Cluster{Server: c.address, InsecureSkipTLSVerify: true}
 	config.AuthInfos["u"] = &api.AuthInfo{Token: token}
@@ -132,6 +160,44 @@ func (c *realCluster) kubeconfig() string {
 	file := filepath.Join(c.directory, "kubeconfig")
 	require.NoError(c.t, clientcmd.WriteToFile(*config, file))
 	return file
+}
+
+// apply creates the objects of a file of manifests.
+func (c *realCluster) apply(file string) {
+	c.t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(c.t, err)
+	groups, err := restmapper.GetAPIGroupResources(c.clients.Discovery())
+	require.NoError(c.t, err)
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	clients, err := dynamic.NewForConfig(c.config)
+	require.NoError(c.t, err)
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(c.t, err)
+		object := &unstructured.Unstructured{}
+		require.NoError(c.t, yaml.Unmarshal(document, &object.Object))
+		kind := object.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		require.NoError(c.t, err, "%s", document)
+		var resource dynamic.ResourceInterface = clients.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			resource = clients.Resource(mapping.Resource).Namespace(cmp.Or(object.GetNamespace(), "default"))
+		}
+		_, err = resource.Create(c.t.Context(), object, metav1.CreateOptions{})
+		require.NoError(c.t, err, "%s", document)
+	}
+}
+
+// said returns what the scheduler wrote to its log.
+func (c *realCluster) said() string {
+	c.t.Helper()
+	data, err := os.ReadFile(filepath.Join(c.directory, filepath.Base(program(c.t, "PLUGIN_KUBE_SCHEDULER"))+".log"))
+	require.NoError(c.t, err)
+	return string(data)
 }
 
 // schedule starts the scheduler with the plugin's arguments, without the plugin for nil.
@@ -147,7 +213,7 @@ func (c *realCluster) schedule(arguments map[string]any) {
 	}
 	config, err := json.Marshal(map[string]any{
 		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-		"clientConnection": map[string]any{"kubeconfig": c.kubeconfig(), "qps": 5000, "burst": 5000},
+		"clientConnection": map[string]any{"kubeconfig": c.kubeconfig(token), "qps": 5000, "burst": 5000},
 		"leaderElection":   map[string]any{"leaderElect": false}, "profiles": []any{profile},
 	})
 	require.NoError(c.t, err)

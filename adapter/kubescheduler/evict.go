@@ -20,34 +20,33 @@ type evictor struct {
 	events  events.EventRecorder
 }
 
+// may returns an error if the API server would refuse the eviction of a pod now.
+func (e *evictor) may(ctx context.Context, victim *corev1.Pod) error {
+	return e.ask(ctx, victim, metav1.DryRunAll)
+}
+
 // evict evicts a pod for another one. Its condition DisruptionTarget has the reason of Kubernetes' scheduler and Apportion's sentence.
 func (e *evictor) evict(ctx context.Context, victim, claimant *corev1.Pod, sentence string) error {
-	pods := e.clients.CoreV1().Pods(victim.Namespace)
-	err := pods.EvictV1(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Name: victim.Name, Namespace: victim.Namespace},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &victim.UID}, DryRun: []string{metav1.DryRunAll}},
-	})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	err = setCondition(ctx, e.clients, victim, &corev1.PodCondition{
+	err := setCondition(ctx, e.clients, victim, &corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: sentence,
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	err = pods.EvictV1(ctx, &policyv1.Eviction{
+	if err = e.ask(ctx, victim); err == nil {
+		e.events.Eventf(victim, claimant, corev1.EventTypeNormal, "Preempted", "Preempting", "%s", short(sentence))
+	}
+	return err
+}
+
+// ask asks the API server to evict a pod; one that has gone needs no eviction.
+func (e *evictor) ask(ctx context.Context, victim *corev1.Pod, dryRun ...string) error {
+	err := e.clients.CoreV1().Pods(victim.Namespace).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: victim.Name, Namespace: victim.Namespace},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &victim.UID}},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &victim.UID}, DryRun: dryRun},
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
-	}
-	if err == nil {
-		e.events.Eventf(victim, claimant, corev1.EventTypeNormal, "Preempted", "Preempting", "%s", short(sentence))
 	}
 	return err
 }

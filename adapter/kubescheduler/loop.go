@@ -131,12 +131,12 @@ func (l *loop) once(ctx context.Context) error {
 	in.State = l.mirror.State()
 	l.state.Store(in.State)
 	if len(waiting) == 0 {
-		l.answered(nil)
+		l.answered()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	r := &round{ctx: ctx, waiting: waiting}
+	r := &round{ctx: ctx, waiting: waiting, admit: l.admit, carry: l.carry}
 	if err := r.open(l.decide, in); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (l *loop) once(ctx context.Context) error {
 	if err := c.Run(l.actions()...); err != nil {
 		return err
 	}
-	l.answered(r)
+	l.answered()
 	return nil
 }
 
@@ -160,30 +160,40 @@ func (l *loop) actions() []cycle.Action {
 	return actions
 }
 
-// answered records the decisions, and lets the pods be tried that have a place. A plan of which a pod has gone in the meantime is dropped
-// whole.
-func (l *loop) answered(r *round) {
+// answered ends what suspend began.
+func (l *loop) answered() {
 	m := l.model
 	m.Lock()
+	defer m.Unlock()
 	m.open, m.closed = false, ""
-	pods := map[string]*corev1.Pod{}
-	if r != nil {
-		for _, id := range r.admitted {
-			if j := m.jobs[id]; j != nil && !j.admitted {
-				j.admitted = true
-				m.dirtyJobs[id] = true
-			}
-		}
-		for _, plan := range r.made {
-			l.record(plan, pods)
+}
+
+// admit records that jobs were let in.
+func (l *loop) admit(jobs []string) {
+	m := l.model
+	m.Lock()
+	defer m.Unlock()
+	for _, id := range jobs {
+		if j := m.jobs[id]; j != nil && !j.admitted {
+			j.admitted = true
+			m.dirtyJobs[id] = true
 		}
 	}
-	m.Unlock()
+}
+
+// carry records a plan and lets its pods be tried, while the round goes on: the first pods of a long backlog are bound when their own plans
+// are made. The session has the same places, and the next round corrects what has become of them.
+func (l *loop) carry(plan *made) {
+	pods := map[string]*corev1.Pod{}
+	l.model.Lock()
+	l.record(plan, pods)
+	l.model.Unlock()
 	if len(pods) > 0 {
 		l.activate(pods)
 	}
 }
 
+// record puts a plan into the model. It drops a plan of which a pod has gone in the meantime whole. The lock is held.
 func (l *loop) record(plan *made, pods map[string]*corev1.Pod) {
 	m := l.model
 	j := m.jobs[plan.job]

@@ -202,6 +202,34 @@ func TestNodesThatAPodMayNotUseAreLeftOut(t *testing.T) {
 	require.Empty(t, l.sets.less)
 }
 
+func TestACordonedNodeTakesPodsThatTolerateIt(t *testing.T) {
+	l := testLoop(t, 1)
+	cordoned := testNode("cordoned")
+	cordoned.Spec.Unschedulable, cordoned.Labels = true, map[string]string{"disk": "ssd"}
+	l.model.setNode(cordoned)
+	for name, tolerations := range map[string][]corev1.Toleration{
+		"one": nil, "two": {{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}},
+	} {
+		p := testPod(name, "a", "1", "")
+		p.Spec.NodeSelector, p.Spec.Tolerations = cordoned.Labels, tolerations
+		l.model.setPod(p)
+	}
+	require.NoError(t, l.once(t.Context()))
+	require.Equal(t, map[string]string{"two": "cordoned"}, l.places())
+}
+
+func TestPodsAreTriedWhenTheirPlanIsMade(t *testing.T) {
+	l := testLoop(t, 2)
+	var tried []int
+	l.activate = func(pods map[string]*corev1.Pod) { tried = append(tried, len(pods)) }
+	for i := range 3 {
+		l.model.setPod(testPod(fmt.Sprintf("one-%d", i), "a", "1", ""))
+		l.model.setPod(inGang(testPod(fmt.Sprintf("g-%d", i), "b", "1", ""), "g", 3))
+	}
+	require.NoError(t, l.once(t.Context()))
+	require.ElementsMatch(t, []int{1, 1, 1, 3}, tried, "each job when it has its plan, and a gang as a whole")
+}
+
 func TestAnOpenFallbackLetsPodsThroughAndAClosedOneKeepsThem(t *testing.T) {
 	l := testLoop(t, 1)
 	p := testPod("one", "a", "1", "")

@@ -51,6 +51,12 @@ func (s *shape) fits() func(*corev1.Node) bool {
 	}
 }
 
+// toleratesCordon reports whether pods of the shape also use cordoned nodes, as the filter NodeUnschedulable of Kubernetes' scheduler judges.
+func (s *shape) toleratesCordon() bool {
+	cordoned := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	return schedulinghelper.TolerationsTolerateTaint(klog.Background(), s.Tolerations, &cordoned, false)
+}
+
 func keepsOut(t *corev1.Taint) bool {
 	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 }
@@ -115,7 +121,8 @@ func (s *nodeSets) set(nodes map[string]*node, of, job string, refused map[strin
 	if err := json.Unmarshal([]byte(of), &parsed); err != nil {
 		return "", err
 	}
-	fits, names, all := parsed.fits(), []string{}, true
+	tolerates := parsed.toleratesCordon()
+	fits, names, all := parsed.fits(), []string{}, !tolerates
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		n := nodes[name]
 		if n.object == nil {
@@ -131,7 +138,7 @@ func (s *nodeSets) set(nodes map[string]*node, of, job string, refused map[strin
 		s.whole[of] = true
 		return "", nil
 	}
-	set := client.NodeSet{Name: of, Nodes: names, Rule: of}
+	set := client.NodeSet{Name: of, Nodes: names, Rule: of, ToleratesCordon: tolerates}
 	if len(refused) > 0 {
 		set.Name, set.Rule = "less "+job+" "+of, "nodes that the scheduler did not just refuse"
 		if s.less[job] == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -161,18 +162,11 @@ func (p *Plugin) PostFilter(
 	if node == "" {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
-	gone := true
-	for _, v := range victims {
-		gone = false
-		if v.DeletionTimestamp != nil {
-			continue
-		}
-		if err := p.evictor.evict(ctx, v, object, sentence); err != nil {
+	if len(victims) > 0 {
+		if v, err := p.evict(ctx, object, victims, sentence); err != nil {
 			p.reject(p.model.spare(object.UID, v.UID, time.Now()), "the eviction of a pod of the gang's plan was refused")
 			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("eviction of %s: %v", key(v), err))
 		}
-	}
-	if !gone {
 		return &fwk.PostFilterResult{NominatingInfo: &fwk.NominatingInfo{NominatedNodeName: node, NominatingMode: fwk.ModeOverride}}, nil
 	}
 	why := "it has no room"
@@ -187,6 +181,23 @@ func (p *Plugin) PostFilter(
 	p.model.Unlock()
 	p.reject(held, "another pod of the gang lost its node")
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("node %s, which was planned, is refused: %s", node, why))
+}
+
+// evict evicts the victims of a plan that still run, after asking whether each may be evicted: a disruption budget that protects one of them
+// costs no other. It returns the pod that the API server refused to evict.
+func (p *Plugin) evict(ctx context.Context, claimant *corev1.Pod, victims []*corev1.Pod, sentence string) (*corev1.Pod, error) {
+	victims = slices.DeleteFunc(victims, func(v *corev1.Pod) bool { return v.DeletionTimestamp != nil })
+	for _, v := range victims {
+		if err := p.evictor.may(ctx, v); err != nil {
+			return v, err
+		}
+	}
+	for _, v := range victims {
+		if err := p.evictor.evict(ctx, v, claimant, sentence); err != nil {
+			return v, err
+		}
+	}
+	return nil, nil
 }
 
 // claim returns the plan of a pod with the victims that still exist.

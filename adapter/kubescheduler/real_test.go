@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -308,9 +307,7 @@ func TestRealSchedulerRefusesABadConfiguration(t *testing.T) {
 	c := startCluster(t)
 	c.schedule(map[string]any{"fallback": "maybe"})
 	require.Error(t, c.scheduler.Wait())
-	said, err := os.ReadFile(filepath.Join(c.directory, filepath.Base(program(t, "PLUGIN_KUBE_SCHEDULER"))+".log"))
-	require.NoError(t, err)
-	require.Contains(t, strings.ReplaceAll(string(said), `\`, ""),
+	require.Contains(t, strings.ReplaceAll(c.said(), `\`, ""),
 		`queues: the path of a file of Queue manifests is required; fallback: "maybe" is none of engine, closed, open`)
 }
 

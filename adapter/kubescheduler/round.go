@@ -49,8 +49,10 @@ type round struct {
 	number map[string]uint32
 	id     map[uint32]string
 
-	admitted []string
-	made     []*made
+	// admit and carry are told each decision when it is made; made counts the plans.
+	admit func(jobs []string)
+	carry func(*made)
+	made  int
 	// missed are shapes without a plan since something was freed or the order began.
 	missed map[string]bool
 }
@@ -109,12 +111,14 @@ func (r *round) Enqueue() error {
 	if err != nil {
 		return err
 	}
+	var admitted []string
 	for _, verdict := range answers[0].GetEnqueue().GetJobs() {
 		if c := r.waiting[verdict.GetUid()]; c != nil && verdict.GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT {
 			c.admitted = true
-			r.admitted = append(r.admitted, c.id)
+			admitted = append(admitted, c.id)
 		}
 	}
+	r.admit(admitted)
 	return nil
 }
 
@@ -145,11 +149,11 @@ func (r *round) Waiting(action cycle.Action) iter.Seq2[*candidate, error] {
 			if at < 0 {
 				return
 			}
-			c, before := lines[order[at]][0], len(r.made)
+			c, before := lines[order[at]][0], r.made
 			if !yield(c, nil) {
 				return
 			}
-			stale = len(r.made) > before
+			stale = r.made > before
 			if !stale || c.pending == 0 || action != cycle.Allocate {
 				lines[c.queue] = lines[c.queue][1:]
 			}
@@ -256,7 +260,8 @@ func (r *round) plan(c *candidate, means apportionv1.PlanMeans) (bool, error) {
 	}
 	c.placed += len(decided.placements)
 	c.pending -= len(decided.placements)
-	r.made = append(r.made, decided)
+	r.made++
+	r.carry(decided)
 	return true, nil
 }
 

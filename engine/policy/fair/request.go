@@ -65,8 +65,8 @@ func (s *State) readRestricted() error {
 	return nil
 }
 
-// fitsEmpty reports whether a request is within the allocatable of some node of a set that takes new tasks or, where there are no nodes,
-// within the total, and at how many nodes it looked.
+// fitsEmpty reports whether a request is within the allocatable of some node of a set that takes new tasks of the set or, where there are
+// no nodes, within the total, and at how many nodes it looked.
 func (s *State) fitsEmpty(r *request, set model.NodeSetID) (fits bool, looked int) {
 	within := func(offer resource.Row) bool {
 		for m := r.positive; m != 0; m = m.Rest() {
@@ -83,7 +83,7 @@ func (s *State) fitsEmpty(r *request, set model.NodeSetID) (fits bool, looked in
 	}
 	for i, n := range nodes {
 		v.Yield(i)
-		if v.Takes(n, model.AllNodes) && within(v.Nodes[n].Allocatable) {
+		if v.Takes(n, set) && within(v.Nodes[n].Allocatable) {
 			return true, i + 1
 		}
 	}
