@@ -132,6 +132,9 @@ func open(v *policy.View, p Policy) (*state, error) {
 		}
 	}
 	v.SortVictims = func(claimant model.TaskID, candidates []model.TaskID) { sortVictims(v, &st.by, claimant, candidates) }
+	if err := st.keep(p); err != nil {
+		return nil, err
+	}
 	return st, nil
 }
 

@@ -219,23 +219,19 @@ func (s *Session) memoryStanding(j model.JobID) *apportionv1.MemoryStanding {
 
 // reservationFor returns the reservation that a job holds, or that keeps it from starting; nil if there is none that the caller may see.
 func (s *Session) reservationFor(e *engine.Explanation) *apportionv1.Reservation {
-	for _, d := range s.engine.Dividers() {
-		r, ok := d.State.(policy.Reserver)
-		if !ok {
-			continue
-		}
-		if kept, ok := r.Reservation(); ok && (kept.Job == e.Job || isKeptBack(e)) {
-			return derivation{s}.Reservation(kept)
+	holder := e.Job
+	if e.Blocking >= 0 {
+		for _, reason := range e.Findings[e.Blocking].Reasons {
+			if j, ok := s.engine.View().Job(reason.Detail); ok && reason.Code == policy.Reserved {
+				holder = j
+				break
+			}
 		}
 	}
+	if kept, ok := s.engine.ReservationOf(holder); ok {
+		return derivation{s}.Reservation(kept)
+	}
 	return nil
-}
-
-// isKeptBack reports whether what blocks a job is room that is kept for another.
-func isKeptBack(e *engine.Explanation) bool {
-	return e.Blocking >= 0 && slices.ContainsFunc(e.Findings[e.Blocking].Reasons, func(r policy.Reason) bool {
-		return r.Code == policy.Reserved
-	})
 }
 
 // causeOf encodes what of an explanation its group depends on.

@@ -296,7 +296,7 @@ type Rememberer interface {
 	Standing(q model.QueueID, dims resource.Mask) (Standing, bool)
 }
 
-// Reservation is the room that is kept for a gang until it can start.
+// Reservation is the room that is kept for a job until it can start.
 type Reservation struct {
 	Job model.JobID
 	// Tasks start on Nodes, which are nil if there are no nodes.
@@ -307,10 +307,10 @@ type Reservation struct {
 	From, Until int64
 }
 
-// Reserver keeps room for gangs.
+// Reserver keeps room for jobs.
 type Reserver interface {
-	// Reservation returns the room that is kept; false if there is none.
-	Reservation() (Reservation, bool)
+	// ReservationOf returns the room that is kept for a job; false if there is none.
+	ReservationOf(j model.JobID) (Reservation, bool)
 }
 
 // Tree is implemented by hierarchical sharers.

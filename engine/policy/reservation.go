@@ -17,6 +17,11 @@ type NodeReservations struct {
 	// begins are the times at which reservations begin, in order, and holders the jobs that hold one.
 	begins  []int64
 	holders map[model.JobID]bool
+	// keeper is the plugin that keeps room for jobs that wait, owner the job of each reservation that it makes, and planned where it is kept
+	// for each task; empty if there is none.
+	keeper  string
+	owner   map[*model.Reservation]model.JobID
+	planned map[model.TaskID]plannedAt
 }
 
 // reservedNode is a node with the reservations that have not ended.
@@ -58,34 +63,74 @@ func (v *View) OpenReservations() error {
 	if err := v.Work.Spend(v.Tasks.Len()+v.Jobs.Len()+n*model.MaxReservations, v.Dims.Len()); err != nil {
 		return err
 	}
-	r := &NodeReservations{view: v, nodes: map[model.NodeID]*reservedNode{}, holders: map[model.JobID]bool{}}
-	partly := false
+	r := newNodeReservations(v)
 	for _, id := range v.NodeOrder {
 		if node := r.open(&v.Nodes[id]); node != nil {
-			r.nodes[id], partly = node, partly || len(node.moments) > 0
+			r.nodes[id] = node
 		}
 	}
-	if len(r.nodes) == 0 {
-		return nil
+	if len(r.nodes) > 0 {
+		r.finish()
+		v.reservations = r
 	}
-	slices.Sort(r.begins)
-	r.begins = slices.Compact(r.begins)
-	r.ends = make([]int64, v.Jobs.Len())
+	return nil
+}
+
+func newNodeReservations(v *View) *NodeReservations {
+	r := &NodeReservations{
+		view: v, nodes: map[model.NodeID]*reservedNode{}, holders: map[model.JobID]bool{}, ends: make([]int64, v.Jobs.Len()),
+	}
 	for i, j := range v.Present() {
 		v.Yield(i)
 		r.ends[j] = v.EndOf(j)
 	}
-	v.reservations = r
+	return r
+}
+
+// finish finds what is used and left of the nodes once all reservations are known.
+func (r *NodeReservations) finish() {
+	slices.Sort(r.begins)
+	r.begins = slices.Compact(r.begins)
+	partly := false
+	for _, node := range r.nodes {
+		r.arrange(node)
+		partly = partly || len(node.moments) > 0
+	}
 	if partly {
 		r.count()
 	}
-	return nil
+}
+
+// arrange finds the moments of a node.
+func (r *NodeReservations) arrange(node *reservedNode) {
+	var moments []int64
+	for _, one := range node.list {
+		if !one.Whole() {
+			moments = append(moments, max(one.From, r.view.AsOf))
+		}
+	}
+	slices.Sort(moments)
+	moments = slices.Compact(moments)
+	node.moments, node.held = make([]moment, len(moments)), nil
+	for i, at := range moments {
+		rows := resource.NewAccounts(2, r.view.Dims.Len())
+		rows[0].Add(node.UsedByOthers)
+		node.moments[i] = moment{at, rows[0], rows[1]}
+	}
+	if len(moments) > 0 {
+		node.held = resource.NewAccounts(len(node.list), r.view.Dims.Len())
+	}
+}
+
+// add adds a reservation; first is the position of the first one of the same holder.
+func (n *reservedNode) add(one *model.Reservation, holder model.JobID, first int) {
+	n.list, n.holder = append(n.list, one), append(n.holder, holder)
+	n.first, n.several = append(n.first, first), append(n.several, false)
 }
 
 // open returns what is kept of a node, nil for nothing.
 func (r *NodeReservations) open(node *model.Node) *reservedNode {
 	out := &reservedNode{Node: node}
-	var moments []int64
 	list := node.Reservations()
 	for i := range list {
 		one := &list[i]
@@ -99,24 +144,11 @@ func (r *NodeReservations) open(node *model.Node) *reservedNode {
 				first, out.several[at] = at, true
 			}
 		}
-		out.list, out.holder = append(out.list, one), append(out.holder, holder)
-		out.first, out.several = append(out.first, first), append(out.several, false)
+		out.add(one, holder, first)
 		r.begins = append(r.begins, one.From)
-		if !one.Whole() {
-			moments = append(moments, max(one.From, r.view.AsOf))
-		}
 	}
 	if len(out.list) == 0 {
 		return nil
-	}
-	slices.Sort(moments)
-	for _, at := range slices.Compact(moments) {
-		rows := resource.NewAccounts(2, r.view.Dims.Len())
-		rows[0].Add(node.UsedByOthers)
-		out.moments = append(out.moments, moment{at, rows[0], rows[1]})
-	}
-	if len(moments) > 0 {
-		out.held = resource.NewAccounts(len(out.list), r.view.Dims.Len())
 	}
 	return out
 }
@@ -175,7 +207,7 @@ func (r *NodeReservations) add(t model.TaskID, s model.Status, n model.NodeID, s
 		}
 		return row
 	}
-	if i := slices.Index(node.holder, j); i >= 0 {
+	if i := slices.Index(node.holder, j); i >= 0 && !r.isPlanned(node.list[i]) {
 		move(save(&node.held[i]), request, sign)
 	}
 	for i := range node.moments {
@@ -228,7 +260,7 @@ func (r *NodeReservations) kept(node *reservedNode, at int64, d, first int) floa
 			sum += max(0, node.list[k].Request.V[d])
 		}
 	}
-	if holder := node.holder[first]; holder != model.None && r.ends[holder] > at {
+	if holder := node.holder[first]; holder != model.None && r.ends[holder] > at && !r.isPlanned(node.list[first]) {
 		sum = max(0, sum-node.held[first].V[d])
 	}
 	return sum
@@ -237,8 +269,18 @@ func (r *NodeReservations) kept(node *reservedNode, at int64, d, first int) floa
 // keepsAt reports whether a reservation keeps a part of its node at a time.
 func keepsAt(r *model.Reservation, at int64) bool { return !r.Whole() && r.From <= at && !r.Over(at) }
 
+// isPlanned reports whether a plugin keeps the room: then what the holder uses is no part of it.
+func (r *NodeReservations) isPlanned(one *model.Reservation) bool {
+	_, planned := r.owner[one]
+	return planned
+}
+
+// Holds reports whether room of nodes is kept for a job.
+func (r *NodeReservations) Holds(j model.JobID) bool { return r != nil && r.holders[j] }
+
 // moved follows a task whose status or node has changed.
 func (r *NodeReservations) moved(t model.TaskID, from model.Status, was model.NodeID, to model.Status, on model.NodeID) {
+	r.follows(t, from == model.Pending, to == model.Pending)
 	r.add(t, from, was, true, -1)
 	r.add(t, to, on, true, 1)
 }
@@ -321,6 +363,9 @@ func (r *NodeReservations) short(node *reservedNode, m *moment, j model.JobID, r
 // because is the reason that a reservation keeps a task off a node.
 func (r *NodeReservations) because(one *model.Reservation) Reason {
 	const second = 1_000_000_000
+	if holder, planned := r.owner[one]; planned {
+		return r.becausePlanned(one, holder)
+	}
 	reason := Because("", NodeReserved, model.None)
 	reason.Detail = one.Reason
 	reason.Have = float64(max(0, one.From-r.view.AsOf) / second)

@@ -31,6 +31,8 @@ type Policy struct {
 	Volcano bool
 	// Clock is true if answers depend on the snapshot's `as_of`.
 	Clock bool
+	// Ends is true if answers depend on when jobs are expected to end.
+	Ends bool
 	// Sums are the questions that the plugin answers from sums of tasks, so that a snapshot need not be read task by task.
 	Sums Sums
 	// Levels reports whether a plugin does work for a queue at each level of the tree of queues. nil: never.
@@ -211,6 +213,16 @@ func Clocked(p *apportionv1.Policy) bool {
 		}
 	}
 	return false
+}
+
+// HasEnds reports whether answers by a policy depend on when jobs are expected to end.
+func HasEnds(p *apportionv1.Policy) bool {
+	return HasTurns(p) || slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
+		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool {
+			row, ok := Of(p)
+			return ok && row.Ends
+		})
+	})
 }
 
 // HasTurns reports whether gangs may hold reservations under a policy.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/backfill"
 	"github.com/apportion/apportion/engine/policy/binpack"
 	"github.com/apportion/apportion/engine/policy/capacity"
 	"github.com/apportion/apportion/engine/policy/conformance"
@@ -123,6 +124,18 @@ var Policies = []Policy{
 		Settings:  SettingsOf(readKueue, writeKueue),
 		Decisions: engine.DecisionsOf(engine.JobOrder, engine.JobEnqueued),
 		Forms:     []Form{{Name: kueue.Name, Preset: [][]string{{kueue.Name}}}},
+	},
+	{
+		Name: backfill.Name, Clock: true, Ends: true,
+		Settings:  SettingsOf(readBackfill, writeBackfill),
+		Decisions: engine.DecisionsOf(engine.Allocatable),
+		Forms: []Form{
+			{Name: backfill.Name},
+			{
+				Name:     backfill.Name + "/conservative",
+				Settings: &apportionv1.Backfill{Kind: apportionv1.BackfillKind_BACKFILL_KIND_CONSERVATIVE},
+			},
+		},
 	},
 	{Name: "undecided", Settings: SettingsOf(readUndecided, writeUndecided)},
 }
@@ -324,3 +337,48 @@ func readKueue(m *apportionv1.Kueue, fault Fault) kueue.Plugin {
 }
 
 func writeKueue(p kueue.Plugin) *apportionv1.Kueue { return wirekueue.Message(&p.Settings) }
+
+// The bounds of the settings of backfill.
+const (
+	maxBackfillJobs   = 10_000
+	maxBackfillWindow = 365 * 24 * 60 * 60
+	maxBackfillStep   = 24 * 60 * 60
+)
+
+func readBackfill(m *apportionv1.Backfill, fault Fault) backfill.Plugin {
+	p := backfill.Default()
+	switch m.GetKind() {
+	case apportionv1.BackfillKind_BACKFILL_KIND_UNSPECIFIED, apportionv1.BackfillKind_BACKFILL_KIND_EASY:
+	case apportionv1.BackfillKind_BACKFILL_KIND_CONSERVATIVE:
+		p.Kind = backfill.Conservative
+	default:
+		fault("kind", "no kind %d", m.GetKind())
+	}
+	within := func(given *uint32, most uint32, field string) (int64, bool) {
+		if given != nil && (*given < 1 || *given > most) {
+			fault(field, "%d is not from 1 to %d", *given, most)
+		}
+		if given == nil {
+			return 0, false
+		}
+		return int64(min(max(*given, 1), most)), true
+	}
+	if jobs, ok := within(m.MaxJobs, maxBackfillJobs, "max_jobs"); ok {
+		p.Jobs = int(jobs)
+	}
+	if window, ok := within(m.WindowSeconds, maxBackfillWindow, "window_seconds"); ok {
+		p.Window = window * int64(time.Second)
+	}
+	if step, ok := within(m.ResolutionSeconds, maxBackfillStep, "resolution_seconds"); ok {
+		p.Resolution = step * int64(time.Second)
+	}
+	return p
+}
+
+func writeBackfill(p backfill.Plugin) *apportionv1.Backfill {
+	return &apportionv1.Backfill{
+		Kind: apportionv1.BackfillKind(p.Kind + 1), MaxJobs: new(uint32(p.Jobs)),
+		WindowSeconds:     new(uint32(p.Window / int64(time.Second))),
+		ResolutionSeconds: new(uint32(p.Resolution / int64(time.Second))),
+	}
+}

@@ -341,6 +341,12 @@ func (s *State) withholdReserved(r *reservation) {
 	}
 }
 
+// ReservationOf returns the room that is kept for a gang; false if there is none.
+func (s *State) ReservationOf(j model.JobID) (policy.Reservation, bool) {
+	r, ok := s.Reservation()
+	return r, ok && r.Job == j
+}
+
 // Reservation returns the room that is kept for a gang; false if there is none.
 func (s *State) Reservation() (policy.Reservation, bool) {
 	r := s.reserved()

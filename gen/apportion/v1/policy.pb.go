@@ -224,6 +224,59 @@ func (Decision) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{2}
 }
 
+// BackfillKind says for which waiting jobs `backfill` keeps room.
+type BackfillKind int32
+
+const (
+	// Treated as BACKFILL_KIND_EASY.
+	BackfillKind_BACKFILL_KIND_UNSPECIFIED BackfillKind = 0
+	// For the first one that cannot start now, and for those before it.
+	BackfillKind_BACKFILL_KIND_EASY BackfillKind = 1
+	// For each one, beside those before it, as in Slurm's sched/backfill.
+	BackfillKind_BACKFILL_KIND_CONSERVATIVE BackfillKind = 2
+)
+
+// Enum value maps for BackfillKind.
+var (
+	BackfillKind_name = map[int32]string{
+		0: "BACKFILL_KIND_UNSPECIFIED",
+		1: "BACKFILL_KIND_EASY",
+		2: "BACKFILL_KIND_CONSERVATIVE",
+	}
+	BackfillKind_value = map[string]int32{
+		"BACKFILL_KIND_UNSPECIFIED":  0,
+		"BACKFILL_KIND_EASY":         1,
+		"BACKFILL_KIND_CONSERVATIVE": 2,
+	}
+)
+
+func (x BackfillKind) Enum() *BackfillKind {
+	p := new(BackfillKind)
+	*p = x
+	return p
+}
+
+func (x BackfillKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BackfillKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_policy_proto_enumTypes[3].Descriptor()
+}
+
+func (BackfillKind) Type() protoreflect.EnumType {
+	return &file_apportion_v1_policy_proto_enumTypes[3]
+}
+
+func (x BackfillKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BackfillKind.Descriptor instead.
+func (BackfillKind) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{3}
+}
+
 // FairBase selects the amount to which the weights of `fair` are added.
 type FairBase int32
 
@@ -265,11 +318,11 @@ func (x FairBase) String() string {
 }
 
 func (FairBase) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_policy_proto_enumTypes[3].Descriptor()
+	return file_apportion_v1_policy_proto_enumTypes[4].Descriptor()
 }
 
 func (FairBase) Type() protoreflect.EnumType {
-	return &file_apportion_v1_policy_proto_enumTypes[3]
+	return &file_apportion_v1_policy_proto_enumTypes[4]
 }
 
 func (x FairBase) Number() protoreflect.EnumNumber {
@@ -278,7 +331,7 @@ func (x FairBase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FairBase.Descriptor instead.
 func (FairBase) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 // Policy is a list of tiers of plugins, as in volcano-scheduler.conf. A policy without plugins is valid: it permits everything and
@@ -411,6 +464,7 @@ type Plugin struct {
 	//	*Plugin_Undecided
 	//	*Plugin_Fair
 	//	*Plugin_Kueue
+	//	*Plugin_Backfill
 	Plugin isPlugin_Plugin `protobuf_oneof:"plugin"`
 	// Decisions from which this plugin is excluded. Empty: none.
 	Disabled      []Decision `protobuf:"varint,16,rep,packed,name=disabled,proto3,enum=apportion.v1.Decision" json:"disabled,omitempty"`
@@ -581,6 +635,15 @@ func (x *Plugin) GetKueue() *Kueue {
 	return nil
 }
 
+func (x *Plugin) GetBackfill() *Backfill {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_Backfill); ok {
+			return x.Backfill
+		}
+	}
+	return nil
+}
+
 func (x *Plugin) GetDisabled() []Decision {
 	if x != nil {
 		return x.Disabled
@@ -662,6 +725,11 @@ type Plugin_Kueue struct {
 	Kueue *Kueue `protobuf:"bytes,14,opt,name=kueue,proto3,oneof"`
 }
 
+type Plugin_Backfill struct {
+	// Specific to Apportion; Volcano has no such plugin.
+	Backfill *Backfill `protobuf:"bytes,15,opt,name=backfill,proto3,oneof"`
+}
+
 func (*Plugin_Proportion) isPlugin_Plugin() {}
 
 func (*Plugin_Capacity) isPlugin_Plugin() {}
@@ -689,6 +757,8 @@ func (*Plugin_Undecided) isPlugin_Plugin() {}
 func (*Plugin_Fair) isPlugin_Plugin() {}
 
 func (*Plugin_Kueue) isPlugin_Plugin() {}
+
+func (*Plugin_Backfill) isPlugin_Plugin() {}
 
 // Proportion divides the cluster among queues by weight, within guarantee, request and capability.
 type Proportion struct {
@@ -1608,6 +1678,82 @@ func (x *Price) GetAmount() uint32 {
 	return 0
 }
 
+// Backfill keeps room of nodes for jobs that wait until they can start, so that others start before them only where they do not delay them.
+// It needs nodes, `Job.expected_end` and `Job.expected_runtime`; see docs/backfill.md. It stands beside the plugins that divide and that
+// order jobs.
+type Backfill struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The jobs for which room is kept. Unspecified: EASY.
+	Kind BackfillKind `protobuf:"varint,1,opt,name=kind,proto3,enum=apportion.v1.BackfillKind" json:"kind,omitempty"`
+	// For how many jobs at most a time is looked for, in order of service (Slurm: bf_max_job_test). Absent: 500. From 1 to 10000.
+	MaxJobs *uint32 `protobuf:"varint,2,opt,name=max_jobs,json=maxJobs,proto3,oneof" json:"max_jobs,omitempty"`
+	// How far ahead a job may start for which room is kept, in seconds (Slurm: bf_window, in minutes). Absent: 86400, a day. From 1 to
+	// 31536000, a year.
+	WindowSeconds *uint32 `protobuf:"varint,3,opt,name=window_seconds,json=windowSeconds,proto3,oneof" json:"window_seconds,omitempty"`
+	// Ends of running jobs are rounded up to multiples of it, in seconds (Slurm: bf_resolution). Absent: 60. From 1 to 86400.
+	ResolutionSeconds *uint32 `protobuf:"varint,4,opt,name=resolution_seconds,json=resolutionSeconds,proto3,oneof" json:"resolution_seconds,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Backfill) Reset() {
+	*x = Backfill{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Backfill) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Backfill) ProtoMessage() {}
+
+func (x *Backfill) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Backfill.ProtoReflect.Descriptor instead.
+func (*Backfill) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Backfill) GetKind() BackfillKind {
+	if x != nil {
+		return x.Kind
+	}
+	return BackfillKind_BACKFILL_KIND_UNSPECIFIED
+}
+
+func (x *Backfill) GetMaxJobs() uint32 {
+	if x != nil && x.MaxJobs != nil {
+		return *x.MaxJobs
+	}
+	return 0
+}
+
+func (x *Backfill) GetWindowSeconds() uint32 {
+	if x != nil && x.WindowSeconds != nil {
+		return *x.WindowSeconds
+	}
+	return 0
+}
+
+func (x *Backfill) GetResolutionSeconds() uint32 {
+	if x != nil && x.ResolutionSeconds != nil {
+		return *x.ResolutionSeconds
+	}
+	return 0
+}
+
 // Quantum is the amount in which one dimension is handed out.
 type Quantum struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1621,7 +1767,7 @@ type Quantum struct {
 
 func (x *Quantum) Reset() {
 	*x = Quantum{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	mi := &file_apportion_v1_policy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1779,7 @@ func (x *Quantum) String() string {
 func (*Quantum) ProtoMessage() {}
 
 func (x *Quantum) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	mi := &file_apportion_v1_policy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1792,7 @@ func (x *Quantum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantum.ProtoReflect.Descriptor instead.
 func (*Quantum) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Quantum) GetName() string {
@@ -1673,7 +1819,7 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\ttier_walk\x18\x02 \x01(\x0e2\x16.apportion.v1.TierWalkR\btierWalk\x12E\n" +
 	"\x0fvolcano_release\x18\x03 \x01(\x0e2\x1c.apportion.v1.VolcanoReleaseR\x0evolcanoRelease\"6\n" +
 	"\x04Tier\x12.\n" +
-	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xb9\x06\n" +
+	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xef\x06\n" +
 	"\x06Plugin\x12:\n" +
 	"\n" +
 	"proportion\x18\x01 \x01(\v2\x18.apportion.v1.ProportionH\x00R\n" +
@@ -1694,7 +1840,8 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"overcommit\x127\n" +
 	"\tundecided\x18\f \x01(\v2\x17.apportion.v1.UndecidedH\x00R\tundecided\x12(\n" +
 	"\x04fair\x18\r \x01(\v2\x12.apportion.v1.FairH\x00R\x04fair\x12+\n" +
-	"\x05kueue\x18\x0e \x01(\v2\x13.apportion.v1.KueueH\x00R\x05kueue\x122\n" +
+	"\x05kueue\x18\x0e \x01(\v2\x13.apportion.v1.KueueH\x00R\x05kueue\x124\n" +
+	"\bbackfill\x18\x0f \x01(\v2\x16.apportion.v1.BackfillH\x00R\bbackfill\x122\n" +
 	"\bdisabled\x18\x10 \x03(\x0e2\x16.apportion.v1.DecisionR\bdisabledB\b\n" +
 	"\x06plugin\"\f\n" +
 	"\n" +
@@ -1754,7 +1901,15 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x06prices\x18\x01 \x03(\v2\x13.apportion.v1.PriceR\x06prices\"=\n" +
 	"\x05Price\x12\x1c\n" +
 	"\tdimension\x18\x01 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\rR\x06amount\"5\n" +
+	"\x06amount\x18\x02 \x01(\rR\x06amount\"\xf1\x01\n" +
+	"\bBackfill\x12.\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1a.apportion.v1.BackfillKindR\x04kind\x12\x1e\n" +
+	"\bmax_jobs\x18\x02 \x01(\rH\x00R\amaxJobs\x88\x01\x01\x12*\n" +
+	"\x0ewindow_seconds\x18\x03 \x01(\rH\x01R\rwindowSeconds\x88\x01\x01\x122\n" +
+	"\x12resolution_seconds\x18\x04 \x01(\rH\x02R\x11resolutionSeconds\x88\x01\x01B\v\n" +
+	"\t_max_jobsB\x11\n" +
+	"\x0f_window_secondsB\x15\n" +
+	"\x13_resolution_seconds\"5\n" +
 	"\aQuantum\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x04R\x06amount*e\n" +
@@ -1784,7 +1939,11 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x12DECISION_PREDICATE\x10\r\x12\x17\n" +
 	"\x13DECISION_NODE_ORDER\x10\x0e\x12\x16\n" +
 	"\x12DECISION_JOB_VALID\x10\x0f\x12\x1f\n" +
-	"\x1bDECISION_VICTIM_QUEUE_ORDER\x10\x10*j\n" +
+	"\x1bDECISION_VICTIM_QUEUE_ORDER\x10\x10*e\n" +
+	"\fBackfillKind\x12\x1d\n" +
+	"\x19BACKFILL_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12BACKFILL_KIND_EASY\x10\x01\x12\x1e\n" +
+	"\x1aBACKFILL_KIND_CONSERVATIVE\x10\x02*j\n" +
 	"\bFairBase\x12\x19\n" +
 	"\x15FAIR_BASE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eFAIR_BASE_NONE\x10\x01\x12\x17\n" +
@@ -1804,69 +1963,73 @@ func file_apportion_v1_policy_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_policy_proto_rawDescData
 }
 
-var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_apportion_v1_policy_proto_goTypes = []any{
 	(VolcanoRelease)(0),     // 0: apportion.v1.VolcanoRelease
 	(TierWalk)(0),           // 1: apportion.v1.TierWalk
 	(Decision)(0),           // 2: apportion.v1.Decision
-	(FairBase)(0),           // 3: apportion.v1.FairBase
-	(*Policy)(nil),          // 4: apportion.v1.Policy
-	(*Tier)(nil),            // 5: apportion.v1.Tier
-	(*Plugin)(nil),          // 6: apportion.v1.Plugin
-	(*Proportion)(nil),      // 7: apportion.v1.Proportion
-	(*Capacity)(nil),        // 8: apportion.v1.Capacity
-	(*Drf)(nil),             // 9: apportion.v1.Drf
-	(*HierarchicalDrf)(nil), // 10: apportion.v1.HierarchicalDrf
-	(*Gang)(nil),            // 11: apportion.v1.Gang
-	(*Priority)(nil),        // 12: apportion.v1.Priority
-	(*Conformance)(nil),     // 13: apportion.v1.Conformance
-	(*Cooldown)(nil),        // 14: apportion.v1.Cooldown
-	(*Binpack)(nil),         // 15: apportion.v1.Binpack
-	(*ResourceWeight)(nil),  // 16: apportion.v1.ResourceWeight
-	(*NodeGroup)(nil),       // 17: apportion.v1.NodeGroup
-	(*Overcommit)(nil),      // 18: apportion.v1.Overcommit
-	(*Undecided)(nil),       // 19: apportion.v1.Undecided
-	(*Fair)(nil),            // 20: apportion.v1.Fair
-	(*FairTurns)(nil),       // 21: apportion.v1.FairTurns
-	(*FairMemory)(nil),      // 22: apportion.v1.FairMemory
-	(*Prices)(nil),          // 23: apportion.v1.Prices
-	(*Price)(nil),           // 24: apportion.v1.Price
-	(*Quantum)(nil),         // 25: apportion.v1.Quantum
-	(*Kueue)(nil),           // 26: apportion.v1.Kueue
+	(BackfillKind)(0),       // 3: apportion.v1.BackfillKind
+	(FairBase)(0),           // 4: apportion.v1.FairBase
+	(*Policy)(nil),          // 5: apportion.v1.Policy
+	(*Tier)(nil),            // 6: apportion.v1.Tier
+	(*Plugin)(nil),          // 7: apportion.v1.Plugin
+	(*Proportion)(nil),      // 8: apportion.v1.Proportion
+	(*Capacity)(nil),        // 9: apportion.v1.Capacity
+	(*Drf)(nil),             // 10: apportion.v1.Drf
+	(*HierarchicalDrf)(nil), // 11: apportion.v1.HierarchicalDrf
+	(*Gang)(nil),            // 12: apportion.v1.Gang
+	(*Priority)(nil),        // 13: apportion.v1.Priority
+	(*Conformance)(nil),     // 14: apportion.v1.Conformance
+	(*Cooldown)(nil),        // 15: apportion.v1.Cooldown
+	(*Binpack)(nil),         // 16: apportion.v1.Binpack
+	(*ResourceWeight)(nil),  // 17: apportion.v1.ResourceWeight
+	(*NodeGroup)(nil),       // 18: apportion.v1.NodeGroup
+	(*Overcommit)(nil),      // 19: apportion.v1.Overcommit
+	(*Undecided)(nil),       // 20: apportion.v1.Undecided
+	(*Fair)(nil),            // 21: apportion.v1.Fair
+	(*FairTurns)(nil),       // 22: apportion.v1.FairTurns
+	(*FairMemory)(nil),      // 23: apportion.v1.FairMemory
+	(*Prices)(nil),          // 24: apportion.v1.Prices
+	(*Price)(nil),           // 25: apportion.v1.Price
+	(*Backfill)(nil),        // 26: apportion.v1.Backfill
+	(*Quantum)(nil),         // 27: apportion.v1.Quantum
+	(*Kueue)(nil),           // 28: apportion.v1.Kueue
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
-	5,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
+	6,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
 	1,  // 1: apportion.v1.Policy.tier_walk:type_name -> apportion.v1.TierWalk
 	0,  // 2: apportion.v1.Policy.volcano_release:type_name -> apportion.v1.VolcanoRelease
-	6,  // 3: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
-	7,  // 4: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
-	8,  // 5: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
-	9,  // 6: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
-	10, // 7: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
-	11, // 8: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
-	12, // 9: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
-	13, // 10: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
-	14, // 11: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
-	15, // 12: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
-	17, // 13: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
-	18, // 14: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
-	19, // 15: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
-	20, // 16: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
-	26, // 17: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
-	2,  // 18: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
-	16, // 19: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
-	3,  // 20: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
-	25, // 21: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
-	22, // 22: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
-	21, // 23: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
-	23, // 24: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
-	24, // 25: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	7,  // 3: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
+	8,  // 4: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
+	9,  // 5: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
+	10, // 6: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
+	11, // 7: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
+	12, // 8: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
+	13, // 9: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
+	14, // 10: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
+	15, // 11: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
+	16, // 12: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
+	18, // 13: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
+	19, // 14: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
+	20, // 15: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
+	21, // 16: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
+	28, // 17: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
+	26, // 18: apportion.v1.Plugin.backfill:type_name -> apportion.v1.Backfill
+	2,  // 19: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
+	17, // 20: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
+	4,  // 21: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
+	27, // 22: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	23, // 23: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
+	22, // 24: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
+	24, // 25: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
+	25, // 26: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
+	3,  // 27: apportion.v1.Backfill.kind:type_name -> apportion.v1.BackfillKind
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -1890,19 +2053,21 @@ func file_apportion_v1_policy_proto_init() {
 		(*Plugin_Undecided)(nil),
 		(*Plugin_Fair)(nil),
 		(*Plugin_Kueue)(nil),
+		(*Plugin_Backfill)(nil),
 	}
 	file_apportion_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[18].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_policy_proto_rawDesc), len(file_apportion_v1_policy_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   22,
+			NumEnums:      5,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -505,6 +505,29 @@ func (m *Plugin_Kueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	}
 	return len(dAtA) - i, nil
 }
+func (m *Plugin_Backfill) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *Plugin_Backfill) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	if m.Backfill != nil {
+		size, err := m.Backfill.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x7a
+	} else {
+		i = protohelpers.EncodeVarint(dAtA, i, 0)
+		i--
+		dAtA[i] = 0x7a
+	}
+	return len(dAtA) - i, nil
+}
 func (m *Proportion) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -1316,6 +1339,59 @@ func (m *Price) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *Backfill) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Backfill) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *Backfill) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.ResolutionSeconds != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.ResolutionSeconds))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.WindowSeconds != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.WindowSeconds))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.MaxJobs != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxJobs))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Kind != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Kind))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *Quantum) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -1615,6 +1691,20 @@ func (m *Plugin_Kueue) SizeVT() (n int) {
 	}
 	return n
 }
+func (m *Plugin_Backfill) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Backfill != nil {
+		l = m.Backfill.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	} else {
+		n += 3
+	}
+	return n
+}
 func (m *Proportion) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -1886,6 +1976,28 @@ func (m *Price) SizeVT() (n int) {
 	}
 	if m.Amount != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Amount))
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
+func (m *Backfill) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Kind != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Kind))
+	}
+	if m.MaxJobs != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.MaxJobs))
+	}
+	if m.WindowSeconds != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.WindowSeconds))
+	}
+	if m.ResolutionSeconds != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.ResolutionSeconds))
 	}
 	n += len(m.unknownFields)
 	return n

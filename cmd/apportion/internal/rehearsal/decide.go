@@ -53,7 +53,7 @@ func (d *deciding) Allocate(j *job) (bool, error) {
 // bestNode is the node with the highest score that has room for a task, the first by name of equal ones; None if none has room.
 func (d *deciding) bestNode(t model.TaskID) model.NodeID {
 	key := roomKey{d.session.View().Tasks.At(t).Request, d.session.View().NodeSetOf(t), d.session.View().QueueOf(t)}
-	if d.memo.full[key] && !d.options.plain && !d.turns {
+	if d.memo.full[key] && !d.options.plain && !d.timed {
 		return model.None
 	}
 	fits := d.fits[:0]

@@ -30,7 +30,9 @@ type roomKey struct {
 
 // question returns what a job asks, and whether another job may ask the same.
 func (r *run) question(j *job, means engine.Means) (refusal, bool) {
-	return refusal{j.kind, j.running, means}, !r.options.plain && (j.running == 0 || len(j.Groups) == 1)
+	// Beside room that is kept it matters when a job that runs ends.
+	kept := r.timed && !r.turns
+	return refusal{j.kind, j.running, means}, !r.options.plain && (j.running == 0 || len(j.Groups) == 1 && !kept)
 }
 
 func (m *memo) refused(r *run, j *job, means engine.Means) bool {

@@ -99,8 +99,8 @@ type run struct {
 	// memory is nil for none; renewed says that the base states the usage of a new epoch, which the session does not know about yet.
 	memory  *memory
 	renewed bool
-	// turns says that gangs may hold reservations: then sessions state when jobs are expected to end, exactly.
-	turns bool
+	// turns says that gangs may hold reservations, timed that answers depend on when jobs end: then sessions state that, exactly.
+	turns, timed bool
 	// kueue is nil but under the policy kueue, which decides without the session.
 	kueue       *admitting
 	tree        tree
@@ -168,7 +168,7 @@ func (r *run) open(t *trace.Trace) error {
 	snapshot := emptied(r.variant.Snapshot, t)
 	r.tree = treeOf(snapshot)
 	var err error
-	r.turns = catalogue.HasTurns(r.variant.Policy)
+	r.turns, r.timed = catalogue.HasTurns(r.variant.Policy), catalogue.HasEnds(r.variant.Policy)
 	if r.variant.Memory != nil {
 		if r.memory, err = r.variant.Memory.remember(snapshot, t, r.turns); err != nil {
 			return err
@@ -265,7 +265,7 @@ func (r *run) admitTrace(t *trace.Trace, dimensions []string) error {
 		j.Job, j.id, j.phase = &t.Jobs[i], model.None, model.PhasePending
 		j.queue, _ = r.base.Queue(j.Queue)
 		j.shape(r, position)
-		signature := j.signature(r.turns)
+		signature := j.signature(r.timed)
 		kind, known := kinds[signature]
 		if !known {
 			kind = int32(len(kinds))

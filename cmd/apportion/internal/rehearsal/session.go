@@ -26,7 +26,7 @@ func (r *run) renew() error {
 // have set since the latest round.
 func (r *run) follow() error {
 	r.forget()
-	if r.options.plain || r.renewed || r.turns || r.sparse() {
+	if r.options.plain || r.renewed || r.timed || r.sparse() {
 		return r.reopen()
 	}
 	err := r.session.Change(nil, func(b *model.ChangeBuilder) {

@@ -10,7 +10,7 @@ import (
 
 // expected returns when a job will end if it runs, and how long it runs with the fewest tasks once it starts; 0 for what is not stated.
 func (r *run) expected(j *job) (end, runtime int64) {
-	if !r.turns {
+	if !r.timed {
 		return 0, 0
 	}
 	if at := j.ending(r.now); at != never {

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/hierarchy"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// keep lets a plugin keep room for jobs that wait.
+func (st *state) keep(p Policy) error {
+	for _, opened := range st.plugins {
+		keeper, ok := opened.state.(policy.Keeper)
+		if !ok {
+			continue
+		}
+		// The plugin asks in the middle of questions, of which the memory must not be used.
+		own := *st
+		own.scratch = resource.NewAccount(st.view.Dims.Len())
+		list, err := keeper.Keep(&line{Session: &Session{policy: p, state: &own}})
+		if err != nil {
+			return err
+		}
+		return st.view.Keep(opened.name, list)
+	}
+	return nil
+}
+
+// line is policy.Line. The plugin that asks does not answer what it is asked meanwhile.
+type line struct {
+	*Session
+
+	// released is what is being released on nodes while released is of the moves and rollbacks in at; nil until needed.
+	released map[model.NodeID]*resource.Row
+	at       [2]uint64
+	// kin are the jobs of which it is known when they end, by the kin of their queues; nil until needed.
+	kin map[model.QueueID][]model.JobID
+	// tops are the queues at the top of the tree, nil until needed.
+	tops []model.QueueID
+}
+
+// Each is policy.Line.Each.
+func (l *line) Each(offer func(j model.JobID, tasks []model.TaskID) (more bool)) error {
+	return l.tried(func() error {
+		v := l.view
+		if err := v.Work.Spend(len(v.Present())+len(v.Queues)*maxDepth, v.Dims.Len()); err != nil {
+			return err
+		}
+		for i, j := range l.Order().Pending() {
+			if v.Stopped(i) {
+				return policy.ErrStopped
+			}
+			l.Job(j).Enqueue(nil)
+		}
+		for i, j := range slices.Concat(l.byQueue(l.starts)...) {
+			if v.Stopped(i) {
+				return policy.ErrStopped
+			}
+			job := v.Jobs.At(j)
+			if err := v.Work.Spend(int(job.EndTask-job.FirstTask), v.Dims.Len()); err != nil {
+				return err
+			}
+			if tasks := l.startsWith(j); tasks != nil && !offer(j, tasks) {
+				break
+			}
+		}
+		return v.Work.Exceeded()
+	})
+}
+
+// starts reports whether a job is admitted and has not started.
+func (l *line) starts(j model.JobID) bool {
+	account := l.view.Account(j)
+	switch l.view.Phase(j) {
+	case model.PhasePending, model.PhaseCompleted:
+		return false
+	default:
+		return account.Tasks[model.Pending] > 0 && (account.Holding() == 0 || !l.settled(j, nil))
+	}
+}
+
+// startsWith returns the tasks that a job needs to start, nil if it lacks some, if the snapshot keeps room for it, or if it is not known
+// which nodes take them.
+func (l *line) startsWith(j model.JobID) []model.TaskID {
+	v, w := l.view, l.waiting(j)
+	if w.short || len(w.tasks) == 0 || w.unjudged != 0 || v.Reservations().Holds(j) ||
+		slices.ContainsFunc(w.kinds, func(t model.TaskID) bool { return v.PodKind(t) != 0 }) ||
+		!l.Job(j).Valid(nil) {
+		return nil
+	}
+	return w.needed
+}
+
+// Takes is policy.Line.Takes.
+func (l *line) Takes(t model.TaskID, n model.NodeID) bool {
+	for _, p := range l.by.predicate {
+		if !p.Fits(t, n, nil) {
+			return false
+		}
+	}
+	return l.view.Takes(n, l.view.NodeSetOf(t))
+}
+
+// Kin is policy.Line.Kin.
+func (l *line) Kin(q model.QueueID) model.QueueID {
+	if l.tops == nil {
+		l.tops = make([]model.QueueID, len(l.view.Queues))
+		for i := range l.tops {
+			l.tops[i] = l.top(model.QueueID(i))
+		}
+	}
+	return l.tops[q]
+}
+
+// maxDepth bounds how far up a tree of queues is followed, which may have circles.
+const maxDepth = 64
+
+// top returns the queue at the top of the tree that a queue is below, or itself.
+func (l *line) top(q model.QueueID) model.QueueID {
+	for range maxDepth {
+		parent, ok := l.view.Queue(l.view.Queues[q].Parent)
+		if !ok || l.view.Queues[parent].Name == hierarchy.Root {
+			return q
+		}
+		q = parent
+	}
+	return q
+}
+
+// Permits is policy.Line.Permits.
+func (l *line) Permits(tasks []model.TaskID, at int64, beside []policy.Reservation) (permits bool) {
+	q := l.view.QueueOf(tasks[0])
+	// Nothing fails in it.
+	_ = l.tried(func() error {
+		if at > l.view.AsOf && !l.end(q, at) {
+			return nil
+		}
+		for i := range beside {
+			if l.Kin(l.view.Jobs.At(beside[i].Job).Queue) != l.Kin(q) {
+				continue
+			}
+			if !l.view.Work.Use(len(beside[i].Tasks), l.view.Dims.Len()) {
+				return nil
+			}
+			for _, t := range beside[i].Tasks {
+				if l.view.Status(t) == model.Pending {
+					l.book(t, model.Allocated, model.None)
+				}
+			}
+		}
+		var why policy.Reasons
+		permits = !l.IsOverused(q, nil) &&
+			(l.Allocatable(tasks, policy.InSession, &why, nil) || len(why.List) == 1 && why.List[0].Code == policy.NotIdle)
+		return nil
+	})
+	return permits
+}
+
+// end lets the tasks leave of the jobs that are expected to end until a time and are of the same kin as a queue. It returns false if there
+// is too little work left.
+func (l *line) end(q model.QueueID, at int64) bool {
+	v := l.view
+	if l.kin == nil {
+		if l.kin = map[model.QueueID][]model.JobID{}; !v.Work.Use(len(v.Present()), 1) {
+			return false
+		}
+		for _, j := range v.Present() {
+			if kin := l.Kin(v.Jobs.At(j).Queue); v.LikelyEnd(j) != policy.Endless {
+				l.kin[kin] = append(l.kin[kin], j)
+			}
+		}
+	}
+	for _, j := range l.kin[l.Kin(q)] {
+		job := v.Jobs.At(j)
+		if v.LikelyEnd(j) > at || v.Account(j).Holding() == 0 {
+			continue
+		}
+		if !v.Work.Use(int(job.EndTask-job.FirstTask), v.Dims.Len()*len(l.plugins)) {
+			return false
+		}
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			if v.Status(t).Holds() && l.booked(t) {
+				l.unbook(t, model.Succeeded)
+			}
+		}
+	}
+	return true
+}
+
+// KeptOff is policy.Line.KeptOff.
+func (l *line) KeptOff(t model.TaskID) (policy.Reason, bool) {
+	v := l.view
+	if v.Reservations() == nil || !v.Work.Use(len(v.NodeOrder), v.Dims.Len()) {
+		return policy.Reason{}, false
+	}
+	row, request := resource.NewAccount(v.Dims.Len()), v.Request(t)
+	released, first := l.beingReleased(), policy.Reasons{}
+	for i, n := range v.NodeOrder {
+		v.Yield(i)
+		v.Idle(n, &row)
+		if more := released[n]; more != nil {
+			row.Add(*more)
+		}
+		if !resource.Covers(row, request) || !l.Takes(t, n) {
+			continue
+		}
+		if v.Reservations().Fits(t, n, resource.Row{}, &first) {
+			return policy.Reason{}, false
+		}
+	}
+	i := slices.IndexFunc(first.List, func(r policy.Reason) bool { return r.Code == policy.Reserved })
+	if i < 0 {
+		return policy.Reason{}, false
+	}
+	return first.List[i], true
+}
+
+// beingReleased is what is being released on nodes.
+func (l *line) beingReleased() map[model.NodeID]*resource.Row {
+	moves, back := l.view.Moves()
+	at := [2]uint64{0, back}
+	for _, n := range moves {
+		at[0] += uint64(n)
+	}
+	if l.released == nil || l.at != at {
+		l.released, l.at = l.findReleased(), at
+	}
+	return l.released
+}
+
+// ReservationOf returns the room that is kept for a job until it can start; false if there is none.
+func (s *Session) ReservationOf(j model.JobID) (policy.Reservation, bool) {
+	for _, p := range s.plugins {
+		if r, ok := p.state.(policy.Reserver); ok {
+			if kept, ok := r.ReservationOf(j); ok {
+				return kept, true
+			}
+		}
+	}
+	return policy.Reservation{}, false
+}

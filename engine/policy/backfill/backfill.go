@@ -1,0 +1,177 @@
+// Package backfill keeps room for jobs that wait until they can start, so that others which start before them do not delay them: EASY
+// backfill (D. Lifka, The ANL/IBM SP Scheduling System, 1995) and conservative backfill, as Slurm's sched/backfill does it. Volcano has no
+// such plugin; its action backfill places tasks that ask for nothing.
+package backfill
+
+import (
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+)
+
+// Name is the name of the plugin in answers.
+const Name = "backfill"
+
+// Kind says for which jobs room is kept.
+type Kind uint8
+
+// The kinds.
+const (
+	// EASY keeps room for the first job that cannot start now, and for those before it.
+	EASY Kind = iota
+	// Conservative keeps room for every job.
+	Conservative
+)
+
+// Plugin is the policy with its settings.
+type Plugin struct {
+	Kind Kind
+	// Jobs bounds the jobs for which a time is looked for.
+	Jobs int
+	// Window is how far ahead it may be, in nanoseconds. Times at which running jobs end are rounded up to multiples of Resolution.
+	Window, Resolution int64
+}
+
+const second = 1_000_000_000
+
+// Default returns the settings of an empty message: those of Slurm (bf_max_job_test, bf_window, bf_resolution).
+func Default() Plugin {
+	const jobs, day, minute = 500, 24 * 60 * 60, 60
+	return Plugin{Kind: EASY, Jobs: jobs, Window: day * second, Resolution: minute * second}
+}
+
+// Name is the name in answers.
+func (Plugin) Name() string { return Name }
+
+// Open returns a *State.
+func (p Plugin) Open(v *policy.View) (policy.State, error) {
+	return &State{plugin: p, view: v, at: map[model.JobID]int{}}, nil
+}
+
+// State knows for which jobs room is kept. That is settled when the session is opened and when it changes to another snapshot; what starts
+// in between is beside it.
+type State struct {
+	plugin Plugin
+	view   *policy.View
+	line   policy.Line
+	// kept are the reservations in order of service, and at has the position of that of a job.
+	kept []policy.Reservation
+	at   map[model.JobID]int
+	// asking is true while the other plugins are asked.
+	asking bool
+}
+
+// Keep plans the jobs that wait, one after the other: each starts at the earliest time at which it has room beside those before it.
+func (s *State) Keep(l policy.Line) ([]policy.Reservation, error) {
+	s.line = l
+	p, err := newProfile(s.view, l, s.plugin)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	s.asking = true
+	defer func() { s.asking = false }()
+	var fault error
+	looked := 0
+	err = l.Each(func(j model.JobID, tasks []model.TaskID) (more bool) {
+		one, ok, err := p.earliest(j, tasks, s.kept)
+		if err != nil {
+			fault = err
+			return false
+		}
+		if ok {
+			s.at[j] = len(s.kept)
+			s.kept = append(s.kept, one)
+		}
+		looked++
+		blocked := ok && one.From > s.view.AsOf
+		return looked < s.plugin.Jobs && !(blocked && s.plugin.Kind == EASY)
+	})
+	if fault != nil {
+		err = fault
+	}
+	return s.kept, err
+}
+
+// ReservationOf returns the room that is kept for a job; false if there is none.
+func (s *State) ReservationOf(j model.JobID) (policy.Reservation, bool) {
+	i, ok := s.at[j]
+	if !ok || !s.waits(&s.kept[i]) {
+		return policy.Reservation{}, false
+	}
+	return s.kept[i], true
+}
+
+// waits reports whether some task of a reservation has not started.
+func (s *State) waits(r *policy.Reservation) bool {
+	for _, t := range r.Tasks {
+		if s.view.Status(t) == model.Pending {
+			return true
+		}
+	}
+	return false
+}
+
+// Allocatable permits the tasks of a job for which room is kept. Others may start if they end before each such job starts, or if its queue
+// may still use what it asks for, and if not all nodes with room for them are kept: which node takes a task is said by the reservations.
+func (s *State) Allocatable(q model.QueueID, r policy.Request, _ policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
+	if s.asking || len(s.kept) == 0 || len(r.Tasks) == 0 {
+		return true
+	}
+	j := s.view.Tasks.At(r.Tasks[0]).Job
+	if i, ok := s.at[j]; ok && s.waits(&s.kept[i]) {
+		return true
+	}
+	s.asking = true
+	defer func() { s.asking = false }()
+	if before := s.hindered(q, r.Tasks, s.view.EndOf(j)); before != nil {
+		return policy.Refuse(why, checks, policy.BecauseKept(Name, s.view, before))
+	}
+	for i, t := range r.Tasks {
+		if i > 0 && s.alike(t, r.Tasks[i-1]) {
+			continue
+		}
+		if reason, kept := s.line.KeptOff(t); kept {
+			return policy.Refuse(why, checks, reason)
+		}
+	}
+	return true
+}
+
+// hindered returns the first reservation of a job that waits and starts before tasks end, and of which the queue could not use what it asks
+// for beside them; nil if there is none.
+func (s *State) hindered(q model.QueueID, tasks []model.TaskID, end int64) *policy.Reservation {
+	for i := range s.kept {
+		r := &s.kept[i]
+		if r.From >= end || s.line.Kin(s.view.Jobs.At(r.Job).Queue) != s.line.Kin(q) || !s.waits(r) {
+			continue
+		}
+		if s.line.Permits(tasks, r.From, nil) && !s.line.Permits(tasks, r.From, during(s.kept, r.From)) {
+			return r
+		}
+	}
+	return nil
+}
+
+// during lists the reservations that have begun at a time and not ended.
+func during(list []policy.Reservation, at int64) []policy.Reservation {
+	var some []policy.Reservation
+	for i := range list {
+		if r := &list[i]; r.From <= at && r.Until > at {
+			some = append(some, *r)
+		}
+	}
+	return some
+}
+
+// alike reports whether all rules treat two tasks of a job alike.
+func (s *State) alike(l, r model.TaskID) bool { return kindOf(s.view, l) == kindOf(s.view, r) }
+
+// kind is what the nodes on which a task of a job may start depend on.
+type kind struct {
+	request int32
+	set     model.NodeSetID
+	pods    int32
+}
+
+func kindOf(v *policy.View, t model.TaskID) kind {
+	return kind{v.Tasks.At(t).Request, v.NodeSetOf(t), v.PodKind(t)}
+}
