@@ -232,8 +232,20 @@ func (l *line) beingReleased() map[model.NodeID]*resource.Row {
 
 // ReservationOf returns the room that is kept for a job until it can start; false if there is none.
 func (s *Session) ReservationOf(j model.JobID) (policy.Reservation, bool) {
+	return s.reservationOf(j, func(policy.State) bool { return true })
+}
+
+// plannedStart is ReservationOf for the plugins that plan each job after those before it.
+func (s *Session) plannedStart(j model.JobID) (policy.Reservation, bool) {
+	return s.reservationOf(j, func(state policy.State) bool {
+		_, plans := state.(policy.Keeper)
+		return plans
+	})
+}
+
+func (s *Session) reservationOf(j model.JobID, counts func(policy.State) bool) (policy.Reservation, bool) {
 	for _, p := range s.plugins {
-		if r, ok := p.state.(policy.Reserver); ok {
+		if r, ok := p.state.(policy.Reserver); ok && counts(p.state) {
 			if kept, ok := r.ReservationOf(j); ok {
 				return kept, true
 			}

@@ -10,7 +10,7 @@ const root = path.resolve(import.meta.dirname, "..");
 // The documents in the order in which the navigation lists them.
 const chapters = [
   ["Begin", ["docs/quickstart.md", "docs/cli.md", "docs/kubectl.md", "docs/page.md", "docs/site.md", "docs/agents.md"]],
-  ["Understand", ["docs/semantics.md", "docs/reservations.md", "docs/fair.md", "docs/proof.md", "docs/forecast.md", "docs/kueue.md", "docs/volcano.md"]],
+  ["Understand", ["docs/semantics.md", "docs/reservations.md", "docs/backfill.md", "docs/fair.md", "docs/proof.md", "docs/forecast.md", "docs/kueue.md", "docs/volcano.md"]],
   ["Change", ["docs/testing.md", "docs/rehearse.md", "docs/ledger.md"]],
   ["Integrate", ["docs/adding-to-a-scheduler.md", "docs/kube-scheduler.md", "docs/clients.md", "docs/contract.md", "docs/api/apportion.v1.md"]],
   ["Operate", [

@@ -26,6 +26,7 @@ func TestDocumentsShowWhatTheCommandsPrint(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	for _, name := range []string{
 		"README.md", "docs/cli.md", "docs/volcano.md", "docs/fair.md", "docs/kueue.md", "docs/rehearse.md", "docs/forecast.md", "docs/reservations.md",
+		"docs/backfill.md",
 	} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			before, err := os.ReadFile(name)

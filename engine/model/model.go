@@ -53,6 +53,8 @@ type Model struct {
 	Own *Own
 	// Tallied counts the tasks of which the model keeps only sums; see Loader.Tally.
 	Tallied int
+	// reserves: some node has reservations, or had them in the model that this one is a change of.
+	reserves bool
 	// OffNode counts the tasks on nodes that the latest Change removed.
 	OffNode int
 	small   SmallNodes

@@ -38,7 +38,9 @@ func (n *Node) Reservations() []Reservation {
 
 // Reserved reports whether a node is kept as a whole now or later, so that a task of which neither the job nor the end is known may not use
 // it.
-func (m *Model) Reserved(n NodeID) bool {
+func (m *Model) Reserved(n NodeID) bool { return m.reserves && m.reservedWhole(n) }
+
+func (m *Model) reservedWhole(n NodeID) bool {
 	list := m.Nodes[n].Reservations()
 	for i := range list {
 		if r := &list[i]; r.Whole() && !r.Over(m.AsOf) {
@@ -61,6 +63,7 @@ func (b *Builder) reservations(list []ReservationSpec, path func(string) string)
 	if len(list) == 0 {
 		return nil
 	}
+	b.m.reserves = true
 	if len(list) > MaxReservations {
 		b.faults.Add(path("reservations"), "%d reservations, a node has at most %d", len(list), MaxReservations)
 		return nil
@@ -103,8 +106,14 @@ func widerReservations(list []Reservation, wider func(resource.Row) resource.Row
 	return &out
 }
 
+// Reserves reports whether nodes may have reservations. If it is false, none has.
+func (m *Model) Reserves() bool { return m.reserves }
+
 // ReservationBytes is about the memory of the reservations of all nodes.
 func (m *Model) ReservationBytes() int {
+	if !m.reserves {
+		return 0
+	}
 	n := 0
 	for i := range m.Nodes {
 		n += len(m.Nodes[i].Reservations())
@@ -119,6 +128,9 @@ func (m *Model) reservationBytes() int {
 
 // ownReservations returns the memory of the reservations of nodes that are not those of the base.
 func ownReservations(m, base *Model) int {
+	if !m.reserves {
+		return 0
+	}
 	n := 0
 	for i := range m.Nodes {
 		if i >= len(base.Nodes) || m.Nodes[i].reserved != base.Nodes[i].reserved {

@@ -53,6 +53,9 @@ const Endless = int64(1<<63 - 1)
 // OpenReservations prepares the reservations of nodes, if the model has any, before the view is asked about them.
 func (v *View) OpenReservations() error {
 	v.reservations = nil
+	if !v.Reserves() {
+		return nil
+	}
 	n := 0
 	for _, id := range v.NodeOrder {
 		n += len(v.Nodes[id].Reservations())

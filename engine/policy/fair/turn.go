@@ -61,7 +61,7 @@ func (s *State) openTurns() {
 	s.ends.of = make([]int64, s.v.Jobs.Len())
 	for i, j := range present {
 		s.v.Yield(i)
-		s.ends.of[j] = s.endOf(j)
+		s.ends.of[j] = s.v.LikelyEnd(j)
 		if s.ends.of[j] != endless {
 			s.ends.jobs = append(s.ends.jobs, j)
 		}
@@ -79,28 +79,6 @@ type ends struct {
 	of []int64
 	// jobs are those with an end, in its order.
 	jobs []model.JobID
-}
-
-// endOf returns when a job is expected to end. One that has run longer than expected is expected to run a quarter of its runtime more.
-func (s *State) endOf(j model.JobID) int64 {
-	const more = 4
-	job := s.v.Jobs.At(j)
-	switch {
-	case job.ExpectedEnd > s.v.AsOf && s.runs(j):
-		return job.ExpectedEnd
-	case job.ExpectedEnd > 0 && s.runs(j):
-		return s.after(max(job.ExpectedRuntime/more, 1))
-	case job.ExpectedRuntime > 0 && !s.runs(j):
-		return s.after(job.ExpectedRuntime)
-	}
-	return endless
-}
-
-func (s *State) after(time int64) int64 {
-	if time >= endless-max(s.v.AsOf, 0) {
-		return endless
-	}
-	return s.v.AsOf + time
 }
 
 // runs reports whether a job has tasks that run.
