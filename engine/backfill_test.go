@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -318,7 +319,6 @@ func (s filledState) next(t require.TestingT) filledState {
 	}
 	for _, j := range s.jobs {
 		at, _ := planned(session, j.name)
-		s.planned[j.name] = at
 		if j.waiting > 0 && at >= 0 {
 			s.starts[j.name] = s.now + at
 		}
@@ -335,8 +335,7 @@ type filledState struct {
 	nodes []int
 	jobs  []filledJob
 	// starts has when room is kept for each job.
-	starts  map[string]int64
-	planned map[string]int64
+	starts map[string]int64
 	// elsewhere lets tasks start on the last node with room in place of the first.
 	elsewhere bool
 }
@@ -370,7 +369,7 @@ func (s filledState) start(t require.TestingT, session *engine.Session, j *fille
 
 func TestNoStartDelaysAJobForWhichRoomIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := filledState{now: filledNow, kind: backfill.Kind(rapid.IntRange(0, 1).Draw(t, "kind")), planned: map[string]int64{}}
+		s := filledState{now: filledNow, kind: backfill.Kind(rapid.IntRange(0, 1).Draw(t, "kind"))}
 		s.nodes, s.jobs = drawnFill(t)
 		s.elsewhere = rapid.Bool().Draw(t, "elsewhere")
 		for range 24 {
@@ -392,4 +391,55 @@ func TestNoStartDelaysAJobForWhichRoomIsKept(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAnExplanationNamesTheJobForWhichRoomIsKept(t *testing.T) {
+	s := filledCluster(t, filledNow, backfill.EASY, []int{10}, []filledJob{
+		{name: "runs", cpu: 6, runs: []int{0}, end: 1_500}, {name: "big", cpu: 8, waiting: 1, runtime: 300}, {name: "late", cpu: 4, waiting: 1},
+	})
+	late, _ := s.View().Job("late")
+	require.NoError(t, s.Explain([]model.JobID{late}, true, func(e *engine.Explanation) error {
+		require.Equal(t, engine.CheckShare, e.Findings[e.Blocking].Check)
+		require.Equal(t, "big", e.Findings[e.Blocking].Reasons[0].Detail)
+		for _, f := range e.Findings {
+			for _, c := range f.NodeCounts {
+				require.Equal(t, engine.NodeCount{N: 1, Code: policy.Reserved}, c)
+			}
+		}
+		return nil
+	}))
+}
+
+func TestBackfillStandsTimesAtTheEndsOfWhatCanBeExpressed(t *testing.T) {
+	times := []int64{math.MinInt64, -1, 0, 1, filledNow, math.MaxInt64 - 1, math.MaxInt64}
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, jobs := drawnFill(t)
+		for i := range jobs {
+			jobs[i].end = rapid.SampledFrom(times).Draw(t, "end")
+			jobs[i].runtime = max(0, rapid.SampledFrom(times).Draw(t, "runtime"))
+		}
+		kind := backfill.Kind(rapid.IntRange(0, 1).Draw(t, "kind"))
+		s := filledCluster(t, rapid.SampledFrom(times).Draw(t, "now"), kind, nodes, jobs)
+		for _, j := range jobs {
+			startable(s, j.name)
+		}
+	})
+}
+
+func TestBackfillSpendsItsWork(t *testing.T) {
+	jobs := []filledJob{{name: "runs", cpu: 8, runs: []int{0}, end: 1_500}, {name: "first", cpu: 10, waiting: 1, runtime: 100}}
+	m := filledCluster(t, filledNow, backfill.EASY, []int{10}, jobs).View().Model
+	spent := func(p engine.Policy) int64 {
+		work := policy.NewWork(policy.DefaultWork)
+		_, err := engine.OpenHost(m, p, nil, work)
+		require.NoError(t, err)
+		return work.Spent()
+	}
+	with := engine.Policy{Tiers: []engine.Tier{{{Plugin: gang.Plugin{}}, {Plugin: backfill.Default()}}}}
+	needed := spent(with)
+	require.Greater(t, needed, spent(engine.Policy{Tiers: []engine.Tier{{{Plugin: gang.Plugin{}}}}})+50)
+	for less := range needed {
+		_, err := engine.OpenHost(m, with, nil, policy.NewWork(less))
+		require.Error(t, err, less)
+	}
 }

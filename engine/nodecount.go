@@ -70,6 +70,10 @@ func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why
 	if len(why) > 0 {
 		key = NodeCount{Code: why[0].Code, Detail: why[0].Detail}
 	}
+	if key.Code == policy.Reserved {
+		// It names a job, which not every reader may know.
+		key.Detail = ""
+	}
 	if key.Code == policy.NodeReserved {
 		if kept := v.Reservations().Against(t, n); kept != nil {
 			key.From, key.Until = kept.From, kept.Until

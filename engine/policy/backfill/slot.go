@@ -31,7 +31,8 @@ const maxTries = 64
 // always have room then, others perhaps only later.
 func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Reservation) (policy.Reservation, bool, error) {
 	runtime := policy.Endless
-	if end := p.view.EndOf(j); end != policy.Endless {
+	// A difference that cannot be expressed is negative.
+	if end := p.view.EndOf(j); end != policy.Endless && end-p.view.AsOf > 0 {
 		runtime = end - p.view.AsOf
 	}
 	groups := p.groups(tasks)
