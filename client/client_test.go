@@ -267,7 +267,7 @@ func TestPresetsAreDecidedBy(t *testing.T) {
 	_, ok := client.Preset("unknown")
 	require.False(t, ok)
 	_, err := client.Policy(client.Tier{"unknown"})
-	require.ErrorContains(t, err, `no plugin "unknown"; there are binpack`)
+	require.ErrorContains(t, err, `no plugin "unknown"; there are backfill`)
 }
 
 func TestDialRefusesWhatIsNoTarget(t *testing.T) {
