@@ -278,7 +278,7 @@ func (c *realCluster) create(pods ...*corev1.Pod) {
 	})
 }
 
-// kubelet marks bound pods as running until the test ends.
+// kubelet marks bound pods as running and ready until the test ends.
 func (c *realCluster) kubelet() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.t.Cleanup(cancel)
@@ -291,6 +291,7 @@ func (c *realCluster) kubelet() {
 		go func() {
 			q := p.DeepCopy()
 			q.Status.Phase = corev1.PodRunning
+			q.Status.Conditions = append(q.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 			_, _ = c.clients.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, q, metav1.UpdateOptions{})
 		}()
 	}

@@ -160,11 +160,16 @@ func (l *loop) actions() []cycle.Action {
 	return actions
 }
 
-// answered ends what suspend began.
+// answered ends what suspend began. All pods that wait get a sentence again, because theirs was about the missing decision.
 func (l *loop) answered() {
 	m := l.model
 	m.Lock()
 	defer m.Unlock()
+	if m.closed != "" {
+		for _, p := range m.pods {
+			p.said = saying{}
+		}
+	}
 	m.open, m.closed = false, ""
 }
 

@@ -160,7 +160,7 @@ func TestReclaimHasAPlanWithVictims(t *testing.T) {
 	require.Len(t, victims, 4)
 	require.NotEmpty(t, sentence)
 
-	held := l.model.spare("b-0", victims[0].UID, l.model.pods["b-0"].object.CreationTimestamp.Time)
+	held := l.model.spare("b-0", []types.UID{victims[0].UID}, l.model.pods["b-0"].object.CreationTimestamp.Time)
 	require.Empty(t, held)
 	require.Empty(t, l.places(), "an eviction that is refused withdraws the plan")
 }

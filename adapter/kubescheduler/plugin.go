@@ -1,6 +1,7 @@
 package kubescheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -163,9 +164,9 @@ func (p *Plugin) PostFilter(
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 	}
 	if len(victims) > 0 {
-		if v, err := p.evict(ctx, object, victims, sentence); err != nil {
-			p.reject(p.model.spare(object.UID, v.UID, time.Now()), "the eviction of a pod of the gang's plan was refused")
-			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("eviction of %s: %v", key(v), err))
+		if refused, err := p.evict(ctx, object, victims, sentence); err != nil {
+			p.reject(p.model.spare(object.UID, refused, time.Now()), "the eviction of a pod of the gang's plan was refused")
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 		}
 		return &fwk.PostFilterResult{NominatingInfo: &fwk.NominatingInfo{NominatedNodeName: node, NominatingMode: fwk.ModeOverride}}, nil
 	}
@@ -184,17 +185,20 @@ func (p *Plugin) PostFilter(
 }
 
 // evict evicts the victims of a plan that still run, after asking whether each may be evicted: a disruption budget that protects one of them
-// costs no other. It returns the pod that the API server refused to evict.
-func (p *Plugin) evict(ctx context.Context, claimant *corev1.Pod, victims []*corev1.Pod, sentence string) (*corev1.Pod, error) {
+// costs no other. With the error it returns the pods that the API server refused to evict.
+func (p *Plugin) evict(ctx context.Context, claimant *corev1.Pod, victims []*corev1.Pod, sentence string) (refused []types.UID, err error) {
 	victims = slices.DeleteFunc(victims, func(v *corev1.Pod) bool { return v.DeletionTimestamp != nil })
 	for _, v := range victims {
-		if err := p.evictor.may(ctx, v); err != nil {
-			return v, err
+		if no := p.evictor.may(ctx, v); no != nil {
+			refused, err = append(refused, v.UID), cmp.Or(err, fmt.Errorf("eviction of %s: %w", key(v), no))
 		}
+	}
+	if err != nil {
+		return refused, err
 	}
 	for _, v := range victims {
 		if err := p.evictor.evict(ctx, v, claimant, sentence); err != nil {
-			return v, err
+			return []types.UID{v.UID}, fmt.Errorf("eviction of %s: %w", key(v), err)
 		}
 	}
 	return nil, nil
@@ -216,11 +220,13 @@ func (m *model) claim(uid types.UID) (managed bool, node string, victims []*core
 	return true, q.planned, victims, q.sentence
 }
 
-// spare withdraws a plan, and keeps a pod that could not be evicted from being a victim for a while.
-func (m *model) spare(claimant, victim types.UID, now time.Time) []types.UID {
+// spare withdraws a plan, and keeps pods that could not be evicted from being victims for a while.
+func (m *model) spare(claimant types.UID, refused []types.UID, now time.Time) []types.UID {
 	m.Lock()
 	defer m.Unlock()
-	m.spared[victim] = now.Add(sparing)
+	for _, victim := range refused {
+		m.spared[victim] = now.Add(sparing)
+	}
 	claim := m.pods[claimant]
 	if claim == nil {
 		return nil
