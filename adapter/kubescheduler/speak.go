@@ -16,8 +16,8 @@ import (
 
 const (
 	// speakInterval is the time between two writes of sentences, speakMost the number of pods that get one each time, and sentenceAge the
-	// age after which the sentence of a pod is formed again.
-	speakInterval, speakMost, sentenceAge = time.Second, 50, time.Minute
+	// age after which the sentence of a pod is formed again; replacedAge if something else stands in its place.
+	speakInterval, speakMost, sentenceAge, replacedAge = time.Second, 50, time.Minute, 5 * time.Second
 	// The reasons of a pod's condition PodScheduled and of its events: the queue has not let it in, or it has no place yet.
 	reasonNotAdmitted, reasonNoPlace = "NotAdmitted", corev1.PodReasonUnschedulable
 )
@@ -81,11 +81,12 @@ func (s *speaker) once(ctx context.Context, now time.Time) error {
 	for _, l := range lines {
 		m := s.loop.model
 		m.Lock()
-		changed := l.text != l.pod.said.text && l.text != ""
+		news := l.text != l.pod.said.text
+		stands := l.text == l.pod.stands()
 		l.pod.said = saying{l.text, now}
 		over := l.pod.planned != "" || l.pod.node != ""
 		m.Unlock()
-		if !changed || over {
+		if l.text == "" || stands && !news || over {
 			continue
 		}
 		err := setCondition(ctx, s.clients, l.object, &corev1.PodCondition{
@@ -94,9 +95,27 @@ func (s *speaker) once(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		s.events.Eventf(l.object, nil, corev1.EventTypeWarning, l.reason, "Scheduling", "%s", short(l.text))
+		if news {
+			s.events.Eventf(l.object, nil, corev1.EventTypeWarning, l.reason, "Scheduling", "%s", short(l.text))
+		}
 	}
 	return nil
+}
+
+// stands returns what the pod's condition PodScheduled says of why it waits. The scheduler replaces it, for example after a timeout of Permit.
+func (p *pod) stands() string {
+	for i := range p.object.Status.Conditions {
+		if c := &p.object.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// stale reports whether the pod's sentence has to be formed again.
+func (p *pod) stale(now time.Time) bool {
+	age := now.Sub(p.said.at)
+	return age >= sentenceAge || age >= replacedAge && p.said.text != p.stands()
 }
 
 // due returns the pods that wait and have no fresh sentence, and the jobs to be explained.
@@ -105,7 +124,7 @@ func (s *speaker) due(now time.Time) (lines []*line, jobs []string) {
 	m.Lock()
 	defer m.Unlock()
 	for _, p := range m.pods {
-		if p.job == nil || p.planned != "" || p.node != "" || now.Sub(p.said.at) < sentenceAge {
+		if p.job == nil || p.planned != "" || p.node != "" || !p.stale(now) {
 			continue
 		}
 		l := &line{pod: p, object: p.object, job: p.job.id, reason: reasonNotAdmitted, text: cmp.Or(p.job.fault, m.closed)}

@@ -50,10 +50,19 @@ func (c *realCluster) write(name, text string) string {
 	return file
 }
 
-// comes waits until so many pods of each queue are bound.
+// comes waits until so many pods of each queue are bound. If they never are, it tells how things stand.
 func (c *realCluster) comes(want map[string]int, why ...any) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool { return maps.Equal(want, c.bound("apportion.dev/queue")) }, time.Minute, 100*time.Millisecond, why...)
+	got := map[string]int{}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if got = c.bound("apportion.dev/queue"); maps.Equal(want, got) {
+			return
+		}
+	}
+	for _, p := range c.pods() {
+		c.t.Log(p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp, p.Status.NominatedNodeName, p.Status.Conditions)
+	}
+	require.Equal(c.t, want, got, why...)
 }
 
 // rests requires that so many pods of each queue are bound and no more for a while.
