@@ -384,7 +384,10 @@ func TestNoStartDelaysAJobForWhichRoomIsKept(t *testing.T) {
 					continue
 				}
 				is, has := s.starts[j.name]
-				first := slices.IndexFunc(s.jobs, func(j filledJob) bool { _, planned := before[j.name]; return planned && j.waiting > 0 }) == i
+				first := i == slices.IndexFunc(s.jobs, func(j filledJob) bool {
+					_, planned := before[j.name]
+					return planned && j.waiting > 0
+				})
 				if first || !s.elsewhere {
 					require.True(t, has && is <= was, "%s starts at %d, later than %d", j.name, is, was)
 				}
@@ -395,7 +398,8 @@ func TestNoStartDelaysAJobForWhichRoomIsKept(t *testing.T) {
 
 func TestAnExplanationNamesTheJobForWhichRoomIsKept(t *testing.T) {
 	s := filledCluster(t, filledNow, backfill.EASY, []int{10}, []filledJob{
-		{name: "runs", cpu: 6, runs: []int{0}, end: 1_500}, {name: "big", cpu: 8, waiting: 1, runtime: 300}, {name: "late", cpu: 4, waiting: 1},
+		{name: "runs", cpu: 6, runs: []int{0}, end: 1_500}, {name: "big", cpu: 8, waiting: 1, runtime: 300},
+		{name: "late", cpu: 4, waiting: 1},
 	})
 	late, _ := s.View().Job("late")
 	require.NoError(t, s.Explain([]model.JobID{late}, true, func(e *engine.Explanation) error {

@@ -19,8 +19,8 @@ type Line interface {
 	Each(offer func(j model.JobID, tasks []model.TaskID) (more bool)) error
 	// Takes reports whether a node takes a task, regardless of its room and of reservations.
 	Takes(t model.TaskID, n model.NodeID) bool
-	// Permits reports whether the queue of tasks of a job may use what they ask for at a time, regardless of free room: once the jobs of its
-	// Kin have ended that are expected to by then, and tasks of some reservations have started that wait now.
+	// Permits reports whether the queue of tasks of a job may use what they ask for at a time, regardless of free room: once the jobs of
+	// its Kin have ended that are expected to by then, and tasks of some reservations have started that wait now.
 	Permits(tasks []model.TaskID, at int64, beside []Reservation) bool
 	// Kin returns a number that is the same for queues below the same one at the top of the tree of queues.
 	Kin(q model.QueueID) model.QueueID

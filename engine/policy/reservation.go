@@ -17,8 +17,8 @@ type NodeReservations struct {
 	// begins are the times at which reservations begin, in order, and holders the jobs that hold one.
 	begins  []int64
 	holders map[model.JobID]bool
-	// keeper is the plugin that keeps room for jobs that wait, owner the job of each reservation that it makes, and planned where it is kept
-	// for each task; empty if there is none.
+	// keeper is the plugin that keeps room for jobs that wait, owner the job of each reservation that it makes, and planned where it is
+	// kept for each task; empty if there is none.
 	keeper  string
 	owner   map[*model.Reservation]model.JobID
 	planned map[model.TaskID]plannedAt

@@ -26,9 +26,9 @@ type change struct {
 // maxTries bounds at how many times it is tried to place tasks of several kinds, of which each alone has room.
 const maxTries = 64
 
-// earliest reserves room for tasks of a job from the earliest time on at which its queue may use what they ask for beside the jobs that were
-// planned before, and all have room as long as it runs; false if there is no such time. Tasks are placed by first fit: tasks that are equal
-// always have room then, others perhaps only later.
+// earliest reserves room for tasks of a job from the earliest time on at which its queue may use what they ask for beside the jobs that
+// were planned before, and all have room as long as it runs; false if there is no such time. Tasks are placed by first fit: tasks that are
+// equal always have room then, others perhaps only later.
 func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Reservation) (policy.Reservation, bool, error) {
 	runtime := policy.Endless
 	// A difference that cannot be expressed is negative.
