@@ -30,19 +30,21 @@ func (o Order) CompareQueues(l, r model.QueueID) Comparison {
 }
 
 // SortQueuesOnce sorts distinct queues as SortQueues does, if each queue has a place of its own in the order: then any two need not be
-// compared to see whether there is an order. Otherwise it returns false and changes nothing.
-func (o Order) SortQueuesOnce(queues []model.QueueID) bool {
+// compared to see whether there is an order. Otherwise it returns false and changes nothing. The plugins do not distinguish the queue at
+// position i from the next one if tied(i).
+func (o Order) SortQueuesOnce(queues []model.QueueID) (tied func(i int) bool, ok bool) {
 	s := o.s
+	tied = func(i int) bool { return s.by.compareQueues(queues[i], queues[i+1]) == 0 }
 	if len(s.by.queueOrder) > 0 {
 		if ranker, ok := s.by.queueOrder[0].(policy.QueueRanker); ok && ranker.RankQueues(queues) {
-			return true
+			return tied, true
 		}
 	}
 	if keyer, ok := s.keyer(); ok {
-		s.sortKeyed(keyer, queues)
-		return true
+		list := s.sortKeyed(keyer, queues)
+		return func(i int) bool { return list[i].Compare(list[i+1].QueueKey) == 0 }, true
 	}
-	return s.sortPlaced(queues)
+	return tied, s.sortPlaced(queues)
 }
 
 // CompareVictimQueues compares two queues by the order in which they lose tasks to a claimant's queue. If no plugin distinguishes them, it
@@ -98,7 +100,7 @@ func Sort[ID ~int32](ids []ID, name func(l, r ID) int, less func(l, r ID) bool) 
 
 // SortQueues sorts queues by order of service.
 func (o Order) SortQueues(queues []model.QueueID) {
-	if o.SortQueuesOnce(queues) {
+	if _, sorted := o.SortQueuesOnce(queues); sorted {
 		return
 	}
 	Sort(queues, o.s.queueName, func(l, r model.QueueID) bool { return o.CompareQueues(l, r).Less })

@@ -65,8 +65,9 @@ func (s *Session) compareKeyed(l, r keyed) int {
 	return strings.Compare(s.view.Queues[l.queue].Name, s.view.Queues[r.queue].Name)
 }
 
-// sortKeyed sorts queues by order of service. No two are equal, so that the order does not depend on the algorithm.
-func (s *Session) sortKeyed(keyer policy.QueueKeyer, queues []model.QueueID) {
+// sortKeyed sorts queues by order of service, and returns them with their keys. No two are equal, so that the order does not depend on the
+// algorithm.
+func (s *Session) sortKeyed(keyer policy.QueueKeyer, queues []model.QueueID) []keyed {
 	list := make([]keyed, len(queues))
 	for i, q := range queues {
 		list[i] = s.keyOf(keyer, q)
@@ -75,6 +76,7 @@ func (s *Session) sortKeyed(keyer policy.QueueKeyer, queues []model.QueueID) {
 	for i := range list {
 		queues[i] = list[i].queue
 	}
+	return list
 }
 
 // sortPlaced sorts queues by the places that the only plugin which orders them gives them, if it can.

@@ -26,7 +26,7 @@ type briefly struct {
 	at     []uint32
 	back   uint64
 	// sorted are lists, the one first of which victims are taken first.
-	sorted [][]model.TaskID
+	sorted []policy.QueueTasks
 }
 
 // brief returns what makes plans for many claimants in the present state; nil if the policy does not reclaim by plans of one tier, the
@@ -158,10 +158,10 @@ func (b *briefly) begin() { b.sorted = nil }
 func (b *briefly) sortLists() {
 	queues := slices.Clone(b.queues)
 	b.s.Order().SortQueues(queues)
-	b.sorted = make([][]model.TaskID, 0, len(queues))
+	b.sorted = make([]policy.QueueTasks, 0, len(queues))
 	for _, q := range slices.Backward(queues) {
 		if len(b.lists[q]) > 0 {
-			b.sorted = append(b.sorted, b.lists[q])
+			b.sorted = append(b.sorted, policy.QueueTasks{Queue: q, Tasks: b.lists[q]})
 		}
 	}
 }

@@ -18,9 +18,11 @@ var nodesQuestion = question[*apportionv1.NodesStep]{
 func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
-	nodes := s.allNodes()
+	var nodes []model.NodeID
 	if q.GetNodes() != nil {
 		nodes = s.selectNodes(q.GetNodes(), "nodes", &faults)
+	} else {
+		nodes = s.allNodes()
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err

@@ -123,10 +123,10 @@ func (s *Session) claimantTask(q *apportionv1.OrderStep, faults *model.Error) mo
 }
 
 // ordered sorts items, each named once, and returns ties, pairs, and whether there is an order at all. If once is not nil and sorts them,
-// there is one.
+// there is one, and it tells which neighbors are tied.
 func ordered[ID ~int32](
 	s *Session, q *apportionv1.OrderStep, ids []ID, kind string, name func(ID) string, compare func(l, r ID) engine.Comparison,
-	once func([]ID) bool,
+	once func([]ID) (tied func(i int) bool, ok bool),
 ) (*apportionv1.OrderAnswer, error) {
 	if err := s.out.room(len(ids), kind); err != nil {
 		return nil, err
@@ -146,7 +146,12 @@ func ordered[ID ~int32](
 	// Comparing is most of the work. Once the answer is no longer needed, all items compare equal, so that the rest ends at once.
 	halt := halting{stop: s.stop}
 	less := func(l, r ID) bool { return !halt.now() && compare(l, r).Less }
-	total := once != nil && once(sorted)
+	tied, total := func(i int) bool { return compare(sorted[i], sorted[i+1]).Plugins == 0 }, false
+	if once != nil {
+		if known, ok := once(sorted); ok {
+			tied, total = known, true
+		}
+	}
 	if !total {
 		engine.Sort(sorted, func(l, r ID) int {
 			if halt.now() {
@@ -157,7 +162,7 @@ func ordered[ID ~int32](
 	}
 	answer := &apportionv1.OrderAnswer{
 		Sorted:       indices(&s.out, sorted),
-		Ties:         s.ties(len(sorted), func(i int) bool { return compare(sorted[i], sorted[i+1]).Plugins == 0 }),
+		Ties:         s.ties(len(sorted), tied),
 		Intransitive: !total && !transitive(sorted, maxPairs, less),
 	}
 	if halt.over {
@@ -199,7 +204,7 @@ func (h *halting) now() bool {
 
 // ties returns the length of each run of neighbours that are tied; the lengths add up to n.
 func (s *Session) ties(n int, tied func(i int) bool) []uint32 {
-	var runs []uint32
+	runs := make([]uint32, 0, n)
 	for i := range n {
 		if i == 0 || !tied(i-1) {
 			runs = append(runs, 0)

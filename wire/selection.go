@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math/bits"
+	"slices"
 	"strconv"
 
 	"github.com/apportion/apportion/engine/model"
@@ -192,12 +193,16 @@ func only[ID ~int32](ids []ID) ID {
 
 // repeated returns something that a list has twice.
 func repeated[ID ~int32](ids []ID) (ID, bool) {
-	seen := make(map[ID]struct{}, len(ids))
+	const word = 64
+	if len(ids) == 0 {
+		return 0, false
+	}
+	seen := make([]uint64, slices.Max(ids)/word+1)
 	for _, id := range ids {
-		if _, twice := seen[id]; twice {
+		if seen[id/word]&(1<<(id%word)) != 0 {
 			return id, true
 		}
-		seen[id] = struct{}{}
+		seen[id/word] |= 1 << (id % word)
 	}
 	return 0, false
 }

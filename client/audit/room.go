@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/apportion/apportion/contract/lookup"
@@ -42,12 +41,15 @@ func (s *state) room(block []uint32) ([]uint32, error) {
 	if slices.ContainsFunc(block, s.crowded) {
 		return nil, nil
 	}
-	few, all := s.tightest(block)
+	few := s.tightest(block)
 	nodes, err := s.place(block, few)
-	if nodes == nil && err == nil && len(few) < len(all) {
-		nodes, err = s.place(block, all)
+	if nodes != nil || err != nil {
+		return nodes, err
 	}
-	return nodes, err
+	if all := s.roomy(block); len(few) < len(all) {
+		return s.place(block, all)
+	}
+	return nil, nil
 }
 
 // place asks on which of the nodes a block has room.
@@ -65,26 +67,26 @@ func (s *state) place(block, nodes []uint32) ([]uint32, error) {
 	return placement.GetNode(), nil
 }
 
-// tightest returns the nodes that best fit chooses from, and all nodes that have enough left for some task of a block. Each node that is
-// chosen takes a task at least, so that of each shape no more nodes matter than the block has tasks: those with the least left.
-func (s *state) tightest(block []uint32) (few, all []uint32) {
+// shapesOf lists the shapes of the tasks of a block.
+func (s *state) shapesOf(block []uint32) []int {
 	var shapes []int
 	for _, task := range block {
 		if !slices.Contains(shapes, s.shape[task]) {
 			shapes = append(shapes, s.shape[task])
 		}
 	}
-	chosen, matter := map[uint32]bool{}, map[uint32]bool{}
-	for _, shape := range shapes {
-		request, best := s.fit[shape].request, make([]spare, 0, len(block)+1)
+	return shapes
+}
+
+// tightest returns the nodes that best fit chooses from. Each node that is chosen takes a task at least, so that of each shape no more nodes
+// matter than the block has tasks: those with the least left.
+func (s *state) tightest(block []uint32) []uint32 {
+	var few []uint32
+	for _, shape := range s.shapesOf(block) {
+		request, best := s.fit[shape].request, s.best[:0]
 		for n := s.fit[shape].first; n < len(s.free); n++ {
 			if !covers(s.free[n], request) {
 				continue
-			}
-			if len(shapes) == 1 {
-				all = append(all, uint32(n))
-			} else {
-				matter[uint32(n)] = true
 			}
 			left := spare{uint32(n), leftOf(s.free[n], request)}
 			if len(best) == len(block) && !left.less(best[len(best)-1]) {
@@ -96,13 +98,24 @@ func (s *state) tightest(block []uint32) (few, all []uint32) {
 			}
 		}
 		for _, b := range best {
-			chosen[b.node] = true
+			few = append(few, b.node)
+		}
+		s.best = best
+	}
+	slices.Sort(few)
+	return slices.Compact(few)
+}
+
+// roomy lists all nodes that have enough left for some task of a block.
+func (s *state) roomy(block []uint32) []uint32 {
+	var all []uint32
+	shapes := s.shapesOf(block)
+	for n, free := range s.free {
+		if slices.ContainsFunc(shapes, func(shape int) bool { return covers(free, s.fit[shape].request) }) {
+			all = append(all, uint32(n))
 		}
 	}
-	if len(shapes) > 1 {
-		all = slices.Sorted(maps.Keys(matter))
-	}
-	return slices.Sorted(maps.Keys(chosen)), all
+	return all
 }
 
 // spare is how much a node has left.

@@ -33,9 +33,12 @@ type state struct {
 	plans   []plan
 	// roomless and refused tell of the first tasks of blocks whether they have no room, or may not start; see Waiting.
 	roomless, refused []bool
-	// queued and listed are the memory of inOrder and waiting.
+	// queued and listed are the memory of inOrder and waiting, best that of tightest.
 	queued []*job
 	listed [][]uint32
+	best   []spare
+	// pending counts the tasks that wait.
+	pending int
 	// on lists the tasks that run on each node.
 	on [][]uint32
 	// journal lists where tasks were before each move.
@@ -102,8 +105,12 @@ func (s *state) ask(steps ...*apportionv1.Step) ([]*apportionv1.Answer, error) {
 // read prepares the tasks, jobs and nodes of the snapshot.
 func (s *state) read(nodes []*apportionv1.InspectedNode) {
 	s.free = make([][]float64, len(nodes))
+	width := len(s.names.Dimensions)
+	cells := make([]float64, len(nodes)*width)
 	for i, n := range nodes {
-		s.free[i] = s.row(n.GetIdle())
+		// Rows lie one behind the other, because many are looked at for each block.
+		s.free[i] = cells[i*width : (i+1)*width : (i+1)*width]
+		copy(s.free[i], s.row(n.GetIdle()))
 	}
 	s.on = make([][]uint32, len(nodes))
 	byJob := map[*apportionv1.Job]*job{}
@@ -286,6 +293,9 @@ func (s *state) enter(task uint32, at place) {
 	if holds(at.status) {
 		s.running.turn(task, at.node)
 	}
+	if at.status == apportionv1.TaskStatus_TASK_STATUS_PENDING {
+		s.pending++
+	}
 	if at.status == apportionv1.TaskStatus_TASK_STATUS_RUNNING && at.node >= 0 && at.node < len(s.on) {
 		s.on[at.node] = append(s.on[at.node], task)
 	}
@@ -294,6 +304,9 @@ func (s *state) enter(task uint32, at place) {
 func (s *state) leave(task uint32, at place) {
 	if holds(at.status) {
 		s.running.turn(task, at.node)
+	}
+	if at.status == apportionv1.TaskStatus_TASK_STATUS_PENDING {
+		s.pending--
 	}
 	if at.node < 0 || at.node >= len(s.on) {
 		return

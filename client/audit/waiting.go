@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/apportion/apportion/cycle"
 )
@@ -31,13 +32,14 @@ func (s *state) Waiting(action cycle.Action) iter.Seq2[[]uint32, error] {
 	}
 	return func(yield func([]uint32, error) bool) {
 		clear(s.refused)
-		blocks, err := s.waiting()
-		switch {
-		case err != nil:
-			yield(nil, err)
-		case len(blocks) < s.limits.Blocks:
+		// There are no more blocks than tasks in them.
+		if s.pending < s.limits.Blocks {
 			s.startable(yield)
-		default:
+		} else if blocks, err := s.waiting(); err != nil {
+			yield(nil, err)
+		} else if len(blocks) < s.limits.Blocks {
+			s.startable(yield)
+		} else {
 			s.startableOf(blocks, yield)
 		}
 		if s.moves >= s.limits.Moves {
@@ -106,24 +108,42 @@ func (s *state) claiming(yield func([]uint32, error) bool) {
 // started, nothing can be until the next round.
 func (s *state) startable(yield func([]uint32, error) bool) {
 	queues, err := s.queuesInOrder(nil)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	queues = slices.DeleteFunc(queues, s.exhausted)
 	for len(queues) > 0 && s.moves < s.limits.Moves {
-		if err != nil {
-			yield(nil, err)
+		moves := s.moves
+		if !s.startableIn(queues[0], yield) {
 			return
 		}
-		moves := s.moves
-		for len(queues) > 0 && s.moves == moves {
-			if !s.startableIn(queues[0], yield) {
+		if s.moves == moves {
+			queues = queues[1:]
+			continue
+		}
+		if s.exhausted(queues[0]) {
+			queues = queues[1:]
+		}
+		if len(queues) > 1 {
+			if queues, err = s.queuesInOrder(queues); err != nil {
+				yield(nil, err)
 				return
 			}
-			if s.moves == moves {
-				queues = queues[1:]
-			}
-		}
-		if len(queues) > 0 {
-			queues, err = s.queuesInOrder(queues)
 		}
 	}
+}
+
+// exhausted reports whether nothing of a queue can be started before something is evicted or the next round begins.
+func (s *state) exhausted(queue uint32) bool {
+	for _, j := range s.byQueue[queue] {
+		for _, block := range s.blocks(j) {
+			if !s.roomless[block[0]] && !s.refused[block[0]] && !slices.ContainsFunc(block, s.crowded) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // startableIn yields what may start in a queue until something was started. It returns false if yield does.

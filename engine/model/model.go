@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/apportion/apportion/engine/resource"
@@ -236,6 +237,10 @@ func (m *Model) GivenDimensions() []int {
 
 // NodeRanks returns the position of each of the given nodes in the list of all nodes sorted by name.
 func (m *Model) NodeRanks(nodes []NodeID) []int32 {
+	const few = 64
+	if len(nodes) <= len(m.Nodes)/few {
+		return m.ranksByName(nodes)
+	}
 	byNode := make([]int32, len(m.Nodes))
 	for rank, n := range m.NodeOrder {
 		byNode[n] = int32(rank)
@@ -243,6 +248,18 @@ func (m *Model) NodeRanks(nodes []NodeID) []int32 {
 	ranks := make([]int32, len(nodes))
 	for i, n := range nodes {
 		ranks[i] = byNode[n]
+	}
+	return ranks
+}
+
+// ranksByName is NodeRanks for few nodes of many.
+func (m *Model) ranksByName(nodes []NodeID) []int32 {
+	ranks := make([]int32, len(nodes))
+	for i, n := range nodes {
+		rank, _ := slices.BinarySearchFunc(m.NodeOrder, m.Nodes[n].Name, func(l NodeID, name string) int {
+			return strings.Compare(m.Nodes[l].Name, name)
+		})
+		ranks[i] = int32(rank)
 	}
 	return ranks
 }

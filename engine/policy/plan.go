@@ -70,8 +70,14 @@ type BriefPlanner interface {
 	Planner
 	QueueOrderer
 	// PlanBriefly returns what Plan returns for the candidates of the lists, one list after the other, without saying why candidates are
-	// spared. The tasks of a list are of one queue. Candidates of the claim are not considered.
-	PlanBriefly(c *Claim, lists [][]model.TaskID) Plan
+	// spared. Candidates of the claim are not considered.
+	PlanBriefly(c *Claim, lists []QueueTasks) Plan
+}
+
+// QueueTasks are tasks of one queue.
+type QueueTasks struct {
+	Queue model.QueueID
+	Tasks []model.TaskID
 }
 
 // Calm is a state with a potential that no sequence of plans raises.

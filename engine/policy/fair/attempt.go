@@ -94,13 +94,15 @@ func (t *trial) makeRoomOn(nodes []model.NodeID) bool {
 // house finds a node for one task: the first that has room, or else the first on which enough can be evicted.
 func (t *trial) house(task model.TaskID) bool {
 	v, r := t.s.v, t.s.requestOf(task)
-	for _, n := range v.NodeOrder {
-		if t.halted() {
-			return false
-		}
-		if t.short(n, r.amount, r.positive) == 0 && v.MayUse(task, n, v.AsOf) {
-			t.settleOn(n, r)
-			return true
+	if t.short(model.None, r.amount, r.positive) == 0 {
+		for _, n := range v.NodeOrder {
+			if t.halted() {
+				return false
+			}
+			if t.short(n, r.amount, r.positive) == 0 && v.MayUse(task, n, v.AsOf) {
+				t.settleOn(n, r)
+				return true
+			}
 		}
 	}
 	for _, n := range v.NodeOrder {
@@ -195,8 +197,11 @@ func (t *trial) consider(i int, short resource.Mask) bool {
 	return true
 }
 
-// spare gives the reason of each candidate that is spared for any claimant.
+// spare gives the reason of each candidate that is spared for any claimant. Among the candidates that choose found there is none.
 func (t *trial) spare() {
+	if t.brief {
+		return
+	}
 	for i, v := range t.claim.Candidates {
 		if code := t.spares(v, t.s.leafOf(t.s.v.Tasks.At(v).Job)); code != 0 {
 			t.states[i] = candidate{spared: true, reason: t.because(i, code)}

@@ -3,23 +3,22 @@ package fair
 import (
 	"slices"
 
-	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// PlanBriefly returns what Plan returns for the candidates of the lists, one list after the other, without reasons. The tasks of a list are
-// of one queue. Queues that hold nothing above a line, which most are, cost no visit to their tasks.
-func (s *State) PlanBriefly(c *policy.Claim, lists [][]model.TaskID) policy.Plan {
+// PlanBriefly returns what Plan returns for the candidates of the lists, one list after the other, without reasons. Queues that hold nothing
+// above a line, which most are, cost no visit to their tasks.
+func (s *State) PlanBriefly(c *policy.Claim, lists []policy.QueueTasks) policy.Plan {
 	if lists == nil {
-		lists = [][]model.TaskID{}
+		lists = []policy.QueueTasks{}
 	}
 	return s.plan(c, lists, nil)
 }
 
 // choose makes those of the lists the candidates of an attempt that it may take. The others it never takes, whatever it has taken before:
 // the more is taken, the less a queue holds above the lines, and the more it lacks under them without another task.
-func (t *trial) choose(lists [][]model.TaskID) {
+func (t *trial) choose(lists []policy.QueueTasks) {
 	s := t.s
 	t.own, t.brief, t.near.known = *t.claim, true, false
 	t.claim = &t.own
@@ -27,11 +26,12 @@ func (t *trial) choose(lists [][]model.TaskID) {
 		t.calmOf = make([]uint64, len(s.requests))
 	}
 	chosen := t.chosen[:0]
-	for i, tasks := range lists {
+	for i := range lists {
+		tasks := lists[i].Tasks
 		if s.v.Yield(i); len(tasks) == 0 {
 			continue
 		}
-		p := s.leafOf(s.v.Tasks.At(tasks[0]).Job)
+		p := s.leafOfQueue(lists[i].Queue)
 		if p == none || p == t.queue {
 			continue
 		}

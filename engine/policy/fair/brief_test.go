@@ -11,11 +11,11 @@ import (
 )
 
 // runsOf splits candidates where the next is of another queue.
-func (s *State) runsOf(candidates []model.TaskID) [][]model.TaskID {
-	var lists [][]model.TaskID
+func (s *State) runsOf(candidates []model.TaskID) []policy.QueueTasks {
+	var lists []policy.QueueTasks
 	for from, i := 0, 1; i <= len(candidates); i++ {
 		if i == len(candidates) || s.v.QueueOf(candidates[i]) != s.v.QueueOf(candidates[from]) {
-			lists = append(lists, candidates[from:i])
+			lists = append(lists, policy.QueueTasks{Queue: s.v.QueueOf(candidates[from]), Tasks: candidates[from:i]})
 			from = i
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (s *State) Plan(c *policy.Claim, g *policy.Grounds) policy.Plan { return s.plan(c, nil, g) }
 
 // plan is Plan; with lists it is PlanBriefly.
-func (s *State) plan(c *policy.Claim, lists [][]model.TaskID, g *policy.Grounds) policy.Plan {
+func (s *State) plan(c *policy.Claim, lists []policy.QueueTasks, g *policy.Grounds) policy.Plan {
 	t := &s.scratch.trial
 	p, refusal, refused := s.beginPlan(t, c)
 	if refused {
