@@ -302,6 +302,10 @@ func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 	if err := g.spendOnNodes(); err != nil {
 		return nil, err
 	}
+	free, err := g.index(false)
+	if err != nil {
+		return nil, err
+	}
 	room = &kindRoom{limit: limit}
 	g.room[key] = room
 	idle, request, together := resource.NewAccount(v.Dims.Len()), v.Request(t), filling{}
@@ -309,10 +313,14 @@ func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 		if v.Stopped(i) {
 			return nil, policy.ErrStopped
 		}
-		if !g.Nodes().Fits(t, n, nil) {
+		if free != nil {
+			idle.CopyFrom(free.idle[i])
+		} else {
+			v.Idle(n, &idle)
+		}
+		if !resource.Covers(idle, request) || !g.Nodes().Fits(t, n, nil) {
 			continue
 		}
-		v.Idle(n, &idle)
 		b := g.nodeBound(t, n)
 		for ; room.tasks < limit && resource.Covers(idle, request) && together.takes(b, request); room.tasks++ {
 			idle.SubWithin(request)

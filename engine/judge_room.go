@@ -9,8 +9,12 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// maxOrders bounds the requests for which the nodes are kept in order. Tasks with other requests are placed by Session.Place.
-const maxOrders = 64
+// leastOrders and maxOrders bound the requests for which the nodes are kept in order, the larger number for few nodes: about 100 MB at most.
+// Tasks with other requests are placed by Session.Place.
+const (
+	leastOrders = 64
+	maxOrders   = 512
+)
 
 // freeNodes is what the nodes have left before anything is tried, and for each request the order in which best fit takes them. Placing a
 // few tasks then looks at a few nodes: those that it takes, and those that bookings have changed since.
@@ -27,6 +31,9 @@ type freeNodes struct {
 	// changed lists the nodes whose rest has changed, with the new rest; marks holds for each node its position in changed, plus one.
 	changed []changedNode
 	marks   []int32
+	// later: what nodes have left includes what is being released. bucketsOf holds in how many buckets the nodes are, by kind of pod.
+	later     bool
+	bucketsOf map[int32]int
 }
 
 type changedNode struct {
@@ -51,6 +58,7 @@ func newFreeNodes(s *Session, nodes []model.NodeID, room func(model.NodeID, *res
 	f := &freeNodes{
 		session: s, nodes: nodes, room: room, position: make([]int32, len(v.Nodes)), idle: resource.NewAccounts(len(nodes), width),
 		offered: resource.NewAccount(width), orders: make(map[int32]*nodeOrder), marks: make([]int32, len(nodes)),
+		bucketsOf: make(map[int32]int),
 	}
 	for i, n := range nodes {
 		if v.Stopped(i) {
@@ -100,9 +108,12 @@ func (g *judge) index(later bool) (*freeNodes, error) {
 	if *free != nil || len(g.booked) > 0 {
 		return *free, nil
 	}
-	var err error
-	*free, err = newFreeNodes(g.Session, g.nodes, g.left(later))
-	return *free, err
+	made, err := newFreeNodes(g.Session, g.nodes, g.left(later))
+	if made != nil {
+		made.later = later
+	}
+	*free = made
+	return made, err
 }
 
 // future sets row to what a node will have left once what is being released is gone.
@@ -214,11 +225,14 @@ func (g *judge) releases(s seating) []policy.Reason {
 func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placement, known bool, _ error) {
 	p := placer{session: f.session, tasks: tasks, nodes: f.nodes, at: make([]int32, len(tasks))}
 	p.sort(f.offered)
-	if p.related() || slices.ContainsFunc(tasks, func(t model.TaskID) bool { return f.session.bounded(f.session.view.QueueOf(t)) }) {
+	if slices.ContainsFunc(tasks, func(t model.TaskID) bool { return f.session.bounded(f.session.view.QueueOf(t)) }) {
 		return Placement{}, false, nil
 	}
 	if len(p.kinds)*len(f.nodes) > placementCells {
 		return Placement{}, false, nil
+	}
+	if p.related() {
+		return f.placeRelated(&p, booked)
 	}
 	defer f.forget()
 	f.book(booked)
@@ -339,9 +353,9 @@ func leftOf(idle, request resource.Row) float64 {
 	return left
 }
 
-// order returns the order of the nodes for a request, or nil if maxOrders others are kept.
+// order returns the order of the nodes for a request, or nil if enough others are kept.
 func (f *freeNodes) order(id int32, request resource.Row) (*nodeOrder, error) {
-	if o := f.orders[id]; o != nil || len(f.orders) == maxOrders {
+	if o := f.orders[id]; o != nil || len(f.orders) >= max(leastOrders, min(maxOrders, placementCells/max(len(f.nodes), 1))) {
 		return o, nil
 	}
 	o := &nodeOrder{}

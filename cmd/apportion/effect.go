@@ -48,16 +48,13 @@ func (d *differences) table(p *render.Printer, none string, without ...compariso
 	const columns = 60
 	table := p.NewTable("EFFECT", "FOR", "RESOURCE", ">WAS", ">IS", "WHY").Wrap(columns)
 	kind := comparison.Kind("")
-	for i := range d.Effects {
-		e := &d.Effects[i]
-		if slices.Contains(without, e.Kind) {
-			continue
-		}
+	effects := slices.DeleteFunc(slices.Clone(d.Effects), func(e comparison.Effect) bool { return slices.Contains(without, e.Kind) })
+	for _, e := range comparison.InUnits(effects) {
 		words := ""
 		if e.Kind != kind {
 			kind, words = e.Kind, e.Kind.Words()
 		}
-		table.Row(words, about(e), e.Resource, e.Was, e.Is, reason(e))
+		table.Row(words, about(&e), e.Resource, e.Was, e.Is, reason(&e))
 	}
 	if table.Empty() {
 		p.Line("%s", none)
@@ -131,9 +128,8 @@ func (d *differences) markdown() string {
 	}
 	b.WriteString("\n<details><summary>All effects</summary>\n\n")
 	markdownTable(&b, "effect", "for", "resource", "was:", "is:", "why")
-	for i := range d.Effects {
-		e := &d.Effects[i]
-		markdownRow(&b, e.Kind.Words(), about(e), e.Resource, e.Was, e.Is, reason(e))
+	for _, e := range comparison.InUnits(d.Effects) {
+		markdownRow(&b, e.Kind.Words(), about(&e), e.Resource, e.Was, e.Is, reason(&e))
 	}
 	b.WriteString("\n</details>\n")
 	if d.Omitted > 0 {

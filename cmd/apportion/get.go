@@ -145,7 +145,14 @@ func writeList[R any](q *question, rows []R, columns []column[R], none string) e
 		for i := range rows {
 			cells := make([]string, len(columns))
 			for k, c := range columns {
-				cells[k] = fmt.Sprint(c.cell(&rows[i]))
+				switch cell := c.cell(&rows[i]).(type) {
+				case *apportionv1.Resource:
+					if cell != nil {
+						cells[k] = table.Amounts(snapshotNames(q.snapshot), cell)
+					}
+				default:
+					cells[k] = fmt.Sprint(cell)
+				}
 			}
 			table.Row(cells...)
 		}
@@ -164,6 +171,8 @@ type jobRow struct {
 	Running      int    `json:"running"`
 	Tasks        int    `json:"tasks"`
 	MinResources string `json:"minResources,omitempty"`
+	// minResources are the same as amounts.
+	minResources *apportionv1.Resource
 }
 
 var jobColumns = []column[jobRow]{
@@ -175,7 +184,7 @@ var jobColumns = []column[jobRow]{
 	{">MINIMUM", false, func(r *jobRow) any { return r.MinAvailable }},
 	{">TASKS", true, func(r *jobRow) any { return r.Tasks }},
 	{">PRIORITY", true, func(r *jobRow) any { return r.Priority }},
-	{"MINIMUM RESOURCES", true, func(r *jobRow) any { return r.MinResources }},
+	{"MINIMUM RESOURCES", true, func(r *jobRow) any { return r.minResources }},
 }
 
 func (q *question) jobRow(job *apportionv1.Job) jobRow {
@@ -184,7 +193,7 @@ func (q *question) jobRow(job *apportionv1.Job) jobRow {
 		MinAvailable: job.GetMinAvailable(),
 	}
 	if job.GetMinResources() != nil {
-		row.MinResources = text.Amounts(snapshotNames(q.snapshot), job.GetMinResources())
+		row.MinResources, row.minResources = text.Amounts(snapshotNames(q.snapshot), job.GetMinResources()), job.GetMinResources()
 	}
 	for _, group := range job.GetGroups() {
 		for _, task := range group.GetTasks() {

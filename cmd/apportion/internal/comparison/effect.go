@@ -58,6 +58,8 @@ type Effect struct {
 	// Was and Is are formatted amounts, words or counts.
 	Was string `json:"was"`
 	Is  string `json:"is"`
+	// Amounts are the amounts that Was and Is write, and the guarantee that Why does; nil if they write none.
+	Amounts []float64 `json:"-"`
 	// Why is the reason of the second outcome.
 	Why string `json:"why,omitempty"`
 	// Tasks are those that may be evicted in one outcome only.
@@ -129,7 +131,7 @@ func (e *effects) amounts(queue string, less, more Kind, was, is map[string]floa
 			kind = less
 		}
 		shown := quantity.Alike(resource, x, y)
-		e.add(Effect{Kind: kind, Queue: queue, Resource: resource, Was: shown[0], Is: shown[1]})
+		e.add(Effect{Kind: kind, Queue: queue, Resource: resource, Was: shown[0], Is: shown[1], Amounts: []float64{x, y}})
 	}
 }
 
@@ -145,10 +147,50 @@ func (e *effects) guarantee(name string, was, is *Queue) {
 			return q.Deserved[resource] < q.Guarantee[resource] && !same(q.Deserved[resource], q.Guarantee[resource])
 		}
 		if e.shown(resource) && below(is) && !below(was) {
-			shown := quantity.Alike(resource, was.Deserved[resource], is.Deserved[resource], is.Guarantee[resource])
-			e.add(Effect{Kind: BelowGuarantee, Queue: name, Resource: resource, Was: shown[0], Is: shown[1], Why: "guarantee " + shown[2]})
+			amounts := []float64{was.Deserved[resource], is.Deserved[resource], is.Guarantee[resource]}
+			below := Effect{Kind: BelowGuarantee, Queue: name, Resource: resource, Amounts: amounts}
+			below.write(quantity.Alike(resource, amounts...))
+			e.add(below)
 		}
 	}
+}
+
+// write sets the texts of an effect to those of its amounts.
+func (e *Effect) write(amounts []string) {
+	const guarantee = 2
+	if e.Was, e.Is = amounts[0], amounts[1]; len(amounts) > guarantee {
+		e.Why = "guarantee " + amounts[guarantee]
+	}
+}
+
+// InUnits returns effects whose amounts of one resource are all in one unit, as a table shows them. Amounts of one effect that differ get as
+// many decimals as they need to look different.
+func InUnits(list []Effect) []Effect {
+	all := map[string][]float64{}
+	for i := range list {
+		all[list[i].Resource] = append(all[list[i].Resource], list[i].Amounts...)
+	}
+	units := map[string]quantity.Unit{}
+	for resource, amounts := range all {
+		units[resource] = quantity.UnitOfTable(resource, amounts...)
+	}
+	shown := slices.Clone(list)
+	for i := range shown {
+		e := &shown[i]
+		if e.Amounts == nil {
+			continue
+		}
+		unit := units[e.Resource]
+		if unit.Format(e.Amounts[0]) == unit.Format(e.Amounts[1]) {
+			unit = unit.Exactly(e.Amounts...)
+		}
+		texts := make([]string, len(e.Amounts))
+		for k, amount := range e.Amounts {
+			texts[k] = unit.Format(amount)
+		}
+		e.write(texts)
+	}
+	return shown
 }
 
 func (e *effects) evictions(queue string, was, is map[string]bool) {

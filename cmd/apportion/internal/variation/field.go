@@ -93,6 +93,26 @@ func (s *setting) role(j *apportionv1.Job) error {
 	return err
 }
 
+// readRole reads NAME.ROLE.minAvailable=VALUE or NAME.ROLE.request.RESOURCE=VALUE, where the job has this role, and reports whether it is
+// that: NAME.role.ROLE… without the word role.
+func (s *setting) readRole(rest string) bool {
+	equals := strings.LastIndexByte(rest, '=')
+	for at := strings.LastIndexByte(rest[:equals], '.'); at > 0; at = strings.LastIndexByte(rest[:at], '.') {
+		index, err := s.edit.snapshot.Job(rest[:at])
+		if err != nil {
+			continue
+		}
+		job, text := s.edit.snapshot.GetJobs()[index], rest[at+1:equals]
+		role, field := cutRole(job, text)
+		known := slices.ContainsFunc(job.GetGroups(), func(g *apportionv1.TaskGroup) bool { return g.GetRole() == role })
+		if known && (field == minimum || strings.HasPrefix(field, request)) {
+			s.name, s.resource, s.value = rest[:at], text, rest[equals+1:]
+			return true
+		}
+	}
+	return false
+}
+
 // What may follow a role.
 const request, minimum = ".request.", ".minAvailable"
 

@@ -66,6 +66,9 @@ func (e *edit) set(flag, text string) {
 	}
 	s := &setting{edit: e}
 	field := s.read(kind, known, rest)
+	if kind == "job" && (field == "" || !e.snapshot.Has(kind, s.name)) && s.readRole(rest) {
+		field = "role."
+	}
 	if field == "" {
 		target, _, _ := strings.Cut(rest, "=")
 		e.fault(flag, "a %s has no such field%s", kind, spelling.Then(meantField(target, known), "there are "+described(known)))

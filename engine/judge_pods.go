@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// walk places tasks that rules on other pods concern as placer.placeRelated does, but looks only at the nodes to which best fit comes, in
+// place of preparing all nodes for each job.
+type walk struct {
+	*freeNodes
+
+	p    *placer
+	pods *policy.Pods
+	// spent is at least what the search of placeRelated counts of its trials.
+	spent int
+	// placed are the positions of the tasks that count on their nodes now.
+	placed []int32
+}
+
+// candidate is a node with what it has left of a request.
+type candidate struct {
+	at   int32
+	left float64
+}
+
+// placeRelated returns what Session.Place does for tasks that rules on other pods concern, if best fit places them all, or if a kind has no
+// room or too few domains without the others. known is false for all else, and for tasks that must be near others.
+func (f *freeNodes) placeRelated(p *placer, booked []model.NodeID) (_ Placement, known bool, _ error) {
+	w := &walk{freeNodes: f, p: p, pods: f.session.view.Rules()}
+	if slices.ContainsFunc(p.kinds, func(k taskKind) bool { return w.pods.Near(p.tasks[k.tasks[0]]) }) {
+		return Placement{}, false, nil
+	}
+	defer f.forget()
+	f.book(booked)
+	done, err := w.once()
+	for _, task := range slices.Backward(w.placed) {
+		w.pods.Remove(p.tasks[task], f.nodes[p.at[task]])
+	}
+	switch {
+	case err != nil || !done:
+		return Placement{}, false, err
+	case len(w.placed) == len(p.tasks):
+		return Placement{Outcome: Placed, Nodes: p.placed(), Most: len(w.placed)}, true, nil
+	}
+	f.forget()
+	f.book(booked)
+	for k := range p.kinds {
+		alone, done, err := w.fitsAlone(&p.kinds[k])
+		switch {
+		case err != nil || !done:
+			return Placement{}, false, err
+		case !alone:
+			return Placement{Outcome: NoPlacement, Most: len(w.placed)}, true, nil
+		}
+	}
+	return Placement{}, false, nil
+}
+
+// once places kind after kind until no kind has a task that fits. done is false if it cannot be said what placeRelated places.
+func (w *walk) once() (done bool, _ error) {
+	next := make([]int, len(w.p.kinds))
+	for progress := true; progress; {
+		progress = false
+		for k := range w.p.kinds {
+			before := next[k]
+			if before == len(w.p.kinds[k].tasks) {
+				continue
+			}
+			var err error
+			if next[k], done, err = w.fillKind(&w.p.kinds[k], before); !done || err != nil {
+				return false, err
+			}
+			progress = progress || next[k] > before
+		}
+	}
+	return true, nil
+}
+
+// fillKind places tasks of a kind from position next on, as many as fit one after the other, and returns the next position; see
+// relation.fill. A spread may refuse a task until others are placed: then its bucket is shut, the nodes that it treats alike, and these
+// nodes are tried again once no other takes a task.
+func (w *walk) fillKind(k *taskKind, next int) (_ int, done bool, _ error) {
+	nodes, err := w.inOrder(k)
+	buckets := w.buckets(w.p.tasks[k.tasks[0]])
+	if nodes == nil || buckets == 0 || err != nil {
+		return next, false, err
+	}
+	v, first := w.session.view, w.p.tasks[k.tasks[0]]
+	ordered := v.Ordered(first)
+	_, single := w.pods.Bucket(first, w.nodes[0], nil)
+	var key []byte
+	for again := true; again && next < len(k.tasks); {
+		shut, before := map[string]bool{}, next
+		w.spent++
+		var rest []candidate
+		for i, c := range nodes {
+			n := w.nodes[c.at]
+			if v.Stopped(i) {
+				return next, false, policy.ErrStopped
+			}
+			if len(shut) > 0 {
+				if key, _ = w.pods.Bucket(first, n, key[:0]); shut[string(key)] {
+					rest = append(rest, c)
+					continue
+				}
+			}
+			if w.covers(c.at, k.request) && w.session.admits(first, n, nil) {
+				from := next
+				next = w.takeRelated(k, c.at, next)
+				if w.spent += (next - from + 1) * (1 + buckets); w.spent > placementTrials {
+					return next, false, nil
+				}
+				if next == len(k.tasks) {
+					return next, true, nil
+				}
+				if w.covers(c.at, k.request) {
+					if rest = append(rest, c); ordered && !single && !w.pods.Excludes(first, n, w.later) {
+						key, _ = w.pods.Bucket(first, n, key[:0])
+						shut[string(key)] = true
+					}
+				}
+			}
+		}
+		nodes, again = rest, ordered && next > before
+	}
+	return next, true, nil
+}
+
+// takeRelated places the tasks of a kind from a position on a node, as many as have room and fit, and returns the next position.
+func (w *walk) takeRelated(k *taskKind, at int32, next int) int {
+	for ; next < len(k.tasks) && w.covers(at, k.request); next++ {
+		task := k.tasks[next]
+		if !w.pods.Fits(w.p.tasks[task], w.nodes[at], w.later, nil) {
+			break
+		}
+		if w.marks[at] == 0 {
+			w.change(at).CopyFrom(w.idle[at])
+		}
+		w.changed[w.marks[at]-1].idle.SubWithin(k.request)
+		w.p.at[task] = at
+		w.pods.Place(w.p.tasks[task], w.nodes[at])
+		w.placed = append(w.placed, task)
+	}
+	return next
+}
+
+// covers reports whether a node has enough left for a request.
+func (w *walk) covers(at int32, request resource.Row) bool {
+	return resource.Covers(*w.rest(at), request)
+}
+
+// rest returns what a node has left.
+func (w *walk) rest(at int32) *resource.Row {
+	if i := w.marks[at]; i > 0 {
+		return &w.changed[i-1].idle
+	}
+	return &w.idle[at]
+}
+
+// inOrder lists the nodes that have room for a kind, the one that has least left first, among equals the first; nil if the nodes have no
+// order.
+func (w *walk) inOrder(k *taskKind) ([]candidate, error) {
+	order, err := w.order(w.session.view.Tasks.At(w.p.tasks[k.tasks[0]]).Request, k.request)
+	if order == nil || err != nil {
+		return nil, err
+	}
+	changed := w.tightest(k.request)
+	list := make([]candidate, 0, len(order.order)+len(changed))
+	for i := 0; i < len(order.order) || len(changed) > 0; {
+		if c := changed; len(c) > 0 && (i == len(order.order) || tighter(c[0].left, c[0].at, order.left[i], order.order[i])) {
+			list, changed = append(list, candidate{c[0].at, c[0].left}), c[1:]
+			continue
+		}
+		if w.marks[order.order[i]] == 0 {
+			list = append(list, candidate{order.order[i], order.left[i]})
+		}
+		i++
+	}
+	return list, nil
+}
+
+// fitsAlone reports whether the tasks of a kind have room without the others, and as many domains as they need if they keep each other
+// away. done is false if the nodes have no order.
+func (w *walk) fitsAlone(k *taskKind) (alone, done bool, _ error) {
+	nodes, err := w.inOrder(k)
+	if nodes == nil || err != nil {
+		return false, false, err
+	}
+	v, first := w.session.view, w.p.tasks[k.tasks[0]]
+	left, room := resource.NewAccount(v.Dims.Len()), 0
+	var open []model.NodeID
+	for i, c := range nodes {
+		n := w.nodes[c.at]
+		if v.Stopped(i) {
+			return false, false, policy.ErrStopped
+		}
+		if w.pods.Excludes(first, n, w.later) || !w.session.admits(first, n, nil) {
+			continue
+		}
+		open = append(open, n)
+		for left.CopyFrom(*w.rest(c.at)); room < len(k.tasks) && resource.Covers(left, k.request); room++ {
+			left.SubWithin(k.request)
+		}
+	}
+	return room == len(k.tasks) && w.pods.AtMost(first, open, len(k.tasks)) == len(k.tasks), true, nil
+}
+
+// buckets returns in how many buckets the nodes are for a task, at most and at least one; 0 if there are no nodes or too little work is
+// left.
+func (w *walk) buckets(t model.TaskID) int {
+	kind := w.session.view.PodKind(t)
+	if n := w.bucketsOf[kind]; n > 0 || len(w.nodes) == 0 || !w.session.view.Work.Use(len(w.nodes), 1+w.pods.Buckets(t)) {
+		return n
+	}
+	seen := map[string]bool{}
+	var key []byte
+	for _, n := range w.nodes {
+		key, _ = w.pods.Bucket(t, n, key[:0])
+		seen[string(key)] = true
+	}
+	w.bucketsOf[kind] = len(seen)
+	return len(seen)
+}
