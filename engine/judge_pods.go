@@ -81,53 +81,78 @@ func (w *walk) once() (done bool, _ error) {
 }
 
 // fillKind places tasks of a kind from position next on, as many as fit one after the other, and returns the next position; see
-// relation.fill. A spread may refuse a task until others are placed: then its bucket is shut, the nodes that it treats alike, and these
-// nodes are tried again once no other takes a task.
+// relation.fill.
 func (w *walk) fillKind(k *taskKind, next int) (_ int, done bool, _ error) {
 	nodes, err := w.inOrder(k)
-	buckets := w.buckets(w.p.tasks[k.tasks[0]])
-	if nodes == nil || buckets == 0 || err != nil {
+	f := &fill{walk: w, kind: k, first: w.p.tasks[k.tasks[0]]}
+	f.buckets = w.buckets(f.first)
+	if nodes == nil || f.buckets == 0 || err != nil {
 		return next, false, err
 	}
-	v, first := w.session.view, w.p.tasks[k.tasks[0]]
-	ordered := v.Ordered(first)
-	_, single := w.pods.Bucket(first, w.nodes[0], nil)
-	var key []byte
+	v := w.session.view
+	ordered := v.Ordered(f.first)
+	_, single := w.pods.Bucket(f.first, w.nodes[0], nil)
+	f.shuts = ordered && !single
 	for again := true; again && next < len(k.tasks); {
-		shut, before := map[string]bool{}, next
+		before := next
+		f.shut, f.rest = map[string]bool{}, nil
 		w.spent++
-		var rest []candidate
-		for i, c := range nodes {
-			n := w.nodes[c.at]
+		for i := 0; i < len(nodes) && next < len(k.tasks); i++ {
 			if v.Stopped(i) {
 				return next, false, policy.ErrStopped
 			}
-			if len(shut) > 0 {
-				if key, _ = w.pods.Bucket(first, n, key[:0]); shut[string(key)] {
-					rest = append(rest, c)
-					continue
-				}
-			}
-			if w.covers(c.at, k.request) && w.session.admits(first, n, nil) {
-				from := next
-				next = w.takeRelated(k, c.at, next)
-				if w.spent += (next - from + 1) * (1 + buckets); w.spent > placementTrials {
-					return next, false, nil
-				}
-				if next == len(k.tasks) {
-					return next, true, nil
-				}
-				if w.covers(c.at, k.request) {
-					if rest = append(rest, c); ordered && !single && !w.pods.Excludes(first, n, w.later) {
-						key, _ = w.pods.Bucket(first, n, key[:0])
-						shut[string(key)] = true
-					}
-				}
+			next = f.visit(nodes[i], next)
+			if w.spent > placementTrials {
+				return next, false, nil
 			}
 		}
-		nodes, again = rest, ordered && next > before
+		nodes, again = f.rest, ordered && next > before
 	}
 	return next, true, nil
+}
+
+// fill places tasks of one kind. A spread may refuse a task until others are placed: then its bucket is shut, the nodes that it treats
+// alike, and these nodes are visited again once no other takes a task.
+type fill struct {
+	*walk
+
+	kind  *taskKind
+	first model.TaskID
+	// buckets is how many there are at most; shuts: one may be shut.
+	buckets int
+	shuts   bool
+	shut    map[string]bool
+	// rest are the nodes to visit again, in order.
+	rest []candidate
+	key  []byte
+}
+
+// visit places tasks on a node from position next on, as many as have room and fit, and returns the next position.
+func (f *fill) visit(c candidate, next int) int {
+	n := f.nodes[c.at]
+	if len(f.shut) > 0 && f.shut[f.bucket(n)] {
+		f.rest = append(f.rest, c)
+		return next
+	}
+	if !f.covers(c.at, f.kind.request) || !f.session.admits(f.first, n, nil) {
+		return next
+	}
+	from := next
+	next = f.takeRelated(f.kind, c.at, next)
+	f.spent += (next - from + 1) * (1 + f.buckets)
+	if next < len(f.kind.tasks) && f.covers(c.at, f.kind.request) {
+		f.rest = append(f.rest, c)
+		if f.shuts && !f.pods.Excludes(f.first, n, f.later) {
+			f.shut[f.bucket(n)] = true
+		}
+	}
+	return next
+}
+
+// bucket returns the bucket of a node.
+func (f *fill) bucket(n model.NodeID) string {
+	f.key, _ = f.pods.Bucket(f.first, n, f.key[:0])
+	return string(f.key)
 }
 
 // takeRelated places the tasks of a kind from a position on a node, as many as have room and fit, and returns the next position.
