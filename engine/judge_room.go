@@ -9,12 +9,22 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// leastOrders and maxOrders bound the requests for which the nodes are kept in order, the larger number for few nodes: about 100 MB at most.
-// Tasks with other requests are placed by Session.Place.
+// leastOrders and maxOrders bound the requests for which the nodes are kept in order, the larger number for few nodes. Tasks with other
+// requests are placed by Session.Place.
 const (
 	leastOrders = 64
-	maxOrders   = 512
+	maxOrders   = 128
 )
+
+// ordersOf returns for how many requests so many nodes are kept in order.
+func ordersOf(nodes int) int { return max(leastOrders, min(maxOrders, placementCells/max(nodes, 1))) }
+
+// OrderBytes returns about what explanations of many jobs take at most to keep so many nodes in the orders of so many requests, now and
+// later.
+func OrderBytes(nodes, requests int64) int64 {
+	const perNode = 4 + 8
+	return 2 * perNode * nodes * min(requests, int64(ordersOf(int(nodes))))
+}
 
 // freeNodes is what the nodes have left before anything is tried, and for each request the order in which best fit takes them. Placing a
 // few tasks then looks at a few nodes: those that it takes, and those that bookings have changed since.
@@ -355,7 +365,7 @@ func leftOf(idle, request resource.Row) float64 {
 
 // order returns the order of the nodes for a request, or nil if enough others are kept.
 func (f *freeNodes) order(id int32, request resource.Row) (*nodeOrder, error) {
-	if o := f.orders[id]; o != nil || len(f.orders) >= max(leastOrders, min(maxOrders, placementCells/max(len(f.nodes), 1))) {
+	if o := f.orders[id]; o != nil || len(f.orders) >= ordersOf(len(f.nodes)) {
 		return o, nil
 	}
 	o := &nodeOrder{}

@@ -357,7 +357,7 @@ func (s *Session) conditions(j model.JobID) []string {
 // explanations returns the memory for explaining why jobs wait.
 func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
 	n := a.jobs(q.GetJobs())
-	work = explainedTask*a.Tasks + a.session() + a.nomination()
+	work = explainedTask*a.Tasks + a.session() + a.nomination() + engine.OrderBytes(a.Nodes, a.Tasks)
 	if q.GetJobs() != nil {
 		// Each job asks twice which tasks could be evicted: in other queues and in its own.
 		_, evicting := a.victims(&apportionv1.ReclaimStep{})

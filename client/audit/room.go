@@ -78,8 +78,8 @@ func (s *state) shapesOf(block []uint32) []int {
 	return shapes
 }
 
-// tightest returns the nodes that best fit chooses from. Each node that is chosen takes a task at least, so that of each shape no more nodes
-// matter than the block has tasks: those with the least left.
+// tightest returns the nodes that best fit chooses from. Each node that is chosen takes a task at least, so that of each shape no more
+// nodes matter than the block has tasks: those with the least left.
 func (s *state) tightest(block []uint32) []uint32 {
 	var few []uint32
 	for _, shape := range s.shapesOf(block) {

@@ -163,8 +163,8 @@ func (e *Effect) write(amounts []string) {
 	}
 }
 
-// InUnits returns effects whose amounts of one resource are all in one unit, as a table shows them. Amounts of one effect that differ get as
-// many decimals as they need to look different.
+// InUnits returns effects whose amounts of one resource are all in one unit, as a table shows them. Amounts of one effect that differ get
+// as many decimals as they need to look different.
 func InUnits(list []Effect) []Effect {
 	all := map[string][]float64{}
 	for i := range list {

@@ -35,7 +35,10 @@ func TestEffectsAreWhatDiffersByKindAndName(t *testing.T) {
 		{Kind: comparison.JobRemoved, Job: "ns/ended", Was: "in queue b", Is: "-"},
 		{Kind: comparison.JobAdded, Job: "ns/came", Was: "-", Is: "in queue b"},
 		{Kind: comparison.Moved, Job: "ns/kept", Was: "queue a", Is: "queue b"},
-		{Kind: comparison.BelowGuarantee, Queue: "a", Resource: "cpu", Was: "4", Is: "1", Amounts: []float64{4000, 1000, 2000}, Why: "guarantee 2"},
+		{
+			Kind: comparison.BelowGuarantee, Queue: "a", Resource: "cpu", Was: "4", Is: "1", Amounts: []float64{4000, 1000, 2000},
+			Why: "guarantee 2",
+		},
 		{Kind: comparison.LessDeserved, Queue: "a", Resource: "cpu", Was: "4", Is: "1", Amounts: []float64{4000, 1000}},
 		{Kind: comparison.NoLongerOverused, Queue: "b", Was: "yes", Is: "no"},
 		{Kind: comparison.LaterInOrder, Queue: "a", Was: "1", Is: "2"},
