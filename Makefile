@@ -82,10 +82,14 @@ vet:
 	@echo "== 1 of 3: vet all packages ($$($(GO) list ./... | wc -l)); the first time this compiles them"
 	$(GO) vet ./...
 
+# Tests make much garbage and live for short. Collecting it when the heap has grown fivefold takes a quarter less processor time and at most a
+# few hundred megabytes more; the compiler, which needs more, is not told.
+LAZY := -exec 'env GOGC=400'
+
 .PHONY: test-whole
 test-whole:
 	@echo "== 2 of 3: all tests, a line for each package; the longest take a minute each on an idle machine"
-	$(GO) test -vet=off $(strip $(TESTFLAGS) ./...)
+	$(GO) test -vet=off $(LAZY) $(strip $(TESTFLAGS) ./...)
 
 # The race detector makes tests several times slower and finds nothing in trying more of the same: properties are tried on a fifth of the
 # cases, and long tests of one goroutine are left to test-whole, and so are packages without goroutines. Its build shares nothing with others
@@ -93,7 +97,7 @@ test-whole:
 .PHONY: test-race
 test-race:
 	@echo "== 3 of 3: the tests of $$(scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
-	CGO_ENABLED=1 $(GO) test -race -short -vet=off -gcflags=all=-dwarf=false $(TESTFLAGS) $$(scripts/concurrent.sh)
+	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(LAZY) -gcflags=all=-dwarf=false $(TESTFLAGS) $$(scripts/concurrent.sh)
 
 .PHONY: test-cluster
 test-cluster: ## Test against a real API server and scheduler of Kubernetes, built from their Go module, and etcd (fifteen minutes of processor time the first time).

@@ -163,6 +163,30 @@ func TestReclaimHasAPlanWithVictims(t *testing.T) {
 	held := l.model.spare("b-0", []types.UID{victims[0].UID}, l.model.pods["b-0"].object.CreationTimestamp.Time)
 	require.Empty(t, held)
 	require.Empty(t, l.places(), "an eviction that is refused withdraws the plan")
+	require.False(t, l.model.pods[victims[1].UID].releasing)
+
+	require.NoError(t, l.once(t.Context()))
+	require.Len(t, l.places(), 4)
+	l.model.removeNode("n0")
+	require.Empty(t, l.places())
+	for _, v := range victims {
+		require.False(t, l.model.pods[v.UID].releasing, "nothing is evicted for a place that is gone")
+	}
+}
+
+func TestAPodMayBeEvictedOnceItRuns(t *testing.T) {
+	l := testLoop(t, 1)
+	for i := range 8 {
+		p := testPod(fmt.Sprintf("a-%d", i), "a", "1", "n0")
+		p.Status.Phase = corev1.PodPending
+		l.model.setPod(p)
+	}
+	l.model.setPod(testPod("b-0", "b", "1", ""))
+	require.NoError(t, l.once(t.Context()))
+	require.Empty(t, l.places(), "a bound pod that does not run yet is no victim")
+	l.model.setPod(testPod("a-0", "a", "1", "n0"))
+	require.NoError(t, l.once(t.Context()))
+	require.Equal(t, map[string]string{"b-0": "n0"}, l.places())
 }
 
 func TestAnUnknownQueueAndAGangWithoutADefinitionSaySo(t *testing.T) {

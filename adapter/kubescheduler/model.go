@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -126,6 +125,9 @@ func (m *model) setPod(object *corev1.Pod) {
 		p = &pod{}
 		m.pods[object.UID] = p
 	} else if p.node == object.Spec.NodeName && p.releasing == (object.DeletionTimestamp != nil) && queue == p.queue() {
+		if ran := p.object.Status.Phase == corev1.PodRunning; ran != (object.Status.Phase == corev1.PodRunning) {
+			m.touch(p.job)
+		}
 		p.object = object
 		return
 	}
@@ -328,75 +330,41 @@ func (m *model) setGang(id string, least int) {
 }
 
 // withdraw takes back the place of a pod. The others of a gang that has not begun lose theirs, too, and those that hold a node are
-// returned: they must be rejected.
+// returned: they must be rejected. Victims that no place of the job needs any more stay.
 func (m *model) withdraw(p *pod) (held []types.UID) {
-	j := p.job
+	j, victims := p.job, p.victims
 	whole := j != nil && j.secured() < j.least
 	p.planned, p.victims, p.reserved, p.released = "", nil, false, false
 	if j == nil {
 		return nil
 	}
 	m.touch(j)
-	whole = whole || j.secured() < j.least && j.bound() == 0
-	if !whole {
-		return nil
-	}
-	for uid, other := range j.pods {
-		if other.node != "" || other.planned == "" || other.released {
-			continue
+	if whole = whole || j.secured() < j.least && j.bound() == 0; whole {
+		for uid, other := range j.pods {
+			if other.node != "" || other.planned == "" || other.released {
+				continue
+			}
+			if other.reserved {
+				held = append(held, uid)
+			}
+			other.planned, other.victims, other.reserved = "", nil, false
 		}
-		if other.reserved {
-			held = append(held, uid)
-		}
-		other.planned, other.victims, other.reserved = "", nil, false
 	}
+	m.keep(j, victims)
 	return held
 }
 
-// bound counts the pods that are bound and stay, secured also those that may be bound.
-func (j *job) bound() int {
-	count := 0
+// keep lets the victims of a job that are not being deleted stay, unless a place of the job needs them.
+func (m *model) keep(j *job, victims []types.UID) {
 	for _, p := range j.pods {
-		if p.node != "" && !p.releasing {
-			count++
+		if len(p.victims) > 0 {
+			return
 		}
 	}
-	return count
-}
-
-func (j *job) secured() int {
-	count := 0
-	for _, p := range j.pods {
-		if !p.releasing && (p.node != "" || p.released) {
-			count++
+	for _, uid := range victims {
+		if v := m.pods[uid]; v != nil && v.object.DeletionTimestamp == nil {
+			v.releasing = false
+			m.touch(v.job)
 		}
 	}
-	return count
-}
-
-func (j *job) holding() int {
-	count := 0
-	for _, p := range j.pods {
-		if !p.releasing && (p.node != "" || p.released || p.reserved) {
-			count++
-		}
-	}
-	return count
-}
-
-// status is the status of a pod as the mirror has it.
-func (p *pod) status() (apportionv1.TaskStatus, string) {
-	switch {
-	case p.node != "" && p.releasing:
-		return apportionv1.TaskStatus_TASK_STATUS_RELEASING, p.node
-	case p.node != "" && p.object.Status.Phase == corev1.PodRunning:
-		return apportionv1.TaskStatus_TASK_STATUS_RUNNING, p.node
-	case p.node != "":
-		return apportionv1.TaskStatus_TASK_STATUS_BOUND, p.node
-	case p.planned != "" && len(p.victims) > 0:
-		return apportionv1.TaskStatus_TASK_STATUS_PIPELINED, p.planned
-	case p.planned != "":
-		return apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, p.planned
-	}
-	return apportionv1.TaskStatus_TASK_STATUS_PENDING, ""
 }

@@ -227,17 +227,10 @@ func (m *model) spare(claimant types.UID, refused []types.UID, now time.Time) []
 	for _, victim := range refused {
 		m.spared[victim] = now.Add(sparing)
 	}
-	claim := m.pods[claimant]
-	if claim == nil {
-		return nil
+	if claim := m.pods[claimant]; claim != nil {
+		return m.withdraw(claim)
 	}
-	for _, uid := range claim.victims {
-		if v := m.pods[uid]; v != nil && v.object.DeletionTimestamp == nil {
-			v.releasing = false
-			m.touch(v.job)
-		}
-	}
-	return m.withdraw(claim)
+	return nil
 }
 
 // Reserve has nothing to do: a place is counted from the moment it is planned.

@@ -104,12 +104,12 @@ func TestNodesOfManyRulesOfATenantAreCountedInMemory(t *testing.T) {
 // Looking for the nodes of a few pods with very many conditions would take minutes, after each change of a node again.
 func TestConditionsOfPlacementOfATenantAreBounded(t *testing.T) {
 	raced.Skip(t)
-	const nodes = 2000
+	const nodes = 8000
 	o := placesWith(t, nodes)
 	putOwn(t, o, "good", 20, "spec.nodeSelector", func(i int) any { return map[string]any{"host": fmt.Sprint("n", i)} })
-	putOwn(t, o, "evil", 100, "spec.affinity", func(i int) any {
+	putOwn(t, o, "evil", 200, "spec.affinity", func(i int) any {
 		expressions := []any{map[string]any{"key": fmt.Sprint("evil", i), "operator": "Exists"}}
-		for k := range 999 {
+		for k := range 99 {
 			expressions = append(expressions, map[string]any{"key": fmt.Sprint("k", k), "operator": "DoesNotExist"})
 		}
 		return affinity(expressions...)
@@ -117,8 +117,8 @@ func TestConditionsOfPlacementOfATenantAreBounded(t *testing.T) {
 	c, err := o.Cluster(volcano.WithAsOf(time.Unix(1, 0)))
 	require.NoError(t, err)
 	jobs := jobsOf(c.Snapshot)
-	require.Equal(t, map[string]int{"good": 20, "evil": 66}, jobs)
-	require.Contains(t, c.Faulty[0].String(), "with it the snapshot would have more than 8388 conditions of placement")
+	require.Equal(t, map[string]int{"good": 20, "evil": 159}, jobs)
+	require.Contains(t, c.Faulty[0].String(), "with it the snapshot would have more than 2097 conditions of placement")
 }
 
 func TestATermOfVeryManyExpressionsIsLeftOut(t *testing.T) {
