@@ -33,7 +33,7 @@ type filledJob struct {
 const filledNow = 1_000
 
 // filledCluster is a session on nodes of so many cpu by priority, gang, capacity and backfill. Jobs are in order of service.
-func filledCluster(t require.TestingT, now int64, kind backfill.Kind, nodes []int, jobs []filledJob, more ...engine.Entry) *engine.Session {
+func filledCluster(t require.TestingT, now int64, kind backfill.Kind, nodes []int, jobs []filledJob) *engine.Session {
 	b := model.NewBuilder(now)
 	b.Dimensions([]string{"cpu", "gpu"})
 	for i, cpu := range nodes {
@@ -63,7 +63,7 @@ func filledCluster(t require.TestingT, now int64, kind backfill.Kind, nodes []in
 	plugin := backfill.Default()
 	plugin.Kind, plugin.Resolution, plugin.Window = kind, 1, 1_000_000
 	tier := engine.Tier{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}, {Plugin: capacity.Plugin{}}, {Plugin: plugin}}
-	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{append(tier, more...)}}, nil)
+	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{tier}}, nil)
 	require.NoError(t, err)
 	return s
 }
@@ -164,8 +164,10 @@ func TestConservativeBackfillKeepsRoomForEachJob(t *testing.T) {
 
 func TestRoomThatIsKeptIsFreeOnceItsJobHasStartedElsewhere(t *testing.T) {
 	s := filledCluster(t, filledNow, backfill.EASY, []int{10, 10}, []filledJob{
-		{name: "runs", cpu: 6, runs: []int{0}, end: 1_500}, {name: "other", cpu: 6, runs: []int{1}, end: 1_900},
-		{name: "big", cpu: 8, waiting: 1, runtime: 300}, {name: "late", cpu: 4, waiting: 1},
+		{name: "runs", cpu: 6, runs: []int{0}, end: 1_500},
+		{name: "other", cpu: 6, runs: []int{1}, end: 1_900},
+		{name: "big", cpu: 8, waiting: 1, runtime: 300},
+		{name: "late", cpu: 4, waiting: 1},
 	})
 	fits, _ := startable(s, "late")
 	require.Equal(t, []int{1}, fits)
@@ -184,7 +186,8 @@ func TestRoomThatIsKeptIsFreeOnceItsJobHasStartedElsewhere(t *testing.T) {
 
 func TestAQueueKeepsItsShareForTheJobThatItWaitsWith(t *testing.T) {
 	s := filledCluster(t, filledNow, backfill.EASY, []int{10, 10}, []filledJob{
-		{name: "runs", cpu: 9, runs: []int{0}, end: 1_500}, {name: "also", cpu: 4, runs: []int{1}, end: 1_600},
+		{name: "runs", cpu: 9, runs: []int{0}, end: 1_500},
+		{name: "also", cpu: 4, runs: []int{1}, end: 1_600},
 		{name: "big", queue: "small", cpu: 7, waiting: 1, runtime: 300},
 		{name: "long", queue: "small", cpu: 2, waiting: 1, runtime: 5_000},
 		{name: "short", queue: "small", cpu: 2, waiting: 1, runtime: 500},
@@ -259,7 +262,7 @@ func plainPlan(kind backfill.Kind, nodes []int, jobs []filledJob) map[string]int
 		if j.waiting == 0 {
 			continue
 		}
-		for at := int64(0); at < moments/2; at++ {
+		for at := range int64(moments / 2) {
 			var on []int
 			for n := range nodes {
 				most := 0
@@ -398,7 +401,8 @@ func TestNoStartDelaysAJobForWhichRoomIsKept(t *testing.T) {
 
 func TestAnExplanationNamesTheJobForWhichRoomIsKept(t *testing.T) {
 	s := filledCluster(t, filledNow, backfill.EASY, []int{10}, []filledJob{
-		{name: "runs", cpu: 6, runs: []int{0}, end: 1_500}, {name: "big", cpu: 8, waiting: 1, runtime: 300},
+		{name: "runs", cpu: 6, runs: []int{0}, end: 1_500},
+		{name: "big", cpu: 8, waiting: 1, runtime: 300},
 		{name: "late", cpu: 4, waiting: 1},
 	})
 	late, _ := s.View().Job("late")

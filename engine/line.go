@@ -10,20 +10,20 @@ import (
 )
 
 // keep lets a plugin keep room for jobs that wait.
-func (st *state) keep(p Policy) error {
-	for _, opened := range st.plugins {
+func (s *state) keep(p Policy) error {
+	for _, opened := range s.plugins {
 		keeper, ok := opened.state.(policy.Keeper)
 		if !ok {
 			continue
 		}
 		// The plugin asks in the middle of questions, of which the memory must not be used.
-		own := *st
-		own.scratch = resource.NewAccount(st.view.Dims.Len())
+		own := *s
+		own.scratch = resource.NewAccount(s.view.Dims.Len())
 		list, err := keeper.Keep(&line{Session: &Session{policy: p, state: &own}})
 		if err != nil {
 			return err
 		}
-		return st.view.Keep(opened.name, list)
+		return s.view.Keep(opened.name, list)
 	}
 	return nil
 }

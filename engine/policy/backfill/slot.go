@@ -59,7 +59,8 @@ func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Re
 			}
 			if nodes := p.place(tasks, groups, at, after(at, runtime)); nodes != nil {
 				one := policy.Reservation{Job: j, Tasks: tasks, Nodes: nodes, From: at, Until: after(at, runtime)}
-				return one, true, p.take(&one)
+				err := p.take(&one)
+				return one, true, err
 			}
 		}
 		// The next time at which all may have room.

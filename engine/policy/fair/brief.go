@@ -7,8 +7,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// PlanBriefly returns what Plan returns for the candidates of the lists, one list after the other, without reasons. Queues that hold nothing
-// above a line, which most are, cost no visit to their tasks.
+// PlanBriefly returns what Plan returns for the candidates of the lists, one list after the other, without reasons. Queues that hold
+// nothing above a line, which most are, cost no visit to their tasks.
 func (s *State) PlanBriefly(c *policy.Claim, lists []policy.QueueTasks) policy.Plan {
 	if lists == nil {
 		lists = []policy.QueueTasks{}
