@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/kueue/asfair"
 )
 
 // convertKueue proposes policy fair and its queues for a cluster with Kueue.
@@ -53,23 +54,13 @@ func convertKueue(ctx context.Context, s streams, input *inputFlags, into string
 	return s.writeFiles(files, into)
 }
 
-// fairAboveDeserved returns the preset fair, with weights that count from deserved amounts. As in Kueue, what is not lent stays free, and a
-// running gang may be evicted as a whole: the plugin gang protects none.
+// fairAboveDeserved returns the preset fair for a cluster of Kueue.
 func fairAboveDeserved() (*apportionv1.Policy, error) {
 	policy, ok := client.Preset(policyFair)
 	if !ok {
 		return nil, fmt.Errorf("there is no preset %s", policyFair)
 	}
-	for _, tier := range policy.GetTiers() {
-		for _, p := range tier.GetPlugins() {
-			if p.GetGang() != nil {
-				p.Disabled = []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}
-			}
-			if fair := p.GetFair(); fair != nil {
-				fair.Base, fair.ReserveGuarantee = apportionv1.FairBase_FAIR_BASE_DESERVED, true
-			}
-		}
-	}
+	asfair.Adapt(policy)
 	return policy, nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/apiserver"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 )
@@ -103,8 +104,8 @@ type followed struct {
 
 func follow(t *testing.T, s *apiServer) *followed {
 	t.Helper()
-	f := &followed{Replica: servicetest.Start(t, service.Options{}), t: t, server: s, proxy: startProxy(t, s.address)}
-	file := s.kubeconfig(t)
+	f := &followed{Replica: servicetest.Start(t, service.Options{}), t: t, server: s, proxy: startProxy(t, s.Address)}
+	file := s.Kubeconfig(t)
 	config, err := clientcmd.LoadFromFile(file)
 	require.NoError(t, err)
 	config.Clusters["k"].Server = "https://" + f.proxy.listener.Addr().String()
@@ -183,7 +184,7 @@ func (s *apiServer) compact(t *testing.T) {
 	post := func(path string, body any) []byte {
 		data, err := json.Marshal(body)
 		require.NoError(t, err)
-		response, err := http.Post(s.etcd+path, "application/json", bytes.NewReader(data))
+		response, err := http.Post(s.Etcd+path, "application/json", bytes.NewReader(data))
 		require.NoError(t, err)
 		defer response.Body.Close()
 		got, err := io.ReadAll(response.Body)
@@ -206,18 +207,18 @@ const queuePath = "/apis/scheduling.volcano.sh/v1beta1/queues"
 func (f *followed) change(round string) {
 	s, t := f.server, f.t
 	t.Helper()
-	s.send(t, http.MethodPost, queuePath, map[string]any{
+	s.Send(t, http.MethodPost, queuePath, map[string]any{
 		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": "q-" + round},
 		"spec": map[string]any{"weight": 3, "capability": map[string]any{"cpu": "12"}},
 	})
-	s.send(t, http.MethodPatch, queuePath+"/q-"+round+"/status", map[string]any{"status": map[string]any{"state": "Open"}})
-	s.send(t, http.MethodPost, podGroups+"/language/podgroups", map[string]any{
+	s.Send(t, http.MethodPatch, queuePath+"/q-"+round+"/status", map[string]any{"status": map[string]any{"state": "Open"}})
+	s.Send(t, http.MethodPost, podGroups+"/language/podgroups", map[string]any{
 		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": map[string]any{"name": "job-" + round},
 		"spec": map[string]any{"minMember": 2, "queue": "q-" + round},
 	})
 	for _, pod := range []string{"a", "b"} {
 		asked := map[string]any{"cpu": "2", "example.org/" + round: "1"}
-		s.send(t, http.MethodPost, "/api/v1/namespaces/language/pods", map[string]any{
+		s.Send(t, http.MethodPost, "/api/v1/namespaces/language/pods", map[string]any{
 			"apiVersion": "v1", "kind": "Pod",
 			"metadata": map[string]any{"name": pod + "-" + round, "annotations": map[string]any{"scheduling.k8s.io/group-name": "job-" + round}},
 			"spec": map[string]any{"schedulerName": "volcano", "containers": []any{map[string]any{
@@ -225,11 +226,11 @@ func (f *followed) change(round string) {
 			}}},
 		})
 	}
-	s.send(t, http.MethodPatch, "/api/v1/namespaces/language/pods/a-"+round+"/status", map[string]any{"status": map[string]any{"phase": "Failed"}})
-	s.send(t, http.MethodPost, "/api/v1/nodes", map[string]any{
+	s.Send(t, http.MethodPatch, "/api/v1/namespaces/language/pods/a-"+round+"/status", map[string]any{"status": map[string]any{"phase": "Failed"}})
+	s.Send(t, http.MethodPost, "/api/v1/nodes", map[string]any{
 		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "n-" + round, "labels": map[string]any{"zone": round}},
 	})
-	s.send(t, http.MethodPatch, "/api/v1/nodes/n-"+round+"/status", map[string]any{
+	s.Send(t, http.MethodPatch, "/api/v1/nodes/n-"+round+"/status", map[string]any{
 		"status": map[string]any{"allocatable": map[string]any{"cpu": "8", "memory": "16Gi"}},
 	})
 }
@@ -241,7 +242,7 @@ func (f *followed) undo(round string) {
 		"/api/v1/namespaces/language/pods/a-" + round + "?gracePeriodSeconds=0", podGroups + "/language/podgroups/job-" + round,
 		queuePath + "/q-" + round, "/api/v1/nodes/n-" + round,
 	} {
-		f.server.send(f.t, http.MethodDelete, path, nil)
+		f.server.Send(f.t, http.MethodDelete, path, nil)
 	}
 }
 
@@ -262,31 +263,31 @@ func TestARealAPIServerIsFollowed(t *testing.T) {
 	f.same()
 
 	t.Run("the API server is killed", func(t *testing.T) {
-		kill(t, s.process)
+		apiserver.Kill(t, s.Process)
 		f.old(5 * time.Second)
-		s.begin(t)
+		s.BeginServer(t)
 		f.change("two")
 		f.same()
 	})
 	t.Run("etcd is killed", func(t *testing.T) {
-		kill(t, s.etcdProcess)
+		apiserver.Kill(t, s.EtcdProcess)
 		time.Sleep(5 * time.Second)
 		_, view := f.snapshot()
 		t.Logf("the API server without etcd: complete %v, age %v", view.GetComplete(), time.Duration(view.GetAge()))
-		s.beginEtcd()
+		s.BeginEtcd()
 		require.Eventually(t, func() bool {
-			code, _, err := s.try(t.Context(), http.MethodGet, "/readyz", nil)
+			code, _, err := s.Try(t.Context(), http.MethodGet, "/readyz", nil)
 			return err == nil && code == http.StatusOK
 		}, 2*time.Minute, 200*time.Millisecond)
 		f.change("three")
 		f.same()
 	})
 	t.Run("the API server and etcd are killed", func(t *testing.T) {
-		kill(t, s.process)
-		kill(t, s.etcdProcess)
+		apiserver.Kill(t, s.Process)
+		apiserver.Kill(t, s.EtcdProcess)
 		f.old(5 * time.Second)
-		s.beginEtcd()
-		s.begin(t)
+		s.BeginEtcd()
+		s.BeginServer(t)
 		f.change("four")
 		f.undo("two")
 		f.same()
@@ -297,20 +298,20 @@ func TestARealAPIServerIsFollowed(t *testing.T) {
 		f.change("five")
 		f.undo("four")
 		s.compact(t)
-		kill(t, s.process)
-		s.begin(t) // Its cache of changes begins anew, after what was missed.
+		apiserver.Kill(t, s.Process)
+		s.BeginServer(t) // Its cache of changes begins anew, after what was missed.
 		f.proxy.set(false)
 		f.same()
 	})
 	t.Run("a kind is taken away and comes back", func(t *testing.T) {
 		const definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.volcano.sh"
-		s.send(t, http.MethodDelete, definition, nil)
+		s.Send(t, http.MethodDelete, definition, nil)
 		require.Eventually(t, func() bool {
 			_, view := f.snapshot()
 			return !view.GetComplete()
 		}, 90*time.Second, 100*time.Millisecond)
 		s.defineKind(t, "podgroups", "PodGroup", "Namespaced")
-		s.send(t, http.MethodPost, podGroups+"/language/podgroups", map[string]any{
+		s.Send(t, http.MethodPost, podGroups+"/language/podgroups", map[string]any{
 			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": map[string]any{"name": "again"},
 			"spec": map[string]any{"minMember": 1},
 		})

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/apiserver"
 )
 
 // number is a whole number in the environment.
@@ -53,7 +54,7 @@ func all(t *testing.T, n int, do func(i int) error) {
 }
 
 func (s *apiServer) must(method, path string, body any) ([]byte, error) {
-	code, data, err := s.try(context.Background(), method, path, body)
+	code, data, err := s.Try(context.Background(), method, path, body)
 	if err == nil && code >= http.StatusMultipleChoices {
 		err = fmt.Errorf("%s %s: %d: %s", method, path, code, data)
 	}
@@ -64,7 +65,7 @@ func (s *apiServer) must(method, path string, body any) ([]byte, error) {
 func (s *apiServer) populate(t *testing.T, pods int) {
 	t.Helper()
 	s.define(t)
-	s.send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": "load"}})
+	s.Send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": "load"}})
 	all(t, 10, func(i int) error {
 		_, err := s.must(http.MethodPost, queuePath, map[string]any{
 			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": fmt.Sprintf("q%d", i)},
@@ -133,8 +134,8 @@ func TestLoadOfARealAPIServer(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "apportion")
 	built, err := exec.Command("go", "build", "-o", program, "github.com/apportion/apportion/cmd/apportion").CombinedOutput()
 	require.NoError(t, err, "%s", built)
-	address, admin := "127.0.0.1:"+port(t), "127.0.0.1:"+port(t)
-	line := append(strings.Fields(os.Getenv("FOLLOW_RUN")), program, "serve", "--follow", "--follow-kubeconfig", s.kubeconfig(t),
+	address, admin := "127.0.0.1:"+apiserver.Port(t), "127.0.0.1:"+apiserver.Port(t)
+	line := append(strings.Fields(os.Getenv("FOLLOW_RUN")), program, "serve", "--follow", "--follow-kubeconfig", s.Kubeconfig(t),
 		"--listen", address, "--admin-listen", admin)
 	server := exec.Command(line[0], line[1:]...)
 	server.Stderr, server.SysProcAttr = os.Stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}

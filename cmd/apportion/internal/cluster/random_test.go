@@ -32,16 +32,16 @@ const (
 func (s *apiServer) prepare(t *testing.T) {
 	t.Helper()
 	s.define(t)
-	s.send(t, http.MethodPost, queuePath, map[string]any{
+	s.Send(t, http.MethodPost, queuePath, map[string]any{
 		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": "default"},
 		"spec": map[string]any{"weight": 1},
 	})
-	s.send(t, http.MethodPatch, defaultPath+"/status", map[string]any{"status": map[string]any{"state": "Open"}})
-	s.send(t, http.MethodPost, "/apis/scheduling.k8s.io/v1/priorityclasses", map[string]any{
+	s.Send(t, http.MethodPatch, defaultPath+"/status", map[string]any{"status": map[string]any{"state": "Open"}})
+	s.Send(t, http.MethodPost, "/apis/scheduling.k8s.io/v1/priorityclasses", map[string]any{
 		"metadata": map[string]any{"name": kubescheduler.PriorityClass}, "value": 1, "preemptionPolicy": corev1.PreemptNever,
 	})
 	for _, n := range kubescheduler.Generate(0).Namespaces {
-		s.send(t, http.MethodPost, "/api/v1/namespaces", n)
+		s.Send(t, http.MethodPost, "/api/v1/namespaces", n)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/apportion/apportion/internal/test/apiserver"
 	"github.com/apportion/apportion/internal/test/kubescheduler"
 )
 
@@ -80,7 +81,7 @@ func (s *apiServer) startScheduler(t *testing.T, extender string) {
 	directory := t.TempDir()
 	config, err := json.Marshal(map[string]any{
 		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-		"clientConnection": map[string]any{"kubeconfig": s.kubeconfig(t), "qps": 1000, "burst": 1000},
+		"clientConnection": map[string]any{"kubeconfig": s.Kubeconfig(t), "qps": 1000, "burst": 1000},
 		"leaderElection":   map[string]any{"leaderElect": false},
 		// All nodes are looked at, and no pod waits for a try because of another one.
 		"percentageOfNodesToScore": 100,
@@ -96,7 +97,7 @@ func (s *apiServer) startScheduler(t *testing.T, extender string) {
 	require.NoError(t, err)
 	file := filepath.Join(directory, "scheduler.json")
 	require.NoError(t, os.WriteFile(file, config, 0o600))
-	start(t, directory, program, "--config="+file, "--secure-port=0")
+	apiserver.Begin(t, directory, program, "--config="+file, "--secure-port=0")
 }
 
 // answers returns the scheduler's answers about the waiting pods of a cluster.

@@ -4,16 +4,8 @@ package cluster_test
 
 import (
 	"bufio"
-	"bytes"
-	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,152 +19,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/proto"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
+	"github.com/apportion/apportion/internal/test/apiserver"
 )
 
-// apiServer is a real API server with its etcd. Its program is named by KUBE_APISERVER; etcd is found in PATH.
-type apiServer struct {
-	address, directory string
-	arguments          []string
-	process            *exec.Cmd
-	client             *http.Client
-	// etcd is the address of etcd, etcdArguments are the arguments of its process.
-	etcd          string
-	etcdArguments []string
-	etcdProcess   *exec.Cmd
-	// whole is the test at whose end the processes end.
-	whole *testing.T
-}
-
-const token = "administrator"
-
-func port(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, p, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return p
-}
-
-func start(t *testing.T, directory, program string, arguments ...string) *exec.Cmd {
-	t.Helper()
-	log, err := os.Create(filepath.Join(directory, filepath.Base(program)+".log"))
-	require.NoError(t, err)
-	c := exec.Command(program, arguments...)
-	c.Stdout, c.Stderr, c.SysProcAttr = log, log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	require.NoError(t, c.Start())
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-		_ = log.Close()
-	})
-	return c
-}
+// apiServer is a real API server with the objects of these tests.
+type apiServer struct{ *apiserver.Server }
 
 func startServer(t *testing.T) *apiServer {
 	t.Helper()
-	program := os.Getenv("KUBE_APISERVER")
-	require.NotEmpty(t, program, "make test-cluster builds it")
-	directory := t.TempDir()
-	etcd, peer, secure := port(t), port(t), port(t)
-	etcdArguments := []string{
-		"--data-dir", filepath.Join(directory, "etcd"), "--listen-client-urls", "http://127.0.0.1:" + etcd,
-		"--advertise-client-urls", "http://127.0.0.1:" + etcd, "--listen-peer-urls", "http://127.0.0.1:" + peer,
-	}
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	require.NoError(t, err)
-	keyFile := filepath.Join(directory, "key.pem")
-	encoded := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	require.NoError(t, os.WriteFile(keyFile, encoded, 0o600))
-	tokens := filepath.Join(directory, "tokens")
-	require.NoError(t, os.WriteFile(tokens, []byte(token+",admin,1,system:masters\n"), 0o600))
-	s := &apiServer{address: "https://127.0.0.1:" + secure, directory: directory, etcd: "http://127.0.0.1:" + etcd, arguments: []string{
-		"--etcd-servers=http://127.0.0.1:" + etcd, "--service-account-issuer=https://x", "--service-account-key-file=" + keyFile,
-		"--service-account-signing-key-file=" + keyFile, "--cert-dir=" + filepath.Join(directory, "certs"), "--secure-port=" + secure,
-		"--bind-address=127.0.0.1", "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
-		"--service-cluster-ip-range=10.0.0.0/24", "--delete-collection-workers=8",
-		// Without controllers no service account is made, no node loses the taint of a new one, and no volume the finalizer of a used one.
-		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
-	}}
-	transport, err := rest.TransportFor(&rest.Config{Host: s.address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-	require.NoError(t, err)
-	s.client = &http.Client{Transport: transport, Timeout: 20 * time.Second}
-	s.etcdArguments, s.whole = etcdArguments, t
-	s.beginEtcd()
-	s.begin(t)
-	return s
-}
-
-// beginEtcd starts etcd on the data that it left.
-func (s *apiServer) beginEtcd() {
-	s.etcdProcess = start(s.whole, s.directory, "etcd", s.etcdArguments...)
-}
-
-// kill ends a process of the server at once.
-func kill(t *testing.T, process *exec.Cmd) {
-	t.Helper()
-	require.NoError(t, process.Process.Kill())
-	_ = process.Wait()
-}
-
-// begin starts the API server, and waits until it is ready.
-func (s *apiServer) begin(t *testing.T) {
-	t.Helper()
-	s.process = start(s.whole, s.directory, os.Getenv("KUBE_APISERVER"), s.arguments...)
-	require.Eventually(t, func() bool {
-		code, _, err := s.try(t.Context(), http.MethodGet, "/readyz", nil)
-		return err == nil && code == http.StatusOK
-	}, 2*time.Minute, 200*time.Millisecond)
-}
-
-func (s *apiServer) try(ctx context.Context, method, path string, body any) (int, []byte, error) {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return 0, nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, method, s.address+path, bytes.NewReader(data))
-	if err != nil {
-		return 0, nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
-		r.Header.Set("Content-Type", "application/merge-patch+json")
-	}
-	w, err := s.client.Do(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer w.Body.Close()
-	data, err = io.ReadAll(w.Body)
-	return w.StatusCode, data, err
-}
-
-// send requires that the API server takes an object.
-func (s *apiServer) send(t *testing.T, method, path string, body any) {
-	t.Helper()
-	code, data, err := s.try(t.Context(), method, path, body)
-	require.NoError(t, err)
-	require.Less(t, code, 300, "%s %s: %s", method, path, data)
-}
-
-// kubeconfig returns a file that names the server.
-func (s *apiServer) kubeconfig(t *testing.T) string {
-	t.Helper()
-	config := api.NewConfig()
-	config.Clusters["k"] = &api.Cluster{Server: s.address, InsecureSkipTLSVerify: true}
-	config.AuthInfos["u"] = &api.AuthInfo{Token: token}
-	config.Contexts["c"] = &api.Context{Cluster: "k", AuthInfo: "u", Namespace: "language"}
-	config.CurrentContext = "c"
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*config, file))
-	return file
+	return &apiServer{apiserver.Start(t)}
 }
 
 func (s *apiServer) flags(t *testing.T, arguments ...string) *cluster.Flags {
@@ -180,7 +38,7 @@ func (s *apiServer) flags(t *testing.T, arguments ...string) *cluster.Flags {
 	f := &cluster.Flags{}
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.Register(set)
-	require.NoError(t, set.Parse(append([]string{"--cluster", "--kubeconfig", s.kubeconfig(t)}, arguments...)))
+	require.NoError(t, set.Parse(append([]string{"--cluster", "--kubeconfig", s.Kubeconfig(t)}, arguments...)))
 	return f
 }
 
@@ -193,7 +51,7 @@ func (s *apiServer) define(t *testing.T) {
 
 func (s *apiServer) defineKind(t *testing.T, plural, kind, scope string) {
 	t.Helper()
-	s.send(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", map[string]any{
+	s.Send(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": plural + ".scheduling.volcano.sh"},
 		"spec": map[string]any{
@@ -205,7 +63,7 @@ func (s *apiServer) defineKind(t *testing.T, plural, kind, scope string) {
 		},
 	})
 	require.Eventually(t, func() bool {
-		code, _, err := s.try(t.Context(), http.MethodGet, "/apis/scheduling.volcano.sh/v1beta1/"+plural, nil)
+		code, _, err := s.Try(t.Context(), http.MethodGet, "/apis/scheduling.volcano.sh/v1beta1/"+plural, nil)
 		return err == nil && code == http.StatusOK
 	}, time.Minute, 100*time.Millisecond)
 }
@@ -239,13 +97,13 @@ func (s *apiServer) fill(t *testing.T) {
 			if namespace, ok := metadata["namespace"].(string); ok {
 				if !namespaces[namespace] {
 					namespaces[namespace] = true
-					s.send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": namespace}})
+					s.Send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": namespace}})
 				}
 				path += "/namespaces/" + namespace
 			}
-			s.send(t, http.MethodPost, path+"/"+list.plural, object)
+			s.Send(t, http.MethodPost, path+"/"+list.plural, object)
 			if status := object["status"]; status != nil {
-				s.send(t, http.MethodPatch, path+"/"+list.plural+"/"+fmt.Sprint(metadata["name"])+"/status", map[string]any{"status": status})
+				s.Send(t, http.MethodPatch, path+"/"+list.plural+"/"+fmt.Sprint(metadata["name"])+"/status", map[string]any{"status": status})
 			}
 		}
 	}
@@ -275,7 +133,7 @@ func TestARealAPIServerIsReadInPagesAsInOnePiece(t *testing.T) {
 		program := filepath.Join(t.TempDir(), "kubectl-apportion")
 		built, err := exec.Command("go", "build", "-o", program, "github.com/apportion/apportion/cmd/apportion").CombinedOutput()
 		require.NoError(t, err, "%s", built)
-		said, err := exec.Command(program, "explain", "pretrain-7b", "-n", "language", "--kubeconfig", s.kubeconfig(t)).Output()
+		said, err := exec.Command(program, "explain", "pretrain-7b", "-n", "language", "--kubeconfig", s.Kubeconfig(t)).Output()
 		var exit *exec.ExitError
 		require.ErrorAs(t, err, &exit)
 		require.Equal(t, 2, exit.ExitCode(), "%s", exit.Stderr)
@@ -288,17 +146,17 @@ func TestARealAPIServerIsReadInPagesAsInOnePiece(t *testing.T) {
 		}
 		subjects := []any{map[string]any{"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}}
 		const group = "/apis/rbac.authorization.k8s.io/v1"
-		s.send(t, http.MethodPost, group+"/clusterroles", map[string]any{
+		s.Send(t, http.MethodPost, group+"/clusterroles", map[string]any{
 			"metadata": map[string]any{"name": "queues"}, "rules": []any{rule([]string{"scheduling.volcano.sh"}, []string{"queues"})},
 		})
-		s.send(t, http.MethodPost, group+"/clusterrolebindings", map[string]any{
+		s.Send(t, http.MethodPost, group+"/clusterrolebindings", map[string]any{
 			"metadata": map[string]any{"name": "queues"}, "subjects": subjects,
 			"roleRef": map[string]any{"kind": "ClusterRole", "name": "queues", "apiGroup": "rbac.authorization.k8s.io"},
 		})
-		s.send(t, http.MethodPost, group+"/namespaces/language/roles", map[string]any{
+		s.Send(t, http.MethodPost, group+"/namespaces/language/roles", map[string]any{
 			"metadata": map[string]any{"name": "jobs"}, "rules": []any{rule([]string{"", "scheduling.volcano.sh"}, []string{"pods", "podgroups"})},
 		})
-		s.send(t, http.MethodPost, group+"/namespaces/language/rolebindings", map[string]any{
+		s.Send(t, http.MethodPost, group+"/namespaces/language/rolebindings", map[string]any{
 			"metadata": map[string]any{"name": "jobs"}, "subjects": subjects,
 			"roleRef": map[string]any{"kind": "Role", "name": "jobs", "apiGroup": "rbac.authorization.k8s.io"},
 		})
@@ -308,23 +166,23 @@ func TestARealAPIServerIsReadInPagesAsInOnePiece(t *testing.T) {
 	})
 
 	t.Run("an API server that comes back", func(t *testing.T) {
-		kill(t, s.process)
+		apiserver.Kill(t, s.Process)
 		_, err := s.flags(t).Read(t.Context())
 		require.ErrorContains(t, err, "connection refused")
-		s.begin(t)
+		s.BeginServer(t)
 		require.True(t, proto.Equal(whole.Snapshot, read().Snapshot))
 	})
 
 	t.Run("an API server and etcd that come back under --watch", func(t *testing.T) {
 		said := s.watch(t, "explain", "pretrain-7b", "-n", "language", "--watch", "--interval", "1s")
 		said.until("language/pretrain-7b waits")
-		kill(t, s.process)
-		kill(t, s.etcdProcess)
+		apiserver.Kill(t, s.Process)
+		apiserver.Kill(t, s.EtcdProcess)
 		said.until("connection refused")
-		s.beginEtcd()
-		s.begin(t)
+		s.BeginEtcd()
+		s.BeginServer(t)
 		require.True(t, proto.Equal(whole.Snapshot, read().Snapshot))
-		s.send(t, http.MethodPatch, podGroups+"/language/podgroups/pretrain-7b", map[string]any{"spec": map[string]any{"minMember": 1}})
+		s.Send(t, http.MethodPatch, podGroups+"/language/podgroups/pretrain-7b", map[string]any{"spec": map[string]any{"minMember": 1}})
 		said.until("language/pretrain-7b")
 	})
 }
@@ -360,7 +218,7 @@ func (s *apiServer) watch(t *testing.T, arguments ...string) output {
 	program := filepath.Join(t.TempDir(), "kubectl-apportion")
 	built, err := exec.Command("go", "build", "-o", program, "github.com/apportion/apportion/cmd/apportion").CombinedOutput()
 	require.NoError(t, err, "%s", built)
-	c := exec.Command(program, append(arguments, "--kubeconfig", s.kubeconfig(t))...)
+	c := exec.Command(program, append(arguments, "--kubeconfig", s.Kubeconfig(t))...)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	from, to := io.Pipe()
 	c.Stdout, c.Stderr = to, to

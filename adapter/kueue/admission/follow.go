@@ -1,0 +1,296 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/apportion/apportion/adapter/kueue"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// group is the API group of Kueue.
+const group = "kueue.x-k8s.io"
+
+// The kinds of which more is kept than the policy reads.
+const workloadKind, checkKind = "Workload", "AdmissionCheck"
+
+// kinds are the kinds that are followed, by their resources. Cohort is newer than the others, and may be absent.
+var kinds = map[string]string{
+	"workloads": workloadKind, "clusterqueues": "ClusterQueue", "localqueues": "LocalQueue", "cohorts": "Cohort",
+	"resourceflavors": "ResourceFlavor", "admissionchecks": checkKind,
+}
+
+// cluster is what is known of Kueue's objects.
+type cluster struct {
+	log     *slog.Logger
+	objects *kueue.Objects
+	// changed has a value when something has changed.
+	changed chan struct{}
+
+	mutex sync.Mutex
+	// missing are the kinds that were not read yet.
+	missing map[string]bool
+	// held are the objects by kind and NAMESPACE/NAME.
+	held map[string]map[string]*kueue.Object
+	// workloads are by NAMESPACE/NAME.
+	workloads map[string]*workload
+	// checks are the AdmissionChecks of this controller by name.
+	checks map[string]*checkObject
+}
+
+func newCluster(log *slog.Logger) *cluster {
+	return &cluster{
+		log: log, objects: kueue.NewObjects(), changed: make(chan struct{}, 1), missing: map[string]bool{},
+		held: map[string]map[string]*kueue.Object{}, workloads: map[string]*workload{}, checks: map[string]*checkObject{},
+	}
+}
+
+// workload is what the controller keeps of a Workload.
+type workload struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Status   struct {
+		Conditions []metav1.Condition `json:"conditions"`
+		Checks     []state            `json:"admissionChecks"`
+	} `json:"status"`
+}
+
+// state is the state of an AdmissionCheck of a Workload.
+type state struct {
+	Name       string      `json:"name"`
+	State      string      `json:"state"`
+	Message    string      `json:"message"`
+	Since      metav1.Time `json:"lastTransitionTime"`
+	RetryCount int         `json:"retryCount"`
+}
+
+// checkObject is an AdmissionCheck.
+type checkObject struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		ControllerName string `json:"controllerName"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// is reports whether a condition is true.
+func (w *workload) is(condition string) bool {
+	for i := range w.Status.Conditions {
+		if c := &w.Status.Conditions[i]; c.Type == condition {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// wake lets the loop decide again.
+func (c *cluster) wake() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// complete reports whether all kinds were read.
+func (c *cluster) complete() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(c.missing) == 0
+}
+
+// put sets an object. It ignores a Workload that is older than the one that is known: what this controller wrote counts at once.
+func (c *cluster) put(kind, version string, u *unstructured.Unstructured) {
+	data, err := u.MarshalJSON()
+	if err != nil {
+		c.log.Warn("an object is left out", "kind", kind, "name", u.GetName(), "error", err)
+		return
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch kind {
+	case workloadKind:
+		w := &workload{}
+		if err := json.Unmarshal(data, w); err != nil {
+			c.log.Warn("a Workload is left out", "name", u.GetName(), "error", err)
+			return
+		}
+		known := c.workloads[keyOf(u)]
+		if known != nil && known.Metadata.UID == w.Metadata.UID && older(w.Metadata.ResourceVersion, known.Metadata.ResourceVersion) {
+			return
+		}
+		c.workloads[keyOf(u)] = w
+	case checkKind:
+		check := &checkObject{}
+		if err := json.Unmarshal(data, check); err != nil {
+			c.log.Warn("an AdmissionCheck is left out", "name", u.GetName(), "error", err)
+			return
+		}
+		delete(c.checks, u.GetName())
+		if check.Spec.ControllerName == ControllerName {
+			c.checks[u.GetName()] = check
+		}
+	}
+	object, err := c.objects.Read(kind, version, data)
+	if err != nil {
+		c.log.Warn("an object is left out", "kind", kind, "name", u.GetName(), "error", err)
+		return
+	}
+	if c.held[kind] == nil {
+		c.held[kind] = map[string]*kueue.Object{}
+	}
+	c.held[kind][keyOf(u)] = object
+	c.objects.Put(object)
+	c.wake()
+}
+
+func keyOf(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + u.GetName() }
+
+// older reports whether a resource version is before another one; versions that are not numbers are not compared.
+func older(version, than string) bool {
+	a, errA := strconv.ParseUint(version, 10, 64)
+	b, errB := strconv.ParseUint(than, 10, 64)
+	return errA == nil && errB == nil && a < b
+}
+
+func (c *cluster) remove(kind, key string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	object := c.held[kind][key]
+	if object == nil {
+		return
+	}
+	delete(c.held[kind], key)
+	c.objects.Remove(object)
+	switch kind {
+	case workloadKind:
+		delete(c.workloads, key)
+	case checkKind:
+		delete(c.checks, object.Name)
+	}
+	c.wake()
+}
+
+// replace makes these the objects of a kind: those that are not among them have gone while they were not watched.
+func (c *cluster) replace(kind, version string, list []any) {
+	now := map[string]bool{}
+	for _, object := range list {
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			now[keyOf(u)] = true
+			c.put(kind, version, u)
+		}
+	}
+	c.mutex.Lock()
+	var gone []string
+	for key := range c.held[kind] {
+		if !now[key] {
+			gone = append(gone, key)
+		}
+	}
+	delete(c.missing, kind)
+	c.mutex.Unlock()
+	for _, key := range gone {
+		c.remove(kind, key)
+	}
+	c.wake()
+}
+
+// snapshot returns the cluster at a time, and what is kept of its Workloads and AdmissionChecks.
+func (c *cluster) snapshot(now time.Time) (*apportionv1.Snapshot, map[string]*workload, map[string]*checkObject) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.objects.Cluster(now).Snapshot, maps.Clone(c.workloads), maps.Clone(c.checks)
+}
+
+// kindStore takes what a reflector reads of a kind.
+type kindStore struct {
+	*cluster
+
+	kind, version string
+}
+
+func (s kindStore) Add(object any) error {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		s.put(s.kind, s.version, u)
+	}
+	return nil
+}
+
+func (s kindStore) Update(object any) error { return s.Add(object) }
+
+func (s kindStore) Delete(object any) error {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		s.remove(s.kind, keyOf(u))
+	}
+	return nil
+}
+
+func (s kindStore) Replace(list []any, _ string) error {
+	s.replace(s.kind, s.version, list)
+	return nil
+}
+
+func (s kindStore) Resync() error { return nil }
+
+// served returns the newest version of Kueue's API that is served, and which of kinds it has.
+func served(from discovery.DiscoveryInterface) (version string, resources []string, err error) {
+	for _, version := range []string{"v1beta2", "v1beta1"} {
+		list, err := from.ServerResourcesForGroupVersion(group + "/" + version)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		for i := range list.APIResources {
+			if _, followed := kinds[list.APIResources[i].Name]; followed {
+				resources = append(resources, list.APIResources[i].Name)
+			}
+		}
+		return version, resources, nil
+	}
+	return "", nil, fmt.Errorf("the cluster has no API group %s: is Kueue installed?", group)
+}
+
+// follow keeps the cluster as the API server says, until ctx ends.
+func (c *cluster) follow(ctx context.Context, from dynamic.Interface, version string, resources []string) {
+	lists := map[string]schema.GroupVersionResource{"Namespace": {Version: "v1", Resource: "namespaces"}}
+	for _, resource := range resources {
+		lists[kinds[resource]] = schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	}
+	c.mutex.Lock()
+	for kind := range lists {
+		c.missing[kind] = true
+	}
+	c.mutex.Unlock()
+	var following sync.WaitGroup
+	for kind, of := range lists {
+		objects := from.Resource(of)
+		list := &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return objects.List(ctx, o) },
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return objects.Watch(ctx, o)
+			},
+		}
+		reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(list, from), &unstructured.Unstructured{},
+			kindStore{c, kind, of.GroupVersion().String()}, cache.ReflectorOptions{Name: of.Resource, TypeDescription: of.String()})
+		following.Go(func() { reflector.RunWithContext(ctx) })
+	}
+	following.Wait()
+}

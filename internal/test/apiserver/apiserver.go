@@ -1,0 +1,170 @@
+// Package apiserver runs a real API server of Kubernetes with etcd for tests.
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Server is a real API server with its etcd. Its program is named by KUBE_APISERVER; etcd is found in PATH.
+type Server struct {
+	// Address is that of the API server, Etcd that of its etcd. Directory holds the logs.
+	Address, Etcd, Directory string
+	// Process and EtcdProcess are the processes that run.
+	Process, EtcdProcess *exec.Cmd
+
+	client                   *http.Client
+	arguments, etcdArguments []string
+	// whole is the test at whose end the processes end.
+	whole *testing.T
+}
+
+// token is that of an administrator.
+const token = "administrator"
+
+// Port returns a port that is free.
+func Port(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, p, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return p
+}
+
+// Begin starts a program, which ends with the test. Its log is a file of the directory.
+func Begin(t *testing.T, directory, program string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	log, err := os.Create(filepath.Join(directory, filepath.Base(program)+".log"))
+	require.NoError(t, err)
+	c := exec.Command(program, arguments...)
+	c.Stdout, c.Stderr, c.SysProcAttr = log, log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, c.Start())
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		_ = log.Close()
+	})
+	return c
+}
+
+// Start starts etcd and the API server, and waits until it is ready.
+func Start(t *testing.T) *Server {
+	t.Helper()
+	program := os.Getenv("KUBE_APISERVER")
+	require.NotEmpty(t, program, "make test-cluster builds it")
+	directory := t.TempDir()
+	etcd, peer, secure := Port(t), Port(t), Port(t)
+	etcdArguments := []string{
+		"--data-dir", filepath.Join(directory, "etcd"), "--listen-client-urls", "http://127.0.0.1:" + etcd,
+		"--advertise-client-urls", "http://127.0.0.1:" + etcd, "--listen-peer-urls", "http://127.0.0.1:" + peer,
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	keyFile := filepath.Join(directory, "key.pem")
+	encoded := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	require.NoError(t, os.WriteFile(keyFile, encoded, 0o600))
+	tokens := filepath.Join(directory, "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte(token+",admin,1,system:masters\n"), 0o600))
+	s := &Server{Address: "https://127.0.0.1:" + secure, Directory: directory, Etcd: "http://127.0.0.1:" + etcd, arguments: []string{
+		"--etcd-servers=http://127.0.0.1:" + etcd, "--service-account-issuer=https://x", "--service-account-key-file=" + keyFile,
+		"--service-account-signing-key-file=" + keyFile, "--cert-dir=" + filepath.Join(directory, "certs"), "--secure-port=" + secure,
+		"--bind-address=127.0.0.1", "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.0.0.0/24", "--delete-collection-workers=8",
+		// Without controllers no service account is made, no node loses the taint of a new one, and no volume the finalizer of a used one.
+		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
+	}}
+	transport, err := rest.TransportFor(&rest.Config{Host: s.Address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	require.NoError(t, err)
+	s.client = &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	s.etcdArguments, s.whole = etcdArguments, t
+	s.BeginEtcd()
+	s.BeginServer(t)
+	return s
+}
+
+// BeginEtcd starts etcd on the data that it left.
+func (s *Server) BeginEtcd() {
+	s.EtcdProcess = Begin(s.whole, s.Directory, "etcd", s.etcdArguments...)
+}
+
+// Kill ends a process of the server at once.
+func Kill(t *testing.T, process *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, process.Process.Kill())
+	_ = process.Wait()
+}
+
+// BeginServer starts the API server, and waits until it is ready.
+func (s *Server) BeginServer(t *testing.T) {
+	t.Helper()
+	s.Process = Begin(s.whole, s.Directory, os.Getenv("KUBE_APISERVER"), s.arguments...)
+	require.Eventually(t, func() bool {
+		code, _, err := s.Try(t.Context(), http.MethodGet, "/readyz", nil)
+		return err == nil && code == http.StatusOK
+	}, 2*time.Minute, 200*time.Millisecond)
+}
+
+// Try sends an object, and returns the status and the answer.
+func (s *Server) Try(ctx context.Context, method, path string, body any) (int, []byte, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.Address+path, bytes.NewReader(data))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		r.Header.Set("Content-Type", "application/merge-patch+json")
+	}
+	w, err := s.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer w.Body.Close()
+	data, err = io.ReadAll(w.Body)
+	return w.StatusCode, data, err
+}
+
+// Send requires that the API server takes an object.
+func (s *Server) Send(t *testing.T, method, path string, body any) {
+	t.Helper()
+	code, data, err := s.Try(t.Context(), method, path, body)
+	require.NoError(t, err)
+	require.Less(t, code, 300, "%s %s: %s", method, path, data)
+}
+
+// Kubeconfig returns a file that names the server and an administrator.
+func (s *Server) Kubeconfig(t *testing.T) string {
+	t.Helper()
+	config := api.NewConfig()
+	config.Clusters["k"] = &api.Cluster{Server: s.Address, InsecureSkipTLSVerify: true}
+	config.AuthInfos["u"] = &api.AuthInfo{Token: token}
+	config.Contexts["c"] = &api.Context{Cluster: "k", AuthInfo: "u", Namespace: "language"}
+	config.CurrentContext = "c"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, file))
+	return file
+}
