@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# test-cluster.sh: runs the tests against a real API server with etcd and Kubernetes' scheduler. Both programs are built once from the module
-# that tools/cluster pins; etcd is installed from Debian's packages where it is missing. TESTFLAGS selects tests.
+# test-cluster.sh: runs the tests against a real API server with etcd, Kubernetes' scheduler and Kueue's manager. The first two programs are built
+# once from the module that tools/cluster pins, Kueue's from its own module, whose definitions of kinds the tests use; etcd is installed from
+# Debian's packages where it is missing. TESTFLAGS selects tests, PACKAGES their packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+readonly kueue=v0.19.2
 
 if ! command -v etcd >/dev/null; then
   apt-get update -qq && apt-get install -y -qq --no-install-recommends etcd-server
@@ -14,6 +17,11 @@ for program in kube-apiserver kube-scheduler; do
     (cd tools/cluster && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$tools/$program" "k8s.io/kubernetes/cmd/$program")
   fi
 done
-# shellcheck disable=SC2086 # TESTFLAGS may hold several flags.
-KUBE_APISERVER=$tools/kube-apiserver KUBE_SCHEDULER=$tools/kube-scheduler \
-  go test -tags cluster -count=1 -timeout 60m -v ${TESTFLAGS:--run RealAPIServer} ./cmd/apportion/internal/cluster
+if [[ ! -x $tools/kueue-$kueue ]]; then
+  CGO_ENABLED=0 GOBIN=$tools/installed go install -trimpath -ldflags '-s -w' "sigs.k8s.io/kueue/cmd/kueue@$kueue"
+  mv "$tools/installed/kueue" "$tools/kueue-$kueue" && rmdir "$tools/installed"
+fi
+definitions=$(go mod download -json "sigs.k8s.io/kueue@$kueue" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')/config/components/crd/bases
+# shellcheck disable=SC2086 # TESTFLAGS and PACKAGES may hold several words.
+KUBE_APISERVER=$tools/kube-apiserver KUBE_SCHEDULER=$tools/kube-scheduler KUEUE=$tools/kueue-$kueue KUEUE_CRDS=$definitions \
+  go test -tags cluster -count=1 -timeout 60m -v ${TESTFLAGS:--run RealAPIServer} ${PACKAGES:-./cmd/apportion/internal/cluster ./adapter/kueue/admission}

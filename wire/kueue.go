@@ -54,6 +54,19 @@ func (s *Session) kueueCohorts(state *kueue.State) ([]*apportionv1.KueueCohortSh
 	return out, nil
 }
 
+// kueueLocals returns the usage of the local queues that order workloads.
+func (s *Session) kueueLocals(state *kueue.State) ([]*apportionv1.KueueLocalShare, error) {
+	var out []*apportionv1.KueueLocalShare
+	locals := state.Locals()
+	for i := range locals {
+		if s.out.left -= kueueBytes * 2; s.out.left < 0 {
+			return nil, s.out.tooLarge("queues")
+		}
+		out = append(out, wirekueue.Local(state, &locals[i]))
+	}
+	return out, nil
+}
+
 // kueueBehind returns the first job of a strict queue if another one of the queue waits behind it: it comes before, and is not admitted in
 // the next cycle. stuck remembers which jobs are not.
 func kueueBehind(state *kueue.State, j model.JobID, stuck map[int32]bool) *uint32 {
@@ -82,6 +95,11 @@ func (s *Session) kueueNomination(
 	}
 	out := wirekueue.Nomination(state, int32(j), n, judged)
 	out.Behind = behind
+	if out.Local = wirekueue.Local(state, state.Local(int32(j))); out.Local != nil {
+		if penalty, known := state.WorkloadPenalty(int32(j)); known {
+			out.EntryPenalty = new(penalty)
+		}
+	}
 	s.nameVictims(out)
 	out.Text = text.Kueue(names, uint32(j), out)
 	s.out.left -= kueueSize(out)

@@ -111,6 +111,9 @@ func (s *Session) divide(
 		if plugin.KueueCohorts, err = s.kueueCohorts(state); err != nil {
 			return err
 		}
+		if plugin.KueueLocals, err = s.kueueLocals(state); err != nil {
+			return err
+		}
 	}
 	if d.Queues != nil {
 		if err := s.out.room(len(queues), "queues"); err != nil {

@@ -147,7 +147,9 @@ func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Pol
 		if loaded.Snapshot = translation.Snapshot; f.joined {
 			loaded.Snapshot = asfair.Both(cluster.Snapshot, translation)
 		}
-		loaded.warnings = append(loaded.warnings, noted(translation.Notes)...)
+		if !byKueue(policy) {
+			loaded.warnings = append(loaded.warnings, noted(translation.Notes)...)
+		}
 	}
 	loaded.snapshot = lookup.Of(loaded.Snapshot)
 	loaded.warnings = append(loaded.warnings, manifest.LeftOutOfKueue(cluster)...)

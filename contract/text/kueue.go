@@ -3,7 +3,9 @@ package text
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -88,6 +90,9 @@ func Kueue(names Names, job uint32, n *apportionv1.KueueNomination) string {
 		say("%s does not fit: %s.", name, kueueLacks(n))
 	default:
 	}
+	if local := n.GetLocal(); local != nil {
+		sentences = append(sentences, kueueLocal(local, n.EntryPenalty))
+	}
 	if decided := kueueDecisions[n.GetDecision()]; decided != "" {
 		sentences = append(sentences, decided)
 	}
@@ -95,6 +100,40 @@ func Kueue(names Names, job uint32, n *apportionv1.KueueNomination) string {
 		sentences = append(sentences, left)
 	}
 	return Sentence(strings.Join(sentences, " "))
+}
+
+// kueueLocal says by which usage a workload comes in order, and what its admission adds.
+func kueueLocal(l *apportionv1.KueueLocalShare, entry *float64) string {
+	name := visible.Text(strings.TrimPrefix(l.GetNamespace()+"/"+l.GetName(), "/"))
+	said := fmt.Sprintf("In its queue jobs come by the usage of their local queues: that of %s is %s", name, KueueUsage(l.GetUsage()))
+	if l.GetPenalty() != 0 || l.GetWeight() != 1 {
+		said += fmt.Sprintf(" (%s consumed, %s entry penalty, weight %s)",
+			KueueUsage(l.GetConsumed()), KueueUsage(l.GetPenalty()), KueueUsage(l.GetWeight()))
+	}
+	if entry != nil {
+		said += fmt.Sprintf(". With the half-life of %s its admission adds an entry penalty of %s", KueueTime(l.GetHalfLife()), KueueUsage(*entry))
+	}
+	return said + "."
+}
+
+// KueueTime returns a time in nanoseconds in the way of a flag: 168h, 5m, 1h30m.
+func KueueTime(nanoseconds int64) string {
+	said := time.Duration(nanoseconds).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(said, zero) {
+			said = said[:len(said)-2]
+		}
+	}
+	return said
+}
+
+// KueueUsage returns a weighted usage with at most four digits after the point.
+func KueueUsage(usage float64) string {
+	const digits = 1e4
+	if math.IsInf(usage, 1) {
+		return "infinite"
+	}
+	return strconv.FormatFloat(math.Round(usage*digits)/digits, 'f', -1, 64)
 }
 
 // kueueLeft says what is left to Kueue; "" if nothing is.

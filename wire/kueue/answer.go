@@ -36,6 +36,17 @@ func Share(s *kueue.State, node int32) *apportionv1.KueueShare {
 	return out
 }
 
+// Local returns the usage of a local queue; nil for none.
+func Local(s *kueue.State, u *kueue.LocalUsage) *apportionv1.KueueLocalShare {
+	if u == nil {
+		return nil
+	}
+	return &apportionv1.KueueLocalShare{
+		Namespace: u.Namespace, Name: u.Name, Queue: uint32(u.Queue), Weight: u.Weight, Consumed: u.WeightedConsumed, Penalty: u.WeightedPenalty,
+		Usage: u.Usage, HalfLife: s.HalfLife(),
+	}
+}
+
 // inactivity returns why a queue admits nothing, with the flavor or the admission check that the reason is about.
 func inactivity(s *kueue.State, queue int32) (reason apportionv1.KueueInactivity, missing string) {
 	if s.InCycle(queue) {

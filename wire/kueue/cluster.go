@@ -228,7 +228,7 @@ func (r *reader) localQueue(m *apportionv1.KueueLocalQueue, path string) kueue.L
 		r.fault(path+".name", "a name is needed")
 	}
 	return kueue.LocalQueue{
-		Name: m.GetName(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
+		Namespace: m.GetNamespace(), Name: m.GetName(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
 		Consumed: usage(m.GetConsumed(), path+".consumed"), Penalty: usage(m.GetPenalty(), path+".penalty"),
 	}
 }

@@ -1,11 +1,16 @@
 package kueue
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
+
+// samplingInterval is Kueue's default.
+const samplingInterval = 5 * time.Minute
 
 // maxStrategies is the number of strategies that Kueue tries.
 const maxStrategies = 2
@@ -40,7 +45,15 @@ func Settings(m *apportionv1.Kueue, fault Fault) kueue.Settings {
 		weight := func(w *apportionv1.KueueResourceWeight, path string) kueue.ResourceWeight {
 			return kueue.ResourceWeight{Resource: r.resource(w.GetName(), path+".name"), Weight: r.number(w.GetWeight(), path+".weight")}
 		}
-		s.Usage = &kueue.UsageSharing{Weights: many(u.GetWeights(), "usage_sharing.weights", weight)}
+		s.Usage = &kueue.UsageSharing{
+			Weights: many(u.GetWeights(), "usage_sharing.weights", weight), HalfLife: u.GetHalfLife(),
+			Interval: cmp.Or(u.GetSamplingInterval(), int64(samplingInterval)),
+		}
+		for field, value := range map[string]int64{"half_life": u.GetHalfLife(), "sampling_interval": u.GetSamplingInterval()} {
+			if value < 0 {
+				fault("usage_sharing."+field, "%d is negative", value)
+			}
+		}
 		r.resources(len(s.Usage.Weights), "usage_sharing.weights", func(i int) string { return s.Usage.Weights[i].Resource })
 	}
 	return s
@@ -91,7 +104,7 @@ func Message(s *kueue.Settings) *apportionv1.Kueue {
 		}
 	}
 	if s.Usage != nil {
-		m.UsageSharing = &apportionv1.KueueUsageSharing{}
+		m.UsageSharing = &apportionv1.KueueUsageSharing{HalfLife: s.Usage.HalfLife, SamplingInterval: s.Usage.Interval}
 		for _, w := range s.Usage.Weights {
 			m.UsageSharing.Weights = append(m.UsageSharing.Weights, &apportionv1.KueueResourceWeight{Name: w.Resource, Weight: w.Weight})
 		}

@@ -26,6 +26,7 @@ func TestTheSizesOfTypesAreThoseOfGo(t *testing.T) {
 		reflect.TypeFor[Group]():            groupSize,
 		reflect.TypeFor[int32]():            int32Size,
 		reflect.TypeFor[LocalQueue]():       localQueueSize,
+		reflect.TypeFor[LocalUsage]():       localUsageSize,
 		reflect.TypeFor[node]():             nodeSize,
 		reflect.TypeFor[Attempt]():          attemptSize,
 		reflect.TypeFor[FlavorAssignment](): flavorAssignmentSize,

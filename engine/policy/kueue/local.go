@@ -22,7 +22,7 @@ type ResourceWeight struct {
 
 // LocalQueue is the usage of a local queue.
 type LocalQueue struct {
-	Name string
+	Namespace, Name string
 	// Weight is the fair weight; 1 is Kueue's default.
 	Weight float64
 	// Consumed is the decayed usage, Penalty that of admissions since the last sample, both in standard units: whole CPUs, and units of
@@ -36,22 +36,80 @@ type Usage struct {
 	Amount   float64
 }
 
-// notCounted is the usage of a local queue that does not count.
-var notCounted = math.NaN()
+// LocalUsage is the usage of a local queue by which workloads come in order.
+type LocalUsage struct {
+	*LocalQueue
+
+	// Queue is the queue of its first workload.
+	Queue int32
+	// Weighted are the weighted sums of what is consumed and of the penalties, Usage is both over the weight.
+	WeightedConsumed, WeightedPenalty, Usage float64
+}
 
 // usage returns the weighted usage of a local queue over its weight; +Inf for a weight of 0 or less.
-func (s *UsageSharing) usage(q *LocalQueue) float64 {
-	if q.Weight <= 0 {
-		return math.Inf(1)
-	}
+func (s *UsageSharing) usage(q *LocalQueue) LocalUsage {
+	u := LocalUsage{LocalQueue: q, Usage: math.Inf(1)}
 	sum := 0.0
-	for _, list := range [][]Usage{q.Consumed, q.Penalty} {
-		sorted := slices.SortedFunc(slices.Values(list), func(a, b Usage) int { return strings.Compare(a.Resource, b.Resource) })
-		for _, u := range sorted {
-			sum += float64(s.weight(u.Resource) * u.Amount)
+	for _, part := range []struct {
+		list  []Usage
+		total *float64
+	}{{q.Consumed, &u.WeightedConsumed}, {q.Penalty, &u.WeightedPenalty}} {
+		sorted := slices.SortedFunc(slices.Values(part.list), func(a, b Usage) int { return strings.Compare(a.Resource, b.Resource) })
+		for _, one := range sorted {
+			weighted := float64(s.weight(one.Resource) * one.Amount)
+			sum += weighted
+			*part.total += weighted
 		}
 	}
-	return sum / q.Weight
+	if q.Weight > 0 {
+		u.Usage = sum / q.Weight
+	}
+	return u
+}
+
+// HalfLife is the time in nanoseconds after which usage counts half; 0: unknown.
+func (m *Model) HalfLife() int64 {
+	if m.settings.Usage == nil {
+		return 0
+	}
+	return m.settings.Usage.HalfLife
+}
+
+// Locals returns the usage of the local queues that count, in the order of their first workloads.
+func (m *Model) Locals() []LocalUsage { return m.locals }
+
+// Local returns the usage of the local queue of a workload; nil: it does not count.
+func (m *Model) Local(workload int32) *LocalUsage {
+	at := m.workloads[workload].local
+	if at == none {
+		return nil
+	}
+	return &m.locals[at]
+}
+
+// WorkloadPenalty returns the entry penalty of a workload as the usage of its local queue counts it; ok is false without a half-life.
+func (s *Session) WorkloadPenalty(workload int32) (penalty float64, ok bool) {
+	sharing, w := s.settings.Usage, s.workloads[workload].Workload
+	if sharing == nil || sharing.HalfLife <= 0 || !s.spend(1+w.elements(), 1+len(sharing.Weights)) {
+		return 0, false
+	}
+	for i := range w.PodSets {
+		p := &w.PodSets[i]
+		for _, r := range p.Requests {
+			all := float64(Standard(r.Resource, r.Amount) * float64(max(0, p.Count-p.Reclaimable)))
+			penalty += float64(sharing.weight(r.Resource) * sharing.EntryPenalty(all))
+		}
+	}
+	return penalty, true
+}
+
+// Standard converts an amount to the units of usage: whole CPUs, and units of everything else.
+func Standard(resource string, amount Amount) float64 {
+	const milli = 1000
+	if resource == "cpu" {
+		return float64(amount) / milli
+	}
+	return float64(amount)
 }
 
 func (s *UsageSharing) weight(resource string) float64 {

@@ -23,6 +23,8 @@ type Model struct {
 	quotas accounts
 	// usage is the usage of each node in its row.
 	usage []Amount
+	// locals are the local queues whose usage counts.
+	locals []LocalUsage
 }
 
 // none is the index of nothing.
@@ -192,8 +194,8 @@ type workload struct {
 	usage    []Use
 	assigned []int32
 	podSets  []podSet
-	// local is the usage of the local queue; NaN if it does not count.
-	local float64
+	// local is the local queue among the locals, none if its usage does not count.
+	local int32
 }
 
 // Use is an amount of a flavor-resource of a tree; see Model.FlavorResource.

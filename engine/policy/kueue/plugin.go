@@ -188,7 +188,7 @@ func (s *State) CompareJobs(l, r model.JobID) int {
 	a, b := &s.workloads[l], &s.workloads[r]
 	usage := 0
 	if a.queue == b.queue {
-		usage = compareLocal(a, b)
+		usage = s.compareLocal(a, b)
 	}
 	return cmp.Or(usage, cmp.Compare(b.priority, a.priority), cmp.Compare(a.since, b.since), strings.Compare(a.UID, b.UID))
 }

@@ -12,7 +12,7 @@ func (c *compiler) listWorkloads() {
 	c.workloads = make([]workload, len(c.cluster.Workloads))
 	for i := range c.cluster.Workloads {
 		from, w := &c.cluster.Workloads[i], &c.workloads[i]
-		w.Workload, w.queue, w.local = from, none, notCounted
+		w.Workload, w.queue, w.local = from, none, none
 		name := from.Queue
 		if w.holds = from.Admission != nil; w.holds {
 			name = from.Admission.Queue
@@ -33,7 +33,7 @@ func (c *compiler) listWorkloads() {
 
 // bindWorkloads computes the usage and the requests of all workloads and gives them to their queues.
 func (c *compiler) bindWorkloads() {
-	used := map[*LocalQueue]float64{}
+	known := map[*LocalQueue]int32{}
 	for i := range c.workloads {
 		w := &c.workloads[i]
 		w.priority, w.since, w.reserved = w.Priority, c.since(w.Workload), c.now
@@ -47,12 +47,14 @@ func (c *compiler) bindWorkloads() {
 			continue
 		}
 		if c.settings.Usage != nil && c.queues[w.queue].usageBased && w.LocalQueue != nil {
-			local, known := used[w.LocalQueue]
-			if !known {
-				local = c.settings.Usage.usage(w.LocalQueue)
-				used[w.LocalQueue] = local
+			at, is := known[w.LocalQueue]
+			if !is {
+				at = int32(len(c.locals))
+				known[w.LocalQueue] = at
+				c.locals = append(c.locals, c.settings.Usage.usage(w.LocalQueue))
+				c.locals[at].Queue = w.queue
 			}
-			w.local = local
+			w.local = at
 		}
 		if !w.holds {
 			c.request(w)
@@ -190,18 +192,15 @@ func visitingOrder(names []string) []int32 {
 func (c *compiler) sortPending(pending []int32) {
 	slices.SortFunc(pending, func(a, b int32) int {
 		l, r := &c.workloads[a], &c.workloads[b]
-		return cmp.Or(compareLocal(l, r), cmp.Compare(r.priority, l.priority), cmp.Compare(l.since, r.since),
+		return cmp.Or(c.compareLocal(l, r), cmp.Compare(r.priority, l.priority), cmp.Compare(l.since, r.since),
 			strings.Compare(l.UID, r.UID), cmp.Compare(a, b))
 	})
 }
 
 // compareLocal compares the usage of the local queues of two workloads, if it counts for both.
-func compareLocal(l, r *workload) int {
-	switch {
-	case l.local < r.local:
-		return -1
-	case l.local > r.local:
-		return 1
+func (m *Model) compareLocal(l, r *workload) int {
+	if l.local == none || r.local == none {
+		return 0
 	}
-	return 0
+	return cmp.Compare(m.locals[l.local].Usage, m.locals[r.local].Usage)
 }

@@ -21,7 +21,8 @@ const (
 	groupSize            = 48
 	int32Size            = 4
 	lackSize             = 48
-	localQueueSize       = 72
+	localQueueSize       = 88
+	localUsageSize       = 40
 	nodeSize             = 96
 	nominationSize       = 96
 	pairSize             = 8
@@ -135,7 +136,7 @@ func (w *Workload) bytes() int {
 func (m *Model) bytes() int {
 	n := compiledFlavorSize*cap(m.flavors) + stringSize*cap(m.resources) + int32Size*(len(m.order)+cap(m.topDown)) +
 		nodeSize*cap(m.nodes) + compiledQueueSize*len(m.queues) + treeSize*cap(m.trees) + compiledWorkloadSize*cap(m.workloads) +
-		amountSize*(7*len(m.usage)+len(m.quotas.lendable)) + len(m.quotas.kept)
+		amountSize*(7*len(m.usage)+len(m.quotas.lendable)) + len(m.quotas.kept) + localUsageSize*cap(m.locals)
 	for i := range m.nodes {
 		n += int32Size * (cap(m.nodes[i].cohorts) + cap(m.nodes[i].queues))
 	}

@@ -148,7 +148,7 @@ func (s *Session) compareCandidates(l, r, queue int32, local bool) int {
 	a, b := &s.workloads[l], &s.workloads[r]
 	usage := 0
 	if local && a.queue == b.queue && a.LocalQueue != b.LocalQueue {
-		usage = compareLocal(b, a)
+		usage = s.compareLocal(b, a)
 	}
 	return cmp.Or(
 		compareBool(a.Evicted, b.Evicted), compareBool(a.queue != queue, b.queue != queue), usage, cmp.Compare(a.priority, b.priority),

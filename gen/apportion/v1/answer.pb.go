@@ -1013,7 +1013,10 @@ type PluginShares struct {
 	// Queues that the caller may not see, summed. Only if `Basis.restricted` is set.
 	Others []*OtherShares `protobuf:"bytes,10,rep,name=others,proto3" json:"others,omitempty"`
 	// Of plugin kueue, with a request for all queues: the cohorts that take part, in the order of the snapshot, then those only named.
-	KueueCohorts  []*KueueCohortShare `protobuf:"bytes,11,rep,name=kueue_cohorts,json=kueueCohorts,proto3" json:"kueue_cohorts,omitempty"`
+	KueueCohorts []*KueueCohortShare `protobuf:"bytes,11,rep,name=kueue_cohorts,json=kueueCohorts,proto3" json:"kueue_cohorts,omitempty"`
+	// Of plugin kueue with usage sharing, with a request for all queues: the local queues with workloads whose usage counts, in the order of
+	// their first workloads.
+	KueueLocals   []*KueueLocalShare `protobuf:"bytes,12,rep,name=kueue_locals,json=kueueLocals,proto3" json:"kueue_locals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1121,6 +1124,13 @@ func (x *PluginShares) GetOthers() []*OtherShares {
 func (x *PluginShares) GetKueueCohorts() []*KueueCohortShare {
 	if x != nil {
 		return x.KueueCohorts
+	}
+	return nil
+}
+
+func (x *PluginShares) GetKueueLocals() []*KueueLocalShare {
+	if x != nil {
+		return x.KueueLocals
 	}
 	return nil
 }
@@ -4717,7 +4727,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
-	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xe1\x04\n" +
+	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xa3\x05\n" +
 	"\fPluginShares\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x0fhierarchy_ready\x18\x02 \x01(\bH\x00R\x0ehierarchyReady\x88\x01\x01\x12A\n" +
@@ -4732,7 +4742,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04fair\x18\t \x01(\v2\x1c.apportion.v1.FairDerivationR\x04fair\x121\n" +
 	"\x06others\x18\n" +
 	" \x03(\v2\x19.apportion.v1.OtherSharesR\x06others\x12C\n" +
-	"\rkueue_cohorts\x18\v \x03(\v2\x1e.apportion.v1.KueueCohortShareR\fkueueCohortsB\x12\n" +
+	"\rkueue_cohorts\x18\v \x03(\v2\x1e.apportion.v1.KueueCohortShareR\fkueueCohorts\x12@\n" +
+	"\fkueue_locals\x18\f \x03(\v2\x1d.apportion.v1.KueueLocalShareR\vkueueLocalsB\x12\n" +
 	"\x10_hierarchy_ready\"\xc0\x02\n" +
 	"\vOtherShares\x12\x1b\n" +
 	"\x06parent\x18\x01 \x01(\rH\x00R\x06parent\x88\x01\x01\x12\x1f\n" +
@@ -5143,20 +5154,21 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*ProportionDerivation)(nil), // 59: apportion.v1.ProportionDerivation
 	(*CapacityDerivation)(nil),   // 60: apportion.v1.CapacityDerivation
 	(*KueueCohortShare)(nil),     // 61: apportion.v1.KueueCohortShare
-	(*Resource)(nil),             // 62: apportion.v1.Resource
-	(*Reservation)(nil),          // 63: apportion.v1.Reservation
-	(*Fraction)(nil),             // 64: apportion.v1.Fraction
-	(*KueueShare)(nil),           // 65: apportion.v1.KueueShare
-	(*Verdict)(nil),              // 66: apportion.v1.Verdict
-	(*KueueNomination)(nil),      // 67: apportion.v1.KueueNomination
-	(*VictimCheck)(nil),          // 68: apportion.v1.VictimCheck
-	(Vote)(0),                    // 69: apportion.v1.Vote
-	(*Policy)(nil),               // 70: apportion.v1.Policy
-	(*Memory)(nil),               // 71: apportion.v1.Memory
-	(*Queue)(nil),                // 72: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 73: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 74: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 75: apportion.v1.TaskStatus
+	(*KueueLocalShare)(nil),      // 62: apportion.v1.KueueLocalShare
+	(*Resource)(nil),             // 63: apportion.v1.Resource
+	(*Reservation)(nil),          // 64: apportion.v1.Reservation
+	(*Fraction)(nil),             // 65: apportion.v1.Fraction
+	(*KueueShare)(nil),           // 66: apportion.v1.KueueShare
+	(*Verdict)(nil),              // 67: apportion.v1.Verdict
+	(*KueueNomination)(nil),      // 68: apportion.v1.KueueNomination
+	(*VictimCheck)(nil),          // 69: apportion.v1.VictimCheck
+	(Vote)(0),                    // 70: apportion.v1.Vote
+	(*Policy)(nil),               // 71: apportion.v1.Policy
+	(*Memory)(nil),               // 72: apportion.v1.Memory
+	(*Queue)(nil),                // 73: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 74: apportion.v1.NodeUnschedulable
+	(JobPhase)(0),                // 75: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 76: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	51,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -5194,96 +5206,97 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	11,  // 32: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
 	10,  // 33: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
 	61,  // 34: apportion.v1.PluginShares.kueue_cohorts:type_name -> apportion.v1.KueueCohortShare
-	62,  // 35: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	62,  // 36: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	62,  // 37: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	62,  // 38: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	14,  // 39: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	14,  // 40: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
-	16,  // 41: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	62,  // 42: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	14,  // 43: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
-	12,  // 44: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
-	63,  // 45: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
-	13,  // 46: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
-	0,   // 47: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
-	64,  // 48: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	15,  // 49: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	15,  // 50: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 51: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	62,  // 52: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	62,  // 53: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	62,  // 54: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
-	62,  // 55: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	62,  // 56: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	62,  // 57: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	62,  // 58: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	62,  // 59: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	62,  // 60: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	62,  // 61: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	62,  // 62: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	62,  // 63: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
-	65,  // 64: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
-	58,  // 65: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	62,  // 66: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	62,  // 67: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	62,  // 68: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	22,  // 69: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	66,  // 70: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	66,  // 71: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	66,  // 72: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	66,  // 73: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	24,  // 74: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	66,  // 75: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	67,  // 76: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
-	27,  // 77: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	27,  // 78: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	66,  // 79: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 80: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	58,  // 81: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	32,  // 82: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	33,  // 83: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	34,  // 84: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	68,  // 85: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	31,  // 86: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	31,  // 87: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	58,  // 88: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 89: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	64,  // 90: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	64,  // 91: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	69,  // 92: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	58,  // 93: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	36,  // 94: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	39,  // 95: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	38,  // 96: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 97: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	40,  // 98: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	41,  // 99: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	58,  // 100: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	62,  // 101: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	44,  // 102: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	45,  // 103: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	46,  // 104: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	70,  // 105: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	43,  // 106: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	71,  // 107: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	72,  // 108: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	62,  // 109: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	62,  // 110: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	62,  // 111: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	73,  // 112: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	74,  // 113: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	62,  // 114: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	62,  // 115: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	62,  // 116: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	62,  // 117: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	75,  // 118: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	62,  // 119: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	120, // [120:120] is the sub-list for method output_type
-	120, // [120:120] is the sub-list for method input_type
-	120, // [120:120] is the sub-list for extension type_name
-	120, // [120:120] is the sub-list for extension extendee
-	0,   // [0:120] is the sub-list for field type_name
+	62,  // 35: apportion.v1.PluginShares.kueue_locals:type_name -> apportion.v1.KueueLocalShare
+	63,  // 36: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	63,  // 37: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	63,  // 38: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	63,  // 39: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	14,  // 40: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	14,  // 41: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	16,  // 42: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	63,  // 43: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	14,  // 44: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
+	12,  // 45: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
+	64,  // 46: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
+	13,  // 47: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
+	0,   // 48: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	65,  // 49: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	15,  // 50: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	15,  // 51: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 52: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	63,  // 53: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	63,  // 54: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	63,  // 55: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	63,  // 56: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	63,  // 57: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	63,  // 58: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	63,  // 59: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	63,  // 60: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	63,  // 61: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	63,  // 62: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	63,  // 63: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	63,  // 64: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	66,  // 65: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
+	58,  // 66: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	63,  // 67: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	63,  // 68: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	63,  // 69: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 70: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	67,  // 71: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	67,  // 72: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	67,  // 73: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	67,  // 74: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 75: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	67,  // 76: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	68,  // 77: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	27,  // 78: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 79: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	67,  // 80: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 81: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	58,  // 82: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	32,  // 83: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	33,  // 84: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	34,  // 85: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	69,  // 86: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	31,  // 87: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	31,  // 88: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	58,  // 89: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 90: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	65,  // 91: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	65,  // 92: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	70,  // 93: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	58,  // 94: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	36,  // 95: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	39,  // 96: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	38,  // 97: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 98: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	40,  // 99: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	41,  // 100: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	58,  // 101: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	63,  // 102: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	44,  // 103: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	45,  // 104: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	46,  // 105: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	71,  // 106: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	43,  // 107: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	72,  // 108: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	73,  // 109: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	63,  // 110: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	63,  // 111: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	63,  // 112: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	74,  // 113: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	75,  // 114: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	63,  // 115: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	63,  // 116: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	63,  // 117: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	63,  // 118: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	76,  // 119: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	63,  // 120: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	121, // [121:121] is the sub-list for method output_type
+	121, // [121:121] is the sub-list for method input_type
+	121, // [121:121] is the sub-list for extension type_name
+	121, // [121:121] is the sub-list for extension extendee
+	0,   // [0:121] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }

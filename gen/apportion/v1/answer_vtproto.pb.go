@@ -904,6 +904,18 @@ func (m *PluginShares) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.KueueLocals) > 0 {
+		for iNdEx := len(m.KueueLocals) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.KueueLocals[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x62
+		}
+	}
 	if len(m.KueueCohorts) > 0 {
 		for iNdEx := len(m.KueueCohorts) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.KueueCohorts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -4812,6 +4824,12 @@ func (m *PluginShares) SizeVT() (n int) {
 	}
 	if len(m.KueueCohorts) > 0 {
 		for _, e := range m.KueueCohorts {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if len(m.KueueLocals) > 0 {
+		for _, e := range m.KueueLocals {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}

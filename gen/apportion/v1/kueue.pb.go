@@ -962,9 +962,14 @@ func (x *KueueGates) GetSchedulerTimestampPreemptionBuffer() bool {
 type KueueUsageSharing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Weights of resources in the usage; 1 for one that is not listed.
-	Weights       []*KueueResourceWeight `protobuf:"bytes,1,rep,name=weights,proto3" json:"weights,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Weights []*KueueResourceWeight `protobuf:"bytes,1,rep,name=weights,proto3" json:"weights,omitempty"`
+	// After this time usage counts half (usageHalfLifeTime), in nanoseconds, not negative. It only tells the entry penalty of a workload: the
+	// usage of a snapshot is that of its moment. 0: unknown.
+	HalfLife int64 `protobuf:"varint,2,opt,name=half_life,json=halfLife,proto3" json:"half_life,omitempty"`
+	// The time between two samples of usage (usageSamplingInterval), in nanoseconds, not negative. 0: 5 minutes, Kueue's default.
+	SamplingInterval int64 `protobuf:"varint,3,opt,name=sampling_interval,json=samplingInterval,proto3" json:"sampling_interval,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *KueueUsageSharing) Reset() {
@@ -1002,6 +1007,20 @@ func (x *KueueUsageSharing) GetWeights() []*KueueResourceWeight {
 		return x.Weights
 	}
 	return nil
+}
+
+func (x *KueueUsageSharing) GetHalfLife() int64 {
+	if x != nil {
+		return x.HalfLife
+	}
+	return 0
+}
+
+func (x *KueueUsageSharing) GetSamplingInterval() int64 {
+	if x != nil {
+		return x.SamplingInterval
+	}
+	return 0
 }
 
 // KueueResourceWeight is the weight of a resource.
@@ -3021,6 +3040,115 @@ func (x *KueueCohortShare) GetShare() *KueueShare {
 	return nil
 }
 
+// KueueLocalShare is the usage of a local queue by which workloads of its queue come in order (AdmissionFairSharing).
+type KueueLocalShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Namespace of the local queue. May be empty.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Its name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Index of the queue of its workloads.
+	Queue uint32 `protobuf:"varint,3,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Fair weight.
+	Weight float64 `protobuf:"fixed64,4,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Decayed usage of all resources, each times its weight.
+	Consumed float64 `protobuf:"fixed64,5,opt,name=consumed,proto3" json:"consumed,omitempty"`
+	// The same of the entry penalties: what admissions since the last sample add.
+	Penalty float64 `protobuf:"fixed64,6,opt,name=penalty,proto3" json:"penalty,omitempty"`
+	// `consumed` and `penalty` over `weight`; infinite for weight 0. The workload with the least comes first.
+	Usage float64 `protobuf:"fixed64,7,opt,name=usage,proto3" json:"usage,omitempty"`
+	// The half-life of the policy. 0: unknown.
+	HalfLife      int64 `protobuf:"varint,8,opt,name=half_life,json=halfLife,proto3" json:"half_life,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KueueLocalShare) Reset() {
+	*x = KueueLocalShare{}
+	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KueueLocalShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KueueLocalShare) ProtoMessage() {}
+
+func (x *KueueLocalShare) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KueueLocalShare.ProtoReflect.Descriptor instead.
+func (*KueueLocalShare) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *KueueLocalShare) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *KueueLocalShare) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *KueueLocalShare) GetQueue() uint32 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *KueueLocalShare) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *KueueLocalShare) GetConsumed() float64 {
+	if x != nil {
+		return x.Consumed
+	}
+	return 0
+}
+
+func (x *KueueLocalShare) GetPenalty() float64 {
+	if x != nil {
+		return x.Penalty
+	}
+	return 0
+}
+
+func (x *KueueLocalShare) GetUsage() float64 {
+	if x != nil {
+		return x.Usage
+	}
+	return 0
+}
+
+func (x *KueueLocalShare) GetHalfLife() int64 {
+	if x != nil {
+		return x.HalfLife
+	}
+	return 0
+}
+
 // KueueNomination is how a workload would be admitted.
 type KueueNomination struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3051,14 +3179,18 @@ type KueueNomination struct {
 	// The flavor or the admission check that `inactive` is about. Empty: none.
 	Missing string `protobuf:"bytes,13,opt,name=missing,proto3" json:"missing,omitempty"`
 	// The job that waits before it in a queue that is `strict`, and which is not admitted itself. Only in answers to `explain`.
-	Behind        *uint32 `protobuf:"varint,14,opt,name=behind,proto3,oneof" json:"behind,omitempty"`
+	Behind *uint32 `protobuf:"varint,14,opt,name=behind,proto3,oneof" json:"behind,omitempty"`
+	// Usage of its local queue. Absent: it does not count, or the question has `omit_names`.
+	Local *KueueLocalShare `protobuf:"bytes,15,opt,name=local,proto3" json:"local,omitempty"`
+	// Its entry penalty: what its admission adds to `local.penalty`. Absent: the policy has no half-life.
+	EntryPenalty  *float64 `protobuf:"fixed64,16,opt,name=entry_penalty,json=entryPenalty,proto3,oneof" json:"entry_penalty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueueNomination) Reset() {
 	*x = KueueNomination{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3202,7 @@ func (x *KueueNomination) String() string {
 func (*KueueNomination) ProtoMessage() {}
 
 func (x *KueueNomination) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3215,7 @@ func (x *KueueNomination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueNomination.ProtoReflect.Descriptor instead.
 func (*KueueNomination) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KueueNomination) GetMode() KueueMode {
@@ -3184,6 +3316,20 @@ func (x *KueueNomination) GetBehind() uint32 {
 	return 0
 }
 
+func (x *KueueNomination) GetLocal() *KueueLocalShare {
+	if x != nil {
+		return x.Local
+	}
+	return nil
+}
+
+func (x *KueueNomination) GetEntryPenalty() float64 {
+	if x != nil && x.EntryPenalty != nil {
+		return *x.EntryPenalty
+	}
+	return 0
+}
+
 // KueuePodSetAssignment has the flavors of a set.
 type KueuePodSetAssignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3205,7 +3351,7 @@ type KueuePodSetAssignment struct {
 
 func (x *KueuePodSetAssignment) Reset() {
 	*x = KueuePodSetAssignment{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3363,7 @@ func (x *KueuePodSetAssignment) String() string {
 func (*KueuePodSetAssignment) ProtoMessage() {}
 
 func (x *KueuePodSetAssignment) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3376,7 @@ func (x *KueuePodSetAssignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueuePodSetAssignment.ProtoReflect.Descriptor instead.
 func (*KueuePodSetAssignment) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *KueuePodSetAssignment) GetName() string {
@@ -3294,7 +3440,7 @@ type KueueAssignedFlavor struct {
 
 func (x *KueueAssignedFlavor) Reset() {
 	*x = KueueAssignedFlavor{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3452,7 @@ func (x *KueueAssignedFlavor) String() string {
 func (*KueueAssignedFlavor) ProtoMessage() {}
 
 func (x *KueueAssignedFlavor) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3465,7 @@ func (x *KueueAssignedFlavor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAssignedFlavor.ProtoReflect.Descriptor instead.
 func (*KueueAssignedFlavor) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *KueueAssignedFlavor) GetResource() string {
@@ -3376,7 +3522,7 @@ type KueueAttempt struct {
 
 func (x *KueueAttempt) Reset() {
 	*x = KueueAttempt{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3534,7 @@ func (x *KueueAttempt) String() string {
 func (*KueueAttempt) ProtoMessage() {}
 
 func (x *KueueAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3547,7 @@ func (x *KueueAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAttempt.ProtoReflect.Descriptor instead.
 func (*KueueAttempt) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *KueueAttempt) GetFlavor() string {
@@ -3462,7 +3608,7 @@ type KueueLack struct {
 
 func (x *KueueLack) Reset() {
 	*x = KueueLack{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3620,7 @@ func (x *KueueLack) String() string {
 func (*KueueLack) ProtoMessage() {}
 
 func (x *KueueLack) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3633,7 @@ func (x *KueueLack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueLack.ProtoReflect.Descriptor instead.
 func (*KueueLack) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{36}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *KueueLack) GetKind() KueueLackKind {
@@ -3560,7 +3706,7 @@ type KueueVictim struct {
 
 func (x *KueueVictim) Reset() {
 	*x = KueueVictim{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[37]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +3718,7 @@ func (x *KueueVictim) String() string {
 func (*KueueVictim) ProtoMessage() {}
 
 func (x *KueueVictim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[37]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3585,7 +3731,7 @@ func (x *KueueVictim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueVictim.ProtoReflect.Descriptor instead.
 func (*KueueVictim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{37}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *KueueVictim) GetJob() uint32 {
@@ -3664,9 +3810,11 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\x1f_priority_sorting_within_cohortB\x13\n" +
 	"\x11_reclaimable_podsB7\n" +
 	"5_recompute_assignment_upon_preemption_targets_overlapB(\n" +
-	"&_scheduler_timestamp_preemption_buffer\"P\n" +
+	"&_scheduler_timestamp_preemption_buffer\"\x9a\x01\n" +
 	"\x11KueueUsageSharing\x12;\n" +
-	"\aweights\x18\x01 \x03(\v2!.apportion.v1.KueueResourceWeightR\aweights\"A\n" +
+	"\aweights\x18\x01 \x03(\v2!.apportion.v1.KueueResourceWeightR\aweights\x12\x1b\n" +
+	"\thalf_life\x18\x02 \x01(\x03R\bhalfLife\x12+\n" +
+	"\x11sampling_interval\x18\x03 \x01(\x03R\x10samplingInterval\"A\n" +
 	"\x13KueueResourceWeight\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x01R\x06weight\"\xed\x01\n" +
@@ -3836,7 +3984,16 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\b_nominal\"V\n" +
 	"\x10KueueCohortShare\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
-	"\x05share\x18\x02 \x01(\v2\x18.apportion.v1.KueueShareR\x05share\"\xef\x04\n" +
+	"\x05share\x18\x02 \x01(\v2\x18.apportion.v1.KueueShareR\x05share\"\xda\x01\n" +
+	"\x0fKueueLocalShare\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05queue\x18\x03 \x01(\rR\x05queue\x12\x16\n" +
+	"\x06weight\x18\x04 \x01(\x01R\x06weight\x12\x1a\n" +
+	"\bconsumed\x18\x05 \x01(\x01R\bconsumed\x12\x18\n" +
+	"\apenalty\x18\x06 \x01(\x01R\apenalty\x12\x14\n" +
+	"\x05usage\x18\a \x01(\x01R\x05usage\x12\x1b\n" +
+	"\thalf_life\x18\b \x01(\x03R\bhalfLife\"\xe0\x05\n" +
 	"\x0fKueueNomination\x12+\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x17.apportion.v1.KueueModeR\x04mode\x12\x18\n" +
 	"\aborrows\x18\x02 \x01(\rR\aborrows\x12>\n" +
@@ -3852,8 +4009,11 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\bdecision\x18\v \x01(\x0e2\x1b.apportion.v1.KueueDecisionR\bdecision\x12\x12\n" +
 	"\x04text\x18\f \x01(\tR\x04text\x12\x18\n" +
 	"\amissing\x18\r \x01(\tR\amissing\x12\x1b\n" +
-	"\x06behind\x18\x0e \x01(\rH\x00R\x06behind\x88\x01\x01B\t\n" +
-	"\a_behind\"\x92\x02\n" +
+	"\x06behind\x18\x0e \x01(\rH\x00R\x06behind\x88\x01\x01\x123\n" +
+	"\x05local\x18\x0f \x01(\v2\x1d.apportion.v1.KueueLocalShareR\x05local\x12(\n" +
+	"\rentry_penalty\x18\x10 \x01(\x01H\x01R\fentryPenalty\x88\x01\x01B\t\n" +
+	"\a_behindB\x10\n" +
+	"\x0e_entry_penalty\"\x92\x02\n" +
 	"\x15KueuePodSetAssignment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12+\n" +
@@ -3979,7 +4139,7 @@ func file_apportion_v1_kueue_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_kueue_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_apportion_v1_kueue_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_apportion_v1_kueue_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_apportion_v1_kueue_proto_goTypes = []any{
 	(KueueStrategy)(0),            // 0: apportion.v1.KueueStrategy
 	(KueueChoice)(0),              // 1: apportion.v1.KueueChoice
@@ -4024,12 +4184,13 @@ var file_apportion_v1_kueue_proto_goTypes = []any{
 	(*KueueShare)(nil),            // 40: apportion.v1.KueueShare
 	(*KueueAccount)(nil),          // 41: apportion.v1.KueueAccount
 	(*KueueCohortShare)(nil),      // 42: apportion.v1.KueueCohortShare
-	(*KueueNomination)(nil),       // 43: apportion.v1.KueueNomination
-	(*KueuePodSetAssignment)(nil), // 44: apportion.v1.KueuePodSetAssignment
-	(*KueueAssignedFlavor)(nil),   // 45: apportion.v1.KueueAssignedFlavor
-	(*KueueAttempt)(nil),          // 46: apportion.v1.KueueAttempt
-	(*KueueLack)(nil),             // 47: apportion.v1.KueueLack
-	(*KueueVictim)(nil),           // 48: apportion.v1.KueueVictim
+	(*KueueLocalShare)(nil),       // 43: apportion.v1.KueueLocalShare
+	(*KueueNomination)(nil),       // 44: apportion.v1.KueueNomination
+	(*KueuePodSetAssignment)(nil), // 45: apportion.v1.KueuePodSetAssignment
+	(*KueueAssignedFlavor)(nil),   // 46: apportion.v1.KueueAssignedFlavor
+	(*KueueAttempt)(nil),          // 47: apportion.v1.KueueAttempt
+	(*KueueLack)(nil),             // 48: apportion.v1.KueueLack
+	(*KueueVictim)(nil),           // 49: apportion.v1.KueueVictim
 }
 var file_apportion_v1_kueue_proto_depIdxs = []int32{
 	12, // 0: apportion.v1.Kueue.fair_sharing:type_name -> apportion.v1.KueueFairSharing
@@ -4070,28 +4231,29 @@ var file_apportion_v1_kueue_proto_depIdxs = []int32{
 	4,  // 35: apportion.v1.KueueShare.inactive:type_name -> apportion.v1.KueueInactivity
 	40, // 36: apportion.v1.KueueCohortShare.share:type_name -> apportion.v1.KueueShare
 	5,  // 37: apportion.v1.KueueNomination.mode:type_name -> apportion.v1.KueueMode
-	44, // 38: apportion.v1.KueueNomination.pod_sets:type_name -> apportion.v1.KueuePodSetAssignment
+	45, // 38: apportion.v1.KueueNomination.pod_sets:type_name -> apportion.v1.KueuePodSetAssignment
 	6,  // 39: apportion.v1.KueueNomination.cause:type_name -> apportion.v1.KueueCause
-	48, // 40: apportion.v1.KueueNomination.victims:type_name -> apportion.v1.KueueVictim
+	49, // 40: apportion.v1.KueueNomination.victims:type_name -> apportion.v1.KueueVictim
 	4,  // 41: apportion.v1.KueueNomination.inactive:type_name -> apportion.v1.KueueInactivity
 	2,  // 42: apportion.v1.KueueNomination.withheld:type_name -> apportion.v1.KueueWithheld
 	3,  // 43: apportion.v1.KueueNomination.unjudged:type_name -> apportion.v1.KueueUnjudged
 	9,  // 44: apportion.v1.KueueNomination.decision:type_name -> apportion.v1.KueueDecision
-	5,  // 45: apportion.v1.KueuePodSetAssignment.mode:type_name -> apportion.v1.KueueMode
-	45, // 46: apportion.v1.KueuePodSetAssignment.flavors:type_name -> apportion.v1.KueueAssignedFlavor
-	46, // 47: apportion.v1.KueuePodSetAssignment.attempts:type_name -> apportion.v1.KueueAttempt
-	47, // 48: apportion.v1.KueuePodSetAssignment.lacks:type_name -> apportion.v1.KueueLack
-	5,  // 49: apportion.v1.KueueAssignedFlavor.mode:type_name -> apportion.v1.KueueMode
-	5,  // 50: apportion.v1.KueueAttempt.mode:type_name -> apportion.v1.KueueMode
-	7,  // 51: apportion.v1.KueueAttempt.possibility:type_name -> apportion.v1.KueuePossibility
-	6,  // 52: apportion.v1.KueueAttempt.cause:type_name -> apportion.v1.KueueCause
-	8,  // 53: apportion.v1.KueueLack.kind:type_name -> apportion.v1.KueueLackKind
-	10, // 54: apportion.v1.KueueVictim.reason:type_name -> apportion.v1.KueueVictimReason
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	43, // 45: apportion.v1.KueueNomination.local:type_name -> apportion.v1.KueueLocalShare
+	5,  // 46: apportion.v1.KueuePodSetAssignment.mode:type_name -> apportion.v1.KueueMode
+	46, // 47: apportion.v1.KueuePodSetAssignment.flavors:type_name -> apportion.v1.KueueAssignedFlavor
+	47, // 48: apportion.v1.KueuePodSetAssignment.attempts:type_name -> apportion.v1.KueueAttempt
+	48, // 49: apportion.v1.KueuePodSetAssignment.lacks:type_name -> apportion.v1.KueueLack
+	5,  // 50: apportion.v1.KueueAssignedFlavor.mode:type_name -> apportion.v1.KueueMode
+	5,  // 51: apportion.v1.KueueAttempt.mode:type_name -> apportion.v1.KueueMode
+	7,  // 52: apportion.v1.KueueAttempt.possibility:type_name -> apportion.v1.KueuePossibility
+	6,  // 53: apportion.v1.KueueAttempt.cause:type_name -> apportion.v1.KueueCause
+	8,  // 54: apportion.v1.KueueLack.kind:type_name -> apportion.v1.KueueLackKind
+	10, // 55: apportion.v1.KueueVictim.reason:type_name -> apportion.v1.KueueVictimReason
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_kueue_proto_init() }
@@ -4110,14 +4272,14 @@ func file_apportion_v1_kueue_proto_init() {
 	file_apportion_v1_kueue_proto_msgTypes[27].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[28].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[30].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[32].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_kueue_proto_rawDesc), len(file_apportion_v1_kueue_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -308,6 +308,16 @@ func (m *KueueUsageSharing) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.SamplingInterval != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SamplingInterval))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.HalfLife != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HalfLife))
+		i--
+		dAtA[i] = 0x10
+	}
 	if len(m.Weights) > 0 {
 		for iNdEx := len(m.Weights) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Weights[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -2132,6 +2142,87 @@ func (m *KueueCohortShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *KueueLocalShare) MarshalVT() (dAtA []byte, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	size := m.SizeVT()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *KueueLocalShare) MarshalToVT(dAtA []byte) (int, error) {
+	size := m.SizeVT()
+	return m.MarshalToSizedBufferVT(dAtA[:size])
+}
+
+func (m *KueueLocalShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+	if m == nil {
+		return 0, nil
+	}
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.unknownFields != nil {
+		i -= len(m.unknownFields)
+		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.HalfLife != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HalfLife))
+		i--
+		dAtA[i] = 0x40
+	}
+	if m.Usage != 0 {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Usage))))
+		i--
+		dAtA[i] = 0x39
+	}
+	if m.Penalty != 0 {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Penalty))))
+		i--
+		dAtA[i] = 0x31
+	}
+	if m.Consumed != 0 {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Consumed))))
+		i--
+		dAtA[i] = 0x29
+	}
+	if m.Weight != 0 {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Weight))))
+		i--
+		dAtA[i] = 0x21
+	}
+	if m.Queue != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Queue))
+		i--
+		dAtA[i] = 0x18
+	}
+	if len(m.Name) > 0 {
+		i -= len(m.Name)
+		copy(dAtA[i:], m.Name)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Namespace) > 0 {
+		i -= len(m.Namespace)
+		copy(dAtA[i:], m.Namespace)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Namespace)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *KueueNomination) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -2161,6 +2252,24 @@ func (m *KueueNomination) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.EntryPenalty != nil {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.EntryPenalty))))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x81
+	}
+	if m.Local != nil {
+		size, err := m.Local.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x7a
 	}
 	if m.Behind != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Behind))
@@ -2729,6 +2838,12 @@ func (m *KueueUsageSharing) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.HalfLife != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.HalfLife))
+	}
+	if m.SamplingInterval != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.SamplingInterval))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3461,6 +3576,42 @@ func (m *KueueCohortShare) SizeVT() (n int) {
 	return n
 }
 
+func (m *KueueLocalShare) SizeVT() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Namespace)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.Name)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Queue != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Queue))
+	}
+	if m.Weight != 0 {
+		n += 9
+	}
+	if m.Consumed != 0 {
+		n += 9
+	}
+	if m.Penalty != 0 {
+		n += 9
+	}
+	if m.Usage != 0 {
+		n += 9
+	}
+	if m.HalfLife != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.HalfLife))
+	}
+	n += len(m.unknownFields)
+	return n
+}
+
 func (m *KueueNomination) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -3520,6 +3671,13 @@ func (m *KueueNomination) SizeVT() (n int) {
 	}
 	if m.Behind != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Behind))
+	}
+	if m.Local != nil {
+		l = m.Local.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.EntryPenalty != nil {
+		n += 10
 	}
 	n += len(m.unknownFields)
 	return n

@@ -9,17 +9,21 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -159,12 +163,39 @@ func (s *Server) Send(t *testing.T, method, path string, body any) {
 // Kubeconfig returns a file that names the server and an administrator.
 func (s *Server) Kubeconfig(t *testing.T) string {
 	t.Helper()
+	return s.KubeconfigAs(t, "", "language")
+}
+
+// KubeconfigAs returns a file by which an administrator acts as a user, "" for himself, in a namespace.
+func (s *Server) KubeconfigAs(t *testing.T, user, namespace string) string {
+	t.Helper()
 	config := api.NewConfig()
 	config.Clusters["k"] = &api.Cluster{Server: s.Address, InsecureSkipTLSVerify: true}
-	config.AuthInfos["u"] = &api.AuthInfo{Token: token}
-	config.Contexts["c"] = &api.Context{Cluster: "k", AuthInfo: "u", Namespace: "language"}
+	config.AuthInfos["u"] = &api.AuthInfo{Token: token, Impersonate: user}
+	config.Contexts["c"] = &api.Context{Cluster: "k", AuthInfo: "u", Namespace: namespace}
 	config.CurrentContext = "c"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(*config, file))
 	return file
+}
+
+// Apply makes the objects of YAML documents: manifests of rights.
+func (s *Server) Apply(t *testing.T, documents []byte) {
+	t.Helper()
+	for decoder := yaml.NewDecoder(bytes.NewReader(documents)); ; {
+		var object map[string]any
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err)
+		path := "/apis/" + fmt.Sprint(object["apiVersion"])
+		if object["apiVersion"] == "v1" {
+			path = "/api/v1"
+		}
+		if metadata, ok := object["metadata"].(map[string]any); ok && metadata["namespace"] != nil {
+			path += "/namespaces/" + fmt.Sprint(metadata["namespace"])
+		}
+		s.Send(t, http.MethodPost, path+"/"+strings.ToLower(fmt.Sprint(object["kind"]))+"s", object)
+	}
 }

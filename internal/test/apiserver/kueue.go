@@ -15,7 +15,8 @@ import (
 const KueueGroup = "/apis/kueue.x-k8s.io/"
 
 // DefineKueue makes Kueue's kinds in one version, and waits until they are served. Their definitions are those of Kueue's own module, in the
-// directory that KUEUE_CRDS names; without Kueue's webhooks a definition has no conversion, so that only this version is served and stored.
+// directory that KUEUE_CRDS names. Only this version is served and stored, so that the webhook of the conversion, which Kueue's manager
+// expects there, is not called.
 func (s *Server) DefineKueue(t *testing.T, version string) {
 	t.Helper()
 	directory := os.Getenv("KUEUE_CRDS")
@@ -46,7 +47,9 @@ func (s *Server) DefineKueue(t *testing.T, version string) {
 		}
 		require.Len(t, kept, 1, file)
 		definition.Spec["versions"] = kept
-		delete(definition.Spec, "conversion")
+		definition.Spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/convert"},
+		}}
 		s.Send(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
 		names, ok := definition.Spec["names"].(map[string]any)
 		require.True(t, ok)

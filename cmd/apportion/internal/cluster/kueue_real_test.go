@@ -19,9 +19,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/proto"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
@@ -97,14 +95,7 @@ func (k *kueueStory) chartRole() {
 		},
 		"Release": map[string]any{"Namespace": "default"},
 	}))
-	for document := yaml.NewDecoder(&rendered); ; {
-		var object map[string]any
-		if document.Decode(&object) != nil {
-			return
-		}
-		plural := strings.ToLower(fmt.Sprint(object["kind"])) + "s"
-		k.Send(k.t, http.MethodPost, "/apis/rbac.authorization.k8s.io/v1/"+plural, object)
-	}
+	k.Apply(k.t, rendered.Bytes())
 }
 
 // ask runs the program as kubectl's plugin, as the service account, and returns what it says.
@@ -152,12 +143,7 @@ func tellKueue(t *testing.T, version string) *kueueStory {
 	k := &kueueStory{apiServer: startServer(t), t: t, version: version, program: filepath.Join(t.TempDir(), "kubectl-apportion")}
 	built, err := exec.Command("go", "build", "-o", k.program, "github.com/apportion/apportion/cmd/apportion").CombinedOutput()
 	require.NoError(t, err, "%s", built)
-	config, err := clientcmd.LoadFromFile(k.Kubeconfig(t))
-	require.NoError(t, err)
-	config.AuthInfos["u"].Impersonate = account
-	config.Contexts["c"].Namespace = "team"
-	k.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*config, k.kubeconfig))
+	k.kubeconfig = k.KubeconfigAs(t, account, "team")
 	k.DefineKueue(t, version)
 	k.chartRole()
 	k.Send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": "team"}})
@@ -227,10 +213,10 @@ func TestARealAPIServerWithKueueIsReadAndFollowedInEachVersion(t *testing.T) {
 			require.Contains(t, k.ask("explain", "workload/job-train-1"), why)
 			require.Contains(t, k.ask("explain", "job/train"), why)
 			require.Contains(t, k.ask("pending"), "1 job waits")
-			require.Contains(t, k.ask("shares"), "default/cpu")
+			require.Contains(t, k.ask("shares"), "a all 0.0% default cpu 4 3 3 6")
 			require.Contains(t, k.ask("explain", "job/train", "--remedies"), "kubectl patch clusterqueues.kueue.x-k8s.io")
 			require.Contains(t, k.ask("whatif", "--set", "clusterqueue/b.nominal.cpu=4"), "job-train-1")
-			require.Contains(t, k.ask("audit"), "rules")
+			require.Contains(t, k.ask("audit"), "checked: 2 queues, 2 jobs")
 
 			t.Log("while it is followed, Workloads come, are admitted, and go")
 			k.workload("later", "b", "1", nil, nil)

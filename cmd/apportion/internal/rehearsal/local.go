@@ -3,7 +3,6 @@ package rehearsal
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -29,16 +28,13 @@ type localQueue struct {
 	at int64
 }
 
-// samplingInterval is Kueue's default.
-const samplingInterval = 5 * time.Minute
-
 // sharingLocals returns the local queues of a run, nil if their usage does not count.
 func (r *run) sharingLocals(settings *kueue.Settings) *localQueues {
 	if settings.Usage == nil || r.variant.LocalHalfLife == 0 {
 		return nil
 	}
 	l := &localQueues{sharing: *settings.Usage, byKey: map[localKey]*localQueue{}, stated: r.variant.Snapshot.GetKueue().GetLocalQueues()}
-	l.sharing.HalfLife, l.sharing.Interval = int64(r.variant.LocalHalfLife), int64(samplingInterval)
+	l.sharing.HalfLife = int64(r.variant.LocalHalfLife)
 	return l
 }
 
@@ -80,21 +76,12 @@ func (l *localQueues) change(queue, owner string, a *kueue.Admission, now int64,
 	q := l.of(queue, owner, now)
 	for i := range a.PodSets {
 		for _, u := range a.PodSets[i].Usage {
-			amount := standard(u.Resource, u.Amount)
+			amount := kueue.Standard(u.Resource, u.Amount)
 			if q.held = added(q.held, u.Resource, sign*amount); sign > 0 {
 				q.Consumed = added(q.Consumed, u.Resource, l.sharing.EntryPenalty(amount))
 			}
 		}
 	}
-}
-
-// standard converts an amount to the units of usage: whole CPUs, and units of everything else.
-func standard(resource string, amount kueue.Amount) float64 {
-	const milli = 1000
-	if resource == "cpu" {
-		return float64(amount) / milli
-	}
-	return float64(amount)
 }
 
 // added adds an amount to a list of usage.

@@ -3,6 +3,7 @@ package render
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -30,6 +31,25 @@ func (p *Printer) kueue(plugin *apportionv1.PluginShares) {
 	if !cohorts.Empty() {
 		p.Line("")
 		p.table(cohorts)
+	}
+	p.kueueLocals(plugin.GetKueueLocals())
+}
+
+// kueueLocals shows the usage of the local queues by which workloads come in order.
+func (p *Printer) kueueLocals(list []*apportionv1.KueueLocalShare) {
+	table := p.NewTable("LOCAL QUEUE", "QUEUE", ">WEIGHT", ">CONSUMED", ">ENTRY PENALTY", ">USAGE")
+	for _, l := range list {
+		name := visible.Text(strings.TrimPrefix(l.GetNamespace()+"/"+l.GetName(), "/"))
+		table.Row(name, p.Names.Queue(l.GetQueue()), text.KueueUsage(l.GetWeight()), text.KueueUsage(l.GetConsumed()),
+			text.KueueUsage(l.GetPenalty()), text.KueueUsage(l.GetUsage()))
+	}
+	if table.Empty() {
+		return
+	}
+	p.Line("")
+	p.table(table)
+	if half := list[0].GetHalfLife(); half > 0 {
+		p.Line("Usage counts half after %s.", text.KueueTime(half))
 	}
 }
 
