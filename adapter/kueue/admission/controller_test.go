@@ -250,7 +250,7 @@ func TestFaultySettingsAreNamed(t *testing.T) {
 		"rejectAfter: -1":          "rejectAfter: -1 is negative",
 		"fallback: never":          `fallback: "never" is none of engine, closed, open`,
 		"policyName: x":            "policyName: needs server",
-		"server: x\nkey: y":        "certificate, key: one needs the other",
+		"server: x\nkey: z":        "certificate, key: one needs the other",
 		"quota: 1":                 `unknown field "quota"`,
 		"{":                        "unexpected EOF",
 		"hold: -1s\ninterval: -1s": "hold: -1s is negative; interval: -1s is negative",

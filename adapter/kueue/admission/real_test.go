@@ -3,6 +3,7 @@
 package admission_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,8 @@ type realKueue struct {
 
 	t       *testing.T
 	program string
+	// standIn plays Kueue's manager if there is none.
+	standIn *standIn
 	// admission is the process of the controller.
 	admission *exec.Cmd
 }
@@ -36,12 +39,17 @@ type realKueue struct {
 // workload is a Workload as far as the test reads it.
 type workload struct {
 	Metadata struct {
-		Name, Namespace string
-		Owners          []struct{ Name string } `json:"ownerReferences"`
+		Name, Namespace, ResourceVersion string
+		Created                          string                  `json:"creationTimestamp"`
+		Owners                           []struct{ Name string } `json:"ownerReferences"`
 	}
+	Spec   struct{ PodSets []struct{ Count int } }
 	Status struct {
 		Conditions []struct{ Type, Status, Reason, Message string }
-		Checks     []struct{ Name, State, Message string } `json:"admissionChecks"`
+		Checks     []struct {
+			Name, State, Message string
+			After                int `json:"requeueAfterSeconds"`
+		} `json:"admissionChecks"`
 	}
 }
 
@@ -57,42 +65,15 @@ func (w *workload) is(condition string) bool {
 // startKueue starts the API server and Kueue's manager, without its webhooks: the test makes Jobs as these would.
 func startKueue(t *testing.T) *realKueue {
 	t.Helper()
-	manager := os.Getenv("KUEUE")
-	require.NotEmpty(t, manager, "make test-cluster builds it")
 	k := &realKueue{Server: apiserver.Start(t), t: t, program: filepath.Join(t.TempDir(), "apportion-kueue-admission")}
 	built, err := exec.Command("go", "build", "-o", k.program, "github.com/apportion/apportion/cmd/apportion-kueue-admission").CombinedOutput()
 	require.NoError(t, err, "%s", built)
 	k.DefineKueue(t, version)
-	k.Send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": "kueue-system"}})
-	const secret = "/api/v1/namespaces/kueue-system/secrets"
-	k.Send(t, http.MethodPost, secret, map[string]any{"metadata": map[string]any{"name": "kueue-webhook-server-cert"}})
-	certificates := filepath.Join(k.Directory, "webhook")
-	require.NoError(t, os.Mkdir(certificates, 0o700))
-	config, err := yaml.Marshal(map[string]any{
-		"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "namespace": "kueue-system",
-		"health": map[string]any{"healthProbeBindAddress": "127.0.0.1:0"}, "metrics": map[string]any{"bindAddress": "127.0.0.1:0"},
-		"webhook":        map[string]any{"port": number(t, apiserver.Port(t)), "host": "127.0.0.1", "certDir": certificates},
-		"leaderElection": map[string]any{"leaderElect": false}, "integrations": map[string]any{"frameworks": []any{"batch/job"}},
-	})
-	require.NoError(t, err)
-	file := filepath.Join(k.Directory, "kueue.yaml")
-	require.NoError(t, os.WriteFile(file, config, 0o600))
-	t.Setenv("KUBECONFIG", k.Kubeconfig(t))
-	apiserver.Begin(t, k.Directory, manager, "--config="+file)
-	// What a kubelet does for Kueue's pod: the certificates of the Secret, which Kueue makes, become files.
-	require.Eventually(t, func() bool {
-		_, data, err := k.Try(t.Context(), http.MethodGet, secret+"/kueue-webhook-server-cert", nil)
-		var made struct{ Data map[string]string }
-		if err != nil || json.Unmarshal(data, &made) != nil || made.Data["tls.crt"] == "" {
-			return false
-		}
-		for name, text := range made.Data {
-			decoded, err := base64.StdEncoding.DecodeString(text)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(certificates, name), decoded, 0o600))
-		}
-		return true
-	}, 2*time.Minute, 200*time.Millisecond, "Kueue makes its certificates")
+	if manager := os.Getenv("KUEUE"); manager != "" {
+		k.startManager(manager)
+	} else {
+		k.startStandIn()
+	}
 	rights, err := os.ReadFile(filepath.Join("manifests", "rbac.yaml"))
 	require.NoError(t, err)
 	k.Apply(t, rights)
@@ -111,6 +92,41 @@ func startKueue(t *testing.T) *realKueue {
 		k.SendKueue(t, version, "LocalQueue", "localqueues", name, "main", map[string]any{"clusterQueue": name}, nil)
 	}
 	return k
+}
+
+// startManager starts Kueue's manager, and does what a kubelet does for its pod: the certificates of the Secret, which it makes, become files.
+func (k *realKueue) startManager(manager string) {
+	k.t.Helper()
+	k.Send(k.t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": "kueue-system"}})
+	const secret = "/api/v1/namespaces/kueue-system/secrets"
+	k.Send(k.t, http.MethodPost, secret, map[string]any{"metadata": map[string]any{"name": "kueue-webhook-server-cert"}})
+	certificates := filepath.Join(k.Directory, "webhook")
+	require.NoError(k.t, os.Mkdir(certificates, 0o700))
+	config, err := yaml.Marshal(map[string]any{
+		"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "namespace": "kueue-system",
+		"health": map[string]any{"healthProbeBindAddress": "127.0.0.1:0"}, "metrics": map[string]any{"bindAddress": "127.0.0.1:0"},
+		"webhook":        map[string]any{"port": number(k.t, apiserver.Port(k.t)), "host": "127.0.0.1", "certDir": certificates},
+		"leaderElection": map[string]any{"leaderElect": false}, "integrations": map[string]any{"frameworks": []any{"batch/job"}},
+	})
+	require.NoError(k.t, err)
+	file := filepath.Join(k.Directory, "kueue.yaml")
+	require.NoError(k.t, os.WriteFile(file, config, 0o600))
+	k.t.Setenv("KUBECONFIG", k.Kubeconfig(k.t))
+	apiserver.Begin(k.t, k.Directory, manager, "--config="+file)
+	// What a kubelet does for Kueue's pod: the certificates of the Secret, which Kueue makes, become files.
+	require.Eventually(k.t, func() bool {
+		_, data, err := k.Try(k.t.Context(), http.MethodGet, secret+"/kueue-webhook-server-cert", nil)
+		var made struct{ Data map[string]string }
+		if err != nil || json.Unmarshal(data, &made) != nil || made.Data["tls.crt"] == "" {
+			return false
+		}
+		for name, text := range made.Data {
+			decoded, err := base64.StdEncoding.DecodeString(text)
+			require.NoError(k.t, err)
+			require.NoError(k.t, os.WriteFile(filepath.Join(certificates, name), decoded, 0o600))
+		}
+		return true
+	}, 2*time.Minute, 200*time.Millisecond, "Kueue makes its certificates")
 }
 
 func number(t *testing.T, text string) int {
@@ -135,6 +151,10 @@ const jobs = "/apis/batch/v1/namespaces/"
 // job makes a Job of a CPU for each pod, as Kueue's webhook would leave it: suspended.
 func (k *realKueue) job(name, queue string, pods int) {
 	k.t.Helper()
+	if k.standIn != nil {
+		k.standIn.submit(name, queue, pods)
+		return
+	}
 	k.Send(k.t, http.MethodPost, jobs+queue+"/jobs", map[string]any{
 		"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": name, "labels": map[string]any{"kueue.x-k8s.io/queue-name": "main"}},
 		"spec": map[string]any{
@@ -150,6 +170,10 @@ func (k *realKueue) job(name, queue string, pods int) {
 // finish ends a Job.
 func (k *realKueue) finish(name, queue string) {
 	k.t.Helper()
+	if k.standIn != nil {
+		k.standIn.finish(name, queue)
+		return
+	}
 	now := time.Now().UTC().Format(time.RFC3339)
 	condition := func(kind string) map[string]any {
 		return map[string]any{"type": kind, "status": "True", "reason": "Done", "message": "", "lastTransitionTime": now}
@@ -164,17 +188,25 @@ func (k *realKueue) finish(name, queue string) {
 	}})
 }
 
-// workloads returns the Workloads that are not finished, by the names of their Jobs.
-func (k *realKueue) workloads() map[string]*workload {
-	_, data, err := k.Try(k.t.Context(), http.MethodGet, apiserver.KueueGroup+version+"/workloads", nil)
+func (k *realKueue) list() []*workload {
+	_, data, err := k.Try(context.Background(), http.MethodGet, apiserver.KueueGroup+version+"/workloads", nil)
 	var list struct{ Items []*workload }
 	if err != nil || json.Unmarshal(data, &list) != nil {
 		return nil
 	}
+	return list.Items
+}
+
+// workloads returns the Workloads that are not finished, by the names of their Jobs.
+func (k *realKueue) workloads() map[string]*workload {
 	found := map[string]*workload{}
-	for _, w := range list.Items {
-		if len(w.Metadata.Owners) > 0 && !w.is("Finished") {
-			found[w.Metadata.Owners[0].Name] = w
+	for _, w := range k.list() {
+		name := w.Metadata.Name
+		if len(w.Metadata.Owners) > 0 {
+			name = w.Metadata.Owners[0].Name
+		}
+		if !w.is("Finished") {
+			found[name] = w
 		}
 	}
 	return found
@@ -211,6 +243,9 @@ func (k *realKueue) until(want map[string]int, why string) {
 // starts counts how often each Job was started, from Kueue's Events.
 func (k *realKueue) starts() map[string]int {
 	k.t.Helper()
+	if k.standIn != nil {
+		return k.standIn.counts()
+	}
 	_, data, err := k.Try(k.t.Context(), http.MethodGet, "/apis/events.k8s.io/v1/events", nil)
 	require.NoError(k.t, err)
 	var list struct {

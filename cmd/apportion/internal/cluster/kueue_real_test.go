@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -239,7 +238,12 @@ func TestARealAPIServerWithKueueIsReadAndFollowedInEachVersion(t *testing.T) {
 			k.define(t)
 			require.Contains(t, k.ask("explain", "job/train"), why)
 			require.Contains(t, k.ask("pending", "--policy", "kueue"), "2 jobs wait")
-			require.Contains(t, k.ask("pending"), "Kueue")
+			k.Send(t, http.MethodPost, queuePath, map[string]any{
+				"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": "default"},
+				"spec": map[string]any{"weight": 1},
+			})
+			require.Contains(t, k.ask("explain", "job/train"), why)
+			require.Contains(t, k.ask("pending"), "2 workloads of Kueue")
 		})
 	}
 }
