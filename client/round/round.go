@@ -44,29 +44,26 @@ type Plan struct {
 // Placement is the place of a task.
 type Placement struct{ Task, Node string }
 
-// Decisions are what a cycle has decided.
-type Decisions struct {
-	// Admitted are the jobs that their queues let in.
-	Admitted []string
-	// Plans are in the order in which they were made; each counts on those before it.
-	Plans []*Plan
+// Told is told each decision when it is made. A nil function is not called.
+type Told struct {
+	// Admitted names the jobs that their queues let in.
+	Admitted func(jobs []string)
+	// Planned has a plan, which counts on those before it.
+	Planned func(*Plan)
 }
 
 // Decide runs the actions of a cycle about jobs. It changes the jobs as it decides.
-func Decide(ctx context.Context, decide *client.Client, in client.Input, jobs []*Job, actions ...cycle.Action) (*Decisions, error) {
-	r := &round{ctx: ctx, waiting: make(map[string]*Job, len(jobs))}
+func Decide(ctx context.Context, decide *client.Client, in client.Input, jobs []*Job, told Told, actions ...cycle.Action) error {
+	r := &round{ctx: ctx, told: told, waiting: make(map[string]*Job, len(jobs))}
 	for _, j := range jobs {
 		r.waiting[j.UID] = j
 	}
 	if err := r.open(decide, in); err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = r.session.Close() }()
 	c := cycle.Cycle[*Job]{Scheduler: r, Plans: r.plans()}
-	if err := c.Run(actions...); err != nil {
-		return nil, err
-	}
-	return &r.made, nil
+	return c.Run(actions...)
 }
 
 // round is a cycle in a session.
@@ -79,7 +76,9 @@ type round struct {
 	number map[string]uint32
 	id     map[uint32]string
 
-	made Decisions
+	told Told
+	// made counts the plans.
+	made int
 	// missed are shapes without a plan since something was freed or the order began.
 	missed map[string]bool
 }
@@ -138,11 +137,15 @@ func (r *round) Enqueue() error {
 	if err != nil {
 		return err
 	}
+	var admitted []string
 	for _, verdict := range answers[0].GetEnqueue().GetJobs() {
 		if c := r.waiting[verdict.GetUid()]; c != nil && verdict.GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT {
 			c.Admitted = true
-			r.made.Admitted = append(r.made.Admitted, c.UID)
+			admitted = append(admitted, c.UID)
 		}
+	}
+	if r.told.Admitted != nil {
+		r.told.Admitted(admitted)
 	}
 	return nil
 }
@@ -174,11 +177,11 @@ func (r *round) Waiting(action cycle.Action) iter.Seq2[*Job, error] {
 			if at < 0 {
 				return
 			}
-			c, before := lines[order[at]][0], len(r.made.Plans)
+			c, before := lines[order[at]][0], r.made
 			if !yield(c, nil) {
 				return
 			}
-			stale = len(r.made.Plans) > before
+			stale = r.made > before
 			if !stale || c.Pending == 0 || action != cycle.Allocate {
 				lines[c.Queue] = lines[c.Queue][1:]
 			}
@@ -285,7 +288,10 @@ func (r *round) plan(c *Job, means apportionv1.PlanMeans) (bool, error) {
 	}
 	c.Placed += len(decided.Placements)
 	c.Pending -= len(decided.Placements)
-	r.made.Plans = append(r.made.Plans, decided)
+	r.made++
+	if r.told.Planned != nil {
+		r.told.Planned(decided)
+	}
 	return true, nil
 }
 

@@ -150,15 +150,15 @@ func (c *Controller) once(ctx context.Context) (waits bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	decided, err := c.ask(ctx, v)
+	plans, err := c.ask(ctx, v)
 	if err != nil {
 		return true, cmp.Or(c.write(ctx, c.undecided(v, err)), err)
 	}
-	return true, c.write(ctx, c.outcome(ctx, v, decided, now))
+	return true, c.write(ctx, c.outcome(ctx, v, plans, now))
 }
 
-// ask asks for the decisions about a view.
-func (c *Controller) ask(ctx context.Context, v *view) (*round.Decisions, error) {
+// ask asks for the plans about a view.
+func (c *Controller) ask(ctx context.Context, v *view) ([]*round.Plan, error) {
 	if err := c.mirror.Replace(v.snapshot); err != nil {
 		return nil, err
 	}
@@ -170,7 +170,9 @@ func (c *Controller) ask(ctx context.Context, v *view) (*round.Decisions, error)
 	if evict := c.settings.Evict; evict == evictAll || evict == evictReclaim {
 		actions = append(actions, cycle.Reclaim)
 	}
-	return round.Decide(ctx, c.decide, c.input, v.waiting, actions...)
+	var plans []*round.Plan
+	told := round.Told{Planned: func(p *round.Plan) { plans = append(plans, p) }}
+	return plans, round.Decide(ctx, c.decide, c.input, v.waiting, told, actions...)
 }
 
 // undecided is what is written without a decision: nothing but the reason, or, if the controller fails open, that all who ask are admitted.
@@ -206,11 +208,11 @@ func (v *view) asking() []*standing {
 	return list
 }
 
-// outcome returns what decisions change: Workloads with a plan are admitted, its victims leave, and the others learn why they wait.
-func (c *Controller) outcome(ctx context.Context, v *view, decided *round.Decisions, now time.Time) []change {
+// outcome returns what plans change: Workloads with a plan are admitted, its victims leave, and the others learn why they wait.
+func (c *Controller) outcome(ctx context.Context, v *view, plans []*round.Plan, now time.Time) []change {
 	var changes []change
 	settled := map[string]bool{}
-	for _, plan := range decided.Plans {
+	for _, plan := range plans {
 		s := v.standings[plan.Job]
 		for _, task := range plan.Victims {
 			if victim := v.workloadOf(task); victim != nil && !settled[victim.uid] {
@@ -226,7 +228,7 @@ func (c *Controller) outcome(ctx context.Context, v *view, decided *round.Decisi
 			changes = append(changes, change{standing: s, state: stateReady, reason: "Admitted", message: plan.Sentence})
 		}
 	}
-	kept := c.keepRoom(v, decided, now)
+	kept := c.keepRoom(v, plans, now)
 	var refused []*standing
 	for _, s := range v.asking() {
 		if !settled[s.uid] {
@@ -238,10 +240,10 @@ func (c *Controller) outcome(ctx context.Context, v *view, decided *round.Decisi
 
 // keepRoom returns the flavors on which room is kept for a Workload to which Kueue has given no quota for some time, by the Workload. Such a
 // Workload is left out for a while when Kueue gives it none at all.
-func (c *Controller) keepRoom(v *view, decided *round.Decisions, now time.Time) map[string]*standing {
+func (c *Controller) keepRoom(v *view, plans []*round.Plan, now time.Time) map[string]*standing {
 	kept := map[string]*standing{}
 	has := map[string]bool{}
-	for _, plan := range decided.Plans {
+	for _, plan := range plans {
 		s := v.standings[plan.Job]
 		if s.reserved || len(plan.Victims) > 0 {
 			continue

