@@ -100,7 +100,7 @@ test-race:
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(LAZY) -gcflags=all=-dwarf=false $(TESTFLAGS) $$(scripts/concurrent.sh)
 
 .PHONY: test-cluster
-test-cluster: ## Test against a real API server and scheduler of Kubernetes, built from their Go module, and etcd (fifteen minutes of processor time the first time).
+test-cluster: ## Test against a real API server and scheduler of Kubernetes, Kueue's manager and etcd, built from their Go modules (half an hour of processor time the first time; TESTFLAGS='-run WithKueue', PACKAGES=…).
 	scripts/test-cluster.sh
 
 .PHONY: test-schedulers
