@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/discovery"
@@ -177,13 +178,17 @@ func (c *Controller) ask(ctx context.Context, v *view) ([]*round.Plan, error) {
 
 // undecided is what is written without a decision: nothing but the reason, or, if the controller fails open, that all who ask are admitted.
 func (c *Controller) undecided(v *view, err error) []change {
-	why, state := "Apportion does not answer: "+client.Describe(err), statePending
+	const silent = "Apportion does not answer"
+	why, state := silent+": "+client.Describe(err), statePending
 	if c.settings.Fallback == connection.FallbackOpen {
-		why, state = "admitted without a decision, because Apportion does not answer (fallback: open)", stateReady
+		why, state = "admitted without a decision, because "+silent+" (fallback: open)", stateReady
 	}
 	var changes []change
 	for _, s := range v.asking() {
-		changes = append(changes, change{standing: s, state: state, message: why})
+		// The words of an error may differ each time, and are written once.
+		if state != statePending || !strings.HasPrefix(s.Status.Checks[s.own[0]].Message, silent) {
+			changes = append(changes, change{standing: s, state: state, message: why})
+		}
 	}
 	return changes
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -239,6 +241,13 @@ func TestWhatTheControllerWroteCountsBeforeItIsWatched(t *testing.T) {
 	require.Empty(t, l.cluster.workloads[key].Status.Checks, "one that was made again under this name is not")
 	l.cluster.replace(workloadKind, group+"/v1beta2", nil)
 	require.Empty(t, l.cluster.workloads)
+}
+
+func TestALongSentenceIsCutOnce(t *testing.T) {
+	long := short(strings.Repeat("sätze ", 1000))
+	require.LessOrEqual(t, len(long), 1000)
+	require.True(t, utf8.ValidString(long))
+	require.Equal(t, long, short(long), "or it would be written again and again")
 }
 
 func TestFaultySettingsAreNamed(t *testing.T) {

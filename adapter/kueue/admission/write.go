@@ -1,9 +1,12 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,34 +60,45 @@ func (c *change) patch(now time.Time) []operation {
 	return operations
 }
 
-// write carries out changes. A Workload that has changed in the meantime is decided about again.
+// write carries out changes. A Workload that has changed in the meantime is decided about again, and one that the API server refuses does
+// not keep the others.
 func (c *Controller) write(ctx context.Context, changes []change) error {
+	var refused error
 	for i := range changes {
-		one := &changes[i]
-		operations := one.patch(c.now())
-		if len(operations) == 0 {
-			continue
-		}
-		body, err := json.Marshal(operations)
-		if err != nil {
+		err := c.writeOne(ctx, &changes[i])
+		if _, said := errors.AsType[*apierrors.StatusError](err); err != nil && !said {
 			return err
 		}
-		of := c.clients.Resource(schema.GroupVersionResource{Group: group, Version: c.version, Resource: "workloads"})
-		now, err := of.Namespace(one.Metadata.Namespace).Patch(ctx, one.Metadata.Name, types.JSONPatchType, body, metav1.PatchOptions{}, "status")
-		switch {
-		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-			c.cluster.wake()
-			continue
-		case err != nil:
-			return fmt.Errorf("Workload %s: %w", one.key, err)
-		}
-		c.cluster.put(workloadKind, group+"/"+c.version, now)
-		if one.reason != "" {
-			c.log.InfoContext(ctx, one.reason, "workload", one.key, "sentence", one.message)
-			if err := c.event(ctx, one); err != nil {
-				c.log.WarnContext(ctx, "an event is not written", "workload", one.key, "error", err)
-			}
-		}
+		refused = cmp.Or(refused, err)
+	}
+	return refused
+}
+
+func (c *Controller) writeOne(ctx context.Context, one *change) error {
+	operations := one.patch(c.now())
+	if len(operations) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(operations)
+	if err != nil {
+		return err
+	}
+	of := c.clients.Resource(schema.GroupVersionResource{Group: group, Version: c.version, Resource: "workloads"})
+	now, err := of.Namespace(one.Metadata.Namespace).Patch(ctx, one.Metadata.Name, types.JSONPatchType, body, metav1.PatchOptions{}, "status")
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		c.cluster.wake()
+		return nil
+	case err != nil:
+		return fmt.Errorf("the Workload %s: %w", one.key, err)
+	}
+	c.cluster.put(workloadKind, group+"/"+c.version, now)
+	if one.reason == "" {
+		return nil
+	}
+	c.log.InfoContext(ctx, one.reason, "workload", one.key, "sentence", one.message)
+	if err := c.event(ctx, one); err != nil {
+		c.log.WarnContext(ctx, "an event is not written", "workload", one.key, "error", err)
 	}
 	return nil
 }
@@ -116,9 +130,9 @@ func (c *Controller) event(ctx context.Context, one *change) error {
 
 // short cuts a sentence to what the note of an Event may have.
 func short(text string) string {
-	const limit = 1000
+	const limit, more = 1000, " …"
 	if len(text) > limit {
-		return text[:limit] + " …"
+		return strings.ToValidUTF8(text[:limit-len(more)], "") + more
 	}
 	return text
 }
@@ -148,7 +162,7 @@ func (c *Controller) activate(ctx context.Context, checks map[string]*checkObjec
 		of := c.clients.Resource(schema.GroupVersionResource{Group: group, Version: c.version, Resource: "admissionchecks"})
 		_, err = of.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("AdmissionCheck %s: %w", name, err)
+			return fmt.Errorf("the AdmissionCheck %s: %w", name, err)
 		}
 	}
 	return nil
