@@ -1,6 +1,6 @@
-// Package round runs a cycle of decisions about a State: who is admitted, who is first, and a plan for each job, in a session in which every
-// plan counts for those after it. Package cycle says in which order it asks; the answers are Apportion's. What the plans become, such as
-// bindings or evictions, is the caller's.
+// Package round runs a cycle of decisions about a State: who is admitted, who is first, and a plan for each job, in a session in which
+// every plan counts for those after it. Package cycle says in which order it asks; the answers are Apportion's. What the plans become, such
+// as bindings or evictions, is the caller's.
 package round
 
 import (

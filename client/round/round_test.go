@@ -25,7 +25,8 @@ func TestEachPlanCountsForTheNext(t *testing.T) {
 			for _, task := range []string{name + "/0", name + "/1"} {
 				group.Tasks = append(group.Tasks, client.Task{UID: task, Name: task})
 			}
-			require.NoError(t, mirror.SetJob(client.Job{UID: name, Name: name, Queue: queue, MinAvailable: 2, Groups: []client.Group{group}}))
+			job := client.Job{UID: name, Name: name, Queue: queue, MinAvailable: 2, Groups: []client.Group{group}}
+			require.NoError(t, mirror.SetJob(job))
 			jobs = append(jobs, &round.Job{UID: name, Queue: queue, Least: 2, Pending: 2})
 		}
 	}

@@ -111,7 +111,8 @@ func kueueLocal(l *apportionv1.KueueLocalShare, entry *float64) string {
 			KueueUsage(l.GetConsumed()), KueueUsage(l.GetPenalty()), KueueUsage(l.GetWeight()))
 	}
 	if entry != nil {
-		said += fmt.Sprintf(". With the half-life of %s its admission adds an entry penalty of %s", KueueTime(l.GetHalfLife()), KueueUsage(*entry))
+		said += fmt.Sprintf(". With the half-life of %s its admission adds an entry penalty of %s",
+			KueueTime(l.GetHalfLife()), KueueUsage(*entry))
 	}
 	return said + "."
 }

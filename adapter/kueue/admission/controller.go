@@ -53,8 +53,8 @@ func New(s *Settings, from discovery.DiscoveryInterface, clients dynamic.Interfa
 		return nil, err
 	}
 	return &Controller{
-		settings: s, decide: decide, input: in, mirror: client.NewMirror(decide), cluster: newCluster(log), log: log, from: from, clients: clients,
-		now: time.Now, placed: map[string]time.Time{}, aside: map[string]time.Time{}, said: map[string]time.Time{},
+		settings: s, decide: decide, input: in, mirror: client.NewMirror(decide), cluster: newCluster(log), log: log, from: from,
+		clients: clients, now: time.Now, placed: map[string]time.Time{}, aside: map[string]time.Time{}, said: map[string]time.Time{},
 	}, nil
 }
 
@@ -243,8 +243,8 @@ func (c *Controller) outcome(ctx context.Context, v *view, plans []*round.Plan, 
 	return append(changes, c.refuse(ctx, v, refused, kept, now)...)
 }
 
-// keepRoom returns the flavors on which room is kept for a Workload to which Kueue has given no quota for some time, by the Workload. Such a
-// Workload is left out for a while when Kueue gives it none at all.
+// keepRoom returns the flavors on which room is kept for a Workload to which Kueue has given no quota for some time, by the Workload. Such
+// a Workload is left out for a while when Kueue gives it none at all.
 func (c *Controller) keepRoom(v *view, plans []*round.Plan, now time.Time) map[string]*standing {
 	kept := map[string]*standing{}
 	has := map[string]bool{}
@@ -274,8 +274,8 @@ func (c *Controller) keepRoom(v *view, plans []*round.Plan, now time.Time) map[s
 	return kept
 }
 
-// refuse returns what is written about Workloads that ask and have no place: their sentences, and that those leave which hold the quota that
-// a Workload before them needs, or have held it for long.
+// refuse returns what is written about Workloads that ask and have no place: their sentences, and that those leave which hold the quota
+// that a Workload before them needs, or have held it for long.
 func (c *Controller) refuse(ctx context.Context, v *view, refused []*standing, kept map[string]*standing, now time.Time) []change {
 	var changes []change
 	sentences := c.sentences(ctx, v, refused, kept, now)

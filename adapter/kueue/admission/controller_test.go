@@ -96,11 +96,12 @@ func (l *story) workload(name, queue string, pods int64, state string) {
 		}}},
 	}}}
 	status := map[string]any{}
-	if state != "" {
+	if at := morning.Format(time.RFC3339); state != "" {
 		status = map[string]any{
-			"conditions": []any{map[string]any{"type": "QuotaReserved", "status": "True", "lastTransitionTime": morning.Format(time.RFC3339)}},
+			"conditions": []any{map[string]any{"type": "QuotaReserved", "status": "True", "lastTransitionTime": at}},
 			"admission": map[string]any{"clusterQueue": queue, "podSetAssignments": []any{map[string]any{
-				"name": "main", "count": pods, "flavors": map[string]any{"cpu": "default"}, "resourceUsage": map[string]any{"cpu": strconv.FormatInt(pods, 10)},
+				"name": "main", "count": pods, "flavors": map[string]any{"cpu": "default"},
+				"resourceUsage": map[string]any{"cpu": strconv.FormatInt(pods, 10)},
 			}}},
 			"admissionChecks": []any{
 				map[string]any{"name": "other", "state": "Ready", "message": "", "lastTransitionTime": morning.Format(time.RFC3339)},
@@ -142,7 +143,9 @@ func TestWorkloadsWithinTheirShareAreAdmittedAndTheOthersLearnWhy(t *testing.T) 
 	}
 	l.workload("b0", "b", 4, "")
 	l.workload("c0", "c", 4, "")
-	require.Equal(t, map[string]string{"a0": "Ready", "a1": "Ready", "a2": "Pending", "a3": "Pending", "a4": "Pending", "a5": "Pending"}, l.decide())
+	require.Equal(t, map[string]string{
+		"a0": "Ready", "a1": "Ready", "a2": "Pending", "a3": "Pending", "a4": "Pending", "a5": "Pending",
+	}, l.decide())
 	require.Contains(t, l.said("a", "a0"), "team-a/a0")
 	require.Contains(t, l.said("a", "a2"), "team-a/a2 waits")
 	require.Equal(t, "Ready", l.cluster.workloads["team-a/a2"].Status.Checks[0].State, "the check of another controller is left alone")
@@ -152,7 +155,9 @@ func TestWorkloadsWithinTheirShareAreAdmittedAndTheOthersLearnWhy(t *testing.T) 
 
 	// Kueue cannot reserve quota for b0 and c0 while a's Workloads that wait hold it.
 	l.clock = morning.Add(patience)
-	require.Equal(t, map[string]string{"a0": "Ready", "a1": "Ready", "a2": "Retry", "a3": "Retry", "a4": "Retry", "a5": "Retry"}, l.decide())
+	require.Equal(t, map[string]string{
+		"a0": "Ready", "a1": "Ready", "a2": "Retry", "a3": "Retry", "a4": "Retry", "a5": "Retry",
+	}, l.decide())
 	require.Contains(t, l.said("a", "a2"), "gives up its quota, which team-b/b0 needs")
 }
 

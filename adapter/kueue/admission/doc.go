@@ -1,5 +1,5 @@
-// Package admission is a controller of Kueue's AdmissionChecks that lets Apportion decide which Workloads may start. Kueue reserves quota for
-// a Workload; its check becomes Ready when a policy admits it, and says in a sentence why not until then.
+// Package admission is a controller of Kueue's AdmissionChecks that lets Apportion decide which Workloads may start. Kueue reserves quota
+// for a Workload; its check becomes Ready when a policy admits it, and says in a sentence why not until then.
 //
 // A loop follows Kueue's objects. After each change it puts them, as a policy other than Kueue's sees them (package asfair), into a
 // client.Mirror, and package round asks who is admitted and who must leave. Decisions are written into status.admissionChecks, the field in

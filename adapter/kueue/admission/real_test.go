@@ -66,7 +66,8 @@ func (w *workload) is(condition string) bool {
 func startKueue(t *testing.T) *realKueue {
 	t.Helper()
 	k := &realKueue{Server: apiserver.Start(t), t: t, program: filepath.Join(t.TempDir(), "apportion-kueue-admission")}
-	built, err := exec.Command("go", "build", "-o", k.program, "github.com/apportion/apportion/cmd/apportion-kueue-admission").CombinedOutput()
+	const source = "github.com/apportion/apportion/cmd/apportion-kueue-admission"
+	built, err := exec.Command("go", "build", "-o", k.program, source).CombinedOutput()
 	require.NoError(t, err, "%s", built)
 	k.DefineKueue(t, version)
 	if manager := os.Getenv("KUEUE"); manager != "" {
@@ -78,7 +79,9 @@ func startKueue(t *testing.T) *realKueue {
 	require.NoError(t, err)
 	k.Apply(t, rights)
 	k.SendKueue(t, version, "ResourceFlavor", "resourceflavors", "", "default", map[string]any{}, nil)
-	k.SendKueue(t, version, "AdmissionCheck", "admissionchecks", "", "apportion", map[string]any{"controllerName": admission.ControllerName}, nil)
+	k.SendKueue(t, version, "AdmissionCheck", "admissionchecks", "", "apportion", map[string]any{
+		"controllerName": admission.ControllerName,
+	}, nil)
 	for _, name := range []string{"a", "b", "c"} {
 		k.Send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": name}})
 		k.SendKueue(t, version, "ClusterQueue", "clusterqueues", "", name, map[string]any{
@@ -94,7 +97,8 @@ func startKueue(t *testing.T) *realKueue {
 	return k
 }
 
-// startManager starts Kueue's manager, and does what a kubelet does for its pod: the certificates of the Secret, which it makes, become files.
+// startManager starts Kueue's manager, and does what a kubelet does for its pod: the certificates of the Secret, which it makes, become
+// files.
 func (k *realKueue) startManager(manager string) {
 	k.t.Helper()
 	k.Send(k.t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": "kueue-system"}})
@@ -156,7 +160,8 @@ func (k *realKueue) job(name, queue string, pods int) {
 		return
 	}
 	k.Send(k.t, http.MethodPost, jobs+queue+"/jobs", map[string]any{
-		"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": name, "labels": map[string]any{"kueue.x-k8s.io/queue-name": "main"}},
+		"apiVersion": "batch/v1", "kind": "Job",
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"kueue.x-k8s.io/queue-name": "main"}},
 		"spec": map[string]any{
 			"suspend": true, "parallelism": pods, "completions": pods, "template": map[string]any{"spec": map[string]any{
 				"restartPolicy": "Never", "containers": []any{map[string]any{

@@ -98,14 +98,15 @@ func (s *Settings) faults() []string {
 	if s.RejectAfter < 0 {
 		faults = append(faults, fmt.Sprintf("rejectAfter: %d is negative", s.RejectAfter))
 	}
-	if namespace, name, ok := strings.Cut(s.Lease, "/"); s.Lease != "" && (!ok || namespace == "" || name == "" || strings.Contains(name, "/")) {
+	namespace, name, _ := strings.Cut(s.Lease, "/")
+	if s.Lease != "" && (namespace == "" || name == "" || strings.Contains(name, "/")) {
 		faults = append(faults, fmt.Sprintf("lease: %q is not NAMESPACE/NAME", s.Lease))
 	}
 	return faults
 }
 
-// connect returns the client and the policy. Of the preset fair it takes the form that `apportion convert --to fair` writes for Kueue: shares
-// count from nominal quotas, and a Workload that runs may be evicted as a whole.
+// connect returns the client and the policy. Of the preset fair it takes the form that `apportion convert --to fair` writes for Kueue:
+// shares count from nominal quotas, and a Workload that runs may be evicted as a whole.
 func (s *Settings) connect() (*client.Client, client.Input, error) {
 	decide, in, err := s.Connect()
 	if err != nil {

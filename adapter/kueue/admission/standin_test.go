@@ -16,8 +16,8 @@ import (
 	"github.com/apportion/apportion/internal/test/apiserver"
 )
 
-// standIn plays Kueue's manager where its program is not there: it reserves quota in the order of creation while there is some of the cohort's
-// 12 CPUs, admits what all checks are ready for, and takes back the quota of what is to be retried.
+// standIn plays Kueue's manager where its program is not there: it reserves quota in the order of creation while there is some of the
+// cohort's 12 CPUs, admits what all checks are ready for, and takes back the quota of what is to be retried.
 type standIn struct {
 	*realKueue
 
@@ -79,7 +79,9 @@ func conditionOf(kind string) map[string]any {
 }
 
 func (s *standIn) reserved(w *workload, pods int) map[string]any {
-	check := map[string]any{"name": "apportion", "state": "Pending", "message": "", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
+	check := map[string]any{
+		"name": "apportion", "state": "Pending", "message": "", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+	}
 	return map[string]any{
 		"conditions": []any{conditionOf("QuotaReserved")}, "admissionChecks": []any{check},
 		"admission": map[string]any{"clusterQueue": w.Metadata.Namespace, "podSetAssignments": []any{map[string]any{
@@ -119,9 +121,11 @@ func (s *standIn) submit(name, queue string, pods int) {
 	s.t.Helper()
 	s.Send(s.t, http.MethodPost, workloadPath(queue), map[string]any{
 		"apiVersion": "kueue.x-k8s.io/" + version, "kind": "Workload", "metadata": map[string]any{"name": name}, "spec": map[string]any{
-			"queueName": "main", "podSets": []any{map[string]any{"name": "main", "count": pods, "template": map[string]any{"spec": map[string]any{
-				"containers": []any{map[string]any{"name": "c", "image": "i", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}}}},
-			}}}},
+			"queueName": "main", "podSets": []any{map[string]any{
+				"name": "main", "count": pods, "template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+					"name": "c", "image": "i", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}},
+				}}}},
+			}},
 		},
 	})
 }

@@ -43,7 +43,9 @@ type view struct {
 }
 
 // newView makes a view. Workloads in aside count as not there, for a while.
-func newView(snapshot *apportionv1.Snapshot, workloads map[string]*workload, checks map[string]*checkObject, aside func(uid string) bool) (*view, error) {
+func newView(
+	snapshot *apportionv1.Snapshot, workloads map[string]*workload, checks map[string]*checkObject, aside func(uid string) bool,
+) (*view, error) {
 	v := &view{standings: map[string]*standing{}}
 	checked := map[string]bool{}
 	for _, q := range snapshot.GetQueues() {
@@ -74,7 +76,8 @@ func newView(snapshot *apportionv1.Snapshot, workloads map[string]*workload, che
 	}
 	for _, uid := range slices.Sorted(maps.Keys(v.standings)) {
 		s := v.standings[uid]
-		if withheld := snapshot.GetJobs()[s.position].GetKueue().GetWithheld(); s.asking || !s.reserved && checked[s.queue] && withheld == 0 {
+		withheld := snapshot.GetJobs()[s.position].GetKueue().GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED
+		if s.asking || !s.reserved && checked[s.queue] && !withheld {
 			v.wait(s)
 		}
 	}
@@ -101,8 +104,8 @@ func (s *standing) some(states ...string) bool {
 	return slices.ContainsFunc(s.own, func(i int) bool { return slices.Contains(states, s.Status.Checks[i].State) })
 }
 
-// describe completes the job of a Workload: a Workload that asks waits for a place on the flavors of its quota, and one that runs leaves as a
-// whole, or not at all if no check of this controller can evict it.
+// describe completes the job of a Workload: a Workload that asks waits for a place on the flavors of its quota, and one that runs leaves as
+// a whole, or not at all if no check of this controller can evict it.
 func (v *view) describe(s *standing) {
 	job := v.snapshot.GetJobs()[s.position]
 	s.nodes = map[string]bool{}
@@ -141,7 +144,8 @@ func (v *view) only(node *uint32) string {
 	name := "quota of " + v.snapshot.GetNodes()[*node].GetName()
 	if !slices.ContainsFunc(v.snapshot.GetNodeSets(), func(set *apportionv1.NodeSet) bool { return set.GetName() == name }) {
 		v.snapshot.NodeSets = append(v.snapshot.NodeSets, &apportionv1.NodeSet{
-			Name: name, Nodes: []uint32{*node}, Rule: "the flavor of its quota: " + strings.TrimPrefix(v.snapshot.GetNodes()[*node].GetName(), "flavor-"),
+			Name: name, Nodes: []uint32{*node},
+			Rule: "the flavor of its quota: " + strings.TrimPrefix(v.snapshot.GetNodes()[*node].GetName(), "flavor-"),
 		})
 	}
 	return name

@@ -34,8 +34,8 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// patch returns the operations that make a change, none if nothing changes. The API server refuses them for a Workload that has changed since
-// it was read.
+// patch returns the operations that make a change, none if nothing changes. The API server refuses them for a Workload that has changed
+// since it was read.
 func (c *change) patch(now time.Time) []operation {
 	var operations []operation
 	set := func(path string, value any) { operations = append(operations, operation{"add", path, value}) }
@@ -84,7 +84,8 @@ func (c *Controller) writeOne(ctx context.Context, one *change) error {
 		return err
 	}
 	of := c.clients.Resource(schema.GroupVersionResource{Group: group, Version: c.version, Resource: "workloads"})
-	now, err := of.Namespace(one.Metadata.Namespace).Patch(ctx, one.Metadata.Name, types.JSONPatchType, body, metav1.PatchOptions{}, "status")
+	now, err := of.Namespace(one.Metadata.Namespace).Patch(ctx, one.Metadata.Name, types.JSONPatchType, body, metav1.PatchOptions{},
+		"status")
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		c.cluster.wake()
@@ -144,8 +145,8 @@ func (c *Controller) activate(ctx context.Context, checks map[string]*checkObjec
 			continue
 		}
 		active := metav1.Condition{
-			Type: "Active", Status: metav1.ConditionTrue, Reason: "Active", Message: "Apportion decides", ObservedGeneration: check.Metadata.Generation,
-			LastTransitionTime: metav1.NewTime(c.now()),
+			Type: "Active", Status: metav1.ConditionTrue, Reason: "Active", Message: "Apportion decides",
+			ObservedGeneration: check.Metadata.Generation, LastTransitionTime: metav1.NewTime(c.now()),
 		}
 		conditions := []metav1.Condition{active}
 		for i := range check.Status.Conditions {
@@ -154,7 +155,8 @@ func (c *Controller) activate(ctx context.Context, checks map[string]*checkObjec
 			}
 		}
 		body, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"resourceVersion": check.Metadata.ResourceVersion}, "status": map[string]any{"conditions": conditions},
+			"metadata": map[string]any{"resourceVersion": check.Metadata.ResourceVersion},
+			"status":   map[string]any{"conditions": conditions},
 		})
 		if err != nil {
 			return err

@@ -98,7 +98,9 @@ func Start(t *testing.T) *Server {
 		// Without controllers no service account is made, no node loses the taint of a new one, and no volume the finalizer of a used one.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
 	}}
-	transport, err := rest.TransportFor(&rest.Config{Host: s.Address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	transport, err := rest.TransportFor(&rest.Config{
+		Host: s.Address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+	})
 	require.NoError(t, err)
 	s.client = &http.Client{Transport: transport, Timeout: 20 * time.Second}
 	s.etcdArguments, s.whole = etcdArguments, t

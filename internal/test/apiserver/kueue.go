@@ -14,8 +14,8 @@ import (
 // KueueGroup is the path of Kueue's API group.
 const KueueGroup = "/apis/kueue.x-k8s.io/"
 
-// DefineKueue makes Kueue's kinds in one version, and waits until they are served. Their definitions are those of Kueue's own module, in the
-// directory that KUEUE_CRDS names. Only this version is served and stored, so that the webhook of the conversion, which Kueue's manager
+// DefineKueue makes Kueue's kinds in one version, and waits until they are served. Their definitions are those of Kueue's own module, in
+// the directory that KUEUE_CRDS names. Only this version is served and stored, so that the webhook of the conversion, which Kueue's manager
 // expects there, is not called.
 func (s *Server) DefineKueue(t *testing.T, version string) {
 	t.Helper()

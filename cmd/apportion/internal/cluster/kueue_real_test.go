@@ -54,9 +54,11 @@ func (k *kueueStory) workload(name, queue, cpu string, owner map[string]any, sta
 	}
 	k.Send(k.t, http.MethodPost, path, map[string]any{
 		"apiVersion": "kueue.x-k8s.io/" + k.version, "kind": "Workload", "metadata": metadata, "spec": map[string]any{
-			"queueName": queue, "podSets": []any{map[string]any{"name": "main", "count": 1, "template": map[string]any{"spec": map[string]any{
-				"containers": []any{map[string]any{"name": "c", "image": "i", "resources": map[string]any{"requests": map[string]any{"cpu": cpu}}}},
-			}}}},
+			"queueName": queue, "podSets": []any{map[string]any{
+				"name": "main", "count": 1, "template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+					"name": "c", "image": "i", "resources": map[string]any{"requests": map[string]any{"cpu": cpu}},
+				}}}},
+			}},
 		},
 	})
 	if status != nil {
@@ -68,7 +70,8 @@ func (k *kueueStory) workload(name, queue, cpu string, owner map[string]any, sta
 func admitted(queue, cpu string) map[string]any {
 	return map[string]any{
 		"conditions": []any{map[string]any{
-			"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+			"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "",
+			"lastTransitionTime": "2026-01-01T00:00:00Z",
 		}},
 		"admission": map[string]any{"clusterQueue": queue, "podSetAssignments": []any{map[string]any{
 			"name": "main", "count": 1, "flavors": map[string]any{"cpu": "default"}, "resourceUsage": map[string]any{"cpu": cpu},
@@ -90,7 +93,8 @@ func (k *kueueStory) chartRole() {
 	require.NoError(k.t, err)
 	require.NoError(k.t, made.Execute(&rendered, map[string]any{
 		"Values": map[string]any{
-			"follow": map[string]any{"enabled": true}, "audit": map[string]any{"enabled": true}, "ledger": map[string]any{"enabled": true}, "config": "",
+			"follow": map[string]any{"enabled": true}, "audit": map[string]any{"enabled": true}, "config": "",
+			"ledger": map[string]any{"enabled": true},
 		},
 		"Release": map[string]any{"Namespace": "default"},
 	}))
@@ -152,7 +156,8 @@ func tellKueue(t *testing.T, version string) *kueueStory {
 	parent := map[string]string{"v1beta1": "parent", "v1beta2": "parentName"}[version]
 	k.object("Cohort", "cohorts", "", "all", map[string]any{parent: "root"}, nil)
 	k.Send(t, http.MethodPost, apiserver.KueueGroup+version+"/workloadpriorityclasses", map[string]any{
-		"apiVersion": "kueue.x-k8s.io/" + version, "kind": "WorkloadPriorityClass", "metadata": map[string]any{"name": "high"}, "value": 100,
+		"apiVersion": "kueue.x-k8s.io/" + version, "kind": "WorkloadPriorityClass", "metadata": map[string]any{"name": "high"},
+		"value": 100,
 	})
 	for name, quota := range map[string]string{"a": "4", "b": "2"} {
 		k.object("ClusterQueue", "clusterqueues", "", name, map[string]any{
@@ -172,7 +177,8 @@ func (k *kueueStory) follows() *servicetest.Replica {
 	k.t.Helper()
 	r := servicetest.Start(k.t, service.Options{})
 	follower, err := cluster.NewFollower(r.Server, cluster.FollowOptions{
-		Name: "cluster", Kueue: true, Kubeconfig: k.kubeconfig, Interval: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Name: "cluster", Kueue: true, Kubeconfig: k.kubeconfig, Interval: 50 * time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	require.NoError(k.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -194,9 +200,10 @@ func TestARealAPIServerWithKueueIsReadAndFollowedInEachVersion(t *testing.T) {
 
 			job := map[string]any{"name": "train", "namespace": "team"}
 			k.Send(t, http.MethodPost, "/apis/batch/v1/namespaces/team/jobs", map[string]any{
-				"apiVersion": "batch/v1", "kind": "Job", "metadata": job, "spec": map[string]any{"suspend": true, "template": map[string]any{
-					"spec": map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "i"}}},
-				}},
+				"apiVersion": "batch/v1", "kind": "Job", "metadata": job,
+				"spec": map[string]any{"suspend": true, "template": map[string]any{"spec": map[string]any{
+					"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "i"}},
+				}}},
 			})
 			_, data, err := k.Try(t.Context(), http.MethodGet, "/apis/batch/v1/namespaces/team/jobs/train", nil)
 			require.NoError(t, err)
@@ -220,9 +227,10 @@ func TestARealAPIServerWithKueueIsReadAndFollowedInEachVersion(t *testing.T) {
 			t.Log("while it is followed, Workloads come, are admitted, and go")
 			k.workload("later", "b", "1", nil, nil)
 			require.Contains(t, k.same(r), "later")
-			k.Send(t, http.MethodPatch, apiserver.KueueGroup+version+"/namespaces/team/workloads/later/status", map[string]any{"status": admitted("b", "1")})
+			later := apiserver.KueueGroup + version + "/namespaces/team/workloads/later"
+			k.Send(t, http.MethodPatch, later+"/status", map[string]any{"status": admitted("b", "1")})
 			require.NotNil(t, k.same(r)["later"].GetKueue().GetAdmission())
-			k.Send(t, http.MethodDelete, apiserver.KueueGroup+version+"/namespaces/team/workloads/later", nil)
+			k.Send(t, http.MethodDelete, later, nil)
 			require.NotContains(t, k.same(r), "later")
 
 			t.Log("the API server is killed and comes back")
