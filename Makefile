@@ -44,6 +44,7 @@ ROUNDS ?= 6
 COMMIT ?= HEAD
 FUZZTIME ?= 10s
 LANGUAGES ?=
+HALFYEARFLAGS ?=
 UIFLAGS ?=
 
 # tools/cluster pins an API server, and adapter/kubescheduler/cmd a scheduler, whose modules take minutes to tidy: `make test-cluster` and
@@ -130,9 +131,13 @@ properties: ## Try the properties of `fair` on a million divisions and a hundred
 properties-memory: ## Make the figures of docs/fair.md about memory: 100,000 histories, weeks of demand, half a year, cost, a ledger of 10^7 events (eight minutes of processor time, on one core).
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run 'NeverRepeat|LinesWithMemory|WithoutAMemory|Dividing|Converge' -v ./engine/policy/fair -args -runs 100000 $(PROPERTYFLAGS)
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run Weeks -v ./engine/policy/fair -args -weeks
-	GOMAXPROCS=1 $(GO) test -timeout 60m -run TheHalfYear -v ./cmd/apportion
+	GOMAXPROCS=1 $(GO) test -timeout 60m -run TheHalfYear -v ./cmd/apportion -args -halfyear
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run '^$$' -bench Memory -benchtime 150x ./bench
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run '^$$' -bench Events -benchtime 1x ./ledger/file
+
+.PHONY: half-year
+half-year: ## Compare the table and the drawing of half a year in docs/rehearse.md with what the command prints (HALFYEARFLAGS=-update writes them).
+	$(GO) test -run TheHalfYear ./cmd/apportion -args -halfyear $(HALFYEARFLAGS)
 
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1, BENCHFLAGS=-short).

@@ -65,7 +65,11 @@ func TestEveryNumberOfFairWithMemoryIsTrue(t *testing.T) {
 func TestEachNumberOfMemoryThatIsChangedByOneIsFound(t *testing.T) {
 	raced.Skip(t)
 	changed := 0
-	eachRemembered(t, 14, func(t *testing.T, r *apportionv1.SimulateRequest) {
+	every := 49
+	if *allMutants {
+		every = 14
+	}
+	eachRemembered(t, every, func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
 		// The numbers are in the answer about shares; the plans need not be checked again for each.
 		r.Steps = r.Steps[:1]

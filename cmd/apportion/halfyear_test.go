@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/report"
-	"github.com/apportion/apportion/internal/test/raced"
 )
+
+var halfYearFlag = flag.Bool("halfyear", false, "run the sample week 26 times and compare the table and the drawing of docs/rehearse.md")
 
 // TestTheHalfYearIsAsTheDocumentsShowIt runs the sample week 26 times with memory and without, as docs/rehearse.md says, and compares its
 // table and its drawing. -update writes them anew.
 func TestTheHalfYearIsAsTheDocumentsShowIt(t *testing.T) {
-	raced.Skip(t)
-	if testing.Short() {
-		t.Skip("it takes a quarter of a minute")
+	if !*halfYearFlag {
+		t.Skip("it takes half a minute of two processors; `make half-year` runs it")
 	}
 	t.Chdir(filepath.Join("..", ".."))
 	const document, drawing = "docs/rehearse.md", "docs/rehearse-shares.svg"
