@@ -95,6 +95,8 @@ type ForecastQuestion struct {
 	Seed uint64
 	// Past are finished jobs, from which runtimes are drawn. Nil: the answer has bounds and no odds.
 	Past *apportionv1.PastJobs
+	// Remembered names a snapshot whose past jobs the server knows from its ledger; Past is nil then.
+	Remembered string
 	// Arrivals lets jobs like the past ones arrive.
 	Arrivals bool
 	// Started says since when running jobs run, in Unix nanoseconds, by their index in the snapshot.
@@ -106,7 +108,7 @@ type ForecastQuestion struct {
 func (q *ForecastQuestion) step() *apportionv1.ForecastStep {
 	step := &apportionv1.ForecastStep{
 		Job: &apportionv1.Jobs{Uid: []string{q.Job}}, Runs: q.Runs, Seed: q.Seed, Past: q.Past, Arrivals: q.Arrivals,
-		Horizon: uint32(q.Horizon / time.Second),
+		Remembered: q.Remembered, Horizon: uint32(q.Horizon / time.Second),
 	}
 	for _, job := range slices.Sorted(maps.Keys(q.Started)) {
 		step.Running, step.Started = append(step.Running, job), append(step.Started, q.Started[job])

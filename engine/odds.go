@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
 	"github.com/apportion/apportion/engine/policy"
@@ -35,12 +37,16 @@ type PastKind struct {
 	Request    resource.Row
 }
 
-// PastJob is a job that has finished.
+// PastJob is a job of the history.
 type PastJob struct {
 	// Kind is a position in OddsQuestion.Kinds.
 	Kind int
 	// Arrival is in seconds after the time of the snapshot, so below 0. Seconds is how long it ran.
 	Arrival, Seconds int64
+	// Wait is how many seconds it waited before it ran, odds.Unknown if that is not known.
+	Wait int64
+	// Unfinished: it had not ended when the history did, and runs longer than Seconds.
+	Unfinished bool
 }
 
 // Odds says when a job starts, by chance.
@@ -56,6 +62,10 @@ type Odds struct {
 	Horizon          int64
 	// Sources counts other jobs by where their runtimes are drawn from.
 	Sources [NumSources]int
+	// Hindcasts is at how many moments of the past it was asked when waiting jobs would start, to correct the starts by what came of them; 0: they
+	// are not corrected. Raw are the starts before that.
+	Hindcasts int
+	Raw       []int64
 	// Jobs are those that a Cause of the summary refers to.
 	Jobs []model.JobID
 }
@@ -87,7 +97,9 @@ const (
 	defaultPause    = int64(60)
 	// enoughPast is how many past runtimes are enough not to look at jobs that are less alike.
 	enoughPast = 8
-	second     = int64(1_000_000_000)
+	// leastHindcast is the work that forecasts for jobs of the past may do in any case.
+	leastHindcast = 40_000_000
+	second        = int64(1_000_000_000)
 )
 
 // Odds runs the cluster forward many times, with runtimes and arrivals drawn from past jobs, and says when a job starts in them. It is
@@ -98,7 +110,8 @@ func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 	if s.nothingOffered() != nil || !s.waits(q.Job) {
 		return nil, nil //nolint:nilnil // No odds, no error.
 	}
-	c := compiler{Session: s, question: q, on: map[kindKey][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{}}
+	c := compiler{Session: s, question: q, on: map[kindKey][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{},
+		shuts: map[kindKey]map[int][]odds.Span{}}
 	if err := c.compile(); err != nil {
 		return nil, err
 	}
@@ -111,7 +124,7 @@ func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 		out.Earliest, out.Latest = base.Bound(odds.Shortest).Start, base.Bound(odds.Longest).Start
 		return out, s.looked()
 	}
-	outcomes := make([]odds.Outcome, q.runs())
+	outcomes, work := make([]odds.Outcome, q.runs()), int64(0)
 	for i := range outcomes {
 		if err := s.looked(); err != nil {
 			return nil, err
@@ -120,9 +133,36 @@ func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 		if err := v.Work.Spend(int(outcomes[i].Work), 1); err != nil {
 			return nil, err
 		}
+		work += outcomes[i].Work
 	}
 	out.Runs, out.Summary = len(outcomes), odds.Summarize(outcomes)
+	if err := s.correct(out, &c, work); err != nil {
+		return nil, err
+	}
 	return out, s.looked()
+}
+
+// correct corrects starts by forecasts for jobs of the past, which may cost twice what the runs did.
+func (s *Session) correct(out *Odds, c *compiler, work int64) error {
+	running := 0
+	for i := range c.m.Jobs {
+		if c.m.Jobs[i].Running > 0 {
+			running++
+		}
+	}
+	if !c.question.Arrivals || 2*out.Sources[FromStated] > running {
+		// No such past can be told from what is asked about.
+		return nil
+	}
+	h := c.m.Hindcast(c.question.Seed, min(max(2*work, leastHindcast), s.view.Work.Left()/2))
+	if err := s.view.Work.Spend(int(min(h.Work, s.view.Work.Left())), 1); err != nil {
+		return err
+	}
+	raw := slices.Clone(out.Starts)
+	if h.Correct(out.Starts) {
+		out.Hindcasts, out.Raw = h.Times, raw
+	}
+	return nil
 }
 
 // looked asks whether to stop.

@@ -32,6 +32,9 @@ type compiler struct {
 	alike map[string][]bool
 	open  []bool
 	kinds map[string]int
+	// shuts are the periods in which nodes take no tasks of a kind, and shut those for tasks of which neither the job nor the end is known.
+	shuts map[kindKey]map[int][]odds.Span
+	shut  map[int][]odds.Span
 	// drawn are runtimes of past jobs by what jobs have in common, pastDrawn those for each kind of past jobs.
 	drawn     map[string]*odds.Sample
 	pastDrawn []*odds.Sample
@@ -82,6 +85,7 @@ func (c *compiler) findNodes() {
 	if all {
 		c.open = nil
 	}
+	c.shut = c.spans(model.None, model.None)
 	if len(c.m.Nodes) == 0 {
 		c.m.Nodes = [][]float64{slices.Clone(v.Total.V)}
 	}
@@ -234,7 +238,7 @@ func (c *compiler) counted(j model.JobID, most int) []odds.Tasks {
 		for count := range v.CountsOf(g) {
 			if n := min(needed, int(count.N)); count.Status == model.Pending && count.Gate != model.GateOther && n > 0 {
 				needed -= n
-				list = append(list, odds.Tasks{Request: v.Requests[v.Groups.At(g).Request].V, N: n, On: c.open})
+				list = append(list, odds.Tasks{Request: v.Requests[v.Groups.At(g).Request].V, N: n, On: c.open, Shut: c.spans(j, model.None)})
 			}
 		}
 	}
@@ -252,7 +256,7 @@ func (c *compiler) created(j model.JobID) []odds.Tasks {
 	for d := range each {
 		each[d] /= float64(n)
 	}
-	return []odds.Tasks{{Request: each, N: n, On: c.open}}
+	return []odds.Tasks{{Request: each, N: n, On: c.open, Shut: c.spans(j, model.None)}}
 }
 
 // tasks groups tasks of one kind.
@@ -270,7 +274,7 @@ func (c *compiler) tasks(tasks []model.TaskID) ([]odds.Tasks, error) {
 			return nil, err
 		}
 		last = key
-		list = append(list, odds.Tasks{Request: c.view.Request(t).V, N: 1, On: on})
+		list = append(list, odds.Tasks{Request: c.view.Request(t).V, N: 1, On: on, Shut: c.shuts[key]})
 	}
 	return list, nil
 }
@@ -286,13 +290,13 @@ func (c *compiler) nodesOf(t model.TaskID, key kindKey) ([]bool, error) {
 	}
 	on, all := make([]bool, len(v.Nodes)), true
 	for n := range on {
-		on[n] = v.HasNode(model.NodeID(n)) && c.admits(t, model.NodeID(n), nil)
+		on[n] = v.HasNode(model.NodeID(n)) && c.opens(t, model.NodeID(n))
 		all = all && on[n]
 	}
 	if all {
 		on = nil
 	}
-	c.on[key] = on
+	c.on[key], c.shuts[key] = on, c.spans(v.Tasks.At(t).Job, t)
 	if kind := c.alikeKey(c.place[key.queue], v.Request(t).V); c.alike[kind] == nil {
 		c.alike[kind] = on
 	}
@@ -313,7 +317,7 @@ func (c *compiler) kind(of odds.Kind) int {
 	fmt.Fprint(&text, of.Queue, " ", of.Priority, " ", of.Min)
 	for i, list := range [][]odds.Tasks{of.Gang, of.More} {
 		for _, t := range list {
-			fmt.Fprint(&text, " ", i, t.N, t.Request, " ", c.setOf(t.On))
+			fmt.Fprintf(&text, " %d %d %v %s %v", i, t.N, t.Request, c.setOf(t.On), t.Shut)
 		}
 	}
 	key := text.String()

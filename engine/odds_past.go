@@ -38,7 +38,7 @@ func sourceOf(key int) Source {
 
 // findRuntimes makes samples of the runtimes of past jobs, and of those that run, under the keys of likeness.
 func (c *compiler) findRuntimes() {
-	ended, running := map[string][]int64{}, map[string][]int64{}
+	observed := map[string][]odds.Observed{}
 	keys := make([][5]string, len(c.question.Kinds))
 	for i := range keys {
 		k := &c.question.Kinds[i]
@@ -47,19 +47,21 @@ func (c *compiler) findRuntimes() {
 	for i := range c.question.Past {
 		p := &c.question.Past[i]
 		for _, key := range keys[p.Kind] {
-			ended[key] = append(ended[key], max(p.Seconds, 1))
+			observed[key] = append(observed[key], odds.Observed{Began: p.Arrival + max(p.Wait, 0), Seconds: max(p.Seconds, 1), Ended: !p.Unfinished})
 		}
 	}
 	for _, j := range c.view.Present() {
 		if elapsed := c.elapsed(j); elapsed > 0 {
 			for _, key := range c.likenessOf(j) {
-				running[key] = append(running[key], elapsed)
+				if observed[key] != nil {
+					observed[key] = append(observed[key], odds.Observed{Began: -elapsed, Seconds: elapsed})
+				}
 			}
 		}
 	}
-	c.drawn = make(map[string]*odds.Sample, len(ended))
-	for key := range ended {
-		c.drawn[key] = odds.NewSample(ended[key], running[key])
+	c.drawn = make(map[string]*odds.Sample, len(observed))
+	for key, list := range observed {
+		c.drawn[key] = odds.NewSample(list)
 	}
 	c.pastDrawn = make([]*odds.Sample, len(keys))
 	for i := range keys {
@@ -132,9 +134,11 @@ func (c *compiler) findPast() {
 	}
 	for i := range c.question.Past {
 		if p := &c.question.Past[i]; p.Arrival < 0 {
-			c.m.Past = append(c.m.Past, odds.Past{
-				Arrival: p.Arrival, Seconds: max(p.Seconds, 1), Kind: kinds[p.Kind], Drawn: c.pastDrawn[p.Kind],
-			})
+			past := odds.Past{Arrival: p.Arrival, Seconds: max(p.Seconds, 1), Kind: kinds[p.Kind], Drawn: c.pastDrawn[p.Kind], Wait: p.Wait}
+			if p.Unfinished {
+				past.Seconds, past.Elapsed = 0, past.Seconds
+			}
+			c.m.Past = append(c.m.Past, past)
 		}
 	}
 	c.findArrived()
@@ -149,6 +153,10 @@ func (c *compiler) findArrived() {
 	for i := range c.m.Past {
 		first = min(first, c.m.Past[i].Arrival)
 	}
+	at := map[model.JobID]int{}
+	for i, j := range c.jobs {
+		at[j] = i
+	}
 	for _, j := range v.Present() {
 		job := v.Jobs.At(j)
 		arrival := -(v.AsOf - job.CreateTime) / second
@@ -157,10 +165,15 @@ func (c *compiler) findArrived() {
 		}
 		elapsed := c.elapsed(j)
 		sample, _ := c.runtimes(j, elapsed)
-		c.m.Past = append(c.m.Past, odds.Past{Arrival: arrival, Elapsed: elapsed, Drawn: sample, Kind: c.pastKind(&PastKind{
-			Queue: job.Queue, Priority: job.Priority, Tasks: int(v.Account(j).AllTasks()), Min: int(job.MinAvailable),
-			Request: v.Request(job.FirstTask),
-		})})
+		if i, known := at[j]; known {
+			c.m.Jobs[i].Arrived = true
+		}
+		c.m.Past = append(c.m.Past, odds.Past{
+			Arrival: arrival, Elapsed: elapsed, Drawn: sample, Wait: max(-arrival-elapsed, 0), Waits: elapsed == 0, Kind: c.pastKind(&PastKind{
+				Queue: job.Queue, Priority: job.Priority, Tasks: int(v.Account(j).AllTasks()), Min: int(job.MinAvailable),
+				Request: v.Request(job.FirstTask),
+			}),
+		})
 	}
 }
 
@@ -171,9 +184,9 @@ func (c *compiler) pastKind(k *PastKind) int {
 		on = c.open
 	}
 	least := max(min(k.Min, k.Tasks), 1)
-	kind := odds.Kind{Queue: queue, Priority: k.Priority, Gang: []odds.Tasks{{Request: k.Request.V, N: least, On: on}}}
+	kind := odds.Kind{Queue: queue, Priority: k.Priority, Gang: []odds.Tasks{{Request: k.Request.V, N: least, On: on, Shut: c.shut}}}
 	if rest := k.Tasks - least; rest > 0 {
-		kind.More = []odds.Tasks{{Request: k.Request.V, N: rest, On: on}}
+		kind.More = []odds.Tasks{{Request: k.Request.V, N: rest, On: on, Shut: c.shut}}
 	}
 	if c.m.Admission {
 		kind.Min = slices.Clone(c.minimum(k.Request))

@@ -212,6 +212,7 @@ func (l *Ledger) Merge(other *Ledger) error {
 	l.mergeOffers(other)
 	l.mergeQueues(other)
 	l.mergeRows(other)
+	l.mergeJobs(other)
 	l.retain()
 	return nil
 }

@@ -91,6 +91,9 @@ type Ledger struct {
 	cluster string
 
 	records map[key]*record
+	// jobs are the jobs that ended lately and those that run, running the keys of the latter by name.
+	jobs    map[key]*jobRecord
+	running map[string]key
 	// sealed is the first epoch that is not sealed. Epochs before it have cells, and take no evidence.
 	sealed int64
 	cells  map[int64]block
@@ -146,8 +149,9 @@ func New(o Options) (*Ledger, error) {
 	}
 	return &Ledger{
 		options: o, seconds: int64(o.Epoch / time.Second), lambda: Lambda(o.HalfLife),
-		dimension: map[string]int{}, lines: newLines(), records: map[key]*record{},
-		sealed: math.MinInt64, followed: math.MinInt64,
+		dimension: map[string]int{}, lines: newLines(), records: map[key]*record{}, jobs: map[key]*jobRecord{},
+		running: map[string]key{},
+		sealed:  math.MinInt64, followed: math.MinInt64,
 		cells: map[int64]block{}, offers: map[int64]offer{}, queues: map[string]int64{}, rows: map[int64]*Row{},
 		dirty: newDirty(),
 	}, nil

@@ -13,7 +13,8 @@ const nanos = 1_000_000_000
 // Follow takes in what a snapshot says at a time of the own clock, in Unix seconds: which tasks run, and what the cluster offers. Tasks
 // that were in the snapshot before and are not in this one ended when they were last seen.
 func (l *Ledger) Follow(s *apportionv1.Snapshot, at int64) {
-	v := &view{Snapshot: s, ledger: l, at: at, paths: PathsIn(s), lines: map[lineKey]int32{}, seen: map[key]struct{}{}, starts: l.starts()}
+	v := &view{Snapshot: s, ledger: l, at: at, paths: PathsIn(s), lines: map[lineKey]int32{}, seen: map[key]struct{}{}, starts: l.starts(),
+		before: l.sight, present: map[key]struct{}{}}
 	v.offered = v.total()
 	l.counts.Unseen = 0
 	if at < l.sight {
@@ -23,11 +24,15 @@ func (l *Ledger) Follow(s *apportionv1.Snapshot, at int64) {
 				l.dirty.records[k] = struct{}{}
 			}
 		}
+		for _, k := range l.running {
+			l.dirty.jobs[k] = struct{}{}
+		}
 	}
 	l.sight = at
 	for _, job := range s.GetJobs() {
 		v.job(job)
 	}
+	v.endJobs()
 	l.Offer(at, v.named(v.offered))
 	for k, r := range l.records {
 		if _, is := v.seen[k]; is != r.live {
@@ -70,6 +75,9 @@ type view struct {
 	paths map[string][]string
 	lines map[lineKey]int32
 	seen  map[key]struct{}
+	// before is when the snapshot before was followed, and present are the jobs that have begun and are in this one.
+	before  int64
+	present map[key]struct{}
 	// starts of the live tasks.
 	starts map[string]int64
 	// offered is the total of the cluster without what is used by others, by dimension of the snapshot.
@@ -185,8 +193,10 @@ func (v *view) job(job *apportionv1.Job) {
 		}
 		to = line
 	}
+	f := followed{job: job}
 	for _, group := range job.GetGroups() {
 		request := v.vector(group.GetRequest())
+		f.tasks += len(group.GetTasks())
 		for i, task := range group.GetTasks() {
 			amounts := request
 			if own := task.GetDetail().GetRequest(); own != nil {
@@ -200,6 +210,7 @@ func (v *view) job(job *apportionv1.Job) {
 				v.ledger.counts.Unseen++
 				v.add(v.offered, requestOf(group, task), -1)
 			default:
+				f.task(task, amounts)
 				v.take(taskName(job, group, task, i), task, to, amounts)
 			}
 		}
@@ -208,6 +219,9 @@ func (v *view) job(job *apportionv1.Job) {
 				v.ledger.counts.Unseen += uint64(count.GetCount())
 			}
 		}
+	}
+	if to >= 0 {
+		v.sight(&f)
 	}
 }
 

@@ -28,12 +28,16 @@ const (
 	TableOffer  Table = "offer"
 	TableQueue  Table = "queue"
 	TableRow    Table = "row"
+	TableJob    Table = "job"
 )
 
 // Tables lists the tables in the order in which they are read.
 func Tables() []Table {
-	return []Table{TableHead, TableLine, TableRecord, TableCell, TableOffer, TableQueue, TableRow}
+	return []Table{TableHead, TableLine, TableRecord, TableCell, TableOffer, TableQueue, TableRow, TableJob}
 }
+
+// Later lists those of Tables that a ledger lacks which an earlier program stored.
+func Later() []Table { return []Table{TableJob} }
 
 // Entry is a key and value of a table. A nil value removes the key.
 type Entry struct {
@@ -44,14 +48,14 @@ type Entry struct {
 // dirty is what changed since the ledger was last stored.
 type dirty struct {
 	head                bool
-	records             map[key]struct{}
+	records, jobs       map[key]struct{}
 	cells, offers, rows map[int64]struct{}
 	queues              map[string]struct{}
 }
 
 func newDirty() dirty {
 	return dirty{
-		head: true, records: map[key]struct{}{}, cells: map[int64]struct{}{}, offers: map[int64]struct{}{}, rows: map[int64]struct{}{},
+		head: true, records: map[key]struct{}{}, jobs: map[key]struct{}{}, cells: map[int64]struct{}{}, offers: map[int64]struct{}{}, rows: map[int64]struct{}{},
 		queues: map[string]struct{}{},
 	}
 }
@@ -109,6 +113,13 @@ func (l *Ledger) Changes() []Entry {
 		}
 		put(TableRow, numberKey(n), w)
 	}
+	for k := range l.dirty.jobs {
+		var w *writer
+		if r := l.jobs[k]; r != nil {
+			w = r.write()
+		}
+		put(TableJob, append(numberKey(k.start), k.task...), w)
+	}
 	// In order of the keys: a B-tree that is written in another order moves the entries of a page for each of them, so that the time grows
 	// with the square of what changed.
 	slices.SortFunc(out, func(a, b Entry) int {
@@ -132,6 +143,7 @@ func (l *Ledger) Take() (changes []Entry, back func()) {
 		d.head = true
 		maps.Copy(l.lines.changed, lines)
 		maps.Copy(d.records, taken.records)
+		maps.Copy(d.jobs, taken.jobs)
 		maps.Copy(d.cells, taken.cells)
 		maps.Copy(d.offers, taken.offers)
 		maps.Copy(d.rows, taken.rows)
@@ -204,6 +216,8 @@ func (l *Ledger) Load(e Entry) error {
 		}
 	case TableRecord:
 		err = l.loadRecord(e.Key, r)
+	case TableJob:
+		err = l.loadJob(e.Key, r)
 	case TableQueue:
 		l.queues[string(e.Key)] = r.signed()
 	default:

@@ -350,6 +350,7 @@ func (s *Server) openCached(e *entry, r rule, p *progress) (opened, error) {
 		pooled.Stop(nil)
 		pooled.Book(nil)
 		pooled.Texts(false)
+		pooled.Remember(nil)
 		pooled.Restore()
 		pooled.bytes = pooled.Bytes()
 		s.cache.give(e, r.digest, pooled)

@@ -100,6 +100,7 @@ func (c *call) decide(
 	}
 	if err == nil {
 		o.session.Texts(in.GetTexts())
+		o.session.Remember(s.past(ctx))
 		seen.Texts = in.GetTexts()
 		seen.begin(ctx, o.basis)
 		var bytes int

@@ -30,6 +30,8 @@ const (
 	maxForecastRuns = 1000
 	maxPastSeconds  = 100 * 366 * 24 * 3600
 	maxPastTasks    = 1_000_000
+	// maxRemembered is how many past jobs a server knows at most.
+	maxRemembered = 20_000
 	// mostCauses is how many jobs an answer lists.
 	mostCauses = 10
 )
@@ -59,7 +61,8 @@ func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*engine.OddsQuestio
 	switch {
 	case faults.Total > 0:
 	case s.kueueState() != nil:
-		faults.Add("job", "there is no forecast under the policy kueue, because the model that runs forward has no quotas of flavors")
+		faults.Add("job", "there is no forecast under the policy kueue, because the model that runs forward has no quotas of flavors; "+
+			"rehearse the history under kueue instead, which decides with them, or ask under another policy")
 	case len(jobs) != 1:
 		faults.Add("job", "exactly one job is needed, not %d", len(jobs))
 	default:
@@ -73,6 +76,7 @@ func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*engine.OddsQuestio
 	}
 	s.readStarted(q, question, &faults)
 	s.readPast(q.GetPast(), question, &faults)
+	s.remember(q, question, &faults)
 	return question, faults.OrNil()
 }
 
@@ -121,6 +125,10 @@ func (s *Session) readPast(past *apportionv1.PastJobs, question *engine.OddsQues
 		faults.Add("past", "kind, age and seconds have %d, %d and %d entries", n, len(past.GetAge()), len(past.GetSeconds()))
 		return
 	}
+	if waits := len(past.GetWait()); waits != 0 && waits != n {
+		faults.Add("past.wait", "%d entries do not belong to %d jobs", waits, n)
+		return
+	}
 	for i, k := range past.GetKind() {
 		age, seconds := past.GetAge()[i], past.GetSeconds()[i]
 		switch {
@@ -131,7 +139,21 @@ func (s *Session) readPast(past *apportionv1.PastJobs, question *engine.OddsQues
 		case seconds > maxPastSeconds:
 			faults.Add(indexed("past.seconds", i), "%d seconds are more than %d", seconds, int64(maxPastSeconds))
 		}
-		question.Past = append(question.Past, engine.PastJob{Kind: int(k), Arrival: -int64(age), Seconds: int64(seconds)})
+		job := engine.PastJob{Kind: int(k), Arrival: -int64(age), Seconds: int64(seconds), Wait: odds.Unknown}
+		if len(past.GetWait()) > 0 {
+			wait := past.GetWait()[i]
+			if job.Wait = int64(wait); wait > maxPastSeconds {
+				faults.Add(indexed("past.wait", i), "%d seconds are more than %d", wait, int64(maxPastSeconds))
+			}
+		}
+		question.Past = append(question.Past, job)
+	}
+	for i, at := range past.GetUnfinished() {
+		if int64(at) >= int64(len(question.Past)) {
+			faults.Add(indexed("past.unfinished", i), "no past job %d", at)
+			continue
+		}
+		question.Past[at].Unfinished = true
 	}
 }
 
@@ -182,6 +204,10 @@ func (s *Session) oddsAnswer(q *engine.OddsQuestion, found *engine.Odds, omit bo
 	answer.Kind, answer.Runs, answer.CutShort = apportionv1.ForecastKind_FORECAST_KIND_ODDS, uint32(found.Runs), uint32(found.Cut)
 	const low, half, high, hour = 10, 50, 90, 3600
 	answer.P10, answer.P50, answer.P90 = startAt(found.Percentile(low)), startAt(found.Percentile(half)), startAt(found.Percentile(high))
+	if answer.Hindcasts = uint32(found.Hindcasts); found.Hindcasts > 0 {
+		raw := odds.Summary{Starts: found.Raw}
+		answer.RawP50, answer.RawP90 = startAt(raw.Percentile(half)), startAt(raw.Percentile(high))
+	}
 	answer.WithinHour = uint32(found.Within(hour))
 	answer.Starts = found.Starts[:found.Within(odds.Never-1)]
 	for i := range found.Causes[:min(mostCauses, len(found.Causes))] {
@@ -209,11 +235,23 @@ func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
 	row := rowBytes(int(a.Dimensions))
 	runs := int64(min(max(q.GetRuns(), 100), maxForecastRuns))
 	past, kinds := int64(len(q.GetPast().GetKind())), int64(len(q.GetPast().GetKinds()))
+	if q.GetRemembered() != "" {
+		past, kinds = maxRemembered, maxRemembered
+	}
 	answer = 8*runs + (mostCauses+4)*(sizeOf[apportionv1.ForecastCause](1)+maxText)
 	const likeness, kindText, live = 5, 1024, 256
 	work = past*(2*sizeOf[odds.Past](1)+sizeOf[engine.PastJob](1)+likeness*32) + (kinds+a.Jobs)*(kindText+4*row) +
 		a.Jobs*(sizeOf[odds.Job](1)+live) + a.Tasks*2*sizeOf[odds.Held](1) + (a.Nodes+1)*6*row + a.Queues*6*row + runs*64
 	if q.GetArrivals() {
+		// Forecasts for jobs of the past.
+		tasks := int64(0)
+		for _, k := range q.GetPast().GetKind() {
+			if int(k) < len(q.GetPast().GetKinds()) {
+				tasks += int64(q.GetPast().GetKinds()[k].GetTasks()) + 1
+			}
+		}
+		const starts = 32 * 8
+		work += past*(2*sizeOf[odds.Past](1)+sizeOf[odds.Job](1)+likeness*32+starts) + min(tasks, 2*odds.MaxReplayed)*sizeOf[odds.Held](1)
 		work += odds.MaxArrivals * live
 	}
 	return answer, work

@@ -62,6 +62,8 @@ type Session struct {
 	// work is the remaining work of the current question. plugins and depth are the cost of steps for each entity that they name.
 	work           *policy.Work
 	plugins, depth int
+	// past finds past jobs that the server knows; nil: it knows none.
+	past func(name string) ([]RememberedJob, error)
 	// dividers is the number of plugins that divide.
 	dividers int
 	// layered is true if the cost depends on the depth of queues.

@@ -223,6 +223,10 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 		if odds != nil {
 			p.Line("")
 			p.Wrapped("%s", odds.Answer.GetText())
+			if later(odds.Answer, explained.GetForecast(), q.Snapshot.GetAsOf()) {
+				p.Wrapped("%s", "The earliest time above rests on ends as they are stated, and on no other job taking the room. In the runs of the "+
+					"forecast ends are drawn from the history, and the jobs ahead and those that arrive may take the room first.")
+			}
 		}
 		if found != nil && len(found.Answer.GetRemedies()) > 0 {
 			p.RemedyList(found.Answer)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/visible"
 )
@@ -20,7 +22,12 @@ type oddsFlags struct {
 	past     historyFlags
 	arrivals string
 	ask      client.ForecastQuestion
+	// left is how many lines and jobs of the history were left out.
+	left int
 }
+
+// serverHistory begins a history that is the name of a snapshot of which the server keeps a ledger.
+const serverHistory = "server:"
 
 // The values of --arrivals.
 const (
@@ -62,8 +69,9 @@ func newForecast(s streams) *cobra.Command {
 say how early and how late that is: 10, 50 and 90 of 100 runs start by the times shown. Jobs that run
 already run longer than they have; a deadline is a bound, and an end that is stated is taken as it is.
 
-A history is a trace as ` + "`apportion rehearse`" + ` reads it: a CSV, a file in Standard Workload Format, or a decision log.
-Faulty lines are left out and counted. Without a history the answer has bounds and no odds. Jobs arrive
+A history is a trace as ` + "`apportion rehearse`" + ` reads it: a CSV, a file in Standard Workload Format, a decision log,
+or a ledger, which keeps the last 10,000 jobs that ended. server:NAME is the ledger that a server keeps
+of the cluster that it follows as NAME (--server). Faulty lines are left out and counted. Without a history the answer has bounds and no odds. Jobs arrive
 as they did on days of the history, or with --arrivals none not at all.
 
 The model is plain: no task is evicted, queues are served by what they use of their parts, and the first node
@@ -98,8 +106,24 @@ func (f *forecasting) answer(ctx context.Context, q *question, names []string) e
 		return err
 	}
 	response := &apportionv1.ForecastResponse{Basis: found.Basis, Forecast: found.Answer}
-	err = q.answer(found.Basis, response, func(p *render.Printer) { p.Forecast(found.Answer) })
+	err = q.answer(found.Basis, response, func(p *render.Printer) {
+		p.Forecast(found.Answer)
+		if f.odds.left > 0 {
+			p.Wrapped("Of the history, %s left out; the warnings say why.", text.Are(f.odds.left, "job"))
+		}
+	})
 	return cmp.Or(err, verdict(found.Answer.P50 != nil || found.Answer.Latest != nil))
+}
+
+// later reports whether the odds of a start are later than the earliest time at which it could be, on which they do not agree then.
+func later(a *apportionv1.ForecastAnswer, f *apportionv1.Forecast, asOf int64) bool {
+	switch f.GetOutcome() {
+	case apportionv1.ForecastOutcome_FORECAST_OUTCOME_NOW, apportionv1.ForecastOutcome_FORECAST_OUTCOME_AT:
+	default:
+		return false
+	}
+	at := max(f.GetTime(), asOf)
+	return a.GetKind() == apportionv1.ForecastKind_FORECAST_KIND_ODDS && (a.P50 == nil || asOf+a.GetP50()*int64(time.Second) > at)
 }
 
 // forecast asks when a job starts.
@@ -112,7 +136,9 @@ func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.
 	if ask.Horizon < time.Second || ask.Horizon%time.Second != 0 {
 		return nil, fmt.Errorf("--horizon: %s is not a whole number of seconds, 1s or more", ask.Horizon)
 	}
-	if len(f.past.files) > 0 {
+	if len(f.past.files) == 1 && strings.HasPrefix(f.past.files[0], serverHistory) {
+		ask.Remembered = strings.TrimPrefix(f.past.files[0], serverHistory)
+	} else if len(f.past.files) > 0 {
 		if err := f.past.check(); err != nil {
 			return nil, err
 		}
@@ -126,7 +152,10 @@ func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.
 				fmt.Fprintln(q.err, "warning: --history: "+visible.Text(note))
 			}
 		}
-		ask.Past = past
+		ask.Past, f.left = past, len(read.Jobs)-len(past.GetKind())
+		if read.Faulty != nil {
+			f.left += read.Faulty.Total
+		}
 	}
 	ask.Started = map[uint32]int64{}
 	for i, job := range q.snapshot.GetJobs() {

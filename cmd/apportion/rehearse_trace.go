@@ -16,6 +16,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/service/decisionlog"
 )
 
@@ -26,6 +27,8 @@ const (
 	formatLog = "log"
 	// formatWorkloads is manifests of Kueue.
 	formatWorkloads = "workloads"
+	// formatLedger is a ledger, which keeps jobs that ended.
+	formatLedger = "ledger"
 )
 
 // historyFlags name the trace and its format.
@@ -51,10 +54,10 @@ func (f *historyFlags) register(command *cobra.Command, name string) {
 	f.queueOf = "queue"
 	choose(command, &f.queueOf, "queue-of", "", "column of an SWF trace that tells the queue", trace.QueueColumns...)
 	flags.StringArrayVar(&f.files, name, nil,
-		"`FILE` of the jobs: .csv, .swf, .jsonl, or .yaml with Kueue's workloads, .gz too; - is standard input "+
+		"`FILE` of the jobs: .csv, .swf, .jsonl, .ledger, or .yaml with Kueue's workloads, .gz too; - is standard input "+
 			"(repeatable for the files of a decision log, oldest first)")
 	choose(command, &f.format, name+"-format", "", "format of that; default: by the name of the file", formatCSV, formatSWF, formatLog,
-		formatWorkloads)
+		formatWorkloads, formatLedger)
 	flags.StringVar(&f.store, "store", "", "`DIRECTORY` of the snapshots of a decision log; default: store next to the first file")
 	flags.StringToStringVar(&f.queues, "map", nil,
 		"`VALUE=QUEUE`: the queue of a value of that column; * is every other value (repeatable)")
@@ -86,10 +89,12 @@ func (f *historyFlags) check() error {
 			f.format = formatWorkloads
 		case ".jsonl":
 			f.format = formatLog
+		case ".ledger":
+			f.format = formatLedger
 		default:
 			// The files of a log that was rotated end in a number.
 			if !strings.Contains(filepath.Base(name), ".jsonl.") {
-				return fmt.Errorf("--%s-format: the format of %s is unknown; set csv, swf, log or workloads", f.name, f.files[0])
+				return fmt.Errorf("--%s-format: the format of %s is unknown; set csv, swf, log, workloads or ledger", f.name, f.files[0])
 			}
 			f.format = formatLog
 		}
@@ -123,12 +128,7 @@ func (f *historyFlags) check() error {
 
 // read reads the trace.
 func (f *historyFlags) read(in io.Reader) (*trace.Trace, error) {
-	all, closeAll, err := f.open(in)
-	if err != nil {
-		return nil, err
-	}
-	defer closeAll()
-	t, err := f.parse(all)
+	t, err := f.jobs(in)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +136,25 @@ func (f *historyFlags) read(in io.Reader) (*trace.Trace, error) {
 		return nil, fmt.Errorf("--repeat: %w", err)
 	}
 	return t, nil
+}
+
+// jobs reads the trace once.
+func (f *historyFlags) jobs(in io.Reader) (*trace.Trace, error) {
+	if f.format == formatLedger {
+		kept, _, err := (&ledgerFlags{file: f.files[0]}).open(0)
+		if err != nil {
+			return nil, err
+		}
+		var t *trace.Trace
+		kept.View(func(l *ledger.Ledger) { t = trace.OfLedger(f.files[0], l) })
+		return t, kept.Close()
+	}
+	all, closeAll, err := f.open(in)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll()
+	return f.parse(all)
 }
 
 func (f *historyFlags) parse(all io.Reader) (*trace.Trace, error) {

@@ -14,7 +14,7 @@ func Odds(names Names, a *apportionv1.ForecastAnswer) string {
 	var list []string
 	switch a.GetKind() {
 	case apportionv1.ForecastKind_FORECAST_KIND_ODDS:
-		list = []string{odds(job, a), within(a), depends(names, a), drawn(a)}
+		list = []string{odds(job, a), within(a), depends(names, a), drawn(a), moved(a)}
 	case apportionv1.ForecastKind_FORECAST_KIND_BOUNDS:
 		list = []string{"No history: bounds, not odds.", oddsBounds(job, a)}
 	default:
@@ -75,6 +75,15 @@ func drawn(a *apportionv1.ForecastAnswer) string {
 		return fmt.Sprintf("For %s the history has no runtime as long.", Count(n, "job"))
 	}
 	return ""
+}
+
+// moved says what forecasts of the past made of the model's starts.
+func moved(a *apportionv1.ForecastAnswer) string {
+	if a.GetHindcasts() == 0 || a.RawP90 == nil {
+		return ""
+	}
+	return fmt.Sprintf("The model alone says %s and %s; what came of its forecasts at %s of the past corrects it.",
+		Lasting(a.GetRawP50()), Lasting(a.GetRawP90()), Count(int(a.GetHindcasts()), "moment"))
 }
 
 func oddsBounds(job string, a *apportionv1.ForecastAnswer) string {

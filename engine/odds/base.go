@@ -36,6 +36,8 @@ type Base struct {
 	drawnOf, pastOf []int32
 	// block is the time that is repeated of the past, blocks how many there are.
 	block, blocks int64
+	// opens are the seconds at which nodes take tasks again, in order.
+	opens []int64
 }
 
 // arrivalsOf is the time that is repeated as a whole, so that arrivals keep their times of the day, and recent how many of them are
@@ -67,6 +69,7 @@ func NewBase(m *Model) *Base {
 		addTo(b.total, free, 1)
 	}
 	b.measureKinds()
+	b.findOpens()
 	b.waiting, b.pending = make([][]int32, 2*len(m.Kinds)), make([][]int32, len(m.Kinds))
 	b.numbers = map[*Sample]int32{}
 	for i := range m.Past {
@@ -87,6 +90,23 @@ func NewBase(m *Model) *Base {
 		b.blocks = min(max(span/b.block, 1), recent)
 	}
 	return b
+}
+
+// findOpens finds when nodes take tasks again.
+func (b *Base) findOpens() {
+	for k := range b.Kinds {
+		for _, list := range [][]Tasks{b.Kinds[k].Gang, b.Kinds[k].More} {
+			for t := range list {
+				for _, spans := range list[t].Shut {
+					for _, span := range spans {
+						b.opens = append(b.opens, span.Until)
+					}
+				}
+			}
+		}
+		slices.Sort(b.opens)
+		b.opens = slices.Compact(b.opens)
+	}
 }
 
 func (b *Base) measureKinds() {

@@ -73,8 +73,18 @@ type Kind struct {
 type Tasks struct {
 	Request []float64
 	N       int
-	// On are the nodes that may take them; nil: all.
-	On []bool
+	// On are the nodes that may take them; nil: all. Shut are periods in which a node takes none of them.
+	On   []bool
+	Shut map[int][]Span
+}
+
+// Span is a period, Until excluded. Never is no end.
+type Span struct{ From, Until int64 }
+
+// takes reports whether a node may take these tasks at a second.
+func (t *Tasks) takes(node int, at int64) bool {
+	return (t.On == nil || t.On[node]) &&
+		(t.Shut == nil || !slices.ContainsFunc(t.Shut[node], func(s Span) bool { return s.From <= at && at < s.Until }))
 }
 
 // Job is a job of the present. It runs if it holds something.
@@ -93,6 +103,8 @@ type Job struct {
 	// admission for a job that is; nil: nothing.
 	Waits, Pending bool
 	Booked         []float64
+	// Arrived says that it is among Model.Past too.
+	Arrived bool
 }
 
 // Held is what a job holds of a node.
@@ -109,6 +121,9 @@ type Past struct {
 	Arrival, Seconds, Elapsed int64
 	Kind                      int
 	Drawn                     *Sample
+	// Wait is how long it waited before it began, Unknown if that is not known; Waits says that it has not begun.
+	Wait  int64
+	Waits bool
 }
 
 // Outcome is what one run found.

@@ -47,7 +47,7 @@ func runsUntil(node int, end int64) odds.Job {
 }
 
 func waits(kind, rank int, drawn ...int64) odds.Job {
-	return odds.Job{Kind: kind, Rank: rank, Ends: odds.Unknown, Drawn: odds.NewSample(drawn, nil), Waits: true}
+	return odds.Job{Kind: kind, Rank: rank, Ends: odds.Unknown, Drawn: sampleOf(drawn), Waits: true}
 }
 
 func TestAJobStartsWhenThereIsRoom(t *testing.T) {
@@ -89,7 +89,7 @@ func TestALimitHoldsOnTheWholePath(t *testing.T) {
 }
 
 func TestTheElapsedTimeConditionsTheRest(t *testing.T) {
-	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 100, Drawn: odds.NewSample([]int64{10, 50, 90, 150, 300}, nil)}
+	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 100, Drawn: sampleOf([]int64{10, 50, 90, 150, 300})}
 	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
 	found := runs(m, 600)
 	require.Zero(t, found.Within(49), "only runtimes above 100 are left")
@@ -106,7 +106,7 @@ func TestTheElapsedTimeConditionsTheRest(t *testing.T) {
 // TestAJobThatStillRunsCountsForTheLongerTimes draws from 10 and 90, and from a job that has run for 50: it counts as 90. The times beyond
 // the longest count as one job more.
 func TestAJobThatStillRunsCountsForTheLongerTimes(t *testing.T) {
-	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Drawn: odds.NewSample([]int64{10, 90}, []int64{50})}
+	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Drawn: sampleOf([]int64{10, 90}, 50)}
 	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
 	found := runs(m, 900)
 	require.InDelta(t, 225, found.Within(10), 60)
@@ -120,8 +120,8 @@ func TestASmallSampleIsDrawnInPartFromTheJobsThatItIsLike(t *testing.T) {
 	for i := range many {
 		many[i] = 500
 	}
-	few := odds.NewSample([]int64{20, 20, 20}, nil)
-	few.Like = odds.NewSample(many, nil)
+	few := sampleOf([]int64{20, 20, 20})
+	few.Like = sampleOf(many)
 	m := model([]odds.Kind{{Gang: whole(1, 8)}},
 		odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Drawn: few}, runsUntil(1, 900_000), waits(0, 0))
 	found := runs(m, 1000)
@@ -138,7 +138,7 @@ func TestAJobStartsAfterItIsAdmitted(t *testing.T) {
 	kinds := []odds.Kind{{Gang: whole(2, 8), Min: gpus(16)}, {Gang: whole(1, 8), Min: gpus(8)}, {Gang: whole(1, 8)}}
 	long := runsUntil(1, 990)
 	long.Booked = gpus(8)
-	gang := odds.Job{Kind: 0, Ends: odds.Unknown, Drawn: odds.NewSample([]int64{30}, nil), Waits: true, Booked: gpus(16)}
+	gang := odds.Job{Kind: 0, Ends: odds.Unknown, Drawn: sampleOf([]int64{30}), Waits: true, Booked: gpus(16)}
 	for story, test := range map[string]struct {
 		kind   int
 		admits []float64
@@ -185,7 +185,7 @@ func TestAQueueDeservesItsGuaranteeAndNoMoreThanItsLimit(t *testing.T) {
 
 // TestWithoutARuntimeAsLongAJobRunsAsLongAgainHalfTheTime draws from no past job.
 func TestWithoutARuntimeAsLongAJobRunsAsLongAgainHalfTheTime(t *testing.T) {
-	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 1000, Drawn: odds.NewSample([]int64{10}, nil)}
+	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 1000, Drawn: sampleOf([]int64{10})}
 	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
 	require.InDelta(t, 500, runs(m, 1000).Within(1000), 60)
 }
@@ -266,7 +266,7 @@ func drawModel(t *rapid.T) *odds.Model {
 	for i := range rapid.IntRange(0, 6).Draw(t, "running") {
 		m.Jobs = append(m.Jobs, odds.Job{
 			Kind: kind.Draw(t, "kind"), Held: on(i%3, 2), Running: 1, Elapsed: rapid.Int64Range(0, 100).Draw(t, "elapsed"), Ends: odds.Unknown,
-			Drawn: odds.NewSample([]int64{20, 70, 400}, nil), Waits: false,
+			Drawn: sampleOf([]int64{20, 70, 400}), Waits: false,
 		})
 	}
 	for i := range rapid.IntRange(1, 8).Draw(t, "waiting") {
@@ -282,4 +282,16 @@ func drawModel(t *rapid.T) *odds.Model {
 		m.Past = append(m.Past, odds.Past{Arrival: at, Seconds: 60, Kind: kind.Draw(t, "kind")})
 	}
 	return m
+}
+
+// sampleOf is a sample of jobs that ran so long, and of some that have run so long.
+func sampleOf(ended []int64, running ...int64) *odds.Sample {
+	var past []odds.Observed
+	for _, seconds := range ended {
+		past = append(past, odds.Observed{Seconds: seconds, Ended: true})
+	}
+	for _, seconds := range running {
+		past = append(past, odds.Observed{Seconds: seconds})
+	}
+	return odds.NewSample(past)
 }

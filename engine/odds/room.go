@@ -70,31 +70,31 @@ func covers(free, request []float64) bool {
 	return true
 }
 
-// find returns the first node that has room for a request and is among on, or -1.
-func (r *room) find(request []float64, on []bool) int { return r.below(1, request, on) }
+// find returns the first node that has room for one of the tasks at a second, and may take it, or -1.
+func (r *room) find(tasks *Tasks, at int64) int { return r.below(1, tasks, at) }
 
-func (r *room) below(i int, request []float64, on []bool) int {
+func (r *room) below(i int, tasks *Tasks, at int64) int {
 	*r.left -= int64(r.width)
-	if !covers(r.row(i), request) {
+	if !covers(r.row(i), tasks.Request) {
 		return -1
 	}
 	if i >= r.leaves {
-		if n := i - r.leaves; n < r.nodes && (on == nil || on[n]) {
+		if n := i - r.leaves; n < r.nodes && tasks.takes(n, at) {
 			return n
 		}
 		return -1
 	}
-	if n := r.below(2*i, request, on); n >= 0 {
+	if n := r.below(2*i, tasks, at); n >= 0 {
 		return n
 	}
-	return r.below(2*i+1, request, on)
+	return r.below(2*i+1, tasks, at)
 }
 
-// fits reports whether a node has room for one of the tasks of a kind.
-func (r *room) fits(node int, list []Tasks) bool {
+// fits reports whether a node has room at a second for one of the tasks of a kind.
+func (r *room) fits(node int, list []Tasks, at int64) bool {
 	for i := range list {
 		t := &list[i]
-		if (t.On == nil || t.On[node]) && covers(r.row(r.leaves+node), t.Request) {
+		if t.takes(node, at) && covers(r.row(r.leaves+node), t.Request) {
 			return true
 		}
 	}

@@ -31,6 +31,9 @@ type run struct {
 	// coming are arrivals that were drawn, the next first; drawn counts the blocks that they were drawn for.
 	coming []coming
 	drawn  int64
+	// reopened counts the seconds of opens that have passed, and opened says that one has since the latest round.
+	reopened int
+	opened   bool
 	// freed are the nodes on which jobs ended since the latest round, and by says by which job last, -1: none. ended is the last of all.
 	freed []int
 	by    []int32
@@ -40,6 +43,9 @@ type run struct {
 	// placed are the tasks of the attempt under way.
 	placed []Held
 	done   bool
+	// watched are the starts of the jobs of the present in runs that show those of all, and unseen how many of these have not started.
+	watched []int64
+	unseen  int
 }
 
 // live is a job in the course of a run.
@@ -221,6 +227,9 @@ func (r *run) outcome() Outcome {
 	for rounds := 0; ; rounds++ {
 		r.decide()
 		if r.done {
+			if r.watched != nil {
+				return Outcome{Start: r.now}
+			}
 			return Outcome{Start: r.now, Cause: r.causes()}
 		}
 		if r.left < 0 {
@@ -230,7 +239,7 @@ func (r *run) outcome() Outcome {
 		if rounds&often == often && r.Stop != nil && r.Stop() {
 			return Outcome{Start: Never, Cut: true}
 		}
-		next := min(r.ends.next(), r.arrival())
+		next := min(r.ends.next(), r.arrival(), r.opening())
 		if next == Never || next > r.Horizon {
 			return Outcome{Start: Never}
 		}
@@ -240,7 +249,10 @@ func (r *run) outcome() Outcome {
 
 // pass lets time go on to a moment, at which jobs have ended and arrived.
 func (r *run) pass(to int64) {
-	r.now, r.ended = to, -1
+	r.now, r.ended, r.opened = to, -1, false
+	for r.opening() <= to {
+		r.reopened, r.opened = r.reopened+1, true
+	}
 	for _, n := range r.freed {
 		r.by[n] = -1
 	}
@@ -265,9 +277,17 @@ func (r *run) pass(to int64) {
 		r.arrive(c.kind, len(r.jobs)-1)
 		r.ask(r.Kinds[c.kind].Queue, r.whole[c.kind], 1)
 	}
-	if r.ended >= 0 || r.changed {
+	if r.ended >= 0 || r.changed || r.opened {
 		r.reopen()
 	}
+}
+
+// opening returns when a node takes tasks again, Never if none does. The last of opens may be Never.
+func (r *run) opening() int64 {
+	if r.reopened == len(r.opens) {
+		return Never
+	}
+	return r.opens[r.reopened]
 }
 
 // finish ends a job.

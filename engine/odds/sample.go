@@ -11,41 +11,53 @@ type Sample struct {
 	// Like are jobs of which these are some, nil for none. A part of what is drawn is drawn from them: the larger, the smaller this sample.
 	Like *Sample
 
-	// seconds are in order; ended says of which jobs they are the whole runtime.
+	// seconds are in order; ended says of which jobs they are the whole runtime, and began when these jobs began.
 	seconds []int64
 	ended   []bool
+	began   []int64
 }
 
 // trust is how many jobs of a sample count as much as those that they are like.
 const trust = 3
 
-// NewSample returns the sample of jobs that ran so long, and of jobs that have run so long and still run.
-func NewSample(ended, running []int64) *Sample {
-	type time struct {
-		seconds int64
-		ended   bool
-	}
-	all := make([]time, 0, len(ended)+len(running))
-	for _, t := range ended {
-		all = append(all, time{t, true})
-	}
-	for _, t := range running {
-		all = append(all, time{t, false})
-	}
-	slices.SortFunc(all, func(l, r time) int {
-		if l.seconds == r.seconds && l.ended != r.ended {
-			if l.ended {
+// Observed is how long a job of the past has run since it began, and whether it has ended. Began is in seconds after second 0.
+type Observed struct {
+	Began, Seconds int64
+	Ended          bool
+}
+
+// NewSample returns the sample of jobs that ended or still run.
+func NewSample(past []Observed) *Sample {
+	past = slices.Clone(past)
+	slices.SortFunc(past, func(l, r Observed) int {
+		if l.Seconds == r.Seconds && l.Ended != r.Ended {
+			if l.Ended {
 				return -1
 			}
 			return 1
 		}
-		return cmp.Compare(l.seconds, r.seconds)
+		return cmp.Or(cmp.Compare(l.Seconds, r.Seconds), cmp.Compare(l.Began, r.Began))
 	})
-	s := &Sample{seconds: make([]int64, len(all)), ended: make([]bool, len(all))}
-	for i, t := range all {
-		s.seconds[i], s.ended[i] = t.seconds, t.ended
+	s := &Sample{seconds: make([]int64, len(past)), ended: make([]bool, len(past)), began: make([]int64, len(past))}
+	for i, o := range past {
+		s.seconds[i], s.ended[i], s.began[i] = o.Seconds, o.Ended, o.Began
 	}
 	return s
+}
+
+// asOf returns the sample as it was at an earlier second.
+func (s *Sample) asOf(at int64) *Sample {
+	var past []Observed
+	for i, seconds := range s.seconds {
+		switch began := s.began[i]; {
+		case began >= at:
+		case s.ended[i] && began+seconds <= at:
+			past = append(past, Observed{began - at, seconds, true})
+		default:
+			past = append(past, Observed{began - at, at - began, false})
+		}
+	}
+	return NewSample(past)
 }
 
 // Longer returns how many jobs that have ended ran longer than a time, at most so many.

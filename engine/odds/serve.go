@@ -34,7 +34,7 @@ func (r *run) reopen() {
 		if l.closed == served {
 			continue
 		}
-		if l.closed == noRoom && !r.mayFit(i) {
+		if l.closed == noRoom && !r.opened && !r.mayFit(i) {
 			continue
 		}
 		l.closed = served
@@ -52,7 +52,7 @@ func (r *run) mayFit(i int) bool {
 	}
 	for _, n := range r.freed {
 		r.left--
-		if r.room.fits(n, list) {
+		if r.room.fits(n, list, r.now) {
 			return true
 		}
 	}
@@ -141,7 +141,7 @@ func (r *run) serve(i int) closed {
 	r.placed = r.placed[:0]
 	for g := range kind.Gang {
 		for range kind.Gang[g].N {
-			n := r.room.find(kind.Gang[g].Request, kind.Gang[g].On)
+			n := r.room.find(&kind.Gang[g], r.now)
 			if n < 0 {
 				for _, h := range r.placed {
 					r.room.add(h.Node, h.Amount, 1)
@@ -178,6 +178,11 @@ func (r *run) start(job, line int) {
 		r.done = true
 		return
 	}
+	if job < len(r.watched) {
+		r.watched[job] = r.now
+		r.unseen--
+		r.done = r.unseen == 0
+	}
 	j.held = append(j.held, r.placed...)
 	r.hasten(job, len(r.placed))
 	if len(r.Kinds[line/2].More) > 0 {
@@ -208,7 +213,7 @@ func (r *run) grow(i, job int) closed {
 	if !r.permits(kind.Queue, t.Request) {
 		return limited
 	}
-	n := r.room.find(t.Request, t.On)
+	n := r.room.find(t, r.now)
 	if n < 0 {
 		return noRoom
 	}

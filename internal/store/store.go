@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,8 @@ type Options struct {
 	Format string
 	// Tables of the store, which exist from the beginning.
 	Tables []string
+	// Later are those of Tables that a file lacks which an earlier program made: they are empty, and are made when it is opened to be written.
+	Later []string
 	// ReadOnly opens a file that exists, together with others that read it.
 	ReadOnly bool
 	// Wait is how long another process may take to release the file. 0: a second.
@@ -131,7 +134,7 @@ func (s *Store) complete() error {
 				return nil
 			}
 			for _, table := range s.options.Tables {
-				if err := each(tx, table, func(_, _ []byte) error { return nil }); err != nil {
+				if err := s.each(tx, table, func(_, _ []byte) error { return nil }); err != nil {
 					return err
 				}
 			}
@@ -157,8 +160,11 @@ func (s *Store) begin() error {
 		}
 		return nil
 	})
-	if err != nil || !fresh {
+	if err != nil {
 		return err
+	}
+	if !fresh {
+		return s.extend()
 	}
 	if s.options.ReadOnly {
 		return errors.New("it is empty")
@@ -177,15 +183,41 @@ func (s *Store) begin() error {
 	})
 }
 
+// extend makes the tables that a file of an earlier program lacks.
+func (s *Store) extend() error {
+	if s.options.ReadOnly || len(s.options.Later) == 0 {
+		return nil
+	}
+	missing := false
+	err := s.db.View(func(tx *bolt.Tx) error {
+		missing = slices.ContainsFunc(s.options.Later, func(table string) bool { return tx.Bucket([]byte(table)) == nil })
+		return nil
+	})
+	if err != nil || !missing {
+		return err
+	}
+	return s.db.Update(func(tx *bolt.Tx) error {
+		for _, table := range s.options.Later {
+			if _, err := tx.CreateBucketIfNotExists([]byte(table)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Each calls use with all keys and values of a table, in the order of the keys; they are valid during the call.
 func (s *Store) Each(table string, use func(key, value []byte) error) error {
 	return s.fail(guarded(func() error {
-		return s.db.View(func(tx *bolt.Tx) error { return each(tx, table, use) })
+		return s.db.View(func(tx *bolt.Tx) error { return s.each(tx, table, use) })
 	}))
 }
 
-func each(tx *bolt.Tx, table string, use func(key, value []byte) error) error {
+func (s *Store) each(tx *bolt.Tx, table string, use func(key, value []byte) error) error {
 	bucket := tx.Bucket([]byte(table))
+	if bucket == nil && slices.Contains(s.options.Later, table) && countOf(tx, table) == 0 {
+		return nil
+	}
 	if bucket == nil {
 		return fmt.Errorf("%w: table %s is missing", ErrDamaged, table)
 	}

@@ -64,7 +64,11 @@ func open(path string, o ledger.Options, readOnly bool) (*File, error) {
 	for _, table := range ledger.Tables() {
 		tables = append(tables, string(table))
 	}
-	s, err := store.Open(path, store.Options{Format: ledger.Format, Tables: tables, ReadOnly: readOnly})
+	var later []string
+	for _, table := range ledger.Later() {
+		later = append(later, string(table))
+	}
+	s, err := store.Open(path, store.Options{Format: ledger.Format, Tables: tables, Later: later, ReadOnly: readOnly})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/store"
 	"github.com/apportion/apportion/ledger"
 )
@@ -120,7 +122,7 @@ func TestMain(m *testing.M) {
 	}
 	from, _ := strconv.Atoi(os.Args[len(os.Args)-1])
 	for n := from; ; n++ {
-		if err := f.Update(enter(n)); err != nil {
+		if err := f.Update(func(l *ledger.Ledger) error { return errors.Join(enter(n)(l), ended(n)(l)) }); err != nil {
 			fmt.Println("fault", err) //nolint:forbidigo // The process speaks to the test.
 			os.Exit(1)
 		}
@@ -158,14 +160,67 @@ func TestAKillAtAnyMomentLosesNothingThatWasAcknowledged(t *testing.T) {
 		require.Error(t, command.Wait())
 		f, err := Open(path, ledger.Options{Epoch: time.Hour, HalfLife: 2, Retain: 100000})
 		require.NoError(t, err)
-		got := used(f)
+		got, jobs := used(f), len(jobsOf(f))
 		require.NoError(t, f.Close())
 		// What was written and not yet acknowledged may be there.
 		if got == sum(stored+1) {
 			stored++
 		}
 		require.Equal(t, sum(stored), got)
+		require.Equal(t, stored, jobs, "the last one runs, those before have ended")
 	}
+}
+
+// ended follows a snapshot in which only job number n runs, without a request.
+func ended(n int) func(*ledger.Ledger) error {
+	name := "job-" + strconv.Itoa(n)
+	return func(l *ledger.Ledger) error {
+		l.Follow(&apportionv1.Snapshot{
+			Queues: []*apportionv1.Queue{{Name: "q"}},
+			Jobs: []*apportionv1.Job{{Name: name, Queue: "q", Groups: []*apportionv1.TaskGroup{{Tasks: []*apportionv1.Task{
+				{Uid: name, Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING},
+			}}}}},
+		}, int64(n+1)*3600)
+		return nil
+	}
+}
+
+func jobsOf(f *File) (jobs []ledger.Job) {
+	f.View(func(l *ledger.Ledger) { jobs = l.Jobs() })
+	return jobs
+}
+
+func TestAFileOfAnEarlierProgramHasNoJobsAndTakesThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	var tables []string
+	for _, table := range ledger.Tables() {
+		if !slices.Contains(ledger.Later(), table) {
+			tables = append(tables, string(table))
+		}
+	}
+	old, err := store.Open(path, store.Options{Format: ledger.Format, Tables: tables})
+	require.NoError(t, err)
+	l, err := ledger.New(hourly)
+	require.NoError(t, err)
+	require.NoError(t, enter(1)(l))
+	var entries []store.Entry
+	for _, e := range l.Changes() {
+		entries = append(entries, store.Entry{Table: string(e.Table), Key: e.Key, Value: e.Value})
+	}
+	require.NoError(t, old.Write(entries))
+	require.NoError(t, old.Close())
+	f, err := Read(path, hourly)
+	require.NoError(t, err)
+	require.Empty(t, jobsOf(f))
+	require.NoError(t, f.Close())
+	f, err = Open(path, hourly)
+	require.NoError(t, err)
+	require.NoError(t, f.Update(ended(2)))
+	require.NoError(t, f.Close())
+	f, err = Read(path, hourly)
+	require.NoError(t, err)
+	require.Len(t, jobsOf(f), 1)
+	require.NoError(t, f.Close())
 }
 
 func TestAFailedWriteIsAnErrorAndTheNextOneStoresAll(t *testing.T) {

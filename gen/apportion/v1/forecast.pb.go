@@ -87,7 +87,11 @@ type PastJobs struct {
 	// How many seconds before the time of the snapshot each job arrived.
 	Age []uint64 `protobuf:"varint,3,rep,packed,name=age,proto3" json:"age,omitempty"`
 	// How many seconds each job ran. 0 counts as 1.
-	Seconds       []uint64 `protobuf:"varint,4,rep,packed,name=seconds,proto3" json:"seconds,omitempty"`
+	Seconds []uint64 `protobuf:"varint,4,rep,packed,name=seconds,proto3" json:"seconds,omitempty"`
+	// How many seconds each job waited before it ran. Empty: that is not known.
+	Wait []uint64 `protobuf:"varint,5,rep,packed,name=wait,proto3" json:"wait,omitempty"`
+	// Positions of jobs that had not ended when the history did, in order: they run longer than `seconds`.
+	Unfinished    []uint32 `protobuf:"varint,6,rep,packed,name=unfinished,proto3" json:"unfinished,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -146,6 +150,20 @@ func (x *PastJobs) GetAge() []uint64 {
 func (x *PastJobs) GetSeconds() []uint64 {
 	if x != nil {
 		return x.Seconds
+	}
+	return nil
+}
+
+func (x *PastJobs) GetWait() []uint64 {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *PastJobs) GetUnfinished() []uint32 {
+	if x != nil {
+		return x.Unfinished
 	}
 	return nil
 }
@@ -278,7 +296,13 @@ type ForecastAnswer struct {
 	// ODDS: the number of runs that ended at their bound on work. They count as runs that do not start.
 	CutShort uint32 `protobuf:"varint,16,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
 	// The forecast in a few sentences.
-	Text          string `protobuf:"bytes,17,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,17,opt,name=text,proto3" json:"text,omitempty"`
+	// ODDS: at how many moments of the past it was asked when waiting jobs would start. All starts are moved by what came of that; 0: they are as
+	// the model found them.
+	Hindcasts uint32 `protobuf:"varint,18,opt,name=hindcasts,proto3" json:"hindcasts,omitempty"`
+	// ODDS: `p50` and `p90` before they were moved. Absent: not before the horizon, or not moved.
+	RawP50        *int64 `protobuf:"varint,19,opt,name=raw_p50,json=rawP50,proto3,oneof" json:"raw_p50,omitempty"`
+	RawP90        *int64 `protobuf:"varint,20,opt,name=raw_p90,json=rawP90,proto3,oneof" json:"raw_p90,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -432,6 +456,27 @@ func (x *ForecastAnswer) GetText() string {
 	return ""
 }
 
+func (x *ForecastAnswer) GetHindcasts() uint32 {
+	if x != nil {
+		return x.Hindcasts
+	}
+	return 0
+}
+
+func (x *ForecastAnswer) GetRawP50() int64 {
+	if x != nil && x.RawP50 != nil {
+		return *x.RawP50
+	}
+	return 0
+}
+
+func (x *ForecastAnswer) GetRawP90() int64 {
+	if x != nil && x.RawP90 != nil {
+		return *x.RawP90
+	}
+	return 0
+}
+
 // ForecastCause is a job whose end leads to a start.
 type ForecastCause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -582,19 +627,23 @@ var File_apportion_v1_forecast_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_forecast_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/forecast.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"x\n" +
+	"\x1bapportion/v1/forecast.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xac\x01\n" +
 	"\bPastJobs\x12,\n" +
 	"\x05kinds\x18\x01 \x03(\v2\x16.apportion.v1.PastKindR\x05kinds\x12\x12\n" +
 	"\x04kind\x18\x02 \x03(\rR\x04kind\x12\x10\n" +
 	"\x03age\x18\x03 \x03(\x04R\x03age\x12\x18\n" +
-	"\aseconds\x18\x04 \x03(\x04R\aseconds\"\xbf\x01\n" +
+	"\aseconds\x18\x04 \x03(\x04R\aseconds\x12\x12\n" +
+	"\x04wait\x18\x05 \x03(\x04R\x04wait\x12\x1e\n" +
+	"\n" +
+	"unfinished\x18\x06 \x03(\rR\n" +
+	"unfinished\"\xbf\x01\n" +
 	"\bPastKind\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12\x14\n" +
 	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12#\n" +
 	"\rmin_available\x18\x05 \x01(\rR\fminAvailable\x120\n" +
-	"\arequest\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\arequest\"\xb1\x04\n" +
+	"\arequest\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\arequest\"\xa3\x05\n" +
 	"\x0eForecastAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12.\n" +
@@ -614,12 +663,19 @@ const file_apportion_v1_forecast_proto_rawDesc = "" +
 	"\x06latest\x18\x0e \x01(\x03H\x04R\x06latest\x88\x01\x01\x127\n" +
 	"\asources\x18\x0f \x01(\v2\x1d.apportion.v1.ForecastSourcesR\asources\x12\x1b\n" +
 	"\tcut_short\x18\x10 \x01(\rR\bcutShort\x12\x12\n" +
-	"\x04text\x18\x11 \x01(\tR\x04textB\x06\n" +
+	"\x04text\x18\x11 \x01(\tR\x04text\x12\x1c\n" +
+	"\thindcasts\x18\x12 \x01(\rR\thindcasts\x12\x1c\n" +
+	"\araw_p50\x18\x13 \x01(\x03H\x05R\x06rawP50\x88\x01\x01\x12\x1c\n" +
+	"\araw_p90\x18\x14 \x01(\x03H\x06R\x06rawP90\x88\x01\x01B\x06\n" +
 	"\x04_p10B\x06\n" +
 	"\x04_p50B\x06\n" +
 	"\x04_p90B\v\n" +
 	"\t_earliestB\t\n" +
-	"\a_latest\"G\n" +
+	"\a_latestB\n" +
+	"\n" +
+	"\b_raw_p50B\n" +
+	"\n" +
+	"\b_raw_p90\"G\n" +
 	"\rForecastCause\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +

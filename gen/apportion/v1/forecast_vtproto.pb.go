@@ -46,14 +46,14 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Seconds) > 0 {
+	if len(m.Unfinished) > 0 {
 		var pksize2 int
-		for _, num := range m.Seconds {
+		for _, num := range m.Unfinished {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Seconds {
+		for _, num := range m.Unfinished {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -64,16 +64,16 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
 		i--
-		dAtA[i] = 0x22
+		dAtA[i] = 0x32
 	}
-	if len(m.Age) > 0 {
+	if len(m.Wait) > 0 {
 		var pksize4 int
-		for _, num := range m.Age {
+		for _, num := range m.Wait {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Age {
+		for _, num := range m.Wait {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -84,16 +84,16 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize4))
 		i--
-		dAtA[i] = 0x1a
+		dAtA[i] = 0x2a
 	}
-	if len(m.Kind) > 0 {
+	if len(m.Seconds) > 0 {
 		var pksize6 int
-		for _, num := range m.Kind {
+		for _, num := range m.Seconds {
 			pksize6 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize6
 		j5 := i
-		for _, num := range m.Kind {
+		for _, num := range m.Seconds {
 			for num >= 1<<7 {
 				dAtA[j5] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -103,6 +103,46 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			j5++
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize6))
+		i--
+		dAtA[i] = 0x22
+	}
+	if len(m.Age) > 0 {
+		var pksize8 int
+		for _, num := range m.Age {
+			pksize8 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize8
+		j7 := i
+		for _, num := range m.Age {
+			for num >= 1<<7 {
+				dAtA[j7] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j7++
+			}
+			dAtA[j7] = uint8(num)
+			j7++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize8))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Kind) > 0 {
+		var pksize10 int
+		for _, num := range m.Kind {
+			pksize10 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize10
+		j9 := i
+		for _, num := range m.Kind {
+			for num >= 1<<7 {
+				dAtA[j9] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j9++
+			}
+			dAtA[j9] = uint8(num)
+			j9++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize10))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -220,6 +260,27 @@ func (m *ForecastAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.RawP90 != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.RawP90))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
+	}
+	if m.RawP50 != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.RawP50))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x98
+	}
+	if m.Hindcasts != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Hindcasts))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x90
 	}
 	if len(m.Text) > 0 {
 		i -= len(m.Text)
@@ -486,6 +547,20 @@ func (m *PastJobs) SizeVT() (n int) {
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
+	if len(m.Wait) > 0 {
+		l = 0
+		for _, e := range m.Wait {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
+	if len(m.Unfinished) > 0 {
+		l = 0
+		for _, e := range m.Unfinished {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -586,6 +661,15 @@ func (m *ForecastAnswer) SizeVT() (n int) {
 	l = len(m.Text)
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Hindcasts != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Hindcasts))
+	}
+	if m.RawP50 != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.RawP50))
+	}
+	if m.RawP90 != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.RawP90))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -2610,7 +2610,10 @@ type ForecastStep struct {
 	// The least number of seconds between two rounds of decisions. 0: 60.
 	Pause uint32 `protobuf:"varint,9,opt,name=pause,proto3" json:"pause,omitempty"`
 	// Omits uids from the answer, except in texts; numbers identify.
-	OmitNames     bool `protobuf:"varint,10,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	OmitNames bool `protobuf:"varint,10,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	// Name of a snapshot whose past jobs the server knows: from the ledger of the cluster that it follows. They are used in place of `past`, which
+	// is absent then. Jobs of queues that the snapshot does not have are left out.
+	Remembered    string `protobuf:"bytes,11,opt,name=remembered,proto3" json:"remembered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2713,6 +2716,13 @@ func (x *ForecastStep) GetOmitNames() bool {
 		return x.OmitNames
 	}
 	return false
+}
+
+func (x *ForecastStep) GetRemembered() string {
+	if x != nil {
+		return x.Remembered
+	}
+	return ""
 }
 
 // ExplainStep asks why jobs wait. It changes nothing.
@@ -3029,7 +3039,7 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12.\n" +
 	"\x05kinds\x18\x02 \x03(\x0e2\x18.apportion.v1.RemedyKindR\x05kinds\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x03 \x01(\bR\tomitNames\"\xa7\x02\n" +
+	"omit_names\x18\x03 \x01(\bR\tomitNames\"\xc7\x02\n" +
 	"\fForecastStep\x12$\n" +
 	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\rR\x04runs\x12\x12\n" +
@@ -3042,7 +3052,10 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x05pause\x18\t \x01(\rR\x05pause\x12\x1d\n" +
 	"\n" +
 	"omit_names\x18\n" +
-	" \x01(\bR\tomitNames\"\x8b\x01\n" +
+	" \x01(\bR\tomitNames\x12\x1e\n" +
+	"\n" +
+	"remembered\x18\v \x01(\tR\n" +
+	"remembered\"\x8b\x01\n" +
 	"\vExplainStep\x12&\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1f\n" +
 	"\vgroups_only\x18\x02 \x01(\bR\n" +

@@ -2418,6 +2418,13 @@ func (m *ForecastStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Remembered) > 0 {
+		i -= len(m.Remembered)
+		copy(dAtA[i:], m.Remembered)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Remembered)))
+		i--
+		dAtA[i] = 0x5a
+	}
 	if m.OmitNames {
 		i--
 		if m.OmitNames {
@@ -3713,6 +3720,10 @@ func (m *ForecastStep) SizeVT() (n int) {
 	}
 	if m.OmitNames {
 		n += 2
+	}
+	l = len(m.Remembered)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

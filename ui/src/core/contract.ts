@@ -2,6 +2,7 @@
 export type * from "../../gen/apportion/v1/answer_pb.ts";
 export type * from "../../gen/apportion/v1/change_pb.ts";
 export type * from "../../gen/apportion/v1/explain_pb.ts";
+export type * from "../../gen/apportion/v1/forecast_pb.ts";
 export type * from "../../gen/apportion/v1/history_pb.ts";
 export type * from "../../gen/apportion/v1/ledger_pb.ts";
 export type * from "../../gen/apportion/v1/plan_pb.ts";

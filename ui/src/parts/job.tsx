@@ -9,6 +9,7 @@ import { plain } from "../core/say.ts";
 import { usePage, useSteps } from "../page.tsx";
 import { Command, quoted } from "./copy.tsx";
 import { JobHistory } from "./history.tsx";
+import { JobOdds } from "./odds.tsx";
 import { Empty, Failed, Loading } from "./states.tsx";
 import { Sentence } from "./sentence.tsx";
 
@@ -64,6 +65,7 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
       {fault !== undefined ? <Failed fault={fault} /> : e === undefined || (e.job ?? 0) !== index ? <Loading what="Loading the explanation" /> : (
         <>
           <Verdict e={e} />
+          <JobOdds uid={e.uid ?? name} />
           <JobHistory uid={e.uid ?? name} />
           <Checks e={e} />
           <Command text={quoted("apportion", "explain", name)} />

@@ -39,6 +39,8 @@ type trial struct {
 	// train is when forecasts begin, until when they end, and step the time between two of them. Each looks horizon ahead.
 	train, until, step, horizon int64
 	runs                        int
+	// alone leaves out the correction by forecasts of the past.
+	alone bool
 	// resource is the one in which the rehearsal measures.
 	resource string
 
@@ -160,6 +162,9 @@ func (t *trial) ask(m *rehearsal.Moment, j *rehearsal.Seen) error {
 		return err
 	}
 	a := asked{job: j.Name, at: m.Now, part: t.part, drain: t.drained(m, j), mean: t.meanWait(j.Queue)}
+	if t.alone && found.Raw != nil {
+		found.Starts = found.Raw
+	}
 	for i := range a.forecast {
 		a.forecast[i] = found.Percentile((i + 1) * 100 / (levels + 1))
 	}
@@ -182,7 +187,11 @@ func (t *trial) history(m *rehearsal.Moment, q *engine.OddsQuestion) {
 		q.Kinds = append(q.Kinds, engine.PastKind{
 			Queue: queue, Owner: job.Owner, Priority: job.Priority, Tasks: job.Tasks(), Min: job.Min, Request: row,
 		})
-		q.Past = append(q.Past, engine.PastJob{Kind: i, Arrival: job.Arrival - m.Now, Seconds: job.Seconds})
+		// As logs state it: with the time in which the job was evicted.
+		began := t.began[job.Name]
+		q.Past = append(q.Past, engine.PastJob{
+			Kind: i, Arrival: job.Arrival - m.Now, Seconds: max(t.done[i].at-began, 1), Wait: began - job.Arrival,
+		})
 	}
 }
 

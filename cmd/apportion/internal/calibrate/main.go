@@ -24,6 +24,7 @@ type settings struct {
 	first       uint64
 	step        int64
 	only, plot  string
+	alone       bool
 	log         logged
 }
 
@@ -35,6 +36,7 @@ func main() {
 	flag.Int64Var(&s.step, "step", 8*hour, "seconds between two forecasts")
 	flag.StringVar(&s.only, "only", "", "words, separated by commas; only rows whose trace or policy has one are measured")
 	flag.StringVar(&s.plot, "plot", "", "file of a plot of the chances that were stated against those that held")
+	flag.BoolVar(&s.alone, "alone", false, "measure the model alone, without the correction by forecasts of the past")
 	s.log.register(flag.CommandLine)
 	flag.Parse()
 	if err := calibrate(context.Background(), &s); err != nil {
@@ -112,7 +114,7 @@ func (s *settings) rows(ctx context.Context) ([]*row, int64, error) {
 			for part := range out.parts {
 				group.Go(func() error {
 					t := trial{
-						snapshot: snapshot, trace: shapes[i].draw(s.first + uint64(part)), part: part, policy: policy, runs: s.runs,
+						snapshot: snapshot, trace: shapes[i].draw(s.first + uint64(part)), part: part, policy: policy, runs: s.runs, alone: s.alone,
 						train: trains * 7 * day, until: asks * 7 * day, horizon: (weeks - asks) * 7 * day, step: s.step, resource: gpu,
 					}
 					var err error

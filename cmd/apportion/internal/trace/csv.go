@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/resource"
 )
 
@@ -25,11 +27,13 @@ const (
 	columnMin      = "min"
 	columnSeconds  = "seconds"
 	columnEvict    = "preemptable"
+	columnWait     = "wait"
 )
 
 var (
 	knownColumns = []string{
 		columnArrival, columnJob, columnQueue, columnOwner, columnPriority, columnTasks, columnMin, columnSeconds, columnEvict,
+		columnWait,
 	}
 	requiredColumns = []string{columnArrival, columnQueue, columnSeconds}
 )
@@ -44,6 +48,7 @@ var (
 //	priority  of the job; default 0
 //	tasks     number of tasks; default 1
 //	min       how many of them must run at once; default: all
+//	wait      how many seconds the job waited before it ran; default: not known
 //	preemptable  whether tasks may be evicted, true or false; default: true
 //
 // Every other column is a resource that each task asks for, such as cpu, memory or gpu, as Kubernetes writes quantities. Lines that begin
@@ -123,6 +128,9 @@ type csvReader struct {
 	moments      []time.Time
 	dated, plain bool
 	trace        *Trace
+	// arrived are the arrivals in the order of lines, which arrivedIn has.
+	arrived   []int64
+	arrivedIn []int
 }
 
 // column is a column of a resource.
@@ -226,13 +234,18 @@ func (c *csvReader) job(fields []string) {
 	job.Priority = int32(c.number(fields, columnPriority, -maxPriority, maxPriority, 0))
 	tasks := c.number(fields, columnTasks, 1, MaxTasks, 1)
 	job.Min = int(c.number(fields, columnMin, 1, tasks, tasks))
+	if job.Wait = c.number(fields, columnWait, 0, maxSeconds, -1); job.Wait >= 0 {
+		job.Waited = true
+	} else {
+		job.Wait = 0
+	}
 	job.Protected = !c.truth(fields, columnEvict)
 	job.Groups = []Group{{Role: "task", Tasks: int(tasks), Request: c.request(fields)}}
 	if c.faults.Total > before {
 		return
 	}
 	c.names[job.Name] = line
-	c.trace.Jobs = append(c.trace.Jobs, job)
+	c.trace.Jobs, c.arrivedIn = append(c.trace.Jobs, job), append(c.arrivedIn, line)
 	if c.dated {
 		c.moments = append(c.moments, moment)
 	}
@@ -321,11 +334,32 @@ func (c *csvReader) request(fields []string) []Amount {
 // arrive converts moments to seconds and sorts the jobs.
 func (c *csvReader) arrive() {
 	t := c.trace
+	defer c.noteJumps()
 	if len(c.moments) > 0 {
 		t.Start = slices.MinFunc(c.moments, time.Time.Compare).UTC()
 		for i, moment := range c.moments {
 			t.Jobs[i].Arrival = min(int64(moment.Sub(t.Start)/time.Second), maxSeconds)
 		}
 	}
+	for i := range t.Jobs {
+		c.arrived = append(c.arrived, t.Jobs[i].Arrival)
+	}
 	t.Sort()
+}
+
+// noteJumps notes jobs that arrive long before the job of the line above, in a file that is in order of arrival but for few.
+func (c *csvReader) noteJumps() {
+	const long, few = 24 * 3600, 10
+	back, first := 0, 0
+	for i, at := range c.arrived {
+		if i > 0 && at < c.arrived[i-1]-long {
+			if back++; back == 1 {
+				first = c.arrivedIn[i]
+			}
+		}
+	}
+	if back > 0 && back*few < len(c.arrived) {
+		c.trace.Notes = append(c.trace.Notes, fmt.Sprintf("%s: %s %s a day or more before the job of the line above, as if the clock had jumped; "+
+			"the first is line %d", c.faults.Source, text.Count(back, "job"), text.Verb(back, "arrives", "arrive"), first))
+	}
 }

@@ -26,7 +26,7 @@ const maxLogLine = 64 << 20
 // A log shows the jobs at the times of questions, so the times are as exact as questions are frequent. A job arrives when it was created,
 // or at the first entry that shows it if that is not known. It runs from the first entry in which its minimum runs to the first later entry
 // in which it does not. Jobs that were never seen running are left out, because the log does not say how long they take; jobs that ran to
-// the end of the log count with the time until then. Both are counted in the notes, and so are jobs with rules on where their tasks run,
+// the end of the log are unfinished: a rehearsal takes the time until then, a forecast takes them to run longer. Both are counted in the notes, and so are jobs with rules on where their tasks run,
 // which a trace does not have.
 func ReadLog(source string, r io.Reader, models func(digest string) (*model.Model, error), s Strictness) (*Trace, error) {
 	in := &logReader{faults: Error{Source: source}, models: models, jobs: map[string]*sighting{}}
@@ -203,7 +203,7 @@ func (l *logReader) trace() *Trace {
 		}
 		if seen.ended.IsZero() {
 			running++
-			seen.ended = l.last
+			seen.ended, seen.job.Unfinished = l.last, true
 		}
 		if t.Start.IsZero() || seen.arrived.Before(t.Start) {
 			t.Start = seen.arrived.UTC()
@@ -220,6 +220,7 @@ func (l *logReader) trace() *Trace {
 		job := seen.job
 		job.Arrival = min(int64(seen.arrived.Sub(t.Start)/time.Second), maxSeconds)
 		job.Seconds = min(max(int64(seen.ended.Sub(seen.began)/time.Second), 1), maxSeconds)
+		job.Wait, job.Waited = min(max(int64(seen.began.Sub(seen.arrived)/time.Second), 0), maxSeconds), true
 		t.Jobs = append(t.Jobs, job)
 	}
 	t.Sort()
@@ -229,7 +230,7 @@ func (l *logReader) trace() *Trace {
 		}
 	}
 	note(never, "job", " left out: never seen running")
-	note(running, "job", " ran when the log ended, counted with the time until then")
+	note(running, "job", " had not ended when the log did, counted as longer than the time until then")
 	note(ruled, "job", " may use any node in the rehearsal, though rules say where its tasks run")
 	note(l.forgotten, "decision", " left out, of which the snapshot is not stored")
 	return t

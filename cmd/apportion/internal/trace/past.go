@@ -18,10 +18,11 @@ func (t *Trace) Past(s *lookup.Snapshot, now time.Time) (*apportionv1.PastJobs, 
 	for i, name := range s.GetDimensions() {
 		p.dimensions[name] = uint32(i)
 	}
-	end := int64(0)
+	end, from, until := int64(0), 0, len(t.Jobs)
 	if t.Start.IsZero() {
-		for i := range t.Jobs {
-			end = max(end, t.Jobs[i].Arrival+t.Jobs[i].Seconds)
+		from, until = t.together()
+		for i := from; i < until; i++ {
+			end = max(end, t.Jobs[i].Arrival+t.Jobs[i].Wait+t.Jobs[i].Seconds)
 		}
 	} else {
 		end = int64(now.Sub(t.Start) / time.Second)
@@ -30,20 +31,35 @@ func (t *Trace) Past(s *lookup.Snapshot, now time.Time) (*apportionv1.PastJobs, 
 		job := &t.Jobs[i]
 		queue, err := s.Queue(job.Queue)
 		switch {
+		case i < from || i >= until:
+			p.leave(fmt.Sprintf(" arriving %d days or more apart from the others, as if the clock had jumped,", silence/(24*3600)), job.Name)
+			continue
 		case err != nil:
 			p.leave(" of queues that the cluster does not have", job.Queue)
 			continue
 		case job.Arrival > end:
 			p.leave(" arriving after the time of the snapshot", job.Name)
 			continue
-		case job.Arrival+job.Seconds > end:
+		case job.Unfinished && s.Has("job", job.Name):
+			// The snapshot says how long it has run.
+			continue
+		case job.Arrival+job.Wait+job.Seconds > end:
 			p.leave(" ending after the time of the snapshot", job.Name)
 			continue
 		}
+		if job.Unfinished {
+			p.out.Unfinished = append(p.out.Unfinished, uint32(len(p.out.GetKind())))
+		}
+		p.unknown = p.unknown || !job.Waited
+		p.out.Wait = append(p.out.Wait, uint64(job.Wait))
 		p.out.Kind = append(p.out.Kind, p.kind(job, queue))
 		p.out.Age = append(p.out.Age, uint64(end-job.Arrival))
 		p.out.Seconds = append(p.out.Seconds, uint64(job.Seconds))
 	}
+	if p.unknown {
+		p.out.Wait = nil
+	}
+	p.gaps = t.gaps(end)
 	return p.out, p.notes()
 }
 
@@ -56,6 +72,46 @@ type pasts struct {
 	causes []string
 	left   map[string]int
 	names  map[string]string
+	// unknown says that it is not known of all jobs how long they waited.
+	unknown bool
+	// gaps says where no job arrived for a long time.
+	gaps []string
+}
+
+// silence is for how long no job arrives if a clock has jumped, or if a source lacks jobs, in seconds.
+const silence = 30 * 24 * 3600
+
+// together returns the longest part of a trace, as positions of jobs, in which jobs arrive without a silence.
+func (t *Trace) together() (from, until int) {
+	for first, i := 0, 1; i <= len(t.Jobs); i++ {
+		if i < len(t.Jobs) && t.Jobs[i].Arrival-t.Jobs[i-1].Arrival < silence {
+			continue
+		}
+		// Of equal ones the last.
+		if i-first >= until-from {
+			from, until = first, i
+		}
+		first = i
+	}
+	return from, until
+}
+
+// gaps notes silences of a trace that says when it was, until an arrival.
+func (t *Trace) gaps(end int64) []string {
+	n, first := 0, 0
+	for i := 1; i < len(t.Jobs) && t.Jobs[i].Arrival <= end && !t.Start.IsZero(); i++ {
+		if t.Jobs[i].Arrival-t.Jobs[i-1].Arrival >= silence {
+			if n++; n == 1 {
+				first = i
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	before := &t.Jobs[first-1]
+	return []string{fmt.Sprintf("no job arrives for %d days or more in %s, as if the clock had jumped or jobs were missing; the first follows %s",
+		silence/(24*3600), text.Count(n, "place"), before.Name)}
 }
 
 func (p *pasts) leave(cause, name string) {
@@ -68,7 +124,7 @@ func (p *pasts) leave(cause, name string) {
 }
 
 func (p *pasts) notes() []string {
-	var notes []string
+	notes := p.gaps
 	for _, cause := range p.causes {
 		n := p.left[cause]
 		notes = append(notes, fmt.Sprintf("%s%s %s left out, such as %s",

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/ledger"
 )
 
 // TestABadHistoryIsUsedAsFarAsItGoes counts what is left out, and shows the first of each.
@@ -55,10 +57,81 @@ func TestALogWhoseClockJumpsIsReadAndSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, history.Jobs, 2)
 	require.Equal(t, []string{
-		"log.swf: 1 job arrives before the job of the line above, as if the clock had jumped",
+		"log.swf: 1 job arrives before the job of the line above, as if the clock had jumped; the first is line 2",
 		"log.swf: 1 job is left out: ends before it starts",
 	}, history.Notes)
 	require.Equal(t, []string{
 		`log.swf: 2 lines are left out because of submit time; the first is line 4: "nonsense" is not a number`,
 	}, history.Faulty.Summary())
+}
+
+func TestPartsOfALogThatAreFarFromTheOthersAreLeftOutIfItSaysNoTime(t *testing.T) {
+	const month = 30 * 24 * 3600
+	at := &Trace{}
+	for _, arrival := range []int64{0, 10, 20, 100 * month, 100*month + 5} {
+		at.Jobs = append(at.Jobs, Job{Name: fmt.Sprint("job-", len(at.Jobs)), Queue: "lab", Arrival: arrival, Seconds: 5, Min: 1})
+	}
+	snapshot := lookup.Of(&apportionv1.Snapshot{Queues: []*apportionv1.Queue{{Name: "lab"}}})
+	past, left := at.Past(snapshot, time.Unix(1_000_000_000, 0))
+	require.Equal(t, []uint64{25, 15, 5}, past.GetAge())
+	require.Equal(t, []string{"2 jobs arriving 30 days or more apart from the others, as if the clock had jumped, are left out, such as job-3"}, left)
+
+	at.Start = time.Unix(0, 0)
+	past, left = at.Past(snapshot, time.Unix(200*month, 0))
+	require.Len(t, past.GetAge(), 5)
+	require.Equal(t, []string{
+		"no job arrives for 30 days or more in 1 place, as if the clock had jumped or jobs were missing; the first follows job-2",
+	}, left)
+	past, left = (&Trace{}).Past(snapshot, time.Unix(0, 0))
+	require.Empty(t, past.GetAge())
+	require.Empty(t, left)
+}
+
+func TestACSVInOrderWhoseClockJumpsSaysSo(t *testing.T) {
+	var file strings.Builder
+	file.WriteString("arrival,queue,seconds,wait,cpu\n")
+	for i := range 20 {
+		at := 1_000_000 + 100*i
+		if i == 7 {
+			at = 5
+		}
+		fmt.Fprintf(&file, "%d,lab,60,%d,1\n", at, i)
+	}
+	history, err := ReadCSV("jobs.csv", strings.NewReader(file.String()), Tolerant)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"jobs.csv: 1 job arrives a day or more before the job of the line above, as if the clock had jumped; the first is line 9",
+	}, history.Notes)
+	require.Equal(t, int64(19), history.Jobs[19].Wait)
+	require.True(t, history.Jobs[19].Waited)
+}
+
+func TestAJobThatHasNotEndedIsUnfinishedUnlessTheSnapshotHasIt(t *testing.T) {
+	l, err := ledger.New(ledger.Options{})
+	require.NoError(t, err)
+	follow := func(at int64, names ...string) {
+		s := &apportionv1.Snapshot{Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "lab"}}}
+		for _, name := range names {
+			s.Jobs = append(s.Jobs, &apportionv1.Job{Uid: name, Queue: "lab", Owner: "ann", CreateTime: 500e9, Groups: []*apportionv1.TaskGroup{{
+				Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{2000}},
+				Tasks:   []*apportionv1.Task{{Uid: name, Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING}},
+			}}})
+		}
+		l.Follow(s, at)
+	}
+	follow(1000, "a", "b", "c")
+	follow(1060, "b", "c")
+	follow(1090, "b", "c")
+	read := OfLedger("usage.ledger", l)
+	require.Equal(t, []string{"usage.ledger: 2 jobs had not ended, counted as longer than the time until then"}, read.Notes)
+	snapshot := lookup.Of(&apportionv1.Snapshot{
+		Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "lab"}}, Jobs: []*apportionv1.Job{{Uid: "c", Queue: "lab"}},
+	})
+	past, left := read.Past(snapshot, time.Unix(2000, 0))
+	require.Empty(t, left)
+	require.Equal(t, []uint64{1500, 1500}, past.GetAge())
+	require.Equal(t, []uint64{1, 90}, past.GetSeconds())
+	require.Equal(t, []uint64{500, 500}, past.GetWait())
+	require.Equal(t, []uint32{1}, past.GetUnfinished())
+	require.Equal(t, "ann", past.GetKinds()[0].GetOwner())
 }

@@ -33,10 +33,10 @@ var QueueColumns = []string{"queue", "user", "group", "partition"}
 
 // The fields of a line, counted from 0 (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html).
 const (
-	swfNumber, swfSubmit, swfRun, swfAllocated = 0, 1, 3, 4
-	swfProcessors, swfMemory, swfStatus        = 7, 9, 10
-	swfUser, swfGroup, swfQueue, swfPartition  = 11, 12, 14, 15
-	swfFields                                  = 18
+	swfNumber, swfSubmit, swfWait, swfRun, swfAllocated = 0, 1, 2, 3, 4
+	swfProcessors, swfMemory, swfStatus                 = 7, 9, 10
+	swfUser, swfGroup, swfQueue, swfPartition           = 11, 12, 14, 15
+	swfFields                                           = 18
 )
 
 var swfNames = [swfFields]string{
@@ -105,9 +105,9 @@ type swfReader struct {
 	seen              map[int64]int
 	neverRan, partial int
 	// before counts jobs that end before they start, back those that were submitted before the job of the line above, which is last.
-	before, back int
-	last         float64
-	trace        *Trace
+	before, back, firstBack int
+	last                    float64
+	trace                   *Trace
 }
 
 // comment reads the comments with the start of the trace and the names of queues.
@@ -149,7 +149,9 @@ func (s *swfReader) job(line int, fields []string) {
 		processors = numbers[swfAllocated]
 	}
 	if numbers[swfSubmit] >= 0 && numbers[swfSubmit] < s.last {
-		s.back++
+		if s.back++; s.back == 1 {
+			s.firstBack = line
+		}
 	}
 	s.last = max(numbers[swfSubmit], 0)
 	switch status := numbers[swfStatus]; {
@@ -198,6 +200,9 @@ func (s *swfReader) add(line int, fields []string, numbers *[swfFields]float64, 
 		job.Groups = append(job.Groups, Group{Role: "rest", Tasks: 1, Request: s.request(rest, numbers[swfMemory])})
 	}
 	job.Min = job.Tasks()
+	if wait := numbers[swfWait]; wait >= 0 && wait <= float64(maxSeconds) {
+		job.Wait, job.Waited = int64(wait), true
+	}
 	if numbers[swfUser] >= 0 {
 		job.Owner = "user-" + fields[swfUser]
 	}
@@ -239,8 +244,8 @@ func (s *swfReader) note() {
 		}
 	}
 	if s.back > 0 {
-		s.trace.Notes = append(s.trace.Notes, fmt.Sprintf("%s: %s %s before the job of the line above, as if the clock had jumped",
-			s.faults.Source, text.Count(s.back, "job"), text.Verb(s.back, "arrives", "arrive")))
+		s.trace.Notes = append(s.trace.Notes, fmt.Sprintf("%s: %s %s before the job of the line above, as if the clock had jumped; the first is line %d",
+			s.faults.Source, text.Count(s.back, "job"), text.Verb(s.back, "arrives", "arrive"), s.firstBack))
 	}
 	note(s.before, "ends before it starts")
 	note(s.neverRan, "never ran")

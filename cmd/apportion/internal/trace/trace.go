@@ -48,6 +48,11 @@ type Job struct {
 	Min int
 	// Seconds is the duration of the job with all its tasks, 1 or above. With half of its tasks running it takes twice as long.
 	Seconds int64
+	// Wait is how many seconds it waited before it ran, if Waited says that the source states that. A rehearsal does not read it.
+	Wait   int64
+	Waited bool
+	// Unfinished says that it had not ended when the source did: it takes longer than Seconds.
+	Unfinished bool
 	// Protected is true if no task of the job may be evicted.
 	Protected bool
 	// Groups contains the tasks; all tasks of a group have the same request.

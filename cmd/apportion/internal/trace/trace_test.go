@@ -115,8 +115,8 @@ func TestAnArchivedTraceIsRead(t *testing.T) {
 	trace, err := swf.Read("kth.swf", strings.NewReader(kth))
 	require.NoError(t, err)
 	require.Equal(t, []Job{
-		{Name: "job-1", Queue: "batch", Owner: "user-7", Min: 1, Seconds: 3600, Groups: []Group{{"task", 1, []Amount{{"cpu", 4000}, {"memory", 4 << 30}}}}},
-		{Name: "job-3", Queue: "queue-2", Owner: "user-8", Arrival: 200, Min: 3, Seconds: 600, Groups: []Group{
+		{Name: "job-1", Queue: "batch", Owner: "user-7", Min: 1, Seconds: 3600, Wait: 10, Waited: true, Groups: []Group{{"task", 1, []Amount{{"cpu", 4000}, {"memory", 4 << 30}}}}},
+		{Name: "job-3", Queue: "queue-2", Owner: "user-8", Arrival: 200, Min: 3, Seconds: 600, Waited: true, Groups: []Group{
 			{"task", 2, []Amount{{"cpu", 4000}}}, {"rest", 1, []Amount{{"cpu", 2000}}},
 		}},
 	}, trace.Jobs)
@@ -215,7 +215,7 @@ func TestADecisionLogShowsWhenJobsRan(t *testing.T) {
 	require.Equal(t, time.Unix(1000, 0).UTC(), trace.Start)
 	require.Len(t, trace.Jobs, 2)
 	require.Equal(t, Job{
-		Name: "runs", Queue: "a", Min: 2, Seconds: 60, Groups: []Group{{"w", 2, []Amount{{"cpu", 2000}}}},
+		Name: "runs", Queue: "a", Min: 2, Seconds: 60, Wait: 30, Waited: true, Groups: []Group{{"w", 2, []Amount{{"cpu", 2000}}}},
 	}, trace.Jobs[0])
 	require.Equal(t, "stays", trace.Jobs[1].Name)
 	require.Equal(t, []string{

@@ -1,0 +1,329 @@
+package odds
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Hindcasts are forecasts for jobs that waited at moments of the past, with what was known then, beside what came of them. They show how far
+// the model is off on this cluster.
+type Hindcasts struct {
+	// Times is at how many moments jobs waited, and Work what was done to ask about them.
+	Times int
+	Work  int64
+
+	list []hindcast
+}
+
+// hindcast is the forecast for one job.
+type hindcast struct {
+	// weight is such that all of one moment weigh 1.
+	weight float64
+	// starts are those of the runs, in order. wait is when the job started; if it did not before the present, that is after wait.
+	starts [hindcastRuns]int64
+	wait   int64
+	open   bool
+}
+
+const (
+	// hindcastTimes is at how many moments is asked, and hindcastRuns how many runs each has.
+	hindcastTimes, hindcastRuns = 32, 16
+	// leastTimes is how many are needed for a correction.
+	leastTimes = 10
+)
+
+// Hindcast asks about moments in the later two thirds of the past, until work is spent. It asks nothing if it is not known of all of the past when jobs
+// began.
+func (m *Model) Hindcast(seed uint64, work int64) *Hindcasts {
+	h := &Hindcasts{}
+	if len(m.Past) == 0 || slices.ContainsFunc(m.Past, func(p Past) bool { return !p.Waits && p.Wait < 0 }) {
+		return h
+	}
+	m = m.unshut()
+	held := m.replay(&h.Work, work)
+	if held == nil {
+		return h
+	}
+	span := -m.Past[0].Arrival * 2 / 3
+	for i := 1; i <= hindcastTimes && h.Work < work; i++ {
+		// The moments are spread evenly, however many there are (J. van der Corput, 1935).
+		at, part := int64(0), span
+		for n := i; n > 0; n /= 2 {
+			if part /= 2; n%2 == 1 {
+				at -= part
+			}
+		}
+		if at < 0 {
+			h.ask(m.asOf(at, held), seed, i)
+		}
+		if m.Stop != nil && m.Stop() {
+			break
+		}
+	}
+	return h
+}
+
+// unshut returns the model without periods in which nodes take no tasks: those that ended are not known.
+func (m *Model) unshut() *Model {
+	open := *m
+	open.Kinds = slices.Clone(m.Kinds)
+	for i := range open.Kinds {
+		for _, list := range []*[]Tasks{&open.Kinds[i].Gang, &open.Kinds[i].More} {
+			*list = slices.Clone(*list)
+			for t := range *list {
+				(*list)[t].Shut = nil
+			}
+		}
+	}
+	return &open
+}
+
+// then is a model as of a moment of the past, with what came of the jobs that waited.
+type then struct {
+	Model
+
+	waits []int64
+	open  []bool
+	// work is what it cost to make.
+	work int64
+}
+
+// began is the second at which a job of the past began, Never if it has not.
+func (p *Past) began() int64 {
+	if p.Waits {
+		return Never
+	}
+	return p.Arrival + p.Wait
+}
+
+// over reports whether a job of the past had ended by a second.
+func (p *Past) over(at int64) bool { return !p.Waits && p.Seconds > 0 && p.began()+p.Seconds <= at }
+
+// replay places the jobs of the past, because the history does not say where they ran: in the order in which they began, on the first
+// nodes with room, which jobs that had ended gave back. It is nil if that takes more than most work, or if there are more than MaxReplayed tasks.
+func (m *Model) replay(work *int64, most int64) [][]Held {
+	order := make([]int, 0, len(m.Past))
+	for i := range m.Past {
+		if !m.Past[i].Waits {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(l, r int) int { return cmp.Compare(m.Past[l].began(), m.Past[r].began()) })
+	left, tasks := most-int64(len(m.Past)), 0
+	room := newRoom(m.Nodes, len(m.Nodes[0]))
+	room.left = &left
+	for i := range m.Jobs {
+		for _, h := range m.Jobs[i].Held {
+			if !m.Jobs[i].Arrived {
+				room.add(h.Node, h.Amount, -1)
+			}
+		}
+	}
+	held, running := make([][]Held, len(m.Past)), ends(nil)
+	for _, i := range order {
+		p := &m.Past[i]
+		for running.next() <= p.began() {
+			for _, h := range held[running.pop().job] {
+				room.add(h.Node, h.Amount, 1)
+			}
+		}
+		kind := &m.Kinds[p.Kind]
+		for _, list := range [][]Tasks{kind.Gang, kind.More} {
+			for t := range list {
+				held[i] = room.takeAll(held[i], &list[t])
+			}
+		}
+		if tasks += len(held[i]); left < 0 || tasks > MaxReplayed {
+			return nil
+		}
+		if p.Seconds > 0 {
+			running.push(end{p.began() + p.Seconds, int32(i), 0})
+		}
+	}
+	*work += most - left
+	return held
+}
+
+// MaxReplayed bounds how many tasks of past jobs are placed to ask about moments of the past.
+const MaxReplayed = 1_000_000
+
+// takeAll takes room for tasks as long as there is some, and work is left.
+func (r *room) takeAll(held []Held, tasks *Tasks) []Held {
+	for range tasks.N {
+		if *r.left < 0 || len(held) > MaxReplayed {
+			break
+		}
+		n := r.find(tasks, Never)
+		if n < 0 {
+			break
+		}
+		r.add(n, tasks.Request, -1)
+		held = append(held, Held{n, tasks.Request})
+	}
+	return held
+}
+
+// asOf returns the model as of an earlier second, at which jobs of the past held what they are said to.
+func (m *Model) asOf(at int64, held [][]Held) *then {
+	t := &then{Model: *m, work: int64(len(m.Past) + len(m.Jobs))}
+	t.Past, t.Jobs, t.Asked, t.Horizon = nil, nil, -1, min(m.Horizon, -at)
+	samples := map[*Sample]*Sample{}
+	var drawn func(s *Sample) *Sample
+	drawn = func(s *Sample) *Sample {
+		if s == nil {
+			return nil
+		}
+		old, known := samples[s]
+		if !known {
+			old = s.asOf(at)
+			samples[s] = old
+			old.Like = drawn(s.Like)
+			t.work += int64(len(s.seconds))
+		}
+		return old
+	}
+	for i := range m.Jobs {
+		if job := m.Jobs[i]; !job.Arrived && job.Running > 0 && job.Elapsed > -at {
+			job.Elapsed, job.Ends, job.Limit, job.Waits, job.Drawn = job.Elapsed+at, Unknown, 0, false, drawn(job.Drawn)
+			t.Jobs = append(t.Jobs, job)
+		}
+	}
+	t.waits, t.open = make([]int64, len(t.Jobs)), make([]bool, len(t.Jobs))
+	for i := range m.Past {
+		if p := m.Past[i]; p.Arrival < at {
+			p.Drawn = drawn(p.Drawn)
+			t.add(p, at, held[i])
+		}
+	}
+	return t
+}
+
+// add adds a job that had arrived.
+func (t *then) add(p Past, at int64, held []Held) {
+	began, over := p.began(), p.over(at)
+	p.Arrival -= at
+	if over {
+		t.Past = append(t.Past, p)
+		return
+	}
+	job := Job{Kind: p.Kind, Rank: len(t.Jobs), Ends: Unknown, Drawn: p.Drawn}
+	p.Seconds, p.Waits = 0, began >= at
+	if p.Waits {
+		job.Waits, job.Pending, p.Elapsed = true, true, 0
+	} else {
+		p.Elapsed = at - began
+		job.Elapsed, job.Held, job.Running, job.Booked = p.Elapsed, held, len(held), t.Kinds[p.Kind].Min
+	}
+	t.Past = append(t.Past, p)
+	if p.Waits || len(held) > 0 {
+		t.Jobs, t.waits, t.open = append(t.Jobs, job), append(t.waits, min(began, 0)-at), append(t.open, began > 0)
+	}
+}
+
+// ask runs a model of the past forward.
+func (h *Hindcasts) ask(t *then, seed uint64, moment int) {
+	h.Work += t.work
+	waiting := 0
+	for i := range t.Jobs {
+		if t.Jobs[i].Waits {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return
+	}
+	base := NewBase(&t.Model)
+	starts := make([][hindcastRuns]int64, len(t.Jobs))
+	for n := range hindcastRuns {
+		watched, work := base.watch(seed, hindcastMoment*moment+n, waiting)
+		h.Work += work
+		for i := range starts {
+			starts[i][n] = watched[i]
+		}
+	}
+	// A job that would have started at once waited for something that the model does not have, or was placed otherwise.
+	first := len(h.list)
+	for i := range t.Jobs {
+		if slices.Sort(starts[i][:]); t.Jobs[i].Waits && starts[i][hindcastRuns/2] > 0 {
+			h.list = append(h.list, hindcast{0, starts[i], t.waits[i], t.open[i]})
+		}
+	}
+	if len(h.list) > first {
+		h.Times++
+	}
+	for i := range h.list[first:] {
+		h.list[first+i].weight = 1 / float64(len(h.list)-first)
+	}
+}
+
+// hindcastMoment keeps the numbers of the runs of two moments apart.
+const hindcastMoment = 1 << 20
+
+// watch runs the model once until all jobs have started that wait, and returns when each did.
+func (b *Base) watch(seed uint64, number, waiting int) (starts []int64, work int64) {
+	r := &run{Base: b, seed: seed, number: number, left: b.Work, ended: -1, unseen: waiting}
+	r.watched = make([]int64, len(b.Jobs))
+	for i := range r.watched {
+		r.watched[i] = Never
+	}
+	return r.watched, r.toStart().Work
+}
+
+// Correct moves each start, of those of all runs in order, to one of a later or an earlier run: halfway to the run that came true for jobs of
+// the past as often as the start is stated to. Halfway, because forecasts for jobs of the past know less than one for the present: not where
+// jobs ran, nor the policy's order. It returns false, and changes nothing, if too few moments were asked about.
+func (h *Hindcasts) Correct(starts []int64) bool {
+	if h.Times < leastTimes {
+		return false
+	}
+	levels, raw, at := h.levels(), slices.Clone(starts), 0
+	for i := range starts {
+		chance := (float64(i) + 0.5) / float64(len(starts))
+		for at < len(levels)-1 && levels[at].left > 1-chance {
+			at++
+		}
+		moved := (chance + levels[at].place) / 2
+		starts[i] = raw[min(int(float64(moved*float64(len(raw)))), len(raw)-1)]
+	}
+	return true
+}
+
+// level is a place among the runs of a forecast, from 0 to 1, with the part of the jobs of the past that started later than there.
+type level struct{ place, left float64 }
+
+// levels returns the places at which jobs started, in order. Where it is only known that a job started later, it counts as Kaplan and
+// Meier count it; and one more is taken to start later than all.
+func (h *Hindcasts) levels() []level {
+	type start struct {
+		place, weight float64
+		open          bool
+	}
+	list, sum := make([]start, 0, len(h.list)), 1.0
+	for i := range h.list {
+		c := &h.list[i]
+		before := 0
+		for before < hindcastRuns && c.starts[before] <= c.wait {
+			before++
+		}
+		list = append(list, start{(float64(before) + 0.5) / (hindcastRuns + 1), c.weight, c.open})
+		sum += c.weight
+	}
+	slices.SortFunc(list, func(l, r start) int {
+		switch {
+		case l.place != r.place || l.open == r.open:
+			return cmp.Or(cmp.Compare(l.place, r.place), cmp.Compare(l.weight, r.weight))
+		case r.open:
+			return -1
+		}
+		return 1
+	})
+	levels, left := []level{{0, 1}}, 1.0
+	for _, s := range list {
+		if !s.open {
+			left *= 1 - s.weight/sum
+			levels = append(levels, level{s.place, left})
+		}
+		sum -= s.weight
+	}
+	return levels
+}
