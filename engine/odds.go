@@ -62,8 +62,8 @@ type Odds struct {
 	Horizon          int64
 	// Sources counts other jobs by where their runtimes are drawn from.
 	Sources [NumSources]int
-	// Hindcasts is at how many moments of the past it was asked when waiting jobs would start, to correct the starts by what came of them; 0: they
-	// are not corrected. Raw are the starts before that.
+	// Hindcasts is at how many moments of the past it was asked when waiting jobs would start, to correct the starts by what came of them;
+	// 0: they are not corrected. Raw are the starts before that.
 	Hindcasts int
 	Raw       []int64
 	// Jobs are those that a Cause of the summary refers to.

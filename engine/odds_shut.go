@@ -19,8 +19,8 @@ func (c *compiler) opens(t model.TaskID, n model.NodeID) bool {
 }
 
 // spans returns when reservations of nodes keep the tasks of a job from starting there, by node: from when they would not end before the
-// reservation begins until it ends. A job of model.None is not known, and nor is its end. What is kept of a part of a node counts as the whole if there
-// is no room now for a task of the job beside it, and else as nothing; t is model.None if there is no such task.
+// reservation begins until it ends. A job of model.None is not known, and nor is its end. What is kept of a part of a node counts as the
+// whole if there is no room now for a task of the job beside it, and else as nothing; t is model.None if there is no such task.
 func (c *compiler) spans(j model.JobID, t model.TaskID) map[int][]odds.Span {
 	v := c.view
 	if v.Reservations() == nil {
@@ -38,7 +38,10 @@ func (c *compiler) spans(j model.JobID, t model.TaskID) map[int][]odds.Span {
 		for i := range list {
 			one := &list[i]
 			holder, known := v.Job(one.Holder)
-			if !one.Whole() && (t == model.None || v.Reservations().Fits(t, n, resource.Row{}, nil)) || one.Over(v.AsOf) || known && one.Holder != "" && holder == j {
+			if !one.Whole() && (t == model.None || v.Reservations().Fits(t, n, resource.Row{}, nil)) {
+				continue
+			}
+			if one.Over(v.AsOf) || known && one.Holder != "" && holder == j {
 				continue
 			}
 			span := odds.Span{Until: odds.Never}

@@ -67,7 +67,8 @@ func TestTheJobsThatEndedFirstAreDropped(t *testing.T) {
 	s := ran(nil)
 	for i := range ledger.MaxJobs + 10 {
 		name := fmt.Sprintf("job-%05d", i)
-		s.Jobs = append(s.Jobs, &apportionv1.Job{Name: name, Queue: "a", Groups: []*apportionv1.TaskGroup{{Tasks: []*apportionv1.Task{task(name, running, int64(1+i))}}}})
+		tasks := []*apportionv1.Task{task(name, running, int64(1+i))}
+		s.Jobs = append(s.Jobs, &apportionv1.Job{Name: name, Queue: "a", Groups: []*apportionv1.TaskGroup{{Tasks: tasks}}})
 	}
 	l.Follow(s, 50_000)
 	require.Len(t, l.Jobs(), ledger.MaxJobs, "no more than this run at once")

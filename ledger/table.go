@@ -55,7 +55,8 @@ type dirty struct {
 
 func newDirty() dirty {
 	return dirty{
-		head: true, records: map[key]struct{}{}, jobs: map[key]struct{}{}, cells: map[int64]struct{}{}, offers: map[int64]struct{}{}, rows: map[int64]struct{}{},
+		head: true, records: map[key]struct{}{}, jobs: map[key]struct{}{}, cells: map[int64]struct{}{},
+		offers: map[int64]struct{}{}, rows: map[int64]struct{}{},
 		queues: map[string]struct{}{},
 	}
 }

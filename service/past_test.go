@@ -12,7 +12,8 @@ import (
 	"github.com/apportion/apportion/service"
 )
 
-// crowd is a snapshot of one node at a time in Unix seconds, on which one job runs and another waits. Jobs that run have other names each time.
+// crowd is a snapshot of one node at a time in Unix seconds, on which one job runs and another waits. Jobs that run have other names each
+// time.
 func crowd(at int64, running, waiting string) *apportionv1.Snapshot {
 	job := func(name string, status apportionv1.TaskStatus, node *uint32) *apportionv1.Job {
 		return &apportionv1.Job{

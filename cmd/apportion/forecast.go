@@ -71,7 +71,8 @@ already run longer than they have; a deadline is a bound, and an end that is sta
 
 A history is a trace as ` + "`apportion rehearse`" + ` reads it: a CSV, a file in Standard Workload Format, a decision log,
 or a ledger, which keeps the last 10,000 jobs that ended. server:NAME is the ledger that a server keeps
-of the cluster that it follows as NAME (--server). Faulty lines are left out and counted. Without a history the answer has bounds and no odds. Jobs arrive
+of the cluster that it follows as NAME (--server). Faulty lines are left out
+and counted. Without a history the answer has bounds and no odds. Jobs arrive
 as they did on days of the history, or with --arrivals none not at all.
 
 The model is plain: no task is evicted, queues are served by what they use of their parts, and the first node

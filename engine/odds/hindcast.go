@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Hindcasts are forecasts for jobs that waited at moments of the past, with what was known then, beside what came of them. They show how far
-// the model is off on this cluster.
+// Hindcasts are forecasts for jobs that waited at moments of the past, with what was known then, beside what came of them. They show how
+// far the model is off on this cluster.
 type Hindcasts struct {
 	// Times is at how many moments jobs waited, and Work what was done to ask about them.
 	Times int
@@ -32,8 +32,8 @@ const (
 	leastTimes = 10
 )
 
-// Hindcast asks about moments in the later two thirds of the past, until work is spent. It asks nothing if it is not known of all of the past when jobs
-// began.
+// Hindcast asks about moments in the later two thirds of the past, until work is spent. It asks nothing if it is not known of all of the
+// past when jobs began.
 func (m *Model) Hindcast(seed uint64, work int64) *Hindcasts {
 	h := &Hindcasts{}
 	if len(m.Past) == 0 || slices.ContainsFunc(m.Past, func(p Past) bool { return !p.Waits && p.Wait < 0 }) {
@@ -100,7 +100,8 @@ func (p *Past) began() int64 {
 func (p *Past) over(at int64) bool { return !p.Waits && p.Seconds > 0 && p.began()+p.Seconds <= at }
 
 // replay places the jobs of the past, because the history does not say where they ran: in the order in which they began, on the first
-// nodes with room, which jobs that had ended gave back. It is nil if that takes more than most work, or if there are more than MaxReplayed tasks.
+// nodes with room, which jobs that had ended gave back. It is nil if that takes more than most work, or if there are more than MaxReplayed
+// tasks.
 func (m *Model) replay(work *int64, most int64) [][]Held {
 	order := make([]int, 0, len(m.Past))
 	for i := range m.Past {
@@ -269,9 +270,9 @@ func (b *Base) watch(seed uint64, number, waiting int) (starts []int64, work int
 	return r.watched, r.toStart().Work
 }
 
-// Correct moves each start, of those of all runs in order, to one of a later or an earlier run: halfway to the run that came true for jobs of
-// the past as often as the start is stated to. Halfway, because forecasts for jobs of the past know less than one for the present: not where
-// jobs ran, nor the policy's order. It returns false, and changes nothing, if too few moments were asked about.
+// Correct moves each start, of those of all runs in order, to one of a later or an earlier run: halfway to the run that came true for jobs
+// of the past as often as the start is stated to. Halfway, because forecasts for jobs of the past know less than one for the present: not
+// where jobs ran, nor the policy's order. It returns false, and changes nothing, if too few moments were asked about.
 func (h *Hindcasts) Correct(starts []int64) bool {
 	if h.Times < leastTimes {
 		return false

@@ -359,7 +359,8 @@ func (c *csvReader) noteJumps() {
 		}
 	}
 	if back > 0 && back*few < len(c.arrived) {
-		c.trace.Notes = append(c.trace.Notes, fmt.Sprintf("%s: %s %s a day or more before the job of the line above, as if the clock had jumped; "+
-			"the first is line %d", c.faults.Source, text.Count(back, "job"), text.Verb(back, "arrives", "arrive"), first))
+		c.trace.Notes = append(c.trace.Notes, fmt.Sprintf(
+			"%s: %s %s a day or more before the job of the line above, as if the clock had jumped; "+
+				"the first is line %d", c.faults.Source, text.Count(back, "job"), text.Verb(back, "arrives", "arrive"), first))
 	}
 }

@@ -26,8 +26,8 @@ const maxLogLine = 64 << 20
 // A log shows the jobs at the times of questions, so the times are as exact as questions are frequent. A job arrives when it was created,
 // or at the first entry that shows it if that is not known. It runs from the first entry in which its minimum runs to the first later entry
 // in which it does not. Jobs that were never seen running are left out, because the log does not say how long they take; jobs that ran to
-// the end of the log are unfinished: a rehearsal takes the time until then, a forecast takes them to run longer. Both are counted in the notes, and so are jobs with rules on where their tasks run,
-// which a trace does not have.
+// the end of the log are unfinished: a rehearsal takes the time until then, a forecast takes them to run longer. Both are counted in the
+// notes, and so are jobs with rules on where their tasks run, which a trace does not have.
 func ReadLog(source string, r io.Reader, models func(digest string) (*model.Model, error), s Strictness) (*Trace, error) {
 	in := &logReader{faults: Error{Source: source}, models: models, jobs: map[string]*sighting{}}
 	lines := bufio.NewScanner(r)

@@ -110,7 +110,8 @@ func (t *Trace) gaps(end int64) []string {
 		return nil
 	}
 	before := &t.Jobs[first-1]
-	return []string{fmt.Sprintf("no job arrives for %d days or more in %s, as if the clock had jumped or jobs were missing; the first follows %s",
+	return []string{fmt.Sprintf(
+		"no job arrives for %d days or more in %s, as if the clock had jumped or jobs were missing; the first follows %s",
 		silence/(24*3600), text.Count(n, "place"), before.Name)}
 }
 

@@ -244,7 +244,8 @@ func (s *swfReader) note() {
 		}
 	}
 	if s.back > 0 {
-		s.trace.Notes = append(s.trace.Notes, fmt.Sprintf("%s: %s %s before the job of the line above, as if the clock had jumped; the first is line %d",
+		s.trace.Notes = append(s.trace.Notes, fmt.Sprintf(
+			"%s: %s %s before the job of the line above, as if the clock had jumped; the first is line %d",
 			s.faults.Source, text.Count(s.back, "job"), text.Verb(s.back, "arrives", "arrive"), s.firstBack))
 	}
 	note(s.before, "ends before it starts")
