@@ -52,7 +52,10 @@ func TestAForecastReadsThePastJobsThatTheServerRemembers(t *testing.T) {
 			Input: &apportionv1.Input{
 				Source: &apportionv1.Input_Snapshot{Snapshot: now}, Rule: &apportionv1.Input_Policy{Policy: policy},
 			},
-			Forecast: &apportionv1.ForecastStep{Job: &apportionv1.Jobs{Uid: []string{"mine"}}, Seed: 1, Arrivals: true, Remembered: name},
+			Forecast: &apportionv1.ForecastStep{
+				Job: &apportionv1.Jobs{Uid: []string{"mine"}}, Seed: 1, Arrivals: true, Remembered: name,
+				Running: []uint32{0}, Started: []int64{now.GetAsOf() - 100e9},
+			},
 		})
 		return out.GetForecast(), err
 	}

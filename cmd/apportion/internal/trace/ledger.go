@@ -44,7 +44,7 @@ func OfLedger(source string, l *ledger.Ledger) *Trace {
 	}
 	t.Sort()
 	if running > 0 {
-		t.Notes = append(t.Notes, source+": "+text.Count(running, "job")+" had not ended, counted as longer than the time until then")
+		t.Notes = append(t.Notes, source+": "+text.Count(running, "job")+" had not ended")
 	}
 	return t
 }

@@ -230,7 +230,7 @@ func (l *logReader) trace() *Trace {
 		}
 	}
 	note(never, "job", " left out: never seen running")
-	note(running, "job", " had not ended when the log did, counted as longer than the time until then")
+	note(running, "job", " had not ended when the log did")
 	note(ruled, "job", " may use any node in the rehearsal, though rules say where its tasks run")
 	note(l.forgotten, "decision", " left out, of which the snapshot is not stored")
 	return t

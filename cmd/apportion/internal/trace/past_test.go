@@ -123,7 +123,7 @@ func TestAJobThatHasNotEndedIsUnfinishedUnlessTheSnapshotHasIt(t *testing.T) {
 	follow(1060, "b", "c")
 	follow(1090, "b", "c")
 	read := OfLedger("usage.ledger", l)
-	require.Equal(t, []string{"usage.ledger: 2 jobs had not ended, counted as longer than the time until then"}, read.Notes)
+	require.Equal(t, []string{"usage.ledger: 2 jobs had not ended"}, read.Notes)
 	snapshot := lookup.Of(&apportionv1.Snapshot{
 		Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "lab"}}, Jobs: []*apportionv1.Job{{Uid: "c", Queue: "lab"}},
 	})

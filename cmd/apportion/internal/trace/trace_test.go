@@ -220,7 +220,7 @@ func TestADecisionLogShowsWhenJobsRan(t *testing.T) {
 	require.Equal(t, "stays", trace.Jobs[1].Name)
 	require.Equal(t, []string{
 		"log: 1 job left out: never seen running",
-		"log: 1 job ran when the log ended, counted with the time until then",
+		"log: 1 job had not ended when the log did",
 		"log: 1 job may use any node in the rehearsal, though rules say where its tasks run",
 		"log: 1 decision left out, of which the snapshot is not stored",
 	}, trace.Notes)
