@@ -300,8 +300,10 @@ type ForecastAnswer struct {
 	// ODDS: at how many moments of the past it was asked when waiting jobs would start. All starts are moved by what came of that; 0: they are as
 	// the model found them.
 	Hindcasts uint32 `protobuf:"varint,18,opt,name=hindcasts,proto3" json:"hindcasts,omitempty"`
-	// ODDS: `p50` and `p90` before they were moved. Absent: not before the horizon, or not moved.
-	RawP50        *int64 `protobuf:"varint,19,opt,name=raw_p50,json=rawP50,proto3,oneof" json:"raw_p50,omitempty"`
+	// ODDS: the median (`raw_p50`) and the ninth decile (`raw_p90`) of the starts before they were moved. Absent: not before the horizon, or not
+	// moved.
+	RawP50 *int64 `protobuf:"varint,19,opt,name=raw_p50,json=rawP50,proto3,oneof" json:"raw_p50,omitempty"`
+	// ODDS: as `raw_p50`.
 	RawP90        *int64 `protobuf:"varint,20,opt,name=raw_p90,json=rawP90,proto3,oneof" json:"raw_p90,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
