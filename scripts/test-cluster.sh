@@ -5,7 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly kueue=v0.19.2
+# Kueue asks the API server for its version, which a build from the module does not know.
+readonly kueue=v0.19.2 kubernetes=v1.35.3
 
 if ! command -v etcd >/dev/null; then
   apt-get update -qq && apt-get install -y -qq --no-install-recommends etcd-server
@@ -14,7 +15,8 @@ tools=$PWD/.bin
 mkdir -p "$tools"
 for program in kube-apiserver kube-scheduler; do
   if [[ ! -x $tools/$program || tools/cluster/go.mod -nt $tools/$program ]]; then
-    (cd tools/cluster && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$tools/$program" "k8s.io/kubernetes/cmd/$program")
+    (cd tools/cluster && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" \
+      -o "$tools/$program" "k8s.io/kubernetes/cmd/$program")
   fi
 done
 if [[ ! -x $tools/kueue-$kueue ]]; then

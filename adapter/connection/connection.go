@@ -43,9 +43,12 @@ type Settings struct {
 
 // The values of Settings.Fallback.
 const (
-	FallbackEngine, FallbackClosed, FallbackOpen = "engine", "closed", "open"
-	defaultDeadline                              = 10 * time.Second
+	FallbackEngine = "engine"
+	FallbackClosed = "closed"
+	FallbackOpen   = "open"
 )
+
+const defaultDeadline = 10 * time.Second
 
 // Complete sets the defaults.
 func (s *Settings) Complete() {

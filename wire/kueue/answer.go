@@ -42,8 +42,8 @@ func Local(s *kueue.State, u *kueue.LocalUsage) *apportionv1.KueueLocalShare {
 		return nil
 	}
 	return &apportionv1.KueueLocalShare{
-		Namespace: u.Namespace, Name: u.Name, Queue: uint32(u.Queue), Weight: u.Weight, Consumed: u.WeightedConsumed, Penalty: u.WeightedPenalty,
-		Usage: u.Usage, HalfLife: s.HalfLife(),
+		Namespace: u.Namespace, Name: u.Name, Queue: uint32(u.Queue), Weight: u.Weight, Consumed: u.WeightedConsumed,
+		Penalty: u.WeightedPenalty, Usage: u.Usage, HalfLife: s.HalfLife(),
 	}
 }
 

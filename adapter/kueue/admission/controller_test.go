@@ -130,9 +130,9 @@ func (l *story) states() map[string]string {
 	return states
 }
 
-// said is the message of the check of a Workload.
-func (l *story) said(queue, name string) string {
-	return l.cluster.workloads["team-"+queue+"/"+name].Status.Checks[1].Message
+// said is the message of the check of a Workload of queue a.
+func (l *story) said(name string) string {
+	return l.cluster.workloads["team-a/"+name].Status.Checks[1].Message
 }
 
 func TestWorkloadsWithinTheirShareAreAdmittedAndTheOthersLearnWhy(t *testing.T) {
@@ -146,8 +146,8 @@ func TestWorkloadsWithinTheirShareAreAdmittedAndTheOthersLearnWhy(t *testing.T) 
 	require.Equal(t, map[string]string{
 		"a0": "Ready", "a1": "Ready", "a2": "Pending", "a3": "Pending", "a4": "Pending", "a5": "Pending",
 	}, l.decide())
-	require.Contains(t, l.said("a", "a0"), "team-a/a0")
-	require.Contains(t, l.said("a", "a2"), "team-a/a2 waits")
+	require.Contains(t, l.said("a0"), "team-a/a0")
+	require.Contains(t, l.said("a2"), "team-a/a2 waits")
 	require.Equal(t, "Ready", l.cluster.workloads["team-a/a2"].Status.Checks[0].State, "the check of another controller is left alone")
 	before := l.cluster.workloads["team-a/a2"].Status.Checks[1]
 	l.decide()
@@ -158,7 +158,7 @@ func TestWorkloadsWithinTheirShareAreAdmittedAndTheOthersLearnWhy(t *testing.T) 
 	require.Equal(t, map[string]string{
 		"a0": "Ready", "a1": "Ready", "a2": "Retry", "a3": "Retry", "a4": "Retry", "a5": "Retry",
 	}, l.decide())
-	require.Contains(t, l.said("a", "a2"), "gives up its quota, which team-b/b0 needs")
+	require.Contains(t, l.said("a2"), "gives up its quota, which team-b/b0 needs")
 }
 
 func TestAWorkloadThatIsEntitledEvictsByTheCheckOfItsVictims(t *testing.T) {
@@ -172,7 +172,7 @@ func TestAWorkloadThatIsEntitledEvictsByTheCheckOfItsVictims(t *testing.T) {
 	for name, state := range states {
 		if state == stateRetry {
 			victims++
-			require.Contains(t, l.said("a", name), "leaves for team-b/b0: The 4 tasks that team-b/b0 needs can be placed")
+			require.Contains(t, l.said(name), "leaves for team-b/b0: The 4 tasks that team-b/b0 needs can be placed")
 		}
 	}
 	require.Equal(t, 2, victims, "%v", states)
@@ -226,7 +226,7 @@ func TestWithoutAServerTheControllerFailsAsItIsSet(t *testing.T) {
 		require.Equal(t, fallback == "engine", err == nil, "%s: %v", fallback, err)
 		require.Equal(t, state, l.states()["a0"], fallback)
 		if fallback != "engine" {
-			require.Contains(t, l.said("a", "a0"), "Apportion does not answer", fallback)
+			require.Contains(t, l.said("a0"), "Apportion does not answer", fallback)
 		}
 	}
 }

@@ -65,8 +65,7 @@ func newCluster(log *slog.Logger) *cluster {
 type workload struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Status   struct {
-		Conditions []metav1.Condition `json:"conditions"`
-		Checks     []state            `json:"admissionChecks"`
+		Checks []state `json:"admissionChecks"`
 	} `json:"status"`
 }
 
@@ -88,16 +87,6 @@ type checkObject struct {
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status"`
-}
-
-// is reports whether a condition is true.
-func (w *workload) is(condition string) bool {
-	for i := range w.Status.Conditions {
-		if c := &w.Status.Conditions[i]; c.Type == condition {
-			return c.Status == metav1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // wake lets the loop decide again.
@@ -225,6 +214,7 @@ type kindStore struct {
 	kind, version string
 }
 
+// Add sets an object.
 func (s kindStore) Add(object any) error {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		s.put(s.kind, s.version, u)
@@ -232,8 +222,10 @@ func (s kindStore) Add(object any) error {
 	return nil
 }
 
+// Update sets an object.
 func (s kindStore) Update(object any) error { return s.Add(object) }
 
+// Delete removes an object.
 func (s kindStore) Delete(object any) error {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		s.remove(s.kind, keyOf(u))
@@ -241,11 +233,13 @@ func (s kindStore) Delete(object any) error {
 	return nil
 }
 
+// Replace makes these the objects of the kind.
 func (s kindStore) Replace(list []any, _ string) error {
 	s.replace(s.kind, s.version, list)
 	return nil
 }
 
+// Resync does nothing: no derived state can be lost.
 func (s kindStore) Resync() error { return nil }
 
 // served returns the newest version of Kueue's API that is served, and which of kinds it has.

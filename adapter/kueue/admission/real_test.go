@@ -45,12 +45,18 @@ type workload struct {
 	}
 	Spec   struct{ PodSets []struct{ Count int } }
 	Status struct {
-		Conditions []struct{ Type, Status, Reason, Message string }
-		Checks     []struct {
-			Name, State, Message string
-			After                int `json:"requeueAfterSeconds"`
+		Conditions []struct {
+			Type    string `json:"type"`
+			Status  string `json:"status"`
+			Message string `json:"message"`
+		} `json:"conditions"`
+		Checks []struct {
+			Name    string `json:"name"`
+			State   string `json:"state"`
+			Message string `json:"message"`
+			After   int    `json:"requeueAfterSeconds"`
 		} `json:"admissionChecks"`
-	}
+	} `json:"status"`
 }
 
 func (w *workload) is(condition string) bool {
@@ -120,7 +126,9 @@ func (k *realKueue) startManager(manager string) {
 	// What a kubelet does for Kueue's pod: the certificates of the Secret, which Kueue makes, become files.
 	require.Eventually(k.t, func() bool {
 		_, data, err := k.Try(k.t.Context(), http.MethodGet, secret+"/kueue-webhook-server-cert", nil)
-		var made struct{ Data map[string]string }
+		var made struct {
+			Data map[string]string `json:"data"`
+		}
 		if err != nil || json.Unmarshal(data, &made) != nil || made.Data["tls.crt"] == "" {
 			return false
 		}
@@ -185,7 +193,11 @@ func (k *realKueue) finish(name, queue string) {
 	}
 	_, data, err := k.Try(k.t.Context(), http.MethodGet, jobs+queue+"/jobs/"+name, nil)
 	require.NoError(k.t, err)
-	var j struct{ Spec struct{ Completions int } }
+	var j struct {
+		Spec struct {
+			Completions int `json:"completions"`
+		} `json:"spec"`
+	}
 	require.NoError(k.t, json.Unmarshal(data, &j))
 	k.Send(k.t, http.MethodPatch, jobs+queue+"/jobs/"+name+"/status", map[string]any{"status": map[string]any{
 		"startTime": now, "completionTime": now, "succeeded": j.Spec.Completions, "ready": 0,
@@ -193,9 +205,11 @@ func (k *realKueue) finish(name, queue string) {
 	}})
 }
 
-func (k *realKueue) list() []*workload {
-	_, data, err := k.Try(context.Background(), http.MethodGet, apiserver.KueueGroup+version+"/workloads", nil)
-	var list struct{ Items []*workload }
+func (k *realKueue) list(ctx context.Context) []*workload {
+	_, data, err := k.Try(ctx, http.MethodGet, apiserver.KueueGroup+version+"/workloads", nil)
+	var list struct {
+		Items []*workload `json:"items"`
+	}
 	if err != nil || json.Unmarshal(data, &list) != nil {
 		return nil
 	}
@@ -205,7 +219,7 @@ func (k *realKueue) list() []*workload {
 // workloads returns the Workloads that are not finished, by the names of their Jobs.
 func (k *realKueue) workloads() map[string]*workload {
 	found := map[string]*workload{}
-	for _, w := range k.list() {
+	for _, w := range k.list(k.t.Context()) {
 		name := w.Metadata.Name
 		if len(w.Metadata.Owners) > 0 {
 			name = w.Metadata.Owners[0].Name
@@ -251,12 +265,15 @@ func (k *realKueue) notes(namespace string) string {
 	_, data, err := k.Try(k.t.Context(), http.MethodGet, "/apis/events.k8s.io/v1/namespaces/"+namespace+"/events", nil)
 	require.NoError(k.t, err)
 	var list struct {
-		Items []struct{ Note, ReportingController string }
+		Items []struct {
+			Note       string `json:"note"`
+			Controller string `json:"reportingController"`
+		} `json:"items"`
 	}
 	require.NoError(k.t, json.Unmarshal(data, &list))
 	all := ""
 	for _, e := range list.Items {
-		if e.ReportingController == admission.ControllerName {
+		if e.Controller == admission.ControllerName {
 			all += e.Note + "\n"
 		}
 	}
@@ -273,12 +290,15 @@ func (k *realKueue) starts() map[string]int {
 	require.NoError(k.t, err)
 	var list struct {
 		Items []struct {
-			Reason          string
-			Note            string
-			Regarding       struct{ Kind, Name string }
-			Series          *struct{ Count int }
-			DeprecatedCount int
-		}
+			Reason    string `json:"reason"`
+			Regarding struct {
+				Kind string `json:"kind"`
+				Name string `json:"name"`
+			} `json:"regarding"`
+			Series *struct {
+				Count int `json:"count"`
+			} `json:"series"`
+		} `json:"items"`
 	}
 	require.NoError(k.t, json.Unmarshal(data, &list))
 	starts := map[string]int{}

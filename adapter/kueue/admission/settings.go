@@ -22,7 +22,7 @@ const ControllerName = "apportion.dev/admission"
 
 // Settings of a Controller.
 type Settings struct {
-	connection.Settings `json:",inline"`
+	connection.Settings
 
 	// Evict lets Workloads leave for others: all (the default), reclaim (of other queues only), preempt (of the same queue only), none.
 	Evict string `json:"evict,omitempty"`
@@ -88,7 +88,9 @@ func (s *Settings) faults() []string {
 		field string
 		value time.Duration
 	}{
-		{"hold", s.Hold.Duration}, {"retryAfter", s.RetryAfter.Duration}, {"quotaTimeout", s.QuotaTimeout.Duration},
+		{"hold", s.Hold.Duration},
+		{"retryAfter", s.RetryAfter.Duration},
+		{"quotaTimeout", s.QuotaTimeout.Duration},
 		{"interval", s.Interval.Duration},
 	} {
 		if duration.value < 0 {

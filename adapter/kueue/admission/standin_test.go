@@ -5,6 +5,7 @@ package admission_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type standIn struct {
 
 func (s *standIn) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		list := s.list()
+		list := s.list(ctx)
 		slices.SortFunc(list, func(a, b *workload) int {
 			return strings.Compare(a.Metadata.Created+a.Metadata.Name, b.Metadata.Created+b.Metadata.Name)
 		})
@@ -145,9 +146,5 @@ func (s *standIn) finish(name, queue string) {
 func (s *standIn) counts() map[string]int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	counts := map[string]int{}
-	for name, n := range s.starts {
-		counts[name] = n
-	}
-	return counts
+	return maps.Clone(s.starts)
 }

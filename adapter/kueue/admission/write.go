@@ -97,7 +97,7 @@ func (c *Controller) writeOne(ctx context.Context, one *change) error {
 	if one.reason == "" {
 		return nil
 	}
-	c.log.InfoContext(ctx, one.reason, "workload", one.key, "sentence", one.message)
+	c.log.InfoContext(ctx, "decided", "workload", one.key, "decision", one.reason, "sentence", one.message)
 	if err := c.event(ctx, one); err != nil {
 		c.log.WarnContext(ctx, "an event is not written", "workload", one.key, "error", err)
 	}

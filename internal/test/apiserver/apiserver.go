@@ -48,9 +48,9 @@ const token = "administrator"
 // Port returns a port that is free.
 func Port(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	_, p, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	return p
@@ -61,7 +61,7 @@ func Begin(t *testing.T, directory, program string, arguments ...string) *exec.C
 	t.Helper()
 	log, err := os.Create(filepath.Join(directory, filepath.Base(program)+".log"))
 	require.NoError(t, err)
-	c := exec.Command(program, arguments...)
+	c := exec.CommandContext(context.Background(), program, arguments...) //nolint:gosec // The test names it.
 	c.Stdout, c.Stderr, c.SysProcAttr = log, log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, c.Start())
 	t.Cleanup(func() {
@@ -149,7 +149,7 @@ func (s *Server) Try(ctx context.Context, method, path string, body any) (int, [
 	if err != nil {
 		return 0, nil, err
 	}
-	defer w.Body.Close()
+	defer func() { _ = w.Body.Close() }()
 	data, err = io.ReadAll(w.Body)
 	return w.StatusCode, data, err
 }

@@ -30,7 +30,8 @@ func (t *translator) describe() {
 	})
 	count("StrictFIFO has no counterpart: a smaller workload behind the first may start", (*apportionv1.KueueQueue).GetStrict)
 	count("admission checks are left to Kueue", func(q *apportionv1.KueueQueue) bool { return len(q.GetChecks()) > 0 })
-	count("by policies other than kueue, usage of LocalQueues (AdmissionFairSharing) does not order workloads: see convert --from kueue for its settings",
+	count("by policies other than kueue, usage of LocalQueues (AdmissionFairSharing) does not order workloads: "+
+		"see convert --from kueue for its settings",
 		(*apportionv1.KueueQueue).GetUsageBased)
 	count("closed here, because a flavor or an admission check of them does not exist or is not active, so that Kueue admits nothing",
 		t.inactive)

@@ -39,9 +39,9 @@ type kueueStory struct {
 	program             string
 }
 
-func (k *kueueStory) object(kind, plural, namespace, name string, spec, status map[string]any) {
+func (k *kueueStory) object(kind, plural, namespace, name string, spec map[string]any) {
 	k.t.Helper()
-	k.SendKueue(k.t, k.version, kind, plural, namespace, name, spec, status)
+	k.SendKueue(k.t, k.version, kind, plural, namespace, name, spec, nil)
 }
 
 // workload makes a Workload of one pod that asks for CPUs. Kueue's part is played by the test: status.
@@ -151,10 +151,10 @@ func tellKueue(t *testing.T, version string) *kueueStory {
 	k.chartRole()
 	k.Send(t, http.MethodPost, "/api/v1/namespaces", map[string]any{"metadata": map[string]any{"name": "team"}})
 	cohort := map[string]string{"v1beta1": "cohort", "v1beta2": "cohortName"}[version]
-	k.object("Topology", "topologies", "", "racks", map[string]any{"levels": []any{map[string]any{"nodeLabel": "rack"}}}, nil)
-	k.object("ResourceFlavor", "resourceflavors", "", "default", map[string]any{}, nil)
+	k.object("Topology", "topologies", "", "racks", map[string]any{"levels": []any{map[string]any{"nodeLabel": "rack"}}})
+	k.object("ResourceFlavor", "resourceflavors", "", "default", map[string]any{})
 	parent := map[string]string{"v1beta1": "parent", "v1beta2": "parentName"}[version]
-	k.object("Cohort", "cohorts", "", "all", map[string]any{parent: "root"}, nil)
+	k.object("Cohort", "cohorts", "", "all", map[string]any{parent: "root"})
 	k.Send(t, http.MethodPost, apiserver.KueueGroup+version+"/workloadpriorityclasses", map[string]any{
 		"apiVersion": "kueue.x-k8s.io/" + version, "kind": "WorkloadPriorityClass", "metadata": map[string]any{"name": "high"},
 		"value": 100,
@@ -166,8 +166,8 @@ func tellKueue(t *testing.T, version string) *kueueStory {
 			"resourceGroups": []any{map[string]any{"coveredResources": []any{"cpu"}, "flavors": []any{map[string]any{
 				"name": "default", "resources": []any{map[string]any{"name": "cpu", "nominalQuota": quota}},
 			}}}},
-		}, nil)
-		k.object("LocalQueue", "localqueues", "team", name, map[string]any{"clusterQueue": name}, nil)
+		})
+		k.object("LocalQueue", "localqueues", "team", name, map[string]any{"clusterQueue": name})
 	}
 	return k
 }
@@ -207,7 +207,11 @@ func TestARealAPIServerWithKueueIsReadAndFollowedInEachVersion(t *testing.T) {
 			})
 			_, data, err := k.Try(t.Context(), http.MethodGet, "/apis/batch/v1/namespaces/team/jobs/train", nil)
 			require.NoError(t, err)
-			var made struct{ Metadata struct{ UID string } }
+			var made struct {
+				Metadata struct {
+					UID string `json:"uid"`
+				} `json:"metadata"`
+			}
 			require.NoError(t, json.Unmarshal(data, &made))
 			k.workload("running", "a", "3", nil, admitted("a", "3"))
 			k.workload("job-train-1", "a", "4", map[string]any{
