@@ -110,8 +110,10 @@ func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 	if s.nothingOffered() != nil || !s.waits(q.Job) {
 		return nil, nil //nolint:nilnil // No odds, no error.
 	}
-	c := compiler{Session: s, question: q, on: map[kindKey][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{},
-		shuts: map[kindKey]map[int][]odds.Span{}}
+	c := compiler{
+		Session: s, question: q, on: map[kindKey][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{},
+		shuts: map[kindKey]map[int][]odds.Span{},
+	}
 	if err := c.compile(); err != nil {
 		return nil, err
 	}

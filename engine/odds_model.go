@@ -238,7 +238,9 @@ func (c *compiler) counted(j model.JobID, most int) []odds.Tasks {
 		for count := range v.CountsOf(g) {
 			if n := min(needed, int(count.N)); count.Status == model.Pending && count.Gate != model.GateOther && n > 0 {
 				needed -= n
-				list = append(list, odds.Tasks{Request: v.Requests[v.Groups.At(g).Request].V, N: n, On: c.open, Shut: c.spans(j, model.None)})
+				list = append(list, odds.Tasks{
+					Request: v.Requests[v.Groups.At(g).Request].V, N: n, On: c.open, Shut: c.spans(j, model.None),
+				})
 			}
 		}
 	}

@@ -47,7 +47,9 @@ func (c *compiler) findRuntimes() {
 	for i := range c.question.Past {
 		p := &c.question.Past[i]
 		for _, key := range keys[p.Kind] {
-			observed[key] = append(observed[key], odds.Observed{Began: p.Arrival + max(p.Wait, 0), Seconds: max(p.Seconds, 1), Ended: !p.Unfinished})
+			observed[key] = append(observed[key], odds.Observed{
+				Began: p.Arrival + max(p.Wait, 0), Seconds: max(p.Seconds, 1), Ended: !p.Unfinished,
+			})
 		}
 	}
 	for _, j := range c.view.Present() {
@@ -169,7 +171,8 @@ func (c *compiler) findArrived() {
 			c.m.Jobs[i].Arrived = true
 		}
 		c.m.Past = append(c.m.Past, odds.Past{
-			Arrival: arrival, Elapsed: elapsed, Drawn: sample, Wait: max(-arrival-elapsed, 0), Waits: elapsed == 0, Kind: c.pastKind(&PastKind{
+			Arrival: arrival, Elapsed: elapsed, Drawn: sample, Wait: max(-arrival-elapsed, 0), Waits: elapsed == 0,
+			Kind: c.pastKind(&PastKind{
 				Queue: job.Queue, Priority: job.Priority, Tasks: int(v.Account(j).AllTasks()), Min: int(job.MinAvailable),
 				Request: v.Request(job.FirstTask),
 			}),

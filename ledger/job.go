@@ -216,8 +216,8 @@ func (l *Ledger) loadJob(k []byte, r *reader) error {
 	}
 	flags := r.unsigned()
 	job := &jobRecord{
-		queue: r.text(), owner: r.text(), priority: int32(r.signed()), tasks: r.signed(), min: r.signed(), arrived: r.signed(), seen: r.signed(),
-		request: r.vector(), live: flags&flagLive != 0, ended: flags&flagEnded != 0,
+		queue: r.text(), owner: r.text(), priority: int32(r.signed()), tasks: r.signed(), min: r.signed(), arrived: r.signed(),
+		seen: r.signed(), request: r.vector(), live: flags&flagLive != 0, ended: flags&flagEnded != 0,
 	}
 	if r.err != nil || len(job.request) > len(l.dimensions) || job.live && job.ended {
 		return errShort

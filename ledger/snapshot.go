@@ -13,8 +13,10 @@ const nanos = 1_000_000_000
 // Follow takes in what a snapshot says at a time of the own clock, in Unix seconds: which tasks run, and what the cluster offers. Tasks
 // that were in the snapshot before and are not in this one ended when they were last seen.
 func (l *Ledger) Follow(s *apportionv1.Snapshot, at int64) {
-	v := &view{Snapshot: s, ledger: l, at: at, paths: PathsIn(s), lines: map[lineKey]int32{}, seen: map[key]struct{}{}, starts: l.starts(),
-		before: l.sight, present: map[key]struct{}{}}
+	v := &view{
+		Snapshot: s, ledger: l, at: at, paths: PathsIn(s), lines: map[lineKey]int32{}, seen: map[key]struct{}{}, starts: l.starts(),
+		before: l.sight, present: map[key]struct{}{},
+	}
 	v.offered = v.total()
 	l.counts.Unseen = 0
 	if at < l.sight {

@@ -66,7 +66,7 @@ func TestAForecastReadsThePastJobsThatTheServerRemembers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, apportionv1.ForecastKind_FORECAST_KIND_ODDS, answer.GetKind())
 	require.Equal(t, uint32(1), answer.GetSources().GetAlike())
-	require.LessOrEqual(t, answer.GetP50(), int64(each))
+	require.LessOrEqual(t, answer.GetP50(), each)
 	again, err := ask(server, "cluster")
 	require.NoError(t, err)
 	require.Equal(t, answer.GetStarts(), again.GetStarts())

@@ -65,7 +65,8 @@ func (s *Session) remember(q *apportionv1.ForecastStep, question *engine.OddsQue
 			Queue: queue, Owner: job.Owner, Priority: job.Priority, Tasks: tasks, Min: min(max(job.Min, 1), tasks), Request: row,
 		})
 		question.Past = append(question.Past, engine.PastJob{
-			Kind: len(question.Kinds) - 1, Arrival: job.Arrived - now, Seconds: max(job.Ended-job.Began, 1), Wait: max(job.Began-job.Arrived, 0),
+			Kind: len(question.Kinds) - 1, Arrival: job.Arrived - now, Seconds: max(job.Ended-job.Began, 1),
+			Wait: max(job.Began-job.Arrived, 0),
 		})
 	}
 }

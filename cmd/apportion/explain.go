@@ -199,18 +199,7 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 		response.Odds = &message{odds.Answer}
 	}
 	err = q.answer(simulation.Basis, response, func(p *render.Printer) {
-		asks := "asks for no minimum"
-		if minimum := job.GetMinResources(); minimum != nil {
-			asks = "asks for at least " + text.Amounts(snapshotNames(q.snapshot), minimum)
-		}
-		if explained.GetKueue() != nil {
-			p.Wrapped("%s: job of queue %s, priority %d", p.Paint(render.Strong, lookup.JobName(job)), job.GetQueue(), job.GetPriority())
-		} else {
-			p.Wrapped("%s: job of queue %s, priority %d, %s", p.Paint(render.Strong, lookup.JobName(job)),
-				job.GetQueue(), job.GetPriority(), asks)
-			p.Line("")
-			p.Findings(explained)
-		}
+		showJob(p, q, job, explained)
 		if q.whyUnknown() == "" {
 			p.Line("")
 			p.QueueShares(simulation.Answers[1].GetShares())
@@ -221,18 +210,39 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 			p.Text("", text.Waited(past.GetJobs()[0], past.GetBegins(), clock)+" "+text.Reaches(past, clock))
 		}
 		if odds != nil {
-			p.Line("")
-			p.Wrapped("%s", odds.Answer.GetText())
-			if later(odds.Answer, explained.GetForecast(), q.Snapshot.GetAsOf()) {
-				p.Wrapped("%s", "The earliest time above rests on ends as they are stated, and on no other job taking the room. In the runs of the "+
-					"forecast ends are drawn from the history, and the jobs ahead and those that arrive may take the room first.")
-			}
+			showOdds(p, odds.Answer, explained.GetForecast(), q.Snapshot.GetAsOf())
 		}
 		if found != nil && len(found.Answer.GetRemedies()) > 0 {
 			p.RemedyList(found.Answer)
 		}
 	})
 	return cmp.Or(err, verdict(goesOn(explained)))
+}
+
+// showOdds shows the sentence of a forecast, and on what it rests where the earliest start is earlier than most of its runs say.
+func showOdds(p *render.Printer, odds *apportionv1.ForecastAnswer, earliest *apportionv1.Forecast, asOf int64) {
+	p.Line("")
+	p.Wrapped("%s", odds.GetText())
+	if later(odds, earliest, asOf) {
+		p.Wrapped("%s", "The earliest time above rests on ends as they are stated, and on no other job taking the room. In the runs of the "+
+			"forecast ends are drawn from the history, and the jobs ahead and those that arrive may take the room first.")
+	}
+}
+
+// showJob shows what a job is, and what holds it.
+func showJob(p *render.Printer, q *question, job *apportionv1.Job, explained *apportionv1.Explanation) {
+	name := p.Paint(render.Strong, lookup.JobName(job))
+	if explained.GetKueue() != nil {
+		p.Wrapped("%s: job of queue %s, priority %d", name, job.GetQueue(), job.GetPriority())
+		return
+	}
+	asks := "asks for no minimum"
+	if minimum := job.GetMinResources(); minimum != nil {
+		asks = "asks for at least " + text.Amounts(snapshotNames(q.snapshot), minimum)
+	}
+	p.Wrapped("%s: job of queue %s, priority %d, %s", name, job.GetQueue(), job.GetPriority(), asks)
+	p.Line("")
+	p.Findings(explained)
 }
 
 // remedies asks for the remedies of a job.

@@ -30,7 +30,8 @@ type Options struct {
 	Format string
 	// Tables of the store, which exist from the beginning.
 	Tables []string
-	// Later are those of Tables that a file lacks which an earlier program made: they are empty, and are made when it is opened to be written.
+	// Later are those of Tables that a file lacks which an earlier program made: they are empty, and are made when it is opened to be
+	// written.
 	Later []string
 	// ReadOnly opens a file that exists, together with others that read it.
 	ReadOnly bool

@@ -121,8 +121,8 @@ func (s *settings) logged(ctx context.Context) ([]*row, int64, error) {
 	length := read.Jobs[len(read.Jobs)-1].Arrival
 	horizon := min(length/4, 30*day)
 	t := trial{
-		snapshot: snapshot, trace: read, runs: s.runs, alone: s.alone, train: length / 2, until: length - horizon, step: s.step, horizon: horizon,
-		resource: read.Resources()[0],
+		snapshot: snapshot, trace: read, runs: s.runs, alone: s.alone, train: length / 2, until: length - horizon, step: s.step,
+		horizon: horizon, resource: read.Resources()[0],
 	}
 	for _, name := range read.Resources() {
 		if name == gpu {

@@ -32,7 +32,8 @@ func (t *Trace) Past(s *lookup.Snapshot, now time.Time) (*apportionv1.PastJobs, 
 		queue, err := s.Queue(job.Queue)
 		switch {
 		case i < from || i >= until:
-			p.leave(fmt.Sprintf(" arriving %d days or more apart from the others, as if the clock had jumped,", silence/(24*3600)), job.Name)
+			why := fmt.Sprintf(" arriving %d days or more apart from the others, as if the clock had jumped,", silence/(24*3600))
+			p.leave(why, job.Name)
 			continue
 		case err != nil:
 			p.leave(" of queues that the cluster does not have", job.Queue)
