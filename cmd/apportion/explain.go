@@ -224,8 +224,8 @@ func showOdds(p *render.Printer, odds *apportionv1.ForecastAnswer, earliest *app
 	p.Line("")
 	p.Wrapped("%s", odds.GetText())
 	if later(odds, earliest, asOf) {
-		p.Wrapped("%s", "The earliest time above rests on ends as they are stated, and on no other job taking the room. In the runs of the "+
-			"forecast ends are drawn from the history, and the jobs ahead and those that arrive may take the room first.")
+		p.Wrapped("%s", "The earliest time above rests on ends as they are stated, and on no other job taking the room. In the runs of "+
+			"the forecast ends are drawn from the history, and the jobs ahead and those that arrive may take the room first.")
 	}
 }
 

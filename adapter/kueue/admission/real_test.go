@@ -211,7 +211,7 @@ func (k *realKueue) list(ctx context.Context) []*workload {
 	var list struct {
 		Items []*workload `json:"items"`
 	}
-	if err != nil || json.Unmarshal(data, &list) != nil {
+	if err != nil || json.Unmarshal(data, &list) != nil { //nolint:musttag // Its fields have tags.
 		return nil
 	}
 	return list.Items

@@ -137,6 +137,7 @@ func (s *standIn) finish(name, queue string) {
 	require.Eventually(s.t, func() bool {
 		_, data, err := s.Try(s.t.Context(), http.MethodGet, workloadPath(queue)+"/"+name, nil)
 		w := &workload{}
+		//nolint:musttag // Its fields have tags.
 		return err == nil && json.Unmarshal(data, w) == nil && s.patch(s.t.Context(), w, map[string]any{"conditions": []any{
 			conditionOf("QuotaReserved"), conditionOf("Admitted"), conditionOf("Finished"),
 		}})

@@ -115,7 +115,8 @@ func (s *settings) rows(ctx context.Context) ([]*row, int64, error) {
 				group.Go(func() error {
 					t := trial{
 						snapshot: snapshot, trace: shapes[i].draw(s.first + uint64(part)), part: part, policy: policy, runs: s.runs,
-						alone: s.alone, train: trains * 7 * day, until: asks * 7 * day, horizon: (weeks - asks) * 7 * day, step: s.step, resource: gpu,
+						alone: s.alone, train: trains * 7 * day, until: asks * 7 * day, horizon: (weeks - asks) * 7 * day,
+						step: s.step, resource: gpu,
 					}
 					var err error
 					if out.parts[part], err = t.run(ctx); err != nil {
