@@ -23,6 +23,6 @@ func TestFaultyArgumentsAreNamed(t *testing.T) {
 	}
 	a, err := readArguments(&runtime.Unknown{Raw: []byte(`{"queues": "x", "policy": "none"}`)})
 	require.NoError(t, err)
-	_, _, err = a.connect()
+	_, _, err = a.Connect()
 	require.ErrorContains(t, err, `policy: "none" is neither a preset`)
 }

@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/apportion/apportion/adapter/connection"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/round"
 	"github.com/apportion/apportion/cycle"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -102,7 +104,7 @@ func (l *loop) suspend(err error) {
 	m := l.model
 	m.Lock()
 	m.closed = "Apportion does not answer: " + client.Describe(err)
-	m.open = l.arguments.Fallback == fallbackOpen
+	m.open = l.arguments.Fallback == connection.FallbackOpen
 	pods := map[string]*corev1.Pod{}
 	if m.open {
 		for _, p := range m.pods {
@@ -136,13 +138,7 @@ func (l *loop) once(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	r := &round{ctx: ctx, waiting: waiting, admit: l.admit, carry: l.carry}
-	if err := r.open(l.decide, in); err != nil {
-		return err
-	}
-	defer func() { _ = r.session.Close() }()
-	c := cycle.Cycle[*candidate]{Scheduler: r, Plans: r.plans()}
-	if err := c.Run(l.actions()...); err != nil {
+	if err := round.Decide(ctx, l.decide, in, waiting, round.Told{Admitted: l.admit, Planned: l.carry}, l.actions()...); err != nil {
 		return err
 	}
 	l.answered()
@@ -188,7 +184,7 @@ func (l *loop) admit(jobs []string) {
 
 // carry records a plan and lets its pods be tried, while the round goes on: the first pods of a long backlog are bound when their own plans
 // are made. The session has the same places, and the next round corrects what has become of them.
-func (l *loop) carry(plan *made) {
+func (l *loop) carry(plan *round.Plan) {
 	pods := map[string]*corev1.Pod{}
 	l.model.Lock()
 	l.record(plan, pods)
@@ -199,26 +195,28 @@ func (l *loop) carry(plan *made) {
 }
 
 // record puts a plan into the model. It drops a plan of which a pod has gone in the meantime whole. The lock is held.
-func (l *loop) record(plan *made, pods map[string]*corev1.Pod) {
+func (l *loop) record(plan *round.Plan, pods map[string]*corev1.Pod) {
 	m := l.model
-	j := m.jobs[plan.job]
+	j := m.jobs[plan.Job]
 	m.touch(j)
-	for _, at := range plan.placements {
-		p := m.pods[at.uid]
-		if p == nil || p.job != j || p.node != "" || p.planned != "" || m.nodes[at.node] == nil || m.nodes[at.node].object == nil {
+	for _, at := range plan.Placements {
+		p := m.pods[types.UID(at.Task)]
+		if p == nil || p.job != j || p.node != "" || p.planned != "" || m.nodes[at.Node] == nil || m.nodes[at.Node].object == nil {
 			return
 		}
 	}
-	for _, uid := range plan.victims {
-		if v := m.pods[uid]; v != nil {
+	victims := make([]types.UID, len(plan.Victims))
+	for i, uid := range plan.Victims {
+		victims[i] = types.UID(uid)
+		if v := m.pods[victims[i]]; v != nil {
 			v.releasing = true
 			m.touch(v.job)
 		}
 	}
-	for _, at := range plan.placements {
-		p := m.pods[at.uid]
+	for _, at := range plan.Placements {
+		p := m.pods[types.UID(at.Task)]
 		m.seq++
-		p.planned, p.seq, p.victims, p.sentence = at.node, m.seq, plan.victims, plan.sentence
+		p.planned, p.seq, p.victims, p.sentence = at.Node, m.seq, victims, plan.Sentence
 		pods[key(p.object)] = p.object
 	}
 }
@@ -226,30 +224,30 @@ func (l *loop) record(plan *made, pods map[string]*corev1.Pod) {
 func key(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
 
 // waiting returns the jobs that have pods without a place; the lock is held.
-func (m *model) waiting() map[string]*candidate {
-	waiting := map[string]*candidate{}
+func (m *model) waiting() []*round.Job {
+	var waiting []*round.Job
 	for id, j := range m.jobs {
 		if !j.known {
 			continue
 		}
 		bound := j.bound()
-		c := &candidate{
-			id: id, queue: j.queue, begun: bound > 0 && bound < j.least, admitted: j.admitted || bound > 0,
-			least: j.least, placed: j.placed(),
+		c := &round.Job{
+			UID: id, Queue: j.queue, Begun: bound > 0 && bound < j.least, Admitted: j.admitted || bound > 0,
+			Least: j.least, Placed: j.placed(),
 		}
 		for _, p := range j.pods {
 			if p.node == "" && p.planned == "" {
-				c.pending++
+				c.Pending++
 			}
-			if c.shape == "" {
-				c.shape = p.shape + requestKey(p.object)
+			if c.Shape == "" {
+				c.Shape = p.shape + requestKey(p.object)
 			}
 		}
-		if c.pending > 0 {
+		if c.Pending > 0 {
 			if len(j.refused) > 0 {
-				c.shape += id
+				c.Shape += id
 			}
-			waiting[id] = c
+			waiting = append(waiting, c)
 		}
 	}
 	return waiting

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/apportion/apportion/adapter/connection"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -33,7 +34,7 @@ spec: {weight: 1, reclaimable: true}
 `), 0o600))
 	arguments := &Arguments{Queues: file}
 	arguments.complete()
-	decide, in, err := arguments.connect()
+	decide, in, err := arguments.Connect()
 	require.NoError(t, err)
 	l := &loop{
 		arguments: arguments, decide: decide, input: in, model: newModel(queueLabel, "default-scheduler"),
@@ -258,10 +259,10 @@ func TestAnOpenFallbackLetsPodsThroughAndAClosedOneKeepsThem(t *testing.T) {
 	l := testLoop(t, 1)
 	p := testPod("one", "a", "1", "")
 	l.model.setPod(p)
-	l.arguments.Fallback = fallbackClosed
+	l.arguments.Fallback = connection.FallbackClosed
 	l.suspend(os.ErrDeadlineExceeded)
 	require.Contains(t, l.model.may(p).Message(), "Apportion does not answer")
-	l.arguments.Fallback = fallbackOpen
+	l.arguments.Fallback = connection.FallbackOpen
 	l.suspend(os.ErrDeadlineExceeded)
 	require.Nil(t, l.model.may(p))
 }

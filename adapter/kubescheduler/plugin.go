@@ -44,7 +44,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugi
 	if err != nil {
 		return nil, err
 	}
-	decide, input, err := arguments.connect()
+	decide, input, err := arguments.Connect()
 	if err != nil {
 		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
 	}
