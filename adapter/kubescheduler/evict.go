@@ -54,10 +54,12 @@ func (e *evictor) ask(ctx context.Context, victim *corev1.Pod, dryRun ...string)
 // setCondition writes a condition of a pod.
 func setCondition(ctx context.Context, clients kubernetes.Interface, p *corev1.Pod, condition *corev1.PodCondition) error {
 	condition.LastTransitionTime = metav1.NewTime(time.Now())
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": p.UID},
-		"status":   map[string]any{"conditions": []any{condition}},
-	})
+	status := map[string]any{"conditions": []any{condition}}
+	if condition.Type == corev1.PodScheduled && p.Status.NominatedNodeName != "" {
+		// The scheduler nominates the node of a pod that waits in Permit, and would keep its room there after the pod lost its place.
+		status["nominatedNodeName"] = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.UID}, "status": status})
 	if err != nil {
 		return err
 	}

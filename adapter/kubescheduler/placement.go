@@ -51,7 +51,8 @@ func (s *shape) fits() func(*corev1.Node) bool {
 	}
 }
 
-// toleratesCordon reports whether pods of the shape also use cordoned nodes, as the filter NodeUnschedulable of Kubernetes' scheduler judges.
+// toleratesCordon reports whether pods of the shape also use cordoned nodes, as the filter NodeUnschedulable of Kubernetes' scheduler
+// judges.
 func (s *shape) toleratesCordon() bool {
 	cordoned := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	return schedulinghelper.TolerationsTolerateTaint(klog.Background(), s.Tolerations, &cordoned, false)

@@ -184,8 +184,8 @@ func (p *Plugin) PostFilter(
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("node %s, which was planned, is refused: %s", node, why))
 }
 
-// evict evicts the victims of a plan that still run, after asking whether each may be evicted: a disruption budget that protects one of them
-// costs no other. With the error it returns the pods that the API server refused to evict.
+// evict evicts the victims of a plan that still run, after asking whether each may be evicted: a disruption budget that protects one of
+// them costs no other. With the error it returns the pods that the API server refused to evict.
 func (p *Plugin) evict(ctx context.Context, claimant *corev1.Pod, victims []*corev1.Pod, sentence string) (refused []types.UID, err error) {
 	victims = slices.DeleteFunc(victims, func(v *corev1.Pod) bool { return v.DeletionTimestamp != nil })
 	for _, v := range victims {

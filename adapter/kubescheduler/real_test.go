@@ -30,7 +30,7 @@ var (
 const (
 	gangLabel    = "scheduling.x-k8s.io/pod-group"
 	minimumLabel = "pod-group.scheduling.sigs.k8s.io/min-available"
-	whole        = 3 * time.Second
+	whole        = 10 * time.Second
 )
 
 func gang(name, queue, cpu string, size int) (pods []*corev1.Pod) {

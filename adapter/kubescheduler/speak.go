@@ -82,7 +82,7 @@ func (s *speaker) once(ctx context.Context, now time.Time) error {
 		m := s.loop.model
 		m.Lock()
 		news := l.text != l.pod.said.text
-		stands := l.text == l.pod.stands()
+		stands := l.text == l.pod.stands() && l.object.Status.NominatedNodeName == ""
 		l.pod.said = saying{l.text, now}
 		over := l.pod.planned != "" || l.pod.node != ""
 		m.Unlock()
@@ -102,7 +102,8 @@ func (s *speaker) once(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// stands returns what the pod's condition PodScheduled says of why it waits. The scheduler replaces it, for example after a timeout of Permit.
+// stands returns what the pod's condition PodScheduled says of why it waits. The scheduler replaces it, for example after a timeout of
+// Permit.
 func (p *pod) stands() string {
 	for i := range p.object.Status.Conditions {
 		if c := &p.object.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

@@ -59,7 +59,9 @@ func (c *realCluster) comes(want map[string]int, why ...any) {
 			return
 		}
 	}
-	for _, p := range c.pods() {
+	pods := c.pods()
+	for i := range pods {
+		p := &pods[i]
 		c.t.Log(p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp, p.Status.NominatedNodeName, p.Status.Conditions)
 	}
 	require.Equal(c.t, want, got, why...)
