@@ -11,7 +11,9 @@ fi
 tools=$PWD/.bin
 mkdir -p "$tools"
 if [[ ! -x $tools/kube-apiserver || tools/cluster/go.mod -nt $tools/kube-apiserver ]]; then
-  (cd tools/cluster && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$tools/kube-apiserver" k8s.io/kubernetes/cmd/kube-apiserver)
+  # As in scripts/test-cluster.sh, which shares the program: Kueue asks for its version.
+  (cd tools/cluster && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X k8s.io/component-base/version.gitVersion=v1.35.3' \
+    -o "$tools/kube-apiserver" k8s.io/kubernetes/cmd/kube-apiserver)
 fi
 (cd adapter/kubescheduler/cmd && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$tools/apportion-kube-scheduler" ./apportion-kube-scheduler)
 CGO_ENABLED=0 go build -buildvcs=false -o "$tools/apportion" ./cmd/apportion
