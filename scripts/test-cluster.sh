@@ -1,24 +1,12 @@
 #!/usr/bin/env bash
-# test-cluster.sh: runs the tests against a real API server with etcd, Kubernetes' scheduler and Kueue's manager. The first two programs are built
-# once from the module that tools/cluster pins, Kueue's from its own module, whose definitions of kinds the tests use; etcd is installed from
-# Debian's packages where it is missing. TESTFLAGS selects tests, PACKAGES their packages.
+# test-cluster.sh: runs the tests against a real API server with etcd, Kubernetes' scheduler and Kueue's manager, which is built once from Kueue's
+# module; the tests use the definitions of kinds in it. TESTFLAGS selects tests, PACKAGES their packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Kueue asks the API server for its version, which a build from the module does not know.
-readonly kueue=v0.19.2 kubernetes=v1.35.3
+readonly kueue=v0.19.2 tools=$PWD/.bin
 
-if ! command -v etcd >/dev/null; then
-  apt-get update -qq && apt-get install -y -qq --no-install-recommends etcd-server
-fi
-tools=$PWD/.bin
-mkdir -p "$tools"
-for program in kube-apiserver kube-scheduler; do
-  if [[ ! -x $tools/$program || tools/cluster/go.mod -nt $tools/$program ]]; then
-    (cd tools/cluster && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes" \
-      -o "$tools/$program" "k8s.io/kubernetes/cmd/$program")
-  fi
-done
+scripts/kubernetes.sh kube-apiserver kube-scheduler
 if [[ ! -x $tools/kueue-$kueue ]]; then
   CGO_ENABLED=0 GOBIN=$tools/installed go install -trimpath -ldflags '-s -w' "sigs.k8s.io/kueue/cmd/kueue@$kueue"
   mv "$tools/installed/kueue" "$tools/kueue-$kueue" && rmdir "$tools/installed"

@@ -7,22 +7,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/apportion/apportion/internal/test/apiserver"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,33 +32,18 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/yaml"
 )
 
-const token = "administrator"
-
 // realCluster is a real API server with etcd and, when started, a real scheduler. Its nodes are objects, and a stand-in for their kubelets
 // marks bound pods as running.
 type realCluster struct {
-	t                       *testing.T
-	directory, address      string
-	etcd, server, scheduler *exec.Cmd
-	serverArguments         []string
-	config                  *rest.Config
-	clients                 kubernetes.Interface
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
+	*apiserver.Server
+	t         *testing.T
+	scheduler *exec.Cmd
+	config    *rest.Config
+	clients   kubernetes.Interface
 }
 
 func program(t *testing.T, variable string) string {
@@ -71,25 +51,6 @@ func program(t *testing.T, variable string) string {
 	name := os.Getenv(variable)
 	require.NotEmpty(t, name, "make test-schedulers builds it")
 	return name
-}
-
-func (c *realCluster) begin(name string, arguments ...string) *exec.Cmd {
-	c.t.Helper()
-	log, err := os.OpenFile(filepath.Join(c.directory, filepath.Base(name)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(c.t, err)
-	process := exec.Command(name, arguments...)
-	process.Stdout, process.Stderr, process.SysProcAttr = log, log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	require.NoError(c.t, process.Start())
-	c.t.Cleanup(func() {
-		_ = process.Process.Kill()
-		_ = process.Wait()
-		_ = log.Close()
-		if c.t.Failed() && os.Getenv("KEEP_LOGS") != "" {
-			data, _ := os.ReadFile(log.Name())
-			_ = os.WriteFile(filepath.Join(os.Getenv("KEEP_LOGS"), c.t.Name()+"-"+filepath.Base(name)+".log"), data, 0o600)
-		}
-	})
-	return process
 }
 
 func (c *realCluster) output(name string, arguments ...string) (string, error) {
@@ -105,61 +66,17 @@ func (c *realCluster) accountToken(name string) string {
 	return request.Status.Token
 }
 
-func (c *realCluster) kill(process *exec.Cmd) {
-	c.t.Helper()
-	require.NoError(c.t, process.Process.Kill())
-	_ = process.Wait()
-}
-
 func startCluster(t *testing.T) *realCluster {
 	t.Helper()
-	c := &realCluster{t: t, directory: t.TempDir()}
-	etcd, peer, secure := freePort(t), freePort(t), freePort(t)
-	c.etcd = c.begin("etcd", "--data-dir", filepath.Join(c.directory, "etcd"), "--listen-client-urls", "http://127.0.0.1:"+etcd,
-		"--advertise-client-urls", "http://127.0.0.1:"+etcd, "--listen-peer-urls", "http://127.0.0.1:"+peer, "--unsafe-no-fsync")
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	require.NoError(t, err)
-	keyFile, tokens := filepath.Join(c.directory, "key.pem"), filepath.Join(c.directory, "tokens")
-	encoded := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	require.NoError(t, os.WriteFile(keyFile, encoded, 0o600))
-	require.NoError(t, os.WriteFile(tokens, []byte(token+",admin,1,system:masters\n"), 0o600))
-	c.address = "https://127.0.0.1:" + secure
-	c.serverArguments = []string{
-		"--etcd-servers=http://127.0.0.1:" + etcd, "--service-account-issuer=https://x", "--service-account-key-file=" + keyFile,
-		"--service-account-signing-key-file=" + keyFile, "--cert-dir=" + filepath.Join(c.directory, "certs"), "--secure-port=" + secure,
-		"--bind-address=127.0.0.1", "--token-auth-file=" + tokens, "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
-		"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha1=true",
-		// Without controllers no service account is made, and no node loses the taint of a new one.
-		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
-	}
-	c.config = &rest.Config{
-		Host: c.address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: 5000, Burst: 5000, Timeout: 20 * time.Second,
-	}
+	server := apiserver.Start(t, "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha1=true")
+	c := &realCluster{Server: server, t: t, config: &rest.Config{
+		Host: server.Address, BearerToken: apiserver.Token, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+		QPS: 5000, Burst: 5000, Timeout: 20 * time.Second,
+	}}
+	var err error
 	c.clients, err = kubernetes.NewForConfig(c.config)
 	require.NoError(t, err)
-	c.beginServer()
 	return c
-}
-
-func (c *realCluster) beginServer() {
-	c.t.Helper()
-	c.server = c.begin(program(c.t, "KUBE_APISERVER"), c.serverArguments...)
-	require.Eventually(c.t, func() bool {
-		_, err := c.clients.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(c.t.Context())
-		return err == nil
-	}, 2*time.Minute, 100*time.Millisecond)
-}
-
-// kubeconfig writes the file by which a program reaches the API server as the user of a token.
-func (c *realCluster) kubeconfig(token string) string {
-	config := api.NewConfig()
-	config.Clusters["k"] = &api.Cluster{Server: c.address, InsecureSkipTLSVerify: true}
-	config.AuthInfos["u"] = &api.AuthInfo{Token: token}
-	config.Contexts["c"] = &api.Context{Cluster: "k", AuthInfo: "u"}
-	config.CurrentContext = "c"
-	file := filepath.Join(c.directory, "kubeconfig")
-	require.NoError(c.t, clientcmd.WriteToFile(*config, file))
-	return file
 }
 
 // apply creates the objects of a file of manifests.
@@ -195,7 +112,7 @@ func (c *realCluster) apply(file string) {
 // said returns what the scheduler wrote to its log.
 func (c *realCluster) said() string {
 	c.t.Helper()
-	data, err := os.ReadFile(filepath.Join(c.directory, filepath.Base(program(c.t, "PLUGIN_KUBE_SCHEDULER"))+".log"))
+	data, err := os.ReadFile(filepath.Join(c.Directory, filepath.Base(program(c.t, "PLUGIN_KUBE_SCHEDULER"))+".log"))
 	require.NoError(c.t, err)
 	return string(data)
 }
@@ -213,13 +130,13 @@ func (c *realCluster) schedule(arguments map[string]any) {
 	}
 	config, err := json.Marshal(map[string]any{
 		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-		"clientConnection": map[string]any{"kubeconfig": c.kubeconfig(token), "qps": 5000, "burst": 5000},
+		"clientConnection": map[string]any{"kubeconfig": c.Kubeconfig(c.t), "qps": 5000, "burst": 5000},
 		"leaderElection":   map[string]any{"leaderElect": false}, "profiles": []any{profile},
 	})
 	require.NoError(c.t, err)
-	file := filepath.Join(c.directory, "scheduler.json")
+	file := filepath.Join(c.Directory, "scheduler.json")
 	require.NoError(c.t, os.WriteFile(file, config, 0o600))
-	c.scheduler = c.begin(program(c.t, "PLUGIN_KUBE_SCHEDULER"), "--config="+file, "--secure-port=0")
+	c.scheduler = apiserver.Begin(c.t, c.Directory, program(c.t, "PLUGIN_KUBE_SCHEDULER"), "--config="+file, "--secure-port=0")
 }
 
 // queues writes the file of queues, by name and weight.
@@ -228,7 +145,7 @@ func (c *realCluster) queues(weights map[string]int) string {
 	for name, weight := range weights {
 		text += fmt.Sprintf("apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: %s}\nspec: {weight: %d, reclaimable: true}\n---\n", name, weight)
 	}
-	file := filepath.Join(c.directory, "queues.yaml")
+	file := filepath.Join(c.Directory, "queues.yaml")
 	require.NoError(c.t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/apiserver"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha1 "k8s.io/api/scheduling/v1alpha1"
@@ -223,14 +224,14 @@ func TestRealSchedulerReclaimsByPlan(t *testing.T) {
 // serve starts the service of Apportion.
 func (c *realCluster) serve(address string) *exec.Cmd {
 	c.t.Helper()
-	return c.begin(program(c.t, "APPORTION"), "serve", "--listen", address)
+	return apiserver.Begin(c.t, c.Directory, program(c.t, "APPORTION"), "serve", "--listen", address)
 }
 
 func TestRealSchedulerGoesOnAfterEverythingWasKilled(t *testing.T) {
 	c := startCluster(t)
 	c.kubelet()
 	c.nodes(20)
-	address := "127.0.0.1:" + freePort(t)
+	address := "127.0.0.1:" + apiserver.Port(t)
 	service := c.serve(address)
 	arguments := map[string]any{
 		"queues": c.queues(map[string]int{"a": 1, "b": 1}), "server": address, "plaintext": true, "fallback": "closed", "deadline": "2s",
@@ -277,13 +278,13 @@ func TestRealSchedulerGoesOnAfterEverythingWasKilled(t *testing.T) {
 	}
 	more(0)
 	time.Sleep(150 * time.Millisecond)
-	c.kill(c.server)
+	apiserver.Kill(t, c.Process)
 	time.Sleep(2 * time.Second)
-	c.beginServer()
+	c.BeginServer(t)
 	all(26)
 	t.Log("the API server was killed while pods were bound: all run")
 
-	c.kill(service)
+	apiserver.Kill(t, service)
 	more(1)
 	time.Sleep(4 * time.Second)
 	require.Equal(t, 26, check(), "closed: nothing is placed without a decision")
@@ -293,10 +294,10 @@ func TestRealSchedulerGoesOnAfterEverythingWasKilled(t *testing.T) {
 
 	more(2)
 	time.Sleep(250 * time.Millisecond)
-	c.kill(c.scheduler)
-	c.kill(c.server)
-	c.kill(service)
-	c.beginServer()
+	apiserver.Kill(t, c.scheduler)
+	apiserver.Kill(t, c.Process)
+	apiserver.Kill(t, service)
+	c.BeginServer(t)
 	c.serve(address)
 	c.schedule(arguments)
 	all(78)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apportion/apportion/internal/test/apiserver"
 	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,7 @@ spec:
 
 func (c *realCluster) write(name, text string) string {
 	c.t.Helper()
-	file := filepath.Join(c.directory, name)
+	file := filepath.Join(c.Directory, name)
 	require.NoError(c.t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
@@ -175,7 +176,7 @@ func TestRealSchedulerSchedulesWithoutDecisionsWhenItIsOpen(t *testing.T) {
 	c := startCluster(t)
 	c.kubelet()
 	c.nodes(2)
-	address := "127.0.0.1:" + freePort(t)
+	address := "127.0.0.1:" + apiserver.Port(t)
 	c.schedule(map[string]any{
 		"queues": c.queues(map[string]int{"a": 1, "b": 1}), "server": address, "plaintext": true, "fallback": "open", "deadline": "2s", "permitTimeout": "3s",
 	})
@@ -198,10 +199,10 @@ func TestRealSchedulerAsksAServiceOverTLSWithAToken(t *testing.T) {
 	c.kubelet()
 	c.nodes(1)
 	authority := certtest.New(t)
-	certificate, key, ca := certtest.Files(t, c.directory, authority.Issue(t), authority)
+	certificate, key, ca := certtest.Files(t, c.Directory, authority.Issue(t), authority)
 	token, hash := c.token()
-	address := "localhost:" + freePort(t)
-	c.begin(program(t, "APPORTION"), "serve", "--config", c.write("apportion.yaml", fmt.Sprintf(`
+	address := "localhost:" + apiserver.Port(t)
+	apiserver.Begin(t, c.Directory, program(t, "APPORTION"), "serve", "--config", c.write("apportion.yaml", fmt.Sprintf(`
 listen: [%q]
 policies: {cluster: "preset:fair"}
 tls: {certificate: %q, key: %q}
@@ -250,7 +251,7 @@ func TestRealSchedulerRunsByItsManifests(t *testing.T) {
 
 	queues, err := os.ReadFile("manifests/queues.yaml")
 	require.NoError(t, err)
-	mounted := filepath.Join(c.directory, "apportion")
+	mounted := filepath.Join(c.Directory, "apportion")
 	mount := func(name, text string) {
 		t.Helper()
 		data := filepath.Join(mounted, name)
@@ -265,8 +266,8 @@ func TestRealSchedulerRunsByItsManifests(t *testing.T) {
 	require.NoError(t, err)
 	text := strings.ReplaceAll(string(configuration), "/etc/apportion", mounted)
 	require.NotEqual(t, string(configuration), text)
-	text += "clientConnection: {kubeconfig: " + c.kubeconfig(c.accountToken("apportion-scheduler")) + "}\n"
-	c.scheduler = c.begin(program(t, "PLUGIN_KUBE_SCHEDULER"), "--config="+c.write("configuration.yaml", text), "--secure-port=0")
+	text += "clientConnection: {kubeconfig: " + c.KubeconfigOf(t, c.accountToken("apportion-scheduler")) + "}\n"
+	c.scheduler = apiserver.Begin(t, c.Directory, program(t, "PLUGIN_KUBE_SCHEDULER"), "--config="+c.write("configuration.yaml", text), "--secure-port=0")
 
 	c.apply("manifests/gang.yaml")
 	c.comes(map[string]int{"research": 2})

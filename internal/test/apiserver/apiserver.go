@@ -42,8 +42,8 @@ type Server struct {
 	whole *testing.T
 }
 
-// token is that of an administrator.
-const token = "administrator"
+// Token is that of an administrator.
+const Token = "administrator"
 
 // Port returns a port that is free.
 func Port(t *testing.T) string {
@@ -56,10 +56,10 @@ func Port(t *testing.T) string {
 	return p
 }
 
-// Begin starts a program, which ends with the test. Its log is a file of the directory.
+// Begin starts a program, which ends with the test. Its log is a file of the directory, whose end the test shows if it fails.
 func Begin(t *testing.T, directory, program string, arguments ...string) *exec.Cmd {
 	t.Helper()
-	log, err := os.Create(filepath.Join(directory, filepath.Base(program)+".log"))
+	log, err := os.OpenFile(filepath.Join(directory, filepath.Base(program)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
 	c := exec.CommandContext(context.Background(), program, arguments...) //nolint:gosec // The test names it.
 	c.Stdout, c.Stderr, c.SysProcAttr = log, log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -68,12 +68,17 @@ func Begin(t *testing.T, directory, program string, arguments ...string) *exec.C
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		_ = log.Close()
+		if t.Failed() {
+			const most = 4 << 10
+			data, _ := os.ReadFile(log.Name())
+			t.Logf("%s:\n%s", filepath.Base(program), data[max(0, len(data)-most):])
+		}
 	})
 	return c
 }
 
-// Start starts etcd and the API server, and waits until it is ready.
-func Start(t *testing.T) *Server {
+// Start starts etcd and the API server with further flags, and waits until it is ready.
+func Start(t *testing.T, flags ...string) *Server {
 	t.Helper()
 	program := os.Getenv("KUBE_APISERVER")
 	require.NotEmpty(t, program, "make test-cluster builds it")
@@ -81,7 +86,7 @@ func Start(t *testing.T) *Server {
 	etcd, peer, secure := Port(t), Port(t), Port(t)
 	etcdArguments := []string{
 		"--data-dir", filepath.Join(directory, "etcd"), "--listen-client-urls", "http://127.0.0.1:" + etcd,
-		"--advertise-client-urls", "http://127.0.0.1:" + etcd, "--listen-peer-urls", "http://127.0.0.1:" + peer,
+		"--advertise-client-urls", "http://127.0.0.1:" + etcd, "--listen-peer-urls", "http://127.0.0.1:" + peer, "--unsafe-no-fsync",
 	}
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
@@ -89,17 +94,17 @@ func Start(t *testing.T) *Server {
 	encoded := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	require.NoError(t, os.WriteFile(keyFile, encoded, 0o600))
 	tokens := filepath.Join(directory, "tokens")
-	require.NoError(t, os.WriteFile(tokens, []byte(token+",admin,1,system:masters\n"), 0o600))
-	s := &Server{Address: "https://127.0.0.1:" + secure, Directory: directory, Etcd: "http://127.0.0.1:" + etcd, arguments: []string{
+	require.NoError(t, os.WriteFile(tokens, []byte(Token+",admin,1,system:masters\n"), 0o600))
+	s := &Server{Address: "https://127.0.0.1:" + secure, Directory: directory, Etcd: "http://127.0.0.1:" + etcd, arguments: append([]string{
 		"--etcd-servers=http://127.0.0.1:" + etcd, "--service-account-issuer=https://x", "--service-account-key-file=" + keyFile,
 		"--service-account-signing-key-file=" + keyFile, "--cert-dir=" + filepath.Join(directory, "certs"), "--secure-port=" + secure,
 		"--bind-address=127.0.0.1", "--token-auth-file=" + tokens, "--authorization-mode=RBAC",
 		"--service-cluster-ip-range=10.0.0.0/24", "--delete-collection-workers=8",
 		// Without controllers no service account is made, no node loses the taint of a new one, and no volume the finalizer of a used one.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
-	}}
+	}, flags...)}
 	transport, err := rest.TransportFor(&rest.Config{
-		Host: s.Address, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+		Host: s.Address, BearerToken: Token, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
 	})
 	require.NoError(t, err)
 	s.client = &http.Client{Transport: transport, Timeout: 20 * time.Second}
@@ -171,9 +176,20 @@ func (s *Server) Kubeconfig(t *testing.T) string {
 // KubeconfigAs returns a file by which an administrator acts as a user, "" for himself, in a namespace.
 func (s *Server) KubeconfigAs(t *testing.T, user, namespace string) string {
 	t.Helper()
+	return s.kubeconfig(t, &api.AuthInfo{Token: Token, Impersonate: user}, namespace)
+}
+
+// KubeconfigOf returns a file that names the server and the owner of a token.
+func (s *Server) KubeconfigOf(t *testing.T, token string) string {
+	t.Helper()
+	return s.kubeconfig(t, &api.AuthInfo{Token: token}, "")
+}
+
+func (s *Server) kubeconfig(t *testing.T, user *api.AuthInfo, namespace string) string {
+	t.Helper()
 	config := api.NewConfig()
 	config.Clusters["k"] = &api.Cluster{Server: s.Address, InsecureSkipTLSVerify: true}
-	config.AuthInfos["u"] = &api.AuthInfo{Token: token, Impersonate: user}
+	config.AuthInfos["u"] = user
 	config.Contexts["c"] = &api.Context{Cluster: "k", AuthInfo: "u", Namespace: namespace}
 	config.CurrentContext = "c"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
