@@ -191,7 +191,7 @@ func only[ID ~int32](ids []ID) ID {
 	return ids[0]
 }
 
-// repeated returns something that a list has twice.
+// repeated returns an id that a list has twice. All ids are those of the model, so that the largest of them is bounded by its size.
 func repeated[ID ~int32](ids []ID) (ID, bool) {
 	const word = 64
 	if len(ids) == 0 {

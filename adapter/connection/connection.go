@@ -1,5 +1,5 @@
-// Package connection has the settings by which an adapter reaches whoever decides for it: a service, or the engine in its own process, by a
-// policy. Adapters embed them in their own settings.
+// Package connection has the settings by which an adapter finds its policy, and the service or the engine in its own process that decides.
+// Adapters embed them in their own settings.
 package connection
 
 import (

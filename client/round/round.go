@@ -44,7 +44,7 @@ type Plan struct {
 // Placement is the place of a task.
 type Placement struct{ Task, Node string }
 
-// Told is told each decision when it is made. A nil function is not called.
+// Told has the functions that Decide calls with each decision when it is made. It does not call nil functions.
 type Told struct {
 	// Admitted names the jobs that their queues let in.
 	Admitted func(jobs []string)

@@ -135,8 +135,13 @@ func (v *View) LikelyEnd(j model.JobID) int64 {
 
 // After returns the time that comes so long after that of the snapshot, Endless if it cannot be expressed.
 func (v *View) After(time int64) int64 {
-	if time >= Endless-max(v.AsOf, 0) {
+	return After(v.AsOf, time)
+}
+
+// After returns the time that comes so long after another, Endless if it cannot be expressed.
+func After(at, time int64) int64 {
+	if time >= Endless-max(at, 0) {
 		return Endless
 	}
-	return v.AsOf + time
+	return at + time
 }

@@ -281,7 +281,7 @@ func (c *Controller) refuse(ctx context.Context, v *view, refused []*standing, k
 	sentences := c.sentences(ctx, v, refused, kept, now)
 	for _, s := range refused {
 		next := change{standing: s, state: statePending, message: cmp.Or(sentences[s.uid], s.Status.Checks[s.own[0]].Message)}
-		before := c.before(s, kept)
+		before := s.before(kept)
 		if before != nil || now.Sub(s.since()) >= c.settings.Hold.Duration {
 			next.state, next.after, next.reason = stateRetry, c.settings.RetryAfter.Duration, "Retried"
 			if limit := c.settings.RejectAfter; limit > 0 && s.Status.Checks[s.own[0]].RetryCount >= limit {
@@ -297,7 +297,7 @@ func (c *Controller) refuse(ctx context.Context, v *view, refused []*standing, k
 }
 
 // before returns the Workload for which room is kept on a flavor of which another one holds quota, or nil.
-func (c *Controller) before(s *standing, kept map[string]*standing) *standing {
+func (s *standing) before(kept map[string]*standing) *standing {
 	for _, node := range slices.Sorted(maps.Keys(s.nodes)) {
 		if kept[node] != nil {
 			return kept[node]
@@ -313,7 +313,7 @@ func (c *Controller) sentences(
 	said := map[string]string{}
 	var asked []string
 	for _, s := range refused {
-		if len(asked) < sentenceMost && (now.Sub(c.said[s.uid]) >= sentenceAge || c.before(s, kept) != nil) {
+		if len(asked) < sentenceMost && (now.Sub(c.said[s.uid]) >= sentenceAge || s.before(kept) != nil) {
 			asked = append(asked, s.uid)
 			c.said[s.uid] = now
 		}

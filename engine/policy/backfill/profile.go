@@ -168,6 +168,7 @@ func (l *timeline) reserve(v *policy.View, one *model.Reservation) {
 		until = one.Until
 	}
 	if one.Whole() {
+		// Twice what the node offers is more than it has free at any time, whatever ends meanwhile.
 		l.take(from, until, v.Nodes[l.node].Allocatable, 2)
 		return
 	}

@@ -43,7 +43,7 @@ func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Re
 	if err != nil {
 		return policy.Reservation{}, false, err
 	}
-	permits := func(at int64) bool { return p.permits(tasks, at, after(at, runtime), kept) }
+	permits := func(at int64) bool { return p.permits(tasks, at, policy.After(at, runtime), kept) }
 	first, ok := p.permitted(permits)
 	if !ok {
 		return policy.Reservation{}, false, p.view.Work.Exceeded()
@@ -57,8 +57,8 @@ func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Re
 			if err := p.view.Work.Spend(p.spans+len(p.nodes)*len(groups)+len(tasks), p.width); err != nil {
 				return policy.Reservation{}, false, err
 			}
-			if nodes := p.place(tasks, groups, at, after(at, runtime)); nodes != nil {
-				one := policy.Reservation{Job: j, Tasks: tasks, Nodes: nodes, From: at, Until: after(at, runtime)}
+			if nodes := p.place(tasks, groups, at, policy.After(at, runtime)); nodes != nil {
+				one := policy.Reservation{Job: j, Tasks: tasks, Nodes: nodes, From: at, Until: policy.After(at, runtime)}
 				err := p.take(&one)
 				return one, true, err
 			}
@@ -104,13 +104,6 @@ func (p *profile) permitted(permits func(at int64) bool) (int64, bool) {
 	}
 	i := sort.Search(len(p.times)-1, func(i int) bool { return permits(p.times[i]) })
 	return p.times[i], true
-}
-
-func after(at, time int64) int64 {
-	if time >= policy.Endless-max(at, 0) {
-		return policy.Endless
-	}
-	return at + time
 }
 
 func covers(room []int, groups []group) bool {
@@ -181,7 +174,7 @@ func (l *timeline) changes(list []change, g int, of *group, runtime int64) []cha
 		if !found {
 			i--
 		}
-		room, until := rooms[i], after(at, runtime)
+		room, until := rooms[i], policy.After(at, runtime)
 		for i++; !l.rises && room > 0 && i < len(l.at) && l.at[i] < until; i++ {
 			room = min(room, rooms[i])
 		}
