@@ -2,6 +2,7 @@ package volcano
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,14 +15,15 @@ const configurationKey = "volcano-scheduler.conf"
 // maxConfigMaps is the size up to which a source is looked through for ConfigMaps. Kubernetes keeps one below 1 MiB.
 const maxConfigMaps = 16 << 20
 
-// FindConfiguration returns the volcano-scheduler.conf that a source is, or that it holds as a dump of one ConfigMap or of several. ok is
-// false if the source is something else. Lines are those of the source, except within a text that has other lines there, as in JSON.
+// FindConfiguration returns the volcano-scheduler.conf that a source is, or that it holds as a dump of one ConfigMap or of several. The
+// Deployment of Volcano's scheduler may be in the dump, too, and its image says the release. ok is false if the source is something else.
+// Lines are those of the source, except within a text that has other lines there, as in JSON.
 func FindConfiguration(source Source) (found Source, ok bool, err error) {
 	if len(source.Data) > maxConfigMaps {
 		return Source{}, false, nil
 	}
 	var held []*yaml.Node
-	objects := false
+	objects, release := false, ""
 	decoder := yaml.NewDecoder(bytes.NewReader(source.Data))
 	for {
 		var document yaml.Node
@@ -33,7 +35,7 @@ func FindConfiguration(source Source) (found Source, ok bool, err error) {
 		if isConfiguration(root) {
 			return source, true, nil
 		}
-		in, ok := configurationsIn(root)
+		in, ok := configurationsIn(root, &release)
 		if !ok {
 			return Source{}, false, nil
 		}
@@ -46,7 +48,9 @@ func FindConfiguration(source Source) (found Source, ok bool, err error) {
 		}
 		return Source{}, false, nil
 	case 1:
-		return embedded(source, held[0], configurationKey), true, nil
+		found = embedded(source, held[0], configurationKey)
+		found.Release = release
+		return found, true, nil
 	}
 	return Source{}, false, fmt.Errorf("%s:%d: a second ConfigMap with a %s: give one of them", source.Name, held[1].Line, configurationKey)
 }
@@ -71,11 +75,12 @@ func isConfiguration(root *yaml.Node) bool {
 	return false
 }
 
-// configurationsIn returns the configurations in a ConfigMap or a list of these; ok is false if there is any other object.
-func configurationsIn(n *yaml.Node) (held []*yaml.Node, ok bool) {
+// configurationsIn returns the configurations in a ConfigMap or a list of these, and sets the release that a Deployment of Volcano's
+// scheduler among them has; ok is false if there is any other object.
+func configurationsIn(n *yaml.Node, release *string) (held []*yaml.Node, ok bool) {
 	if items := member(n, "items"); items != nil {
 		for _, item := range items.Content {
-			in, ok := configurationsIn(item)
+			in, ok := configurationsIn(item, release)
 			if !ok {
 				return nil, false
 			}
@@ -83,7 +88,11 @@ func configurationsIn(n *yaml.Node) (held []*yaml.Node, ok bool) {
 		}
 		return held, true
 	}
-	if kind := member(n, kindField); kind == nil || kind.Value != configMapKind {
+	if isDeployment(n) {
+		*release = cmp.Or(*release, imageRelease(n))
+		return nil, true
+	}
+	if textIn(n, kindField) != configMapKind {
 		return nil, false
 	}
 	if text := member(member(n, "data"), configurationKey); text != nil && text.Kind == yaml.ScalarNode {

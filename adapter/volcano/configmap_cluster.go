@@ -27,19 +27,21 @@ type Held struct {
 	// Object names the ConfigMap, and File the source that contains it.
 	Object, File string
 
+	namespace string
 	line      int
 	preferred bool
 }
 
 // HeldConfiguration returns the configuration in the ConfigMap volcano-scheduler-configmap of a cluster's objects, nil if there is none.
 // The ConfigMap of namespace volcano-system is preferred to those of other namespaces, and any to one in a background source. Several
-// equally preferred ones with different configurations are an error. Sources that do not contain the name are not parsed.
+// equally preferred ones with different configurations are an error. Its release is that of the scheduler's Deployment in the namespace of
+// the ConfigMap, if the objects contain one. Sources that do not contain the names are not parsed.
 func HeldConfiguration(sources []Source) (*Held, error) {
 	for _, background := range []bool{false, true} {
 		var found *Held
 		var conflict error
 		for _, source := range sources {
-			if source.Background != background || !mayHold(source.Data) {
+			if source.Background != background {
 				continue
 			}
 			for _, h := range heldIn(source) {
@@ -56,6 +58,7 @@ func HeldConfiguration(sources []Source) (*Held, error) {
 			return nil, conflict
 		}
 		if found != nil {
+			found.Source.Release = releaseIn(sources, found.namespace)
 			return found, nil
 		}
 	}
@@ -69,9 +72,20 @@ func mayHold(data []byte) bool {
 
 // heldIn returns the configurations in a source.
 func heldIn(source Source) (held []*Held) {
+	eachPart(source, mayHold, func(part document) {
+		part.eachNode(func(object *yaml.Node) { held = append(held, part.heldBy(object)...) })
+	})
+	return held
+}
+
+// eachPart visits the parts of a source, of an object or a few, that contain what is sought.
+func eachPart(source Source, sought func([]byte) bool, visit func(document)) {
+	if !sought(source.Data) {
+		return
+	}
 	collect := func(part document) {
-		if mayHold(part.data) {
-			held = append(held, part.held()...)
+		if sought(part.data) {
+			visit(part)
 		}
 	}
 	first := 0
@@ -79,7 +93,7 @@ func heldIn(source Source) (held []*Held) {
 		doc := &document{name: source.Name, data: data, first: first}
 		first += bytes.Count(data, []byte("\n"))
 		if begins := firstByte(data); begins == '{' || begins == '[' {
-			eachJSONText(doc, collect)
+			eachJSONText(doc, sought, collect)
 		} else if list, ok := cutList(doc); ok {
 			for _, item := range list.items {
 				collect(item)
@@ -88,11 +102,10 @@ func heldIn(source Source) (held []*Held) {
 			collect(*doc)
 		}
 	}
-	return held
 }
 
 // eachJSONText visits the texts of the objects of JSON documents, without parsing them. What is not JSON is a fault of whatever reads it.
-func eachJSONText(doc *document, each func(document)) {
+func eachJSONText(doc *document, sought func([]byte) bool, each func(document)) {
 	start := 0
 	if isMarker(doc.data) {
 		start = len("---")
@@ -110,7 +123,7 @@ func eachJSONText(doc *document, each func(document)) {
 		item := func(int) {
 			from := s.pos
 			s.skip()
-			if text := doc.data[from:s.pos]; mayHold(text) {
+			if text := doc.data[from:s.pos]; sought(text) {
 				each(document{name: doc.name, data: text, first: doc.line(from) - 1})
 			}
 		}
@@ -134,14 +147,14 @@ func eachJSONText(doc *document, each func(document)) {
 	}
 }
 
-// held returns the configurations in the objects of a text.
-func (d *document) held() (held []*Held) {
+// eachNode visits the objects of a text.
+func (d *document) eachNode(visit func(*yaml.Node)) {
 	decoder := yaml.NewDecoder(bytes.NewReader(d.data))
 	for {
 		var root yaml.Node
 		// What cannot be parsed is a fault of whatever it is read as.
 		if decoder.Decode(&root) != nil || len(root.Content) == 0 {
-			return held
+			return
 		}
 		top := root.Content[0]
 		objects := []*yaml.Node{top}
@@ -151,7 +164,7 @@ func (d *document) held() (held []*Held) {
 			objects = top.Content
 		}
 		for _, object := range objects {
-			held = append(held, d.heldBy(object)...)
+			visit(object)
 		}
 	}
 }
@@ -174,7 +187,7 @@ func (d *document) heldBy(object *yaml.Node) (held []*Held) {
 		}
 		value.Line += d.first
 		h := &Held{
-			Source: embedded(Source{Name: d.name}, value, key), line: value.Line, preferred: namespace == SystemNamespace,
+			Source: embedded(Source{Name: d.name}, value, key), namespace: namespace, line: value.Line, preferred: namespace == SystemNamespace,
 			Object: configMapKind + " " + metadata{namespace: namespace, name: ConfigMapName}.full(), File: d.name,
 		}
 		if key == configurationKey {

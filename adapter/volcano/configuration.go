@@ -16,7 +16,7 @@ import (
 // warning, input that it refuses an *Error.
 func ReadConfiguration(source Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	c := configuration{doc: &document{name: source.Name, data: source.Data, lines: true}}
-	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO}
+	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO, VolcanoRelease: releaseOf(source.Release)}
 	if root := c.parse(); root != nil {
 		policy.Tiers = c.tiers(root)
 	}

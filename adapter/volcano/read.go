@@ -336,9 +336,10 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 	return nil
 }
 
-// ignore warns of a kind that is not read, once. HeldConfiguration reads the ConfigMap of Volcano's scheduler.
+// ignore warns of a kind that is not read, once. HeldConfiguration reads the ConfigMap and the Deployment of Volcano's scheduler.
 func (r *reader) ignore(version, kindName string, root *value) {
-	if kindName == configMapKind && root.field(metadataField).textOf(nameField) == ConfigMapName {
+	name := root.field(metadataField).textOf(nameField)
+	if kindName == configMapKind && name == ConfigMapName || kindName == deploymentKind && name == DeploymentName {
 		return
 	}
 	full := kindName

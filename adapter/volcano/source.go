@@ -16,6 +16,8 @@ type Source struct {
 	// Background is the rest of a cluster: its objects of a kind count only if no other source has one of that kind. The queues root and
 	// default, which Volcano makes by itself, count unless another source has a queue of their name.
 	Background bool
+	// Release is that of the Volcano whose configuration this is, as tagged, such as v1.16.0. Empty: it is unknown.
+	Release string
 }
 
 // maxFlowRetry is the size up to which a text that begins like JSON but is invalid is read as YAML in flow style.

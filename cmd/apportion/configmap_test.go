@@ -63,6 +63,29 @@ func TestThePolicyIsThatOfTheConfigMapInTheDump(t *testing.T) {
 	require.Equal(t, byDefault, got, "--policy wins")
 }
 
+func TestTheReleaseIsThatOfTheSchedulersDeploymentInTheDump(t *testing.T) {
+	dump := withConfigMap(t, drfOnly)
+	digest := func(told string) string {
+		t.Helper()
+		out, said, err := runLine(t, "shares", "-o", "json", "-f", dump)
+		require.NoError(t, err)
+		require.Contains(t, said, origin+filepath.Join(dump, "scheduler.yaml")+told+"\n")
+		require.NotContains(t, said, "objects of kind")
+		return out
+	}
+	unknown := digest("")
+	deploy := func(tag string) {
+		t.Helper()
+		text := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: volcano-scheduler, namespace: volcano-system}\n" +
+			"spec: {template: {spec: {containers: [{image: 'volcanosh/vc-scheduler:" + tag + "'}]}}}\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dump, "deployment.yaml"), []byte(text), 0o600))
+	}
+	deploy("v1.15.1")
+	require.Equal(t, unknown, digest(", of Volcano v1.15.1"), "1.15 is the default")
+	deploy("v1.16.0")
+	require.NotEqual(t, unknown, digest(", of Volcano v1.16.0"), "another policy")
+}
+
 func TestABrokenConfigMapIsAnErrorUnlessAPolicyIsNamed(t *testing.T) {
 	dump := withConfigMap(t, noTiers)
 	_, _, err := runLine(t, "shares", "-f", dump)

@@ -23,7 +23,7 @@ func newConvert(s streams) *cobra.Command {
 	var input inputFlags
 	var target, system, into string
 	var reached delegation.Options
-	form, release := formBoth, release115
+	form, release := formBoth, ""
 	c := &converting{answering{streams: s, format: formatJSON}}
 	command := &cobra.Command{
 		Use:   "convert",
@@ -33,7 +33,8 @@ volcano-scheduler.conf or a preset to a Policy. Calls from other languages can u
 directly; digests are computed from the form of -o binary.
 
 Where releases of Volcano differ in their decisions, --volcano names the one whose decisions the policy
-takes; docs/volcano.md lists the differences.
+takes. Without it that is the release of the image of the Deployment volcano-scheduler, if the file of
+--policy contains it beside the ConfigMap, and v1.15 else; docs/volcano.md lists the differences.
 
 With --to fair, propose the settings of policy fair that are nearest to a configuration or a preset:
 base NONE for proportion, base DESERVED for capacity. Settings that are dropped, or change their
@@ -76,9 +77,7 @@ be delegated exactly, and the shadow form, in which Volcano does not use Apporti
 					return err
 				}
 				render.Warnings(s.err, rules.Warnings)
-				if release == release116 {
-					rules.Message.VolcanoRelease = apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_16
-				}
+				setRelease(rules.Message, release)
 				return c.write(rules.Message)
 			}
 			loaded, err := input.load(command.Context(), s)
@@ -92,7 +91,8 @@ be delegated exactly, and the shadow form, in which Volcano does not use Apporti
 	input.register(command)
 	c.register(command, formatBinary)
 	choose(command, &target, "to", "", "propose settings of another policy, or of Volcano's extender plugin", policyFair, targetExtender)
-	choose(command, &release, "volcano", "", "release of Volcano whose decisions the policy takes", release115, release116)
+	choose(command, &release, "volcano", "", "release of Volcano whose decisions the policy takes; default: that of the Deployment, "+
+		"else "+release115, release115, release116)
 	registerFrom(command, &system, &into)
 	choose(command, &form, "extender-form", "", "which configurations to write with --to extender", formDelegate, formShadow, formBoth)
 	registerReached(command, &reached)
@@ -135,6 +135,16 @@ func excludeForms(command *cobra.Command) {
 
 // The releases of Volcano that differ in their decisions.
 const release115, release116 = "v1.15", "v1.16"
+
+// setRelease sets the release of a policy, if one is named.
+func setRelease(policy *apportionv1.Policy, release string) {
+	switch release {
+	case release115:
+		policy.VolcanoRelease = apportionv1.VolcanoRelease_VOLCANO_RELEASE_UNSPECIFIED
+	case release116:
+		policy.VolcanoRelease = apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_16
+	}
+}
 
 // policyFair is the policy for which settings can be proposed, and targetExtender the plugin of Volcano.
 const policyFair, targetExtender = "fair", "extender"

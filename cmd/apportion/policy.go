@@ -39,7 +39,7 @@ func (f *inputFlags) rules(sources []volcano.Source) (*policy.Policy, error) {
 // tellOrigin writes where the policy was found, if no flag names it and it is not the default.
 func tellOrigin(out io.Writer, rules *policy.Policy) {
 	if rules.Object != "" {
-		fmt.Fprintf(out, "policy: %s\n", visible.Text(rules.Object))
+		fmt.Fprintf(out, "policy: %s\n", visible.Text(rules.Origin()))
 	}
 }
 

@@ -70,6 +70,9 @@ func readVolcano(sources []volcano.Source, now time.Time, progress func(read int
 	var said []*apportionv1.Warning
 	if configuration != nil {
 		d.Title = "Volcano's configuration"
+		if configuration.Release != "" {
+			d.Title += ", " + configuration.Release
+		}
 		if d.Policy, said, err = volcano.ReadConfiguration(*configuration); err != nil {
 			return nil, fmt.Errorf("the configuration of Volcano's scheduler: %w", err)
 		}

@@ -165,20 +165,19 @@ func (r *reader) cluster() *Cluster {
 	return c
 }
 
-// configMap reads the ConfigMap of Volcano's scheduler. That it is absent is no fault, and that the user may not read it is noted.
+// configMap reads the ConfigMap of Volcano's scheduler, and its Deployment. That the ConfigMap is absent is no fault, and that the user may
+// not read it is noted.
 func (r *reader) configMap(ctx context.Context) error {
-	data, err := configurationOf(ctx, r.client)
+	objects, err := configurationOf(ctx, r.client)
 	switch {
-	case err == nil && data != nil:
-		r.configuration = []volcano.Source{{Name: "the cluster", Data: data}}
-		return nil
 	case err == nil:
+		r.configuration = sourcesOf("the cluster", objects)
 		return nil
 	case apierrors.IsForbidden(err):
 		r.note("the configuration of Volcano's scheduler may not be read, and its default is used (--policy names another): " + reason(err))
 		return nil
 	}
-	return failure("configmaps", err)
+	return err
 }
 
 // kind reads one list. A list that the user may not read is tried in the namespace of the kubeconfig, if it has any.

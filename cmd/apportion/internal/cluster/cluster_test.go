@@ -228,6 +228,55 @@ func TestAServerThatFailsIsUnavailable(t *testing.T) {
 	require.ErrorContains(t, err, "etcd is away")
 }
 
+func TestTheDeploymentOfTheSchedulerSaysTheRelease(t *testing.T) {
+	const configMap = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
+	const deployment = "/apis/apps/v1/namespaces/volcano-system/deployments/volcano-scheduler"
+	lists := map[string][]string{queues: {""}, podgroups: {""}, "/api/v1/pods": {""}, "/api/v1/nodes": {""}, priority: {""}}
+	maps.Copy(lists, judging)
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+		fault  string
+	}{
+		"present": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"kind":"Deployment","metadata":{"name":"volcano-scheduler","namespace":"volcano-system"},`+
+				`"spec":{"template":{"spec":{"containers":[{"image":"volcanosh/vc-scheduler:v1.16.0"}]}}}}`)
+		}, want: "v1.16.0"},
+		"absent": {answer: http.NotFound},
+		"forbidden": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			status(w, http.StatusForbidden, "Forbidden", "user u may not")
+		}},
+		"a failure": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			status(w, http.StatusBadRequest, "BadRequest", "no")
+		}, fault: "deployments: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := server(t, lists, func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case configMap:
+					fmt.Fprint(w, `{"kind":"ConfigMap","metadata":{"name":"volcano-scheduler-configmap","namespace":"volcano-system"},`+
+						`"data":{"volcano-scheduler.conf":"tiers: []"}}`)
+				case deployment:
+					c.answer(w, r)
+				default:
+					http.NotFound(w, r)
+				}
+			})
+			f.Configuration = true
+			read, err := f.Read(t.Context())
+			if c.fault != "" {
+				require.EqualError(t, err, c.fault)
+				return
+			}
+			require.NoError(t, err)
+			require.Empty(t, read.Unread)
+			held, err := volcano.HeldConfiguration(read.Sources)
+			require.NoError(t, err)
+			require.Equal(t, c.want, held.Source.Release)
+		})
+	}
+}
+
 func TestTheConfigMapOfTheSchedulerIsReadIfItIsAskedFor(t *testing.T) {
 	const configMap = "/api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
 	lists := map[string][]string{queues: {""}, podgroups: {""}, "/api/v1/pods": {""}, "/api/v1/nodes": {""}, priority: {""}}

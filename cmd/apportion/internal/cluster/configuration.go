@@ -10,28 +10,53 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 )
 
-// configurationOf returns the ConfigMap of Volcano's scheduler as the API server has it, nil if there is none.
-func configurationOf(ctx context.Context, client *rest.RESTClient) ([]byte, error) {
-	path := core + "/namespaces/" + volcano.SystemNamespace + "/configmaps/" + volcano.ConfigMapName
-	result := client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx)
-	data, err := result.Raw()
-	if err != nil {
-		err = result.Error() // What the API server says, decoded.
+// configurationOf returns the ConfigMap of Volcano's scheduler as the API server has it, and the scheduler's Deployment, whose image says
+// the release; none of them if there is no ConfigMap. That there is no such Deployment, or that it may not be read, is no fault. Where the
+// ConfigMap may not be read the error is that of the API server.
+func configurationOf(ctx context.Context, client *rest.RESTClient) (objects [][]byte, err error) {
+	const namespace = "/namespaces/" + volcano.SystemNamespace
+	for _, path := range [][2]string{
+		{"configmaps", core + namespace + "/configmaps/" + volcano.ConfigMapName},
+		{"deployments", "/apis/apps/v1" + namespace + "/deployments/" + volcano.DeploymentName},
+	} {
+		result := client.Get().AbsPath(path[1]).SetHeader("Accept", "application/json").Do(ctx)
+		data, err := result.Raw()
+		if err != nil {
+			err = result.Error() // What the API server says, decoded.
+		}
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && len(objects) > 0:
+			return objects, nil
+		case apierrors.IsForbidden(err):
+			return nil, err
+		case err != nil:
+			return nil, failure(path[0], err)
+		}
+		objects = append(objects, data)
 	}
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return data, err
+	return objects, nil
 }
 
-// Configuration returns the ConfigMap of Volcano's scheduler in the followed cluster, nil if there is none.
-func (f *Follower) Configuration(ctx context.Context) ([]byte, error) {
+// Configuration returns the ConfigMap of Volcano's scheduler in the followed cluster, and the scheduler's Deployment if it can be read.
+// There is none of them without the ConfigMap.
+func (f *Follower) Configuration(ctx context.Context) ([]volcano.Source, error) {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	data, err := configurationOf(ctx, f.client)
-	if err != nil {
-		return nil, failure("configmaps", err)
+	objects, err := configurationOf(ctx, f.client)
+	if apierrors.IsForbidden(err) {
+		err = failure("configmaps", err)
 	}
-	return data, nil
+	if err != nil {
+		return nil, err
+	}
+	return sourcesOf("the followed cluster", objects), nil
+}
+
+// sourcesOf returns objects as sources of one name.
+func sourcesOf(name string, objects [][]byte) (sources []volcano.Source) {
+	for _, data := range objects {
+		sources = append(sources, volcano.Source{Name: name, Data: data})
+	}
+	return sources
 }

@@ -72,7 +72,7 @@ func (d *Daemon) readFollowed(ctx context.Context) time.Duration {
 func (d *Daemon) useFollowed(ctx context.Context, read *policy.Policy) {
 	next, from := client.VolcanoDefault(), "Volcano's default configuration"
 	if read != nil {
-		next, from = read.Message, read.Object
+		next, from = read.Message, read.Origin()
 	}
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
@@ -100,11 +100,11 @@ func (d *Daemon) useFollowed(ctx context.Context, read *policy.Policy) {
 
 // held returns the policy in the ConfigMap, nil if there is no ConfigMap.
 func (d *Daemon) held(ctx context.Context) (*policy.Policy, error) {
-	data, err := d.follower.Configuration(ctx)
-	if err != nil || data == nil {
+	objects, err := d.follower.Configuration(ctx)
+	if err != nil {
 		return nil, err
 	}
-	held, err := volcano.HeldConfiguration([]volcano.Source{{Name: "the followed cluster", Data: data}})
+	held, err := volcano.HeldConfiguration(objects)
 	if err != nil || held == nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (d *Daemon) held(ctx context.Context) (*policy.Policy, error) {
 	if err == nil {
 		_, err = wire.Policy(message)
 	}
-	return &policy.Policy{Message: message, Warnings: warnings, Object: held.Object}, err
+	return &policy.Policy{Message: message, Warnings: warnings, Configuration: &held.Source, Object: held.Object}, err
 }
 
 // faulty logs a fault unless it was logged last, and returns its text, empty for none.

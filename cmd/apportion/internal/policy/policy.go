@@ -29,6 +29,14 @@ type Policy struct {
 	Object string
 }
 
+// Origin names the ConfigMap, and the release of Volcano if the cluster says it.
+func (p *Policy) Origin() string {
+	if p.Configuration == nil || p.Configuration.Release == "" {
+		return p.Object
+	}
+	return p.Object + ", of Volcano " + p.Configuration.Release
+}
+
 // Held returns the policy in the ConfigMap of Volcano's scheduler among the objects of a cluster, nil if there is none.
 func Held(sources []volcano.Source) (*Policy, error) {
 	held, err := volcano.HeldConfiguration(sources)
