@@ -8,7 +8,7 @@ import (
 
 // Extent counts the entities that steps are about, the plugins, and those of them that choose victims.
 type Extent struct {
-	Dimensions, Nodes, Queues, Jobs, Tasks, Plugins, Voters int64
+	Dimensions, Nodes, Reservations, Queues, Jobs, Tasks, Plugins, Voters int64
 	// Flavors is the most of them that a queue has for the policy kueue, Asked the most pod sets and requests that a job has; both are 0
 	// under other policies.
 	Flavors, Asked int64
@@ -17,8 +17,8 @@ type Extent struct {
 // ExtentOf returns the extent of a model under a policy.
 func ExtentOf(m *model.Model, p *apportionv1.Policy) Extent {
 	e := Extent{
-		Dimensions: int64(m.Dims.Len()), Nodes: int64(len(m.Nodes)), Queues: int64(len(m.Queues)), Jobs: int64(m.Jobs.Len()),
-		Tasks: int64(m.Tasks.Len()),
+		Dimensions: int64(m.Dims.Len()), Nodes: int64(len(m.Nodes)), Reservations: int64(m.ReservationCount()),
+		Queues: int64(len(m.Queues)), Jobs: int64(m.Jobs.Len()), Tasks: int64(m.Tasks.Len()),
 	}
 	flavors, asked := m.ExtraParts()
 	e.Flavors, e.Asked = int64(flavors), int64(asked)
@@ -30,7 +30,8 @@ func ExtentOf(m *model.Model, p *apportionv1.Policy) Extent {
 func (z *Size) Extent(p *apportionv1.Policy) Extent {
 	// cpu and memory are dimensions of every model.
 	e := Extent{
-		Dimensions: z.Dimensions + 2, Nodes: z.Nodes, Queues: z.Queues, Jobs: z.Jobs, Tasks: z.Tasks, Flavors: z.Flavors, Asked: z.Asked,
+		Dimensions: z.Dimensions + 2, Nodes: z.Nodes, Reservations: z.Reservations, Queues: z.Queues, Jobs: z.Jobs, Tasks: z.Tasks,
+		Flavors: z.Flavors, Asked: z.Asked,
 	}
 	e.ask(p)
 	return e
@@ -40,6 +41,7 @@ func (z *Size) Extent(p *apportionv1.Policy) Extent {
 func (e Extent) With(change *Size) Extent {
 	e.Dimensions += change.Dimensions
 	e.Nodes += change.Nodes
+	e.Reservations += change.Reservations
 	e.Queues += change.Queues
 	e.Jobs += change.Jobs
 	e.Tasks += change.Tasks

@@ -22,7 +22,8 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 	visible: map[string]string{
 		"InspectAnswer":     "total queue_count job_count task_count node_count nodes jobs tasks queues memory",
 		"Memory":            "epoch_seconds half_life_epochs epoch offered",
-		"InspectedNode":     "node name allocatable used idle group unschedulable",
+		"InspectedNode":     "node name allocatable used idle group unschedulable reservations",
+		"NodeReservation":   "from until request holder reason",
 		"NodeUnschedulable": "cause detail",
 		"InspectedQueue":    "queue settings",
 		"Queue": "name parent weight priority state reclaimable capability guarantee deserved create_time node_group_affinity " +
@@ -125,12 +126,30 @@ func (s *Session) inspectNodes(answer *apportionv1.InspectAnswer, _ []model.JobI
 		if u := v.Nodes[n].Unschedulable; u != nil {
 			node.Unschedulable = &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause(u.Cause), Detail: u.Detail}
 		}
+		node.Reservations = s.reservationsOf(n)
 		answer.Nodes = append(answer.Nodes, node)
 		if s.out.left -= messageBytes + len(node.Name) + len(node.GetGroup()) + len(node.GetUnschedulable().GetDetail()); s.out.left < 0 {
 			return s.out.tooLarge("nodes")
 		}
 	}
 	return nil
+}
+
+// reservationsOf returns the reservations of a node as far as the reader may see them: a job that the model does not have is one of others.
+func (s *Session) reservationsOf(n model.NodeID) []*apportionv1.NodeReservation {
+	v := s.engine.View()
+	var out []*apportionv1.NodeReservation
+	list := v.Nodes[n].Reservations()
+	for i := range list {
+		r := &list[i]
+		one := &apportionv1.NodeReservation{From: r.From, Until: r.Until, Request: s.out.resource(r.Request), Reason: r.Reason}
+		if j, known := v.Job(r.Holder); s.audience == nil || known && s.audience.Owns(v.Jobs.At(j).Queue) {
+			one.Holder = r.Holder
+		}
+		out = append(out, one)
+		s.out.left -= 2*messageBytes + len(one.Holder) + len(one.Reason)
+	}
+	return out
 }
 
 func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer, of []model.JobID) error {
@@ -181,7 +200,8 @@ func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer, of []model.Job
 
 func (a *asking) inspect(q *apportionv1.InspectStep) (answer, work int64) {
 	if q.GetNodes() {
-		answer += a.Nodes * (sizeOf[apportionv1.InspectedNode](1) + 24 + 3*a.resource())
+		answer += a.Nodes*(sizeOf[apportionv1.InspectedNode](1)+24+3*a.resource()) +
+			a.Reservations*(2*sizeOf[apportionv1.NodeReservation](1)+24+a.resource())
 	}
 	if q.GetJobs() {
 		answer += a.Jobs * (sizeOf[apportionv1.InspectedJob](1) + 24 + 4*a.resource())

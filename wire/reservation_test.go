@@ -82,3 +82,34 @@ func TestAChangeCarriesReservations(t *testing.T) {
 	ask(t, s, `change { change { dimensions: "cpu" nodes { name: "n" allocatable { dimension: 0 amount: 9000 } } } }`)
 	require.True(t, fits("u"))
 }
+
+func TestInspectShowsReservationsAndTheirHoldersToThoseAloneWhoSeeThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		own  func(queue string) bool
+		want []string
+	}{
+		"everybody sees all":      {nil, []string{"", "ns/j", ""}},
+		"the owner of the queue":  {func(queue string) bool { return queue == "q" }, []string{"", "ns/j", ""}},
+		"an owner of another one": {func(queue string) bool { return queue == "r" }, []string{"", "", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, reservedNodes+` queues { name: "r" }`))
+			require.NoError(t, err)
+			s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`), wire.Options{})
+			require.NoError(t, err)
+			if c.own != nil {
+				s.Restrict(wire.NewAudience(m, c.own))
+			}
+			list := ask(t, s, `inspect { nodes: true }`).GetInspect().GetNodes()[0].GetReservations()
+			require.Len(t, list, 3)
+			for i, holder := range c.want {
+				require.Equal(t, holder, list[i].GetHolder())
+			}
+			require.Equal(t, "maintenance", list[0].GetReason())
+			require.Equal(t, []int64{2000, 3000}, []int64{list[0].GetFrom(), list[0].GetUntil()})
+			require.Nil(t, list[0].GetRequest(), "the whole node")
+			require.ElementsMatch(t, []float64{4, 3000}, list[1].GetRequest().GetAmount())
+			require.NotNil(t, list[2].GetRequest(), "a part of nothing")
+		})
+	}
+}

@@ -76,12 +76,12 @@ func (f *listFlags) wants(job *apportionv1.Job) bool {
 func newGet(s streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get KIND",
-		Short: "List queues or jobs, with their states and counts",
-		Long:  `List the queues or the jobs of the cluster, with their states and counts.`,
+		Short: "List queues, jobs or nodes, with their states and counts",
+		Long:  `List the queues, the jobs or the nodes of the cluster, with their states and counts.`,
 		Example: `  apportion get queues -f cluster.yaml
   apportion get jobs -n ml --sort queue,waiting -o wide -f cluster.yaml`,
 	}
-	return withKinds(command, newGetQueues(s), newGetJobs(s))
+	return withKinds(command, newGetQueues(s), newGetJobs(s), newGetNodes(s))
 }
 
 func newGetJobs(s streams) *cobra.Command {

@@ -98,6 +98,7 @@ func runsAbout(end, scenario string) map[string][][]string {
 		"diff":               {{"--policy", "fair"}, {"--policy", "capacity", "-o", "markdown"}},
 		"get queues":         {{}, {"-o", "wide"}, {"-o", "name"}},
 		"get jobs":           {{}, {"-o", "wide"}, {"-o", "name"}},
+		"get nodes":          {{}, {"-o", "wide"}, {"-o", "name"}},
 		"decide preempt":     {{task}, {task, "--all"}, {named("nothing")}},
 		"decide reclaim":     {{task}, {task, "--all"}, {task, "--policy", "fair"}, {named("nothing")}},
 		"decide allocatable": {{task}, {named("nothing")}},

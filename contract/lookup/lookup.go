@@ -211,6 +211,23 @@ func (s *Snapshot) JobName(index uint32) string {
 	return fmt.Sprintf("#%d", index)
 }
 
+// Reserved says what the reservations of a node keep that have not ended, and for what. names are those of the dimensions that they refer
+// to.
+func (s *Snapshot) Reserved(names text.Names, list []*apportionv1.NodeReservation) string {
+	var said []string
+	for _, r := range list {
+		if r.GetUntil() != 0 && r.GetUntil() <= s.GetAsOf() {
+			continue
+		}
+		holder := r.GetHolder()
+		if number, known := s.jobs[holder]; known && number >= 0 {
+			holder = s.JobName(uint32(number))
+		}
+		said = append(said, text.Reserved(names, holder, r))
+	}
+	return strings.Join(said, "; ")
+}
+
 // NodeName returns the name of a node by its index.
 func (s *Snapshot) NodeName(index uint32) string {
 	if nodes := s.GetNodes(); int(index) < len(nodes) {

@@ -92,19 +92,6 @@ func forWhat(reason string) string {
 	return "for " + reason
 }
 
-// period is when a reservation begins and ends: ` from 2026-07-01 14:30:00 UTC on`.
-func period(from, until int64) string {
-	switch {
-	case from == 0 && until == 0:
-		return ""
-	case from == 0:
-		return " until " + moment(until)
-	case until == 0:
-		return " from " + moment(from) + " on"
-	}
-	return " from " + moment(from) + " to " + moment(until)
-}
-
 // podRules says which rule on other pods excludes a node, in the words of Kubernetes' scheduler.
 var podRules = map[apportionv1.ReasonCode]string{
 	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             "didn't have free ports for the requested pod ports",

@@ -61,6 +61,14 @@ var Words = map[string]string{
 	"inQueueOrder": "number {rank} in queue order",
 	"notServed":    "not served now",
 
+	// What a reservation keeps of a node, for what, and when.
+	"reservedWhole":   "the whole node",
+	"reservedFor":     " for {what}",
+	"reservedForBoth": " for {holder} ({reason})",
+	"reservedUntil":   " until {until}",
+	"reservedFrom":    " from {from} on",
+	"reservedDuring":  " from {from} to {until}",
+
 	"notConsidered": "not considered",
 	"letsRun":       "{changes} that would let it run",
 	"noChange":      "No queue would deserve more or less",

@@ -109,8 +109,8 @@ func widerReservations(list []Reservation, wider func(resource.Row) resource.Row
 // Reserves reports whether nodes may have reservations. If it is false, none has.
 func (m *Model) Reserves() bool { return m.reserves }
 
-// ReservationBytes is about the memory of the reservations of all nodes.
-func (m *Model) ReservationBytes() int {
+// ReservationCount is the number of reservations of all nodes.
+func (m *Model) ReservationCount() int {
 	if !m.reserves {
 		return 0
 	}
@@ -118,8 +118,11 @@ func (m *Model) ReservationBytes() int {
 	for i := range m.Nodes {
 		n += len(m.Nodes[i].Reservations())
 	}
-	return n * m.reservationBytes()
+	return n
 }
+
+// ReservationBytes is about the memory of the reservations of all nodes.
+func (m *Model) ReservationBytes() int { return m.ReservationCount() * m.reservationBytes() }
 
 func (m *Model) reservationBytes() int {
 	const reservation = 88

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { Cluster } from "../src/core/cluster.ts";
 import type { SnapshotJson } from "../src/core/contract.ts";
-import { cell, squaresOf } from "../src/core/nodes.ts";
+import { cell, reserved, squaresOf } from "../src/core/nodes.ts";
 
 // GPUs are the first dimension; cpu and memory are not named.
 const gpus = (n: number) => ({ dimension: [0], amount: [1000 * n] });
@@ -54,4 +54,23 @@ test("what is not counted in devices has eight squares", () => {
   assert.equal(squaresOf("nvidia.com/gpu", 4000), 4);
   assert.equal(squaresOf("nvidia.com/gpu", 500), 8);
   assert.equal(squaresOf("nvidia.com/gpu", 64000), 8);
+});
+
+test("a node says what is kept of it, for what and when, unless that has ended", () => {
+  const at = (time: string) => `${Date.parse(time)}000000`;
+  const node = { name: "n", allocatable: gpus(8), reservations: [
+    { from: at("2026-03-02T15:00:00Z"), until: at("2026-03-02T17:00:00Z"), reason: "maintenance" },
+    { from: at("2026-03-02T21:00:00Z"), request: gpus(4), holder: "u2" },
+    { until: at("2026-03-03T00:00:00Z"), holder: "x/later", reason: "demo" },
+    { from: at("2026-03-01T15:00:00Z"), until: at("2026-03-02T14:00:00Z") },
+    {},
+  ] };
+  const c = new Cluster({ ...snapshot, asOf: at("2026-03-02T14:00:00Z"), nodes: [node, { name: "m" }] });
+  assert.deepEqual(reserved(c, 0), [
+    "the whole node for maintenance from 2026-03-02 15:00:00 UTC to 2026-03-02 17:00:00 UTC",
+    "4 GPUs for u2 from 2026-03-02 21:00:00 UTC on",
+    "the whole node for x/later (demo) until 2026-03-03 00:00:00 UTC",
+    "the whole node",
+  ]);
+  assert.deepEqual(reserved(c, 1), []);
 });

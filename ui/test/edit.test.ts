@@ -41,9 +41,9 @@ test("edits make one change, and leave the cluster alone", () => {
   assert.equal(cluster.queues[0]?.weight, 2);
 });
 
-test("a new node joins the sets of the one that it is like, unless these name their nodes, and has the pods that every node has", () => {
+test("a new node joins the sets of the one that it is like, unless these name their nodes, and has the pods that every node has and no reservations", () => {
   const placed = new Cluster({
-    dimensions: ["cpu"], nodes: [{ name: "n0", otherPods: [1, 2, 1], leavingPods: [2], domains: [1] }, { name: "n1", otherPods: [3, 1] }],
+    dimensions: ["cpu"], nodes: [{ name: "n0", otherPods: [1, 2, 1], leavingPods: [2], domains: [1], reservations: [{ from: "5" }] }, { name: "n1", otherPods: [3, 1] }],
     nodeSets: [{ name: "zone", nodes: [0] }, { name: "volume", nodes: [0], fixed: true }, { name: "other", nodes: [1] }],
   });
   const { change } = applied(placed, [{ kind: "add", like: "n0", count: 2 }]);

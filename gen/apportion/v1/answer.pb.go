@@ -4047,6 +4047,8 @@ type InspectedNode struct {
 	Group *string `protobuf:"bytes,6,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// Why the node takes no new tasks. Absent: it takes them.
 	Unschedulable *NodeUnschedulable `protobuf:"bytes,7,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
+	// As in the snapshot, those included that have ended. The holder is absent if it is no job that the caller may see.
+	Reservations  []*NodeReservation `protobuf:"bytes,8,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4126,6 +4128,13 @@ func (x *InspectedNode) GetGroup() string {
 func (x *InspectedNode) GetUnschedulable() *NodeUnschedulable {
 	if x != nil {
 		return x.Unschedulable
+	}
+	return nil
+}
+
+func (x *InspectedNode) GetReservations() []*NodeReservation {
+	if x != nil {
+		return x.Reservations
 	}
 	return nil
 }
@@ -4991,7 +5000,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06memory\x18\v \x01(\v2\x14.apportion.v1.MemoryR\x06memory\"W\n" +
 	"\x0eInspectedQueue\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12/\n" +
-	"\bsettings\x18\x02 \x01(\v2\x13.apportion.v1.QueueR\bsettings\"\xb5\x02\n" +
+	"\bsettings\x18\x02 \x01(\v2\x13.apportion.v1.QueueR\bsettings\"\xf8\x02\n" +
 	"\rInspectedNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\rR\x04node\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x128\n" +
@@ -4999,7 +5008,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04used\x18\x04 \x01(\v2\x16.apportion.v1.ResourceR\x04used\x12*\n" +
 	"\x04idle\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x04idle\x12\x19\n" +
 	"\x05group\x18\x06 \x01(\tH\x00R\x05group\x88\x01\x01\x12E\n" +
-	"\runschedulable\x18\a \x01(\v2\x1f.apportion.v1.NodeUnschedulableR\runschedulableB\b\n" +
+	"\runschedulable\x18\a \x01(\v2\x1f.apportion.v1.NodeUnschedulableR\runschedulable\x12A\n" +
+	"\freservations\x18\b \x03(\v2\x1d.apportion.v1.NodeReservationR\freservationsB\b\n" +
 	"\x06_group\"\x8d\x04\n" +
 	"\fInspectedJob\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
@@ -5167,8 +5177,9 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*Memory)(nil),               // 72: apportion.v1.Memory
 	(*Queue)(nil),                // 73: apportion.v1.Queue
 	(*NodeUnschedulable)(nil),    // 74: apportion.v1.NodeUnschedulable
-	(JobPhase)(0),                // 75: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 76: apportion.v1.TaskStatus
+	(*NodeReservation)(nil),      // 75: apportion.v1.NodeReservation
+	(JobPhase)(0),                // 76: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 77: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	51,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -5285,18 +5296,19 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	63,  // 111: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
 	63,  // 112: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
 	74,  // 113: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	75,  // 114: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	63,  // 115: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	63,  // 116: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	63,  // 117: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	63,  // 118: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	76,  // 119: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	63,  // 120: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	121, // [121:121] is the sub-list for method output_type
-	121, // [121:121] is the sub-list for method input_type
-	121, // [121:121] is the sub-list for extension type_name
-	121, // [121:121] is the sub-list for extension extendee
-	0,   // [0:121] is the sub-list for field type_name
+	75,  // 114: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
+	76,  // 115: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	63,  // 116: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	63,  // 117: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	63,  // 118: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	63,  // 119: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	77,  // 120: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	63,  // 121: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	122, // [122:122] is the sub-list for method output_type
+	122, // [122:122] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }

@@ -3799,6 +3799,18 @@ func (m *InspectedNode) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Reservations) > 0 {
+		for iNdEx := len(m.Reservations) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Reservations[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x42
+		}
+	}
 	if m.Unschedulable != nil {
 		size, err := m.Unschedulable.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -5941,6 +5953,12 @@ func (m *InspectedNode) SizeVT() (n int) {
 	if m.Unschedulable != nil {
 		l = m.Unschedulable.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if len(m.Reservations) > 0 {
+		for _, e := range m.Reservations {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
 	}
 	n += len(m.unknownFields)
 	return n

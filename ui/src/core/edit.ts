@@ -270,7 +270,7 @@ function copies(cluster: Cluster, like: string, count: number, faults: string[])
     return [];
   }
   const taken = new Set(cluster.nodes.map((n) => n?.name));
-  const { unschedulable: _, usedByOthers: __, leavingPods: ___, ...shape } = node;
+  const { unschedulable: _, usedByOthers: __, leavingPods: ___, reservations: ____, ...shape } = node;
   // Pods that every node has, as those of a DaemonSet, are on a new node too.
   const everywhere = (node.otherPods ?? []).filter((pod) => cluster.nodes.every((n) => n === undefined || n.otherPods?.includes(pod)));
   const out: NodeJson[] = [];

@@ -1,6 +1,9 @@
 // The nodes as a map of devices: the amount and the owner of each square.
-import { unitsOf } from "./amount.ts";
+import { allSaid, unitsOf } from "./amount.ts";
 import type { Cluster } from "./cluster.ts";
+import type { NodeReservationJson } from "./contract.ts";
+import { millis } from "./history.ts";
+import { say } from "./say.ts";
 
 // Part is a run of squares of one owner.
 export interface Part {
@@ -71,3 +74,26 @@ export function palette(cluster: Cluster, dimension: number, colours: number): M
   const order = [...has].filter(([, amount]) => amount > 0).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   return new Map(order.map(([queue], i) => [queue, Math.min(i, colours - 1)]));
 }
+
+// reserved says what the reservations of a node keep that have not ended, for what and when, as the command line does.
+export function reserved(cluster: Cluster, node: number): string[] {
+  const now = BigInt(cluster.snapshot.asOf ?? 0);
+  const list = cluster.nodes[node]?.reservations ?? [];
+  return list.filter((r) => BigInt(r.until ?? 0) === 0n || BigInt(r.until ?? 0) > now).map((r) => saidReservation(cluster, r));
+}
+
+function saidReservation(cluster: Cluster, r: NodeReservationJson): string {
+  const what = r.request === undefined ? say("reservedWhole") : allSaid(cluster.dimensions, r.request);
+  const job = cluster.jobIndex(r.holder ?? "");
+  const [holder, reason] = [job === undefined ? (r.holder ?? "") : cluster.jobName(job), r.reason ?? ""];
+  const purpose = holder !== "" && reason !== "" ? say("reservedForBoth", { holder, reason })
+    : holder + reason === "" ? "" : say("reservedFor", { what: holder + reason });
+  const [from, until] = [moment(r.from), moment(r.until)];
+  const period = from === "" && until === "" ? "" : from === "" ? say("reservedUntil", { until })
+    : until === "" ? say("reservedFrom", { from }) : say("reservedDuring", { from, until });
+  return what + purpose + period;
+}
+
+// moment is a time to the second, empty for none: 2026-07-01 14:30:00 UTC.
+const moment = (ns: string | number | bigint | undefined): string =>
+  (millis(ns) === 0 ? "" : `${new Date(millis(ns)).toISOString().slice(0, 19).replace("T", " ")} UTC`);

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { alike, allSaid, labelOf, said } from "../core/amount.ts";
 import { waits } from "../core/cluster.ts";
 import type { StepJson } from "../core/contract.ts";
+import { reserved } from "../core/nodes.ts";
 import { having, to } from "../core/route.ts";
 import { rows } from "../core/shares.ts";
 import { Filter } from "../parts/filter.tsx";
@@ -193,11 +194,18 @@ function NodePanel({ node }: { node: number }) {
   const { cluster, route } = usePage();
   const json = cluster.nodes[node];
   const uses = cluster.uses(node);
+  const kept = reserved(cluster, node);
   return (
     <section aria-labelledby="node-title">
       <h2 id="node-title" class="big"><bdi>{cluster.nodeName(node)}</bdi></h2>
       {json?.unschedulable !== undefined && (
         <p><span class="pill bad">takes no new tasks</span> {(json.unschedulable.cause ?? "").replace("UNSCHEDULABLE_CAUSE_", "").replace("_", " ").toLowerCase()} <Sentence text={json.unschedulable.detail} /></p>
+      )}
+      {kept.length > 0 && (
+        <>
+          <h3>Reserved</h3>
+          <ul class="plain">{kept.map((text) => <li key={text}><Sentence text={text} /></li>)}</ul>
+        </>
       )}
       <div class="scroll" tabIndex={0} role="region" aria-label="Resources of the node">
         <table class="grid">

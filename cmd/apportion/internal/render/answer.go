@@ -236,13 +236,7 @@ func (p *Printer) inspect(a *apportionv1.InspectAnswer) {
 		text.Count(int(a.GetTaskCount()), "task"), text.Count(int(a.GetNodeCount()), "node"))
 	p.Line("total: %s", Amounts(p.Names, a.GetTotal()))
 	if len(a.GetNodes()) > 0 {
-		table := p.NewTable("NODE", "ALLOCATABLE", "USED", "IDLE")
-		for _, n := range a.GetNodes() {
-			table.Row(n.GetName(), table.Amounts(p.Names, n.GetAllocatable()), table.Amounts(p.Names, n.GetUsed()),
-				table.Amounts(p.Names, n.GetIdle()))
-		}
-		p.Line("")
-		p.table(table)
+		p.inspectNodes(a.GetNodes())
 	}
 	if len(a.GetJobs()) > 0 {
 		table := p.NewTable("JOB", "QUEUE", "PHASE", ">PRIORITY", ">MINIMUM", ">READY", "ALLOCATED", "MINIMUM RESOURCES")
@@ -261,6 +255,30 @@ func (p *Printer) inspect(a *apportionv1.InspectAnswer) {
 	if len(a.GetTasks()) > 0 {
 		p.inspectTasks(a.GetTasks())
 	}
+}
+
+// inspectNodes has a column of reservations if a node has one.
+func (p *Printer) inspectNodes(nodes []*apportionv1.InspectedNode) {
+	kept, reserved := make([]string, len(nodes)), false
+	for i, n := range nodes {
+		kept[i] = p.Snapshot.Reserved(p.Names, n.GetReservations())
+		reserved = reserved || kept[i] != ""
+	}
+	headings := []string{"NODE", "ALLOCATABLE", "USED", "IDLE", "RESERVED"}
+	if !reserved {
+		headings = headings[:4]
+	}
+	table := p.NewTable(headings...)
+	for i, n := range nodes {
+		cells := []string{n.GetName()}
+		for _, amounts := range []*apportionv1.Resource{n.GetAllocatable(), n.GetUsed(), n.GetIdle()} {
+			cells = append(cells, table.Amounts(p.Names, amounts))
+		}
+		cells = append(cells, kept[i])
+		table.Row(cells[:len(headings)]...)
+	}
+	p.Line("")
+	p.table(table)
 }
 
 func (p *Printer) inspectTasks(tasks []*apportionv1.InspectedTask) {
