@@ -3,12 +3,9 @@ package volcano
 import (
 	"math"
 	"strconv"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -68,39 +65,4 @@ func (r *reader) oversubscribe(allocatable *amounts, name corev1.ResourceName, v
 	}
 	dim, _ := r.units.of(string(name))
 	allocatable.add(dim.name, extra)
-}
-
-// maintenance reads the periods in which a node is to be drained. What is not a period is left out, with a warning.
-func (r *reader) maintenance(v *value) (list []*apportionv1.NodeReservation) {
-	written := r.textAt(v)
-	if written == "" {
-		return nil
-	}
-	for period := range strings.SplitSeq(written, ",") {
-		begin, end, _ := strings.Cut(strings.TrimSpace(period), "/")
-		from, known := momentOf(begin)
-		until, ends := momentOf(end)
-		switch {
-		case !known || !ends:
-			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-				"not a period like 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z, so no downtime is planned for it%s", shown(v))
-		case until <= from:
-			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-				"the period ends before it begins, so no downtime is planned for it%s", shown(v))
-		case len(list) == model.MaxReservations:
-			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-				"a node has at most %d periods of downtime; the others are left out", model.MaxReservations)
-			return list
-		default:
-			list = append(list, &apportionv1.NodeReservation{From: from, Until: until, Reason: "maintenance"})
-		}
-	}
-	return list
-}
-
-// momentOf reads a time of which Unix nanoseconds can be stated.
-func momentOf(text string) (nanoseconds int64, known bool) {
-	at, err := time.Parse(time.RFC3339, text)
-	year := at.UTC().Year()
-	return at.UnixNano(), err == nil && year >= 1971 && year <= 2261
 }

@@ -37,6 +37,7 @@ func TestEveryFieldOfSetInTheHelpCanBeSet(t *testing.T) {
 	names := strings.NewReplacer("NAMESPACE/NAME", "ml/train", "queue/NAME", "queue/ml", "node/NAME", "node/n1", "ROLE", "worker", "RESOURCE", "cpu")
 	values := map[string]string{
 		"state": "closing", "reclaimable": "false", "budgetKind": "soft", "queue": "ml", "otherNode": "n1",
+		"maintenance": "2126-03-02T15:00:00Z/2126-03-02T17:00:00Z",
 	}
 	fields := documentedFields(t)
 	for _, field := range fields {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,7 @@ const mostHeld = 20
 
 // vary shows the cluster before and after a change, to which submitted jobs belong.
 func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*apportionv1.Job) error {
+	v.Now = time.Now().UnixNano()
 	made, err := v.Of(q.snapshot, jobs)
 	if err != nil {
 		return err

@@ -68,6 +68,8 @@ Fields for --set:
   job/NAMESPACE/NAME.otherNode: a node that its waiting tasks may use besides those that taints,
   selectors and affinities leave them
   node/NAME.allocatable.RESOURCE
+  node/NAME.maintenance: planned downtime, 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z, or several periods
+  separated by commas, in place of that of the node; nothing or none removes it
 
 About a cluster with Kueue: clusterqueue/NAME.nominal.RESOURCE, .borrowingLimit.RESOURCE and .lendingLimit.RESOURCE (none
 removes the limit; RESOURCE@FLAVOR if several flavors have it), .weight, .cohort (none: no cohort) and
@@ -80,6 +82,7 @@ The exit code is 2 if the submitted job would have to wait.`,
 		Example: `  apportion whatif --job train.yaml -f cluster.yaml
   apportion whatif --set queue/vision.weight=5 --set queue/vision.capability.gpu=64 -f cluster.yaml
   apportion whatif --half-life 24h --ledger usage.ledger --policy fair -f cluster.yaml
+  apportion whatif --set node/n7.maintenance=2026-03-02T15:00:00Z/2026-03-02T17:00:00Z -f cluster.yaml --as-of 2026-03-02T14:00:00Z
   apportion whatif --add-nodes 8 --like node-3 --remove-node n7 --finish ml/train --job train.yaml -f cluster.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -96,7 +96,7 @@ func kueueWhatIf(names Names, job string, r *apportionv1.Remedy) []string {
 // settings are the words of `apportion whatif --set` behind a name.
 var settings = []string{
 	"allocatable", "borrowingLimit", "budget", "budgetKind", "capability", "cohort", "deserved", "guarantee", "lendingLimit",
-	"minAvailable", "minResources", "nominal", "otherNode", "priority", "queue", "reclaimable", "request", "role", "spent", "state",
+	"maintenance", "minAvailable", "minResources", "nominal", "otherNode", "priority", "queue", "reclaimable", "request", "role", "spent", "state",
 	"stopPolicy", "usage", "weight",
 }
 

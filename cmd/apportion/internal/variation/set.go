@@ -48,6 +48,7 @@ var kinds = map[string]fields{
 	"clusterqueue": clusterQueue,
 	"node": {
 		"allocatable.": nodeField(func(s *setting, n *apportionv1.Node) error { return s.amount(&n.Allocatable) }),
+		"maintenance":  nodeField((*setting).maintenance),
 	},
 }
 

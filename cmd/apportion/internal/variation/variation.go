@@ -2,6 +2,7 @@
 package variation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,6 +28,8 @@ type Variation struct {
 	Remove, Cordon, Uncordon, Finish []string
 	// Remembered has the same queues with other usage, and another memory. nil: the usage stays.
 	Remembered *apportionv1.Snapshot
+	// Now is the time in Unix nanoseconds of a cluster that states none, if reservations of nodes depend on it.
+	Now int64
 	// Forget removes the memory, without which usage, budgets and owners are ignored.
 	Forget bool
 }
@@ -63,7 +66,7 @@ func (v *Variation) Of(cluster *lookup.Snapshot, jobs []*apportionv1.Job) (*Made
 	e := &edit{
 		snapshot: cluster, names: slices.Clone(cluster.GetDimensions()),
 		nodes: map[uint32]*apportionv1.Node{}, queues: map[uint32]*apportionv1.Queue{}, jobs: map[uint32]*apportionv1.Job{},
-		gone: map[uint32]string{}, ended: map[uint32]string{},
+		gone: map[uint32]string{}, ended: map[uint32]string{}, at: cmp.Or(cluster.GetAsOf(), v.Now),
 	}
 	v.memory(e)
 	v.nodes(e)
@@ -169,9 +172,11 @@ type edit struct {
 	jobs   map[uint32]*apportionv1.Job
 	// gone and ended contain the removed nodes and ended jobs, with their flags.
 	gone, ended map[uint32]string
-	sets        []*apportionv1.NodeSet
-	lines       []string
-	faults      []error
+	// at is the time of the change.
+	at     int64
+	sets   []*apportionv1.NodeSet
+	lines  []string
+	faults []error
 }
 
 func (e *edit) line(format string, args ...any) {
