@@ -32,6 +32,9 @@ type filledJob struct {
 // filledNow is the time of the snapshots; a unit of time is a nanosecond.
 const filledNow = 1_000
 
+// smallLimit is what the queue small may use at most.
+const smallLimit = 8
+
 // filledCluster is a session on nodes of so many cpu by priority, gang, capacity and backfill. Jobs are in order of service.
 func filledCluster(t require.TestingT, now int64, kind backfill.Kind, nodes []int, jobs []filledJob) *engine.Session {
 	b := model.NewBuilder(now)
@@ -40,7 +43,7 @@ func filledCluster(t require.TestingT, now int64, kind backfill.Kind, nodes []in
 		b.Node(model.NodeSpec{Name: fmt.Sprint("n", i), Allocatable: amounts(cpu, 0)})
 	}
 	b.Queue(model.QueueSpec{Name: "q", Weight: 1, Deserved: amounts(1_000, 1_000)})
-	b.Queue(model.QueueSpec{Name: "small", Weight: 1, Capability: amounts(8, 0), Deserved: amounts(8, 0)})
+	b.Queue(model.QueueSpec{Name: "small", Weight: 1, Capability: amounts(smallLimit, 0), Deserved: amounts(smallLimit, 0)})
 	for i, j := range jobs {
 		queue := "q"
 		if j.queue != "" {
@@ -204,12 +207,12 @@ func TestAQueueKeepsItsShareForTheJobThatItWaitsWith(t *testing.T) {
 	require.Equal(t, []int{1}, fits)
 }
 
-// drawnFill draws jobs that run, of which together no node has more than it offers, and jobs that wait.
+// drawnFill draws jobs of a queue that run, of which together no node has more than it offers, and jobs that wait.
 func drawnFill(t *rapid.T) (nodes []int, jobs []filledJob) {
 	nodes = rapid.SliceOfN(rapid.IntRange(1, 6), 1, 4).Draw(t, "nodes")
-	left := slices.Clone(nodes)
+	left, queue := slices.Clone(nodes), rapid.SampledFrom([]string{"q", "small"}).Draw(t, "queue")
 	for i := range rapid.IntRange(0, 4).Draw(t, "running") {
-		j := filledJob{name: fmt.Sprint("r", i), cpu: rapid.IntRange(1, 4).Draw(t, "cpu"), end: rapid.Int64Range(0, 9).Draw(t, "end")}
+		j := filledJob{name: fmt.Sprint("r", i), queue: queue, cpu: rapid.IntRange(1, 4).Draw(t, "cpu"), end: rapid.Int64Range(0, 9).Draw(t, "end")}
 		if j.end > 0 {
 			j.end += filledNow
 		}
@@ -223,19 +226,22 @@ func drawnFill(t *rapid.T) (nodes []int, jobs []filledJob) {
 	for i := range rapid.IntRange(1, 5).Draw(t, "waiting") {
 		jobs = append(jobs, filledJob{
 			name: fmt.Sprint("w", i), cpu: rapid.IntRange(1, 6).Draw(t, "asks"), waiting: rapid.IntRange(1, 3).Draw(t, "tasks"),
-			runtime: rapid.Int64Range(0, 8).Draw(t, "runtime"),
+			runtime: rapid.Int64Range(0, 8).Draw(t, "runtime"), queue: queue,
 		})
 	}
 	return nodes, jobs
 }
 
-// plainPlan plans the waiting jobs moment by moment: use[n][t] is what of a node is used at each moment from now on.
+// plainPlan plans the waiting jobs moment by moment: use[n][t] is what of a node is used at each moment from now on, small what the queue of
+// this name uses.
 func plainPlan(kind backfill.Kind, nodes []int, jobs []filledJob) map[string]int64 {
 	const moments = 120
-	use, ends := make([][moments]int, len(nodes)), map[int64]bool{0: true}
-	occupy := func(n, cpu int, from, until int64) {
+	use, small := make([][moments]int, len(nodes)), [moments]int{}
+	occupy := func(n int, j *filledJob, from, until int64) {
 		for at := from; at < min(until, moments); at++ {
-			use[n][at] += cpu
+			if use[n][at] += j.cpu; j.queue == "small" {
+				small[at] += j.cpu
+			}
 		}
 	}
 	lasts := func(time int64) int64 {
@@ -253,8 +259,7 @@ func plainPlan(kind backfill.Kind, nodes []int, jobs []filledJob) map[string]int
 			if j.end > 0 && j.end <= filledNow {
 				end = 1
 			}
-			occupy(n, j.cpu, 0, end)
-			ends[end] = true
+			occupy(n, &j, 0, end)
 		}
 	}
 	starts := map[string]int64{}
@@ -265,20 +270,18 @@ func plainPlan(kind backfill.Kind, nodes []int, jobs []filledJob) map[string]int
 		for at := range int64(moments / 2) {
 			var on []int
 			for n := range nodes {
-				most := 0
-				for to := at; to < min(at+lasts(j.runtime), moments); to++ {
-					most = max(most, use[n][to])
-				}
+				most := slices.Max(use[n][at:min(at+lasts(j.runtime), moments)])
 				for k := most + j.cpu; k <= nodes[n] && len(on) < j.waiting; k += j.cpu {
 					on = append(on, n)
 				}
 			}
-			if len(on) < j.waiting {
+			limited := j.queue == "small" && slices.Max(small[at:min(at+lasts(j.runtime), moments)])+j.cpu*j.waiting > smallLimit
+			if len(on) < j.waiting || limited {
 				continue
 			}
 			starts[j.name] = at
 			for _, n := range on {
-				occupy(n, j.cpu, at, at+lasts(j.runtime))
+				occupy(n, &j, at, at+lasts(j.runtime))
 			}
 			break
 		}
@@ -378,7 +381,10 @@ func TestNoStartDelaysAJobForWhichRoomIsKept(t *testing.T) {
 		for range 24 {
 			// Jobs that run too long have no end that is known.
 			s.jobs = slices.DeleteFunc(s.jobs, func(j filledJob) bool { return len(j.runs) > 0 && j.end > 0 && j.end <= s.now })
-			before := s.starts
+			before, waited := s.starts, map[string]bool{}
+			for _, j := range s.jobs {
+				waited[j.name] = j.waiting > 0
+			}
 			s.starts = map[string]int64{}
 			s = s.next(t)
 			for i, j := range s.jobs {
@@ -387,9 +393,14 @@ func TestNoStartDelaysAJobForWhichRoomIsKept(t *testing.T) {
 					continue
 				}
 				is, has := s.starts[j.name]
-				first := i == slices.IndexFunc(s.jobs, func(j filledJob) bool {
-					_, planned := before[j.name]
-					return planned && j.waiting > 0
+				first := !slices.ContainsFunc(s.jobs[:i], func(j filledJob) bool {
+					_, had := before[j.name]
+					if had {
+						return j.waiting > 0
+					}
+					// It could never start, and can now that others started elsewhere than planned.
+					_, has := s.starts[j.name]
+					return waited[j.name] && (has || len(j.runs) > 0)
 				})
 				if first || !s.elsewhere {
 					require.True(t, has && is <= was, "%s starts at %d, later than %d", j.name, is, was)

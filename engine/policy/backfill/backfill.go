@@ -4,6 +4,8 @@
 package backfill
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
@@ -110,19 +112,20 @@ func (s *State) waits(r *policy.Reservation) bool {
 	return false
 }
 
-// Allocatable permits the tasks of a job for which room is kept. Others may start if they end before each such job starts, or if its queue
-// may still use what it asks for, and if not all nodes with room for them are kept: which node takes a task is said by the reservations.
+// Allocatable permits the tasks of a job that starts now by the plan. Others, and those that would start earlier than planned, may start if they
+// end before each job starts for which room is kept, or if its queue may still use what it asks for, and if not all nodes with room for them
+// are kept: which node takes a task is said by the reservations.
 func (s *State) Allocatable(q model.QueueID, r policy.Request, _ policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	if s.asking || len(s.kept) == 0 || len(r.Tasks) == 0 {
 		return true
 	}
 	j := s.view.Tasks.At(r.Tasks[0]).Job
-	if i, ok := s.at[j]; ok && s.waits(&s.kept[i]) {
+	if i, ok := s.at[j]; ok && s.kept[i].From <= s.view.AsOf && s.waits(&s.kept[i]) {
 		return true
 	}
 	s.asking = true
 	defer func() { s.asking = false }()
-	if before := s.hindered(q, r.Tasks, s.view.EndOf(j)); before != nil {
+	if before := s.hindered(q, j, r.Tasks); before != nil {
 		return policy.Refuse(why, checks, policy.BecauseKept(Name, s.view, before))
 	}
 	for i, t := range r.Tasks {
@@ -136,15 +139,19 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, _ policy.Mode, wh
 	return true
 }
 
-// hindered returns the first reservation of a job that waits and starts before tasks end, and of which the queue could not use what it asks
-// for beside them; nil if there is none.
-func (s *State) hindered(q model.QueueID, tasks []model.TaskID, end int64) *policy.Reservation {
-	for i := range s.kept {
-		r := &s.kept[i]
+// hindered returns the first reservation of another job that waits and starts before tasks of a job end, and of which the queue could not use
+// what it asks for beside them; nil if there is none.
+func (s *State) hindered(q model.QueueID, j model.JobID, tasks []model.TaskID) *policy.Reservation {
+	end, others := s.view.EndOf(j), s.kept
+	if i, ok := s.at[j]; ok {
+		others = slices.Delete(slices.Clone(s.kept), i, i+1)
+	}
+	for i := range others {
+		r := &others[i]
 		if r.From >= end || s.line.Kin(s.view.Jobs.At(r.Job).Queue) != s.line.Kin(q) || !s.waits(r) {
 			continue
 		}
-		if s.line.Permits(tasks, r.From, nil) && !s.line.Permits(tasks, r.From, during(s.kept, r.From)) {
+		if s.line.Permits(tasks, r.From, nil) && !s.line.Permits(tasks, r.From, during(others, r.From)) {
 			return r
 		}
 	}

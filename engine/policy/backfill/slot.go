@@ -3,7 +3,6 @@ package backfill
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -43,17 +42,15 @@ func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Re
 	if err != nil {
 		return policy.Reservation{}, false, err
 	}
-	permits := func(at int64) bool { return p.permits(tasks, at, policy.After(at, runtime), kept) }
-	first, ok := p.permitted(permits)
-	if !ok {
-		return policy.Reservation{}, false, p.view.Work.Exceeded()
-	}
-	room, tries, at := make([]int, len(groups)), 0, first
-	for i := 0; tries < maxTries; tries++ {
-		for ; i < len(changes) && changes[i].at <= at; i++ {
-			room[changes[i].group] += changes[i].more
+	permission := p.permission(tasks, runtime, kept)
+	room, next := make([]int, len(groups)), 0
+	at, ok := permission.from(p.view.AsOf)
+	for tries := 0; ok && tries < maxTries; {
+		for ; next < len(changes) && changes[next].at <= at; next++ {
+			room[changes[next].group] += changes[next].more
 		}
-		if covers(room, groups) && (at == first || permits(at)) {
+		if covers(room, groups) {
+			tries++
 			if err := p.view.Work.Spend(p.spans+len(p.nodes)*len(groups)+len(tasks), p.width); err != nil {
 				return policy.Reservation{}, false, err
 			}
@@ -64,46 +61,17 @@ func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Re
 			}
 		}
 		// The next time at which all may have room.
-		for next := true; next || !covers(room, groups); {
-			if i == len(changes) {
+		for begun := false; !begun || !covers(room, groups); begun = true {
+			if next == len(changes) {
 				return policy.Reservation{}, false, p.view.Work.Exceeded()
 			}
-			for at, next = changes[i].at, false; i < len(changes) && changes[i].at == at; i++ {
-				room[changes[i].group] += changes[i].more
+			for at = changes[next].at; next < len(changes) && changes[next].at == at; next++ {
+				room[changes[next].group] += changes[next].more
 			}
 		}
+		at, ok = permission.from(at)
 	}
 	return policy.Reservation{}, false, p.view.Work.Exceeded()
-}
-
-// permits reports whether the queue of tasks may use what they ask for from a time until another one: at its begin, and when others start
-// for which room is kept.
-func (p *profile) permits(tasks []model.TaskID, at, until int64, kept []policy.Reservation) bool {
-	if !p.line.Permits(tasks, at, during(kept, at)) {
-		return false
-	}
-	kin := p.line.Kin(p.view.QueueOf(tasks[0]))
-	for i := range kept {
-		from := kept[i].From
-		if from > at && from < until && p.line.Kin(p.view.Jobs.At(kept[i].Job).Queue) == kin &&
-			!p.line.Permits(tasks, from, during(kept, from)) {
-			return false
-		}
-	}
-	return true
-}
-
-// permitted returns the first time from which on a queue may use what is asked for: now, or when jobs end. It is the first one if the queue
-// may at every later time too.
-func (p *profile) permitted(permits func(at int64) bool) (int64, bool) {
-	if permits(p.view.AsOf) {
-		return p.view.AsOf, true
-	}
-	if len(p.times) == 0 || !permits(p.times[len(p.times)-1]) {
-		return 0, false
-	}
-	i := sort.Search(len(p.times)-1, func(i int) bool { return permits(p.times[i]) })
-	return p.times[i], true
 }
 
 func covers(room []int, groups []group) bool {
