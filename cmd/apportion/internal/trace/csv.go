@@ -122,8 +122,9 @@ type csvReader struct {
 	faults    Error
 	at        map[string]int
 	resources []column
-	// names contains the jobs so far, with their lines.
-	names map[string]int
+	// names contains the jobs so far, with their positions; repeated are the runs of those that are in further lines.
+	names    map[string]int
+	repeated overlaps
 	// moments are the arrivals of jobs that are given as times; dated is true if arrivals are times, plain if they are seconds.
 	moments      []time.Time
 	dated, plain bool
@@ -222,8 +223,9 @@ func (c *csvReader) job(fields []string) {
 	if c.has(columnJob) {
 		job.Name = c.text(fields, columnJob)
 	}
-	if first, twice := c.names[job.Name]; twice {
-		c.faults.add(line, columnJob, "job %q is in line %d already", shorten(job.Name), first)
+	first, twice := c.names[job.Name]
+	if twice {
+		c.faults.add(line, columnJob, "job %q is in line %d already", shorten(job.Name), c.arrivedIn[first])
 	}
 	if at, given := c.at[columnOwner]; given && strings.TrimSpace(fields[at]) != "" {
 		job.Owner = c.text(fields, columnOwner)
@@ -242,9 +244,12 @@ func (c *csvReader) job(fields []string) {
 	job.Protected = !c.truth(fields, columnEvict)
 	job.Groups = []Group{{Role: "task", Tasks: int(tasks), Request: c.request(fields)}}
 	if c.faults.Total > before {
+		if twice && c.faults.Total == before+1 {
+			c.repeated.add(runOf(&job, first, line, c.seconds(&job, moment)))
+		}
 		return
 	}
-	c.names[job.Name] = line
+	c.names[job.Name] = len(c.trace.Jobs)
 	c.trace.Jobs, c.arrivedIn = append(c.trace.Jobs, job), append(c.arrivedIn, line)
 	if c.dated {
 		c.moments = append(c.moments, moment)
@@ -331,10 +336,25 @@ func (c *csvReader) request(fields []string) []Amount {
 	return request
 }
 
+// seconds returns when a job arrives, in seconds from a time that is the same for all jobs.
+func (c *csvReader) seconds(job *Job, moment time.Time) int64 {
+	if c.dated {
+		return moment.Unix()
+	}
+	return job.Arrival
+}
+
 // arrive converts moments to seconds and sorts the jobs.
 func (c *csvReader) arrive() {
 	t := c.trace
 	defer c.noteJumps()
+	c.repeated.note(c.faults.Source, t, func(of int) run {
+		moment := time.Time{}
+		if c.dated {
+			moment = c.moments[of]
+		}
+		return runOf(&t.Jobs[of], of, c.arrivedIn[of], c.seconds(&t.Jobs[of], moment))
+	})
 	if len(c.moments) > 0 {
 		t.Start = slices.MinFunc(c.moments, time.Time.Compare).UTC()
 		for i, moment := range c.moments {

@@ -3,6 +3,7 @@
 package trace
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -42,9 +43,27 @@ func OfLedger(source string, l *ledger.Ledger) *Trace {
 		job.Groups = []Group{group}
 		t.Jobs = append(t.Jobs, job)
 	}
+	noteTwice(source, t, jobs)
 	t.Sort()
 	if running > 0 {
 		t.Notes = append(t.Notes, source+": "+text.Count(running, "job")+" had not ended")
 	}
 	return t
+}
+
+// noteTwice notes the jobs of a ledger that run twice at the same time.
+func noteTwice(source string, t *Trace, jobs []ledger.Job) {
+	runOf := func(of, at int) run { return run{of, at, jobs[at].Began, jobs[at].Ended} }
+	firsts, repeated := make(map[string]int, len(jobs)), overlaps{}
+	for i := range jobs {
+		if first, twice := firsts[jobs[i].Name]; twice {
+			repeated.add(runOf(first, i))
+		} else {
+			firsts[jobs[i].Name] = i
+		}
+	}
+	if n, pair := repeated.found(func(of int) run { return runOf(of, of) }); n > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%s, as if its start were recorded twice; the first is %q",
+			atOnce(source, n), shorten(jobs[pair[0].of].Name)))
+	}
 }

@@ -100,9 +100,11 @@ type swfReader struct {
 	*SWF
 	faults Error
 	column int
-	// header names queues by number; seen are the job numbers with their lines.
+	// header names queues by number; seen are the job numbers with their positions, and lines has the lines of the jobs.
 	header            map[string]string
 	seen              map[int64]int
+	lines             []int
+	repeated          overlaps
 	neverRan, partial int
 	// before counts jobs that end before they start, back those that were submitted before the job of the line above, which is last.
 	before, back, firstBack int
@@ -172,11 +174,7 @@ func (s *swfReader) job(line int, fields []string) {
 func (s *swfReader) add(line int, fields []string, numbers *[swfFields]float64, processors float64) {
 	number := int64(numbers[swfNumber])
 	perTask := max(s.PerTask, 1)
-	first, twice := s.seen[number]
 	switch {
-	case twice:
-		s.faults.add(line, swfNames[swfNumber], "job %d is in line %d already", number, first)
-		return
 	case numbers[swfSubmit] < 0 || numbers[swfSubmit] > float64(maxSeconds):
 		s.faults.add(line, swfNames[swfSubmit], "%q is not a time from 0 to %d seconds", shorten(fields[swfSubmit]), maxSeconds)
 		return
@@ -187,7 +185,6 @@ func (s *swfReader) add(line int, fields []string, numbers *[swfFields]float64, 
 		s.faults.add(line, swfNames[swfProcessors], "%q is more than %d tasks of %d", shorten(fields[swfProcessors]), MaxTasks, perTask)
 		return
 	}
-	s.seen[number] = line
 	count := int(math.Ceil(processors))
 	job := Job{
 		Name: "job-" + strconv.FormatInt(number, 10), Queue: s.queue(fields[s.column]),
@@ -206,7 +203,13 @@ func (s *swfReader) add(line int, fields []string, numbers *[swfFields]float64, 
 	if numbers[swfUser] >= 0 {
 		job.Owner = "user-" + fields[swfUser]
 	}
-	s.trace.Jobs = append(s.trace.Jobs, job)
+	if first, twice := s.seen[number]; twice {
+		s.faults.add(line, swfNames[swfNumber], "job %d is in line %d already", number, s.lines[first])
+		s.repeated.add(runOf(&job, first, line, job.Arrival))
+		return
+	}
+	s.seen[number] = len(s.trace.Jobs)
+	s.trace.Jobs, s.lines = append(s.trace.Jobs, job), append(s.lines, line)
 }
 
 // queue returns the queue of a value of the column.
@@ -248,6 +251,9 @@ func (s *swfReader) note() {
 			"%s: %s %s before the job of the line above, as if the clock had jumped; the first is line %d",
 			s.faults.Source, text.Count(s.back, "job"), text.Verb(s.back, "arrives", "arrive"), s.firstBack))
 	}
+	s.repeated.note(s.faults.Source, s.trace, func(of int) run {
+		return runOf(&s.trace.Jobs[of], of, s.lines[of], s.trace.Jobs[of].Arrival)
+	})
 	note(s.before, "ends before it starts")
 	note(s.neverRan, "never ran")
 	note(s.partial, "part of a job that was suspended")
