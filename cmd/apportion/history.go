@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -55,7 +57,22 @@ are those of this machine's time zone.`,
 	flags.BoolVar(&h.whole, "all", false, "list all causes and samples")
 	command.MarkFlagsMutuallyExclusive("top", "all")
 	must(command, command.MarkFlagRequired("server"))
+	command.SetFlagErrorFunc(noFileOfHistory)
 	return command
+}
+
+// noFileOfHistory says where a history comes from if a flag that names manifests, a snapshot or a ledger is given.
+func noFileOfHistory(_ *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || !slices.Contains([]string{"f", "file", "snapshot", "cluster", "ledger", "history"}, unknown.GetSpecifiedName()) {
+		return err
+	}
+	dashes := "--"
+	if unknown.GetSpecifiedShortnames() != "" {
+		dashes = "-"
+	}
+	return fmt.Errorf("%s%s: a history comes from a server that follows the cluster, not from a file: ask it with --server ADDRESS, "+
+		"and with --snapshot-name NAME if it follows the cluster under another name than cluster", dashes, unknown.GetSpecifiedName())
 }
 
 // asked reads the names of jobs and queues.

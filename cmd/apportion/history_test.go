@@ -178,3 +178,18 @@ func TestAClockOmitsToday(t *testing.T) {
 	require.Equal(t, "09:12", clock(time.Date(2026, 11, 24, 9, 12, 59, 0, time.UTC).UnixNano()))
 	require.Equal(t, "2026-11-23 23:59", clock(time.Date(2026, 11, 23, 23, 59, 0, 0, time.UTC).UnixNano()))
 }
+
+func TestAHistoryOfAFileSaysWhereAHistoryComesFrom(t *testing.T) {
+	for _, c := range []struct{ flag, want string }{
+		{"-f", "apportion: -f: a history comes from a server that follows the cluster, not from a file: ask it with --server ADDRESS"},
+		{"--snapshot", "apportion: --snapshot: a history comes from a server"},
+		{"--cluster", "apportion: --cluster: a history comes from a server"},
+		{"--nothing", "apportion: unknown flag: --nothing\n"},
+		{"-z", "apportion: unknown shorthand flag: 'z' in -z\n"},
+	} {
+		code, out, errors := execute(t, "", "history", "job/ml/train", c.flag, "cluster.yaml")
+		require.Equal(t, exitUsage, code)
+		require.Empty(t, out)
+		require.True(t, strings.HasPrefix(errors, c.want), errors)
+	}
+}
