@@ -144,6 +144,7 @@ func (p *placer) prepare() error {
 	if len(p.nodes)*width > placementCells {
 		return nil
 	}
+	p.narrow()
 	p.idle, p.filling = resource.NewAccounts(len(p.nodes), width), filling{}
 	offered := resource.NewAccount(width)
 	for i, n := range p.nodes {
@@ -174,6 +175,26 @@ func (p *placer) prepare() error {
 		}
 	}
 	return nil
+}
+
+// narrow leaves out the nodes that are not in the node set of the tasks, if these are of one kind that no rule on other pods concerns: nothing
+// depends on those nodes then. With several kinds their sizes do.
+func (p *placer) narrow() {
+	v := p.session.view
+	if len(p.tasks) == 0 || v.NodeSetOf(p.tasks[0]) == model.AllNodes || !p.bare && v.PodKind(p.tasks[0]) != 0 {
+		return
+	}
+	first := p.session.kindOf(p.tasks[0])
+	if slices.ContainsFunc(p.tasks, func(t model.TaskID) bool { return p.session.kindOf(t) != first }) {
+		return
+	}
+	var in []model.NodeID
+	for _, n := range p.nodes {
+		if v.InSet(first.nodeSet, n) {
+			in = append(in, n)
+		}
+	}
+	p.nodes = in
 }
 
 // sort sorts the tasks into kinds, the largest first in proportion to what is offered.

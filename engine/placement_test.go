@@ -167,3 +167,60 @@ func TestBestNodesAreTheFirstOfAllThatFitSortedByScoreAndName(t *testing.T) {
 		require.Len(t, engine.BestNodes(fits, score, nil, 0, nil), n)
 	})
 }
+
+// TestTasksOfANodeSetArePlacedAsIfThereWereNoOtherNodes compares with the placement on a cluster of the nodes of the set alone.
+func TestTasksOfANodeSetArePlacedAsIfThereWereNoOtherNodes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount := rapid.IntRange(1, 6)
+		room := rapid.SliceOfN(amount, 1, 8).Draw(t, "room")
+		in := rapid.SliceOfN(rapid.Bool(), len(room), len(room)).Draw(t, "in")
+		need, count := amount.Draw(t, "need"), rapid.IntRange(1, 8).Draw(t, "count")
+		build := func(only bool) (s *engine.Session, nodes []model.NodeID, at []int) {
+			b := model.NewBuilder(0)
+			b.Dimensions([]string{"cpu"})
+			cpu := func(n int) *model.Amounts {
+				return &model.Amounts{Dimension: []uint32{0}, Amount: []float64{float64(n) * 1000}}
+			}
+			var set []uint32
+			for i, n := range room {
+				if only && !in[i] {
+					continue
+				}
+				if in[i] {
+					set = append(set, uint32(len(at)))
+				}
+				nodes, at = append(nodes, model.NodeID(len(at))), append(at, i)
+				b.Node(model.NodeSpec{Name: string(rune('a' + i)), Allocatable: cpu(n)})
+			}
+			b.Queue(model.QueueSpec{Name: "q", Weight: 1})
+			b.NodeSet(model.NodeSetSpec{Name: "set", Nodes: set})
+			b.Job(model.JobSpec{UID: "j", Queue: "q"})
+			b.Group(model.GroupSpec{Request: cpu(need), NodeSet: "set"})
+			for range count {
+				b.Task(&model.TaskSpec{Node: model.None, Index: -1})
+			}
+			m, err := b.Build()
+			require.NoError(t, err)
+			s, err = engine.Open(m, engine.Policy{Walk: engine.Volcano}, nil)
+			require.NoError(t, err)
+			return s, nodes, at
+		}
+		placed := func(only bool) (engine.Placement, []int) {
+			s, nodes, at := build(only)
+			given := slices.Clone(nodes)
+			placement, err := s.Nodes().Place(first[model.TaskID](count), nodes)
+			require.NoError(t, err)
+			require.Equal(t, given, nodes)
+			var chosen []int
+			for _, n := range placement.Nodes {
+				chosen = append(chosen, at[n])
+			}
+			placement.Nodes = nil
+			return placement, chosen
+		}
+		want, wantNodes := placed(true)
+		got, gotNodes := placed(false)
+		require.Equal(t, want, got)
+		require.Equal(t, wantNodes, gotNodes)
+	})
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/round"
 	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 const (
@@ -44,6 +45,16 @@ type Controller struct {
 	placed, aside map[string]time.Time
 	// said is when the sentence of a Workload was formed.
 	said map[string]time.Time
+	// last is the last decision, nil if it may not be used again.
+	last *decision
+}
+
+// decision is what the policy decided.
+type decision struct {
+	*view
+
+	plans []*round.Plan
+	of    *moment
 }
 
 // New returns a controller. The error names the faulty setting.
@@ -112,6 +123,7 @@ func (c *Controller) loop(ctx context.Context) {
 			continue
 		}
 		var err error
+		began := time.Now()
 		waits, err = c.once(ctx)
 		if said := errorText(err); said != failed && ctx.Err() == nil {
 			if failed = said; err != nil {
@@ -122,7 +134,7 @@ func (c *Controller) loop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(c.settings.Interval.Duration):
+		case <-time.After(max(c.settings.Interval.Duration, time.Since(began))): // At most half of the time is spent on decisions.
 		}
 	}
 }
@@ -136,12 +148,18 @@ func errorText(err error) string {
 
 // once decides about the cluster as it is now. It reports whether Workloads wait.
 func (c *Controller) once(ctx context.Context) (waits bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	now := c.now()
-	snapshot, workloads, checks := c.cluster.snapshot(now)
-	if err := c.activate(ctx, checks); err != nil {
+	if d := c.last; d != nil && c.cluster.same(d.of) && (d.of.until.IsZero() || now.Before(d.of.until)) {
+		return true, c.write(ctx, c.outcome(ctx, d.view, d.plans, now))
+	}
+	c.last = nil
+	of := c.cluster.at(now)
+	if err := c.activate(ctx, of.checks); err != nil {
 		return true, err
 	}
-	v, err := newView(snapshot, workloads, checks, func(uid string) bool { return now.Before(c.aside[uid]) })
+	v, err := newView(of.snapshot, of.workloads, of.checks, func(uid string) bool { return now.Before(c.aside[uid]) })
 	if err != nil {
 		return false, err
 	}
@@ -149,12 +167,11 @@ func (c *Controller) once(ctx context.Context) (waits bool, err error) {
 	if len(v.waiting) == 0 {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	plans, err := c.ask(ctx, v)
 	if err != nil {
 		return true, cmp.Or(c.write(ctx, c.undecided(v, err)), err)
 	}
+	c.keep(&decision{v, plans, of}, now)
 	return true, c.write(ctx, c.outcome(ctx, v, plans, now))
 }
 
@@ -174,6 +191,20 @@ func (c *Controller) ask(ctx context.Context, v *view) ([]*round.Plan, error) {
 	var plans []*round.Plan
 	told := round.Told{Planned: func(p *round.Plan) { plans = append(plans, p) }}
 	return plans, round.Decide(ctx, c.decide, c.input, v.waiting, told, actions...)
+}
+
+// keep lets a decision be used again while nothing changes, if time alone does not change what the policy decides. A translation states
+// neither what queues were entitled to nor reservations, by which time would count in other policies, too.
+func (c *Controller) keep(d *decision, now time.Time) {
+	if c.input.Policy == nil || catalogue.Clocked(c.input.Policy) {
+		return
+	}
+	for _, until := range c.aside {
+		if until.After(now) {
+			d.of.until = earlier(d.of.until, until)
+		}
+	}
+	c.last = d
 }
 
 // undecided is what is written without a decision: nothing but the reason, or, if the controller fails open, that all who ask are admitted.
@@ -260,6 +291,7 @@ func (c *Controller) keepRoom(v *view, plans []*round.Plan, now time.Time) map[s
 		switch waited := now.Sub(c.placed[s.uid]); {
 		case waited >= c.settings.QuotaTimeout.Duration:
 			c.aside[s.uid] = now.Add(c.settings.QuotaTimeout.Duration)
+			c.last = nil
 			delete(c.placed, s.uid)
 			c.log.Info("Kueue gives no quota to a Workload that has a place: its room is not kept for a while", "workload", s.key)
 		case waited >= patience:

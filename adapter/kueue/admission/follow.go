@@ -44,6 +44,8 @@ type cluster struct {
 	changed chan struct{}
 
 	mutex sync.Mutex
+	// changes counts the objects that were set or removed.
+	changes uint64
 	// missing are the kinds that were not read yet.
 	missing map[string]bool
 	// held are the objects by kind and NAMESPACE/NAME.
@@ -65,7 +67,10 @@ func newCluster(log *slog.Logger) *cluster {
 type workload struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Status   struct {
-		Checks []state `json:"admissionChecks"`
+		Checks       []state `json:"admissionChecks"`
+		RequeueState struct {
+			RequeueAt *metav1.Time `json:"requeueAt"`
+		} `json:"requeueState"`
 	} `json:"status"`
 }
 
@@ -146,6 +151,7 @@ func (c *cluster) put(kind, version string, u *unstructured.Unstructured) {
 	}
 	c.held[kind][keyOf(u)] = object
 	c.objects.Put(object)
+	c.changes++
 	c.wake()
 }
 
@@ -167,6 +173,7 @@ func (c *cluster) remove(kind, key string) {
 	}
 	delete(c.held[kind], key)
 	c.objects.Remove(object)
+	c.changes++
 	switch kind {
 	case workloadKind:
 		delete(c.workloads, key)
@@ -200,11 +207,46 @@ func (c *cluster) replace(kind, version string, list []any) {
 	c.wake()
 }
 
-// snapshot returns the cluster at a time, and what is kept of its Workloads and AdmissionChecks.
-func (c *cluster) snapshot(now time.Time) (*apportionv1.Snapshot, map[string]*workload, map[string]*checkObject) {
+// moment is the cluster at one time.
+type moment struct {
+	snapshot *apportionv1.Snapshot
+	// workloads and checks are what is kept of the Workloads and AdmissionChecks.
+	workloads map[string]*workload
+	checks    map[string]*checkObject
+	// changes is that of the cluster.
+	changes uint64
+	// until is when Kueue may give quota to a Workload again that waits for a time; zero: to none.
+	until time.Time
+}
+
+// at returns the cluster at a time.
+func (c *cluster) at(now time.Time) *moment {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.objects.Cluster(now).Snapshot, maps.Clone(c.workloads), maps.Clone(c.checks)
+	m := &moment{
+		snapshot: c.objects.Cluster(now).Snapshot, workloads: maps.Clone(c.workloads), checks: maps.Clone(c.checks), changes: c.changes,
+	}
+	for _, w := range m.workloads {
+		if again := w.Status.RequeueState.RequeueAt; again != nil && again.After(now) {
+			m.until = earlier(m.until, again.Time)
+		}
+	}
+	return m
+}
+
+// earlier returns the earlier one of two times, where zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// same reports whether nothing was set or removed since a moment.
+func (c *cluster) same(m *moment) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.changes == m.changes
 }
 
 // kindStore takes what a reflector reads of a kind.
@@ -216,10 +258,19 @@ type kindStore struct {
 
 // Add sets an object.
 func (s kindStore) Add(object any) error {
-	if u, ok := object.(*unstructured.Unstructured); ok {
+	if u, ok := object.(*unstructured.Unstructured); ok && !s.knows(u) {
 		s.put(s.kind, s.version, u)
 	}
 	return nil
+}
+
+// knows reports whether a Workload is known in the version that was read: the answer to a write has it before the watch.
+func (s kindStore) knows(u *unstructured.Unstructured) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	known := s.workloads[keyOf(u)]
+	return s.kind == workloadKind && known != nil && known.Metadata.UID == u.GetUID() && u.GetResourceVersion() != "" &&
+		known.Metadata.ResourceVersion == u.GetResourceVersion()
 }
 
 // Update sets an object.

@@ -38,6 +38,8 @@ type view struct {
 	// snapshot has the jobs of the Workloads. The tasks of a Workload have uids that begin with its own.
 	snapshot  *apportionv1.Snapshot
 	standings map[string]*standing
+	// quotas are the names of the sets of one node, by the node.
+	quotas map[uint32]string
 	// waiting are the Workloads that may be given a place: those that ask, and those without quota in queues with a check.
 	waiting []*round.Job
 }
@@ -46,7 +48,7 @@ type view struct {
 func newView(
 	snapshot *apportionv1.Snapshot, workloads map[string]*workload, checks map[string]*checkObject, aside func(uid string) bool,
 ) (*view, error) {
-	v := &view{standings: map[string]*standing{}}
+	v := &view{standings: map[string]*standing{}, quotas: map[uint32]string{}}
 	checked := map[string]bool{}
 	for _, q := range snapshot.GetQueues() {
 		checked[q.GetName()] = slices.ContainsFunc(q.GetKueue().GetChecks(), func(name string) bool { return checks[name] != nil })
@@ -141,11 +143,13 @@ func (v *view) only(node *uint32) string {
 	if node == nil {
 		return ""
 	}
-	name := "quota of " + v.snapshot.GetNodes()[*node].GetName()
-	if !slices.ContainsFunc(v.snapshot.GetNodeSets(), func(set *apportionv1.NodeSet) bool { return set.GetName() == name }) {
+	name, made := v.quotas[*node]
+	if !made {
+		flavor := v.snapshot.GetNodes()[*node].GetName()
+		name = "quota of " + flavor
+		v.quotas[*node] = name
 		v.snapshot.NodeSets = append(v.snapshot.NodeSets, &apportionv1.NodeSet{
-			Name: name, Nodes: []uint32{*node},
-			Rule: "the flavor of its quota: " + strings.TrimPrefix(v.snapshot.GetNodes()[*node].GetName(), "flavor-"),
+			Name: name, Nodes: []uint32{*node}, Rule: "the flavor of its quota: " + strings.TrimPrefix(flavor, "flavor-"),
 		})
 	}
 	return name
