@@ -11,6 +11,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/test/reference"
 	"github.com/apportion/apportion/service"
 )
@@ -75,6 +76,7 @@ func nominationOf(n *apportionv1.KueueNomination) reference.KueueNomination {
 
 // A change of the cluster after a cycle opens the policy anew: what was admitted still holds its quota.
 func TestAdmissionsOfACycleOutliveAChangeOfTheCluster(t *testing.T) {
+	raced.Skip(t)
 	n, admitted := 0, 0
 	for line, err := range reference.Lines("../testdata/kueue") {
 		require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/kubescheduler"
+	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -32,6 +33,7 @@ var reasonOf = map[policy.Code]string{
 // TestNodesAreThoseThatKubernetesSchedulerFindsFeasible compares, for each waiting pod of clusters that Kubernetes' own scheduler judged, the
 // nodes that take it. Where the snapshot names a constraint that it does not express, there may be more.
 func TestNodesAreThoseThatKubernetesSchedulerFindsFeasible(t *testing.T) {
+	raced.Skip(t)
 	clusters, err := kubescheduler.Read("testdata/kubescheduler.jsonl.gz")
 	require.NoError(t, err)
 	pods, judged, withVolumes, refused := 0, 0, 0, map[policy.Code]int{}

@@ -105,6 +105,7 @@ func TestRulesOfATenantBeyondTheBoundsLeaveThoseOfOthersJudged(t *testing.T) {
 }
 
 func TestClaimsOfATenantBeyondTheBoundsLeaveThoseOfOthersJudged(t *testing.T) {
+	raced.Skip(t)
 	o := placesWith(t, 100)
 	group, storageGroup := volcano.Kind{Name: "PersistentVolumeClaim", Version: "v1"}, volcano.Kind{Name: "PersistentVolume", Version: "v1"}
 	claim := func(namespace string, i int) map[string]any {
