@@ -177,8 +177,8 @@ func (p *placer) prepare() error {
 	return nil
 }
 
-// narrow leaves out the nodes that are not in the node set of the tasks, if these are of one kind that no rule on other pods concerns: nothing
-// depends on those nodes then. With several kinds their sizes do.
+// narrow leaves out the nodes that are not in the node set of the tasks, if these are of one kind that no rule on other pods concerns:
+// nothing depends on those nodes then. With several kinds their sizes do.
 func (p *placer) narrow() {
 	v := p.session.view
 	if len(p.tasks) == 0 || v.NodeSetOf(p.tasks[0]) == model.AllNodes || !p.bare && v.PodKind(p.tasks[0]) != 0 {

@@ -187,7 +187,8 @@ func (d *document) heldBy(object *yaml.Node) (held []*Held) {
 		}
 		value.Line += d.first
 		h := &Held{
-			Source: embedded(Source{Name: d.name}, value, key), namespace: namespace, line: value.Line, preferred: namespace == SystemNamespace,
+			Source:    embedded(Source{Name: d.name}, value, key),
+			namespace: namespace, line: value.Line, preferred: namespace == SystemNamespace,
 			Object: configMapKind + " " + metadata{namespace: namespace, name: ConfigMapName}.full(), File: d.name,
 		}
 		if key == configurationKey {

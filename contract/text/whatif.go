@@ -96,8 +96,8 @@ func kueueWhatIf(names Names, job string, r *apportionv1.Remedy) []string {
 // settings are the words of `apportion whatif --set` behind a name.
 var settings = []string{
 	"allocatable", "borrowingLimit", "budget", "budgetKind", "capability", "cohort", "deserved", "guarantee", "lendingLimit",
-	"maintenance", "minAvailable", "minResources", "nominal", "otherNode", "priority", "queue", "reclaimable", "request", "role", "spent", "state",
-	"stopPolicy", "usage", "weight",
+	"maintenance", "minAvailable", "minResources", "nominal", "otherNode", "priority", "queue", "reclaimable", "request", "role", "spent",
+	"state", "stopPolicy", "usage", "weight",
 }
 
 // quoted returns a name as `--set` reads it: in quotation marks if it could be taken for another name with a setting behind it.

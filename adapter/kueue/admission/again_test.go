@@ -16,9 +16,9 @@ import (
 var workloadResource = schema.GroupVersionResource{Group: group, Version: "v1beta2", Resource: "workloads"}
 
 // settled is a story in which a uses all 12 CPUs, and b may not take its own: a0 to a5 run, and b0 waits. Nothing is left to be written.
-func settled(t *testing.T, settings string) *story {
+func settled(t *testing.T) *story {
 	t.Helper()
-	l := tell(t, settings)
+	l := tell(t, "evict: none")
 	for i := range 6 {
 		l.workload(fmt.Sprint("a", i), "a", 2, stateReady)
 	}
@@ -28,7 +28,7 @@ func settled(t *testing.T, settings string) *story {
 }
 
 func TestADecisionCountsUntilSomethingChanges(t *testing.T) {
-	l := settled(t, "evict: none")
+	l := settled(t)
 	first := l.last
 	require.NotNil(t, first)
 	l.clock = l.clock.Add(time.Hour)
@@ -47,7 +47,7 @@ func TestADecisionCountsUntilSomethingChanges(t *testing.T) {
 }
 
 func TestADecisionCountsNoLongerThanAWorkloadIsHeldBack(t *testing.T) {
-	l := settled(t, "evict: none")
+	l := settled(t)
 	again := morning.Add(time.Minute)
 	spec := l.spec("team-b", "b0")
 	l.object(workloadKind, "workloads", "team-b", "b1", spec, map[string]any{
@@ -78,7 +78,7 @@ func (l *story) spec(namespace, name string) map[string]any {
 }
 
 func TestAPolicyThatTimeMayChangeDecidesEachTime(t *testing.T) {
-	l := settled(t, "evict: none")
+	l := settled(t)
 	clocked, err := client.Policy(client.Tier{"gang", "cdp"})
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
@@ -96,7 +96,7 @@ func TestAPolicyThatTimeMayChangeDecidesEachTime(t *testing.T) {
 }
 
 func TestWhatTheControllerWroteIsNoNewsWhenTheWatchHasIt(t *testing.T) {
-	l := settled(t, "evict: none")
+	l := settled(t)
 	for len(l.cluster.changed) > 0 {
 		<-l.cluster.changed
 	}

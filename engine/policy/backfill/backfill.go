@@ -112,9 +112,9 @@ func (s *State) waits(r *policy.Reservation) bool {
 	return false
 }
 
-// Allocatable permits the tasks of a job that starts now by the plan. Others, and those that would start earlier than planned, may start if they
-// end before each job starts for which room is kept, or if its queue may still use what it asks for, and if not all nodes with room for them
-// are kept: which node takes a task is said by the reservations.
+// Allocatable permits the tasks of a job that starts now by the plan. Others, and those that would start earlier than planned, may start
+// if they end before each job starts for which room is kept, or if its queue may still use what it asks for, and if not all nodes with
+// room for them are kept: which node takes a task is said by the reservations.
 func (s *State) Allocatable(q model.QueueID, r policy.Request, _ policy.Mode, why *policy.Reasons, checks *policy.Checks) bool {
 	if s.asking || len(s.kept) == 0 || len(r.Tasks) == 0 {
 		return true
@@ -139,8 +139,8 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, _ policy.Mode, wh
 	return true
 }
 
-// hindered returns the first reservation of another job that waits and starts before tasks of a job end, and of which the queue could not use
-// what it asks for beside them; nil if there is none.
+// hindered returns the first reservation of another job that waits and starts before tasks of a job end, and of which the queue could not
+// use what it asks for beside them; nil if there is none.
 func (s *State) hindered(q model.QueueID, j model.JobID, tasks []model.TaskID) *policy.Reservation {
 	end, others := s.view.EndOf(j), s.kept
 	if i, ok := s.at[j]; ok {

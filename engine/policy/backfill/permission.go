@@ -45,8 +45,8 @@ func (m *permission) permits(at int64) bool {
 	return permits
 }
 
-// from returns the first time from another one on, of this one and those at which something ends or starts, at which the queue may use it as
-// long as the tasks run; false if there is none.
+// from returns the first time from another one on, of this one and those at which something ends or starts, at which the queue may use it
+// as long as the tasks run; false if there is none.
 func (m *permission) from(at int64) (int64, bool) {
 	for {
 		next, _ := slices.BinarySearch(m.starts, at+1)

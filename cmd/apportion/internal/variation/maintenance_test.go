@@ -31,19 +31,29 @@ func TestPlannedDowntimeReplacesThatOfANodeAndKeepsWhatIsReservedForJobs(t *test
 		want      [][2]int64
 		fault     string
 	}{
-		"a period": {"free.maintenance=" + first, "set maintenance of node free to " + first + " (now none)",
-			[][2]int64{{at("2026-03-02T15:00:00Z"), at("2026-03-02T17:00:00Z")}}, ""},
-		"two, in place of one without an end": {"n.maintenance.maintenance=" + first + ", " + second,
+		"a period": {
+			"free.maintenance=" + first, "set maintenance of node free to " + first + " (now none)",
+			[][2]int64{{at("2026-03-02T15:00:00Z"), at("2026-03-02T17:00:00Z")}},
+			"",
+		},
+		"two, in place of one without an end": {
+			"n.maintenance.maintenance=" + first + ", " + second,
 			"set maintenance of node n.maintenance to " + first + ",2026-03-03T14:00:00Z/2026-03-03T16:00:00Z (now 2026-03-05T15:00:00Z/)",
-			[][2]int64{{1, 0}, {2, 0}, {at("2026-03-02T15:00:00Z"), at("2026-03-02T17:00:00Z")}, {at("2026-03-03T14:00:00Z"), at("2026-03-03T16:00:00Z")}}, ""},
+			[][2]int64{{1, 0}, {2, 0}, {at("2026-03-02T15:00:00Z"), at("2026-03-02T17:00:00Z")}, {at("2026-03-03T14:00:00Z"), at("2026-03-03T16:00:00Z")}},
+			"",
+		},
 		"nothing":                          {"n.maintenance.maintenance=", "set maintenance of node n.maintenance to none (now 2026-03-05T15:00:00Z/)", [][2]int64{{1, 0}, {2, 0}}, ""},
 		"none":                             {"n.maintenance.maintenance=none", "set maintenance of node n.maintenance to none (now 2026-03-05T15:00:00Z/)", [][2]int64{{1, 0}, {2, 0}}, ""},
 		"nothing where nothing is planned": {"free.maintenance=", "", nil, "no downtime of the node is planned"},
-		"words and a period backwards": {"free.maintenance=today, 2026-03-02T17:00:00Z/2026-03-02T15:00:00Z", "", nil,
-			`"today": not a period like 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z; "2026-03-02T17:00:00Z/2026-03-02T15:00:00Z": the period ends before it begins`},
+		"words and a period backwards": {
+			"free.maintenance=today, 2026-03-02T17:00:00Z/2026-03-02T15:00:00Z", "", nil,
+			`"today": not a period like 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z; "2026-03-02T17:00:00Z/2026-03-02T15:00:00Z": the period ends before it begins`,
+		},
 		"a period that is over": {"free.maintenance=2026-03-02T12:00:00Z/2026-03-02T14:00:00Z", "", nil, "the period is over at 2026-03-02T14:00:00Z"},
-		"too many": {"n.maintenance.maintenance=" + strings.Repeat(first+",", 14) + second, "", nil,
-			"17 reservations of the node, with those for jobs and of parts of it, are more than 16"},
+		"too many": {
+			"n.maintenance.maintenance=" + strings.Repeat(first+",", 14) + second, "", nil,
+			"17 reservations of the node, with those for jobs and of parts of it, are more than 16",
+		},
 		"no node": {"gone.maintenance=" + first, "", nil, `no node "gone"`},
 	} {
 		t.Run(name, func(t *testing.T) {
