@@ -43,6 +43,8 @@ type Forecast struct {
 	Ahead []model.JobID
 	// CutShort: the search ended at a bound on its work.
 	CutShort bool
+	// Unkept: the policy keeps room for other jobs that wait, and none for this one. At is when it starts by a plan of all before it.
+	Unkept bool
 	// Tasks are those that start then, and Nodes where they have room. nil: the tasks do not exist yet, or there are no nodes.
 	Tasks []model.TaskID
 	Nodes []model.NodeID
@@ -90,38 +92,10 @@ func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
 	if err := f.search(moments); err != nil {
 		return nil, err
 	}
-	if kept, ok := s.plannedStart(j); ok && (f.forecast.Outcome == NotForeseen || f.forecast.At > kept.From) {
-		f.planned(kept)
+	if err := f.plan(); err != nil {
+		return nil, err
 	}
 	return &f.forecast, nil
-}
-
-// planned makes the forecast that a job starts when a plugin has planned it to, after those that it has planned before.
-func (f *forecaster) planned(kept policy.Reservation) {
-	on := make(map[model.NodeID]bool)
-	for _, n := range kept.Nodes {
-		on[n] = true
-	}
-	ends := slices.DeleteFunc(slices.Clone(f.ends), func(j model.JobID) bool { return f.endOf(j) > kept.From || !f.runsOn(j, on) })
-	ahead := slices.DeleteFunc(slices.Clone(f.forecast.Ahead), func(j model.JobID) bool {
-		_, planned := f.plannedStart(j)
-		return planned
-	})
-	f.forecast = Forecast{
-		Outcome: StartsAt, At: kept.From, Ends: ends, Unknown: f.forecast.Unknown, Overdue: f.forecast.Overdue, Ahead: ahead,
-		CutShort: f.forecast.CutShort, Tasks: kept.Tasks, Nodes: kept.Nodes,
-	}
-}
-
-// runsOn reports whether a job has tasks on some nodes.
-func (f *forecaster) runsOn(j model.JobID, on map[model.NodeID]bool) bool {
-	job := f.view.Jobs.At(j)
-	for t := job.FirstTask; t < job.EndTask; t++ {
-		if n := f.view.NodeOf(t); n != model.None && on[n] {
-			return true
-		}
-	}
-	return false
 }
 
 // forecaster makes a forecast.

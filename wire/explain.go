@@ -321,6 +321,7 @@ func (s *Session) forecast(f *engine.Forecast) *apportionv1.Forecast {
 		Minimal: f.Minimal, Earliest: f.Earliest,
 		UnknownCount: uint32(len(f.Unknown)), Unknown: few(f.Unknown), OverdueCount: uint32(len(f.Overdue)), Overdue: few(f.Overdue),
 		AheadCount: uint32(len(f.Ahead)), Ahead: few(f.Ahead), CutShort: f.CutShort, ReleasedNodes: uint32(f.Released),
+		Unkept: f.Unkept,
 	}
 	for _, j := range f.Ends[:min(len(f.Ends), maxNamed)] {
 		job := s.engine.View().Jobs.At(j)

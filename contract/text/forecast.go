@@ -16,7 +16,7 @@ func Forecast(names Names, e *apportionv1.Explanation) string {
 	if f.GetOutcome() == apportionv1.ForecastOutcome_FORECAST_OUTCOME_AT {
 		sentences = append(sentences, f.ends())
 	}
-	for _, sentence := range []string{f.ahead(), f.unknown(), f.overdue()} {
+	for _, sentence := range []string{f.unkept(), f.ahead(), f.unknown(), f.overdue()} {
 		if sentence != "" {
 			sentences = append(sentences, sentence)
 		}
@@ -52,10 +52,11 @@ func (f foreseen) start() string {
 	}
 }
 
-// when returns the time of the start. If it depends only on deadlines, the jobs may end earlier but not later.
+// when returns the time of the start. If it depends only on deadlines, the jobs may end earlier but not later, unless others may take the
+// room.
 func (f foreseen) when() string {
 	estimated := slices.ContainsFunc(f.GetEnds(), func(end *apportionv1.ExpectedEnd) bool { return !end.GetDeadline() })
-	if !estimated && (f.GetEndCount() > 0 || f.GetReleasedNodes() == 0) {
+	if !estimated && !f.GetUnkept() && (f.GetEndCount() > 0 || f.GetReleasedNodes() == 0) {
 		return "by " + moment(f.GetTime())
 	}
 	return "at " + moment(f.GetTime()) + " at the earliest"
@@ -94,6 +95,13 @@ func (f foreseen) ends() string {
 		sentence += "; an earlier time is not ruled out"
 	}
 	return strings.TrimSpace(sentence + ". " + released)
+}
+
+func (f foreseen) unkept() string {
+	if !f.GetUnkept() {
+		return ""
+	}
+	return "The time is that of a plan of all jobs before it. No room is kept for it until then: jobs that come later may start first."
 }
 
 func (f foreseen) ahead() string {

@@ -12,6 +12,13 @@ type Keeper interface {
 	Keep(l Line) ([]Reservation, error)
 }
 
+// Foreseer is a Keeper that does not keep room for each job that waits.
+type Foreseer interface {
+	// Foresee returns a plan of the jobs that wait up to one for which no room is kept, and which is the last of the list: when each could
+	// start after those before it. It is nil if there is no time for that job.
+	Foresee(j model.JobID) ([]Reservation, error)
+}
+
 // Line is what the other plugins of a session say of the jobs that wait.
 type Line interface {
 	// Each offers the jobs that have not started, in order of service, with the tasks that each needs to start, until offer returns false.

@@ -62,35 +62,82 @@ type State struct {
 	asking bool
 }
 
-// Keep plans the jobs that wait, one after the other: each starts at the earliest time at which it has room beside those before it.
+// Keep plans the jobs that wait, under EASY until one cannot start now.
 func (s *State) Keep(l policy.Line) ([]policy.Reservation, error) {
 	s.line = l
-	p, err := newProfile(s.view, l, s.plugin)
+	kept, err := s.plan(nil, func(one *policy.Reservation) bool { return s.plugin.Kind == EASY && one.From > s.view.AsOf })
+	for i := range kept {
+		s.at[kept[i].Job] = i
+	}
+	s.kept = kept
+	return kept, err
+}
+
+// plan adds the jobs that wait to a list of planned ones, one after the other, until last is true: each starts at the earliest time at
+// which it has room beside those before it.
+func (s *State) plan(list []policy.Reservation, last func(one *policy.Reservation) bool) ([]policy.Reservation, error) {
+	p, err := newProfile(s.view, s.line, s.plugin)
 	if err != nil || p == nil {
 		return nil, err
+	}
+	for i := range list {
+		if err := p.take(&list[i]); err != nil {
+			return nil, err
+		}
 	}
 	s.asking = true
 	defer func() { s.asking = false }()
 	var fault error
-	looked := 0
-	err = l.Each(func(j model.JobID, tasks []model.TaskID) (more bool) {
-		one, ok, err := p.earliest(j, tasks, s.kept)
+	looked := len(list)
+	err = s.line.Each(func(j model.JobID, tasks []model.TaskID) (more bool) {
+		one, ok, err := p.earliest(j, tasks, list)
 		if err != nil {
 			fault = err
 			return false
 		}
 		if ok {
-			s.at[j] = len(s.kept)
-			s.kept = append(s.kept, one)
+			list = append(list, one)
 		}
 		looked++
-		blocked := ok && one.From > s.view.AsOf
-		return looked < s.plugin.Jobs && !(blocked && s.plugin.Kind == EASY)
+		return looked < s.plugin.Jobs && !(ok && last(&one))
 	})
 	if fault != nil {
 		err = fault
 	}
-	return s.kept, err
+	return list, err
+}
+
+// Foresee plans the jobs up to one for which no room is kept, as conservative backfill does. That one is the last of the list, which is nil
+// if there is no time for it.
+func (s *State) Foresee(j model.JobID) ([]policy.Reservation, error) {
+	if s.plugin.Kind != EASY || len(s.kept) == 0 {
+		return nil, nil
+	}
+	var list []policy.Reservation
+	for i := range s.kept {
+		if s.kept[i].Job == j {
+			return nil, nil
+		}
+		if one := s.unstarted(&s.kept[i]); len(one.Tasks) > 0 {
+			list = append(list, one)
+		}
+	}
+	list, err := s.plan(list, func(one *policy.Reservation) bool { return one.Job == j })
+	if err != nil || len(list) == 0 || list[len(list)-1].Job != j {
+		return nil, err
+	}
+	return list, nil
+}
+
+// unstarted returns a reservation for those of its tasks that have not started.
+func (s *State) unstarted(r *policy.Reservation) policy.Reservation {
+	one := policy.Reservation{Job: r.Job, From: r.From, Until: r.Until}
+	for i, t := range r.Tasks {
+		if s.view.Status(t) == model.Pending {
+			one.Tasks, one.Nodes = append(one.Tasks, t), append(one.Nodes, r.Nodes[i])
+		}
+	}
+	return one
 }
 
 // ReservationOf returns the room that is kept for a job; false if there is none.

@@ -919,6 +919,9 @@ type Forecast struct {
 	Node []uint32 `protobuf:"varint,16,rep,packed,name=node,proto3" json:"node,omitempty"`
 	// AT: the number of nodes of which a reservation ends at that time.
 	ReleasedNodes uint32 `protobuf:"varint,17,opt,name=released_nodes,json=releasedNodes,proto3" json:"released_nodes,omitempty"`
+	// AT: the policy keeps room for other jobs that wait, but none for this one: jobs behind it may take the room first. The time is that of a
+	// plan of all jobs before it.
+	Unkept        bool `protobuf:"varint,18,opt,name=unkept,proto3" json:"unkept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1070,6 +1073,13 @@ func (x *Forecast) GetReleasedNodes() uint32 {
 		return x.ReleasedNodes
 	}
 	return 0
+}
+
+func (x *Forecast) GetUnkept() bool {
+	if x != nil {
+		return x.Unkept
+	}
+	return false
 }
 
 // ExpectedEnd is when a job is expected to end.
@@ -1967,7 +1977,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x05first\x18\x05 \x03(\rR\x05first\x12\x14\n" +
 	"\x05until\x18\x06 \x01(\x03R\x05untilB\f\n" +
 	"\n" +
-	"_dimension\"\x8e\x04\n" +
+	"_dimension\"\xa6\x04\n" +
 	"\bForecast\x127\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1d.apportion.v1.ForecastOutcomeR\aoutcome\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12-\n" +
@@ -1987,7 +1997,8 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x04text\x18\x0e \x01(\tR\x04text\x12\x12\n" +
 	"\x04task\x18\x0f \x03(\rR\x04task\x12\x12\n" +
 	"\x04node\x18\x10 \x03(\rR\x04node\x12%\n" +
-	"\x0ereleased_nodes\x18\x11 \x01(\rR\rreleasedNodes\"O\n" +
+	"\x0ereleased_nodes\x18\x11 \x01(\rR\rreleasedNodes\x12\x16\n" +
+	"\x06unkept\x18\x12 \x01(\bR\x06unkept\"O\n" +
 	"\vExpectedEnd\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x1a\n" +

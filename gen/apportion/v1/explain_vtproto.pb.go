@@ -601,6 +601,18 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Unkept {
+		i--
+		if m.Unkept {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x90
+	}
 	if m.ReleasedNodes != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ReleasedNodes))
 		i--
@@ -1882,6 +1894,9 @@ func (m *Forecast) SizeVT() (n int) {
 	}
 	if m.ReleasedNodes != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.ReleasedNodes))
+	}
+	if m.Unkept {
+		n += 3
 	}
 	n += len(m.unknownFields)
 	return n
