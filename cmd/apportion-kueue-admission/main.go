@@ -108,7 +108,7 @@ func lead(ctx context.Context, lease string, config *rest.Config, run func(conte
 		return err
 	}
 	const duration, deadline, retry = 15 * time.Second, 10 * time.Second, 2 * time.Second
-	ended := error(nil)
+	ended := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Client: client,
@@ -116,7 +116,10 @@ func lead(ctx context.Context, lease string, config *rest.Config, run func(conte
 		},
 		LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: retry, ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) { ended = run(ctx) },
+			OnStartedLeading: func(ctx context.Context) {
+				defer close(ended)
+				_ = run(ctx) // It ends with the Lease, and its error says no more.
+			},
 			OnStoppedLeading: func() {},
 		},
 	})
@@ -127,5 +130,6 @@ func lead(ctx context.Context, lease string, config *rest.Config, run func(conte
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(errors.New("the lease "+lease+" is lost"), ended)
+	<-ended
+	return fmt.Errorf("the lease %s is lost", lease)
 }
