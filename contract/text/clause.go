@@ -111,7 +111,7 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		return fmt.Sprintf("%s%s used of %s, %s more do not fit", f.have(), f.of(), f.limit(), f.need())
 	},
 	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
-		return fmt.Sprintf("it asks for %s, and the largest node has %s", f.with(f.reason.GetNeed()), f.limit())
+		return f.largerThan("the largest node")
 	},
 	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
 		are := "are"

@@ -214,12 +214,22 @@ func (c *checked) lacks() string {
 		case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
 			nodes := int(c.finding.GetCounts()[i])
 			clauses = append(clauses, fmt.Sprintf("it asks for %s, %s left on %s", f.with(reason.GetNeed()), atMost(f), oneOf(nodes)))
-		case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE, apportionv1.ReasonCode_REASON_CODE_FRAGMENTED,
+		case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE:
+			clauses = append(clauses, f.largerThan(largest(c.finding.GetNodeCounts())))
+		case apportionv1.ReasonCode_REASON_CODE_FRAGMENTED,
 			apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT:
 			clauses = append(clauses, f.clause())
 		}
 	}
 	return strings.Join(clauses, "; ")
+}
+
+// largest names the node that offers most. Nodes that do not admit the task, such as those with taints, are not compared.
+func largest(counts []*apportionv1.NodeCount) string {
+	if slices.ContainsFunc(counts, func(c *apportionv1.NodeCount) bool { return !short(c) }) {
+		return "the largest node that it may use"
+	}
+	return "the largest node"
 }
 
 // atMost says how much is left where most is left.

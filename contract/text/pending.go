@@ -218,7 +218,7 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:  plain("too few tasks could ever run"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string { return "more " + f.dimension() + " is needed than there is" },
 	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
-		return "no node is large enough in " + f.dimension()
+		return "no usable node is large enough in " + f.dimension()
 	},
 	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
 		return "no node has enough " + f.dimension() + " left"

@@ -153,7 +153,15 @@ func (f facts) with(number float64) string {
 	if f.reason.Dimension == nil {
 		return f.amount(number)
 	}
+	if f.one(number) && f.names.Dimension(f.reason.GetDimension()) == podDimension {
+		return "1 pod"
+	}
 	return f.amount(number) + " " + f.names.Dimension(f.reason.GetDimension())
+}
+
+// largerThan says that more is asked for than a node has.
+func (f facts) largerThan(node string) string {
+	return fmt.Sprintf("it asks for %s, and %s has %s", f.with(f.reason.GetNeed()), node, f.limit())
 }
 
 // nodes names the node of a reason, or says how many there are.
@@ -164,9 +172,12 @@ func (f facts) nodes() string {
 	return Count(int(f.reason.GetLimit()), "node")
 }
 
+// podDimension is the dimension of the number of pods.
+const podDimension = "pods"
+
 // one reports whether a number is shown as 1.
 func (f facts) one(number float64) bool {
-	dimension := "pods"
+	dimension := podDimension
 	if f.reason.Dimension != nil {
 		dimension = f.names.Dimension(f.reason.GetDimension())
 	}
