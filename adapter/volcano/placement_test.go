@@ -94,6 +94,10 @@ func TestAPodMayUseTheNodesThatItsSelectorAffinityAndTolerationsLeave(t *testing
 				{matchFields: [{key: metadata.name, operator: In, values: [c]}]}]}}}`,
 			rule: "node affinity zone In [2, 3] and gpu Exists or metadata.name In [c]", nodes: []uint32{1, 2},
 		},
+		"a required affinity with an empty term": {
+			spec: tolerant + `, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{}]}}}`,
+			rule: "node affinity of an empty term, which matches no node",
+		},
 		"a preferred affinity restricts nothing": {
 			spec: tolerant + `, affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
 				{weight: 1, preference: {matchExpressions: [{key: zone, operator: In, values: ["2"]}]}}]}}`,

@@ -32,6 +32,9 @@ func requirements(spec *corev1.PodSpec) []string {
 }
 
 func termText(term *corev1.NodeSelectorTerm) string {
+	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
+		return "of an empty term, which matches no node"
+	}
 	var parts []string
 	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
 		text := r.Key + " " + string(r.Operator)

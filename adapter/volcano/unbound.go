@@ -23,7 +23,10 @@ func (v *volumeRules) unbound(claims []*corev1.PersistentVolumeClaim) (list []vo
 		if class == nil && name != "" && !v.knows(storageKind, len(v.classes)) {
 			return nil, false, ""
 		}
-		if class == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
+		if class == nil {
+			return nil, true, fmt.Sprintf("the claim %q is not bound to a volume yet, and %s", c.Name, withoutClass(name))
+		}
+		if *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
 			return nil, true, fmt.Sprintf("the claim %q is not bound to a volume yet, and its class does not wait for a pod", c.Name)
 		}
 		// A volume that is kept for a claim is no matter of others.
@@ -112,4 +115,12 @@ func inTopology(terms []corev1.TopologySelectorTerm, n *corev1.Node) bool {
 				return !some || !slices.Contains(e.Values, value)
 			})
 	})
+}
+
+// withoutClass says why a claim has no storage class.
+func withoutClass(name string) string {
+	if name == "" {
+		return "it names no storage class"
+	}
+	return fmt.Sprintf("its storage class %q does not exist", name)
 }

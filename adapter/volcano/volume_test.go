@@ -115,6 +115,14 @@ func TestNodesAreThoseThatReachTheVolumesOfAPod(t *testing.T) {
 			waitingWith(uses) + claim("", "storageClassName: atonce", "Pending"), nil,
 			`the claim "data" is not bound to a volume yet, and its class does not wait for a pod`, false,
 		},
+		"a claim of a class that does not exist": {
+			waitingWith(uses) + claim("", "storageClassName: misspelt", "Pending"), nil,
+			`the claim "data" is not bound to a volume yet, and its storage class "misspelt" does not exist`, false,
+		},
+		"a claim without a class": {
+			waitingWith(uses) + claim("", "storageClassName: ''", "Pending"), nil,
+			`the claim "data" is not bound to a volume yet, and it names no storage class`, false,
+		},
 		"a claim that names its volume and is not bound yet": {
 			waitingWith(uses) + claim("", "volumeName: zoned", "Pending"), nil, `the claim "data" is not bound to its volume "zoned" yet`, false,
 		},
