@@ -37,6 +37,21 @@ func TestBarsShowWhatIsUsedOfABound(t *testing.T) {
 	require.Equal(t, "█████████████▊░░░░░░░░░│  60%", render.Style{}.Bar(16, 80.0/3, 24))
 }
 
+func TestABarIsShorterWhereTheTextBehindItIsLong(t *testing.T) {
+	for _, columns := range []int{40, 60, 120} {
+		style := render.Style{ASCII: true, Width: columns}
+		var out strings.Builder
+		table := style.NewTable("QUEUE", "ALLOCATED OF DESERVED")
+		table.BarRow(1, func(bar int) string { return style.Bar(3, 0, bar) }, "a", "")
+		table.BarRow(1, func(bar int) string { return style.Bar(8000, 8, bar) }, "b", "")
+		table.Write(&out)
+		require.Contains(t, out.String(), " none deserved")
+		for line := range strings.Lines(out.String()) {
+			require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), columns, line)
+		}
+	}
+}
+
 func TestATableHasOneUnitForEachResource(t *testing.T) {
 	const mi, gi = 1 << 20, 1 << 30
 	var out strings.Builder

@@ -184,7 +184,7 @@ func (t *Table) stack(out io.Writer) {
 				heading += " "
 			}
 			if i == t.bars && r.bar != nil {
-				cell = r.bar(min(max(t.style.Width-width(indent+heading)-barText, leastBar), standardBar))
+				cell = t.style.shorter(r.bar, min(max(t.style.Width-width(indent+heading)-barText, leastBar), standardBar))
 			} else if cell != "" {
 				cell = strings.Join(wrap(cell, t.style.Width-width(indent+heading)), "\n"+indent+strings.Repeat(" ", width(heading)))
 			}
@@ -289,9 +289,18 @@ func (t *Table) drawBars() {
 	for i := range t.rows {
 		if r := &t.rows[i]; r.bar != nil {
 			r.cells = slices.Clone(r.cells)
-			r.cells[t.bars] = r.bar(columns)
+			r.cells[t.bars] = t.style.shorter(r.bar, columns)
 		}
 	}
+}
+
+// shorter returns a bar of so many columns, or a shorter one if the text behind it is longer than barText and there is a width to keep.
+func (s Style) shorter(bar func(columns int) string, columns int) string {
+	cell := bar(columns)
+	if over := width(cell) - columns - barText; over > 0 && s.Width > 0 {
+		return bar(max(columns-over, leastBar))
+	}
+	return cell
 }
 
 // wrapLast breaks the cells of the last column between words, where that is asked for or the terminal is too narrow.
