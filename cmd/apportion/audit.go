@@ -51,7 +51,7 @@ because the input has no nodes or holds the objects of another system.`,
 		Example: `  apportion audit -f cluster.yaml --policy volcano-scheduler.conf
   apportion audit -f queues.yaml --input-only --strict -o json
   kubectl apportion audit -o sarif --fail-on warning > findings.sarif`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := a.watch.check(&a.input); err != nil {
 				return err

@@ -100,7 +100,7 @@ func valueAt(values map[string]any, path string) string {
 func withSettings(a *answering, command *cobra.Command, do func(*config.Effective) error) *cobra.Command {
 	flags := settingFlags(command)
 	a.register(command)
-	command.Args = cobra.NoArgs
+	command.Args = noArgs
 	command.RunE = func(*cobra.Command, []string) error {
 		settings, err := config.Read(flags.Sources(os.Environ()))
 		if err != nil {
@@ -119,7 +119,7 @@ func newConfigSchema(s streams) *cobra.Command {
 		Long:  `Print the JSON Schema of the configuration file; as a table, each setting with its default and what it does.`,
 		Example: `  apportion config schema > apportion.schema.json
   apportion config schema -o table`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			schema, err := config.Schema()
 			if err != nil {
@@ -147,7 +147,7 @@ func newConfigToken(s streams) *cobra.Command {
 		Long: `Create a bearer token of 256 random bits. The client sends the token in the header "authorization: Bearer TOKEN";
 the configuration contains only the hash, at identities[].tokens. The token is shown once and not stored.`,
 		Example: `  apportion config token`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			token := identity.NewToken()
 			hash := identity.HashOf(token)

@@ -60,7 +60,7 @@ be delegated exactly, and the shadow form, in which Volcano does not use Apporti
   apportion convert --to fair -f kueue.yaml --into settings
   apportion convert --from slurm -f slurm.conf -f assoc.txt --into settings
   apportion convert --policy volcano-scheduler.conf --to extender`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch {
 			case system != "":
@@ -117,7 +117,7 @@ func registerReached(command *cobra.Command, reached *delegation.Options) {
 
 // outputFits returns an error for a format where convert writes files for other programs.
 func outputFits(command *cobra.Command, target string, input *inputFlags) error {
-	if command.Flags().Changed("output") && (target == targetExtender || target != "" && len(input.files) > 0) {
+	if command.Flags().Changed("output") && command.Flag("output").Value.String() != formatYAML && (target == targetExtender || target != "" && len(input.files) > 0) {
 		return errors.New("-o: --to extender, and --to fair with -f, write files for other programs, in YAML")
 	}
 	return nil

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // choice is the value of a flag with a fixed set of values.
@@ -99,15 +103,53 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 // withKinds adds subcommands to a command that requires one of them.
 func withKinds(command *cobra.Command, kinds ...*cobra.Command) *cobra.Command {
 	command.AddCommand(kinds...)
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = kind.Name()
+	}
+	among := strings.Join(names, ", ")
+	unknown := func(command *cobra.Command, args []string) error {
+		like := spelling.Suggestion(args[0], slices.Values(names))
+		return fmt.Errorf("%s: there is no %q%s", command.CommandPath(), args[0], spelling.Then(like, "there are "+among))
+	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return command.Help()
 		}
-		names := make([]string, len(kinds))
-		for i, kind := range kinds {
-			names[i] = kind.Name()
-		}
-		return fmt.Errorf("%s: there is no %q; there are %s", command.CommandPath(), args[0], strings.Join(names, ", "))
+		return unknown(command, args)
 	}
+	command.SetFlagErrorFunc(func(failed *cobra.Command, err error) error {
+		if failed != command {
+			return meantFlag(failed, err)
+		}
+		if args := command.Flags().Args(); len(args) > 0 {
+			return unknown(command, args)
+		}
+		return fmt.Errorf("%w; first name one of %s", err, among)
+	})
 	return command
+}
+
+// meantFlag adds to the error about an unknown flag the similar one that the command has.
+func meantFlag(command *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var known []string
+	command.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
+	return fmt.Errorf("%w%s", err, spelling.Suggestion("--"+unknown.GetSpecifiedName(), slices.Values(known)))
+}
+
+// noArgs returns an error for an argument, which is often a file that lacks its flag.
+func noArgs(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	files := ""
+	if command.Flags().Lookup("file") != nil {
+		files = "; files are named with -f FILE"
+	}
+	_, name, _ := strings.Cut(command.CommandPath(), " ")
+	return fmt.Errorf("%s takes no arguments, got %q%s", name, args[0], files)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +22,10 @@ func newGenerate(s streams) *cobra.Command {
 Its tasks may use every node, and no rules on other pods concern them.`,
 		Example: `  apportion generate --queues 20 --tasks 5000 > snapshot.json
   apportion generate --standard -o binary > snapshot.pb`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if shape.Queues < 0 || shape.Jobs < 0 || shape.Tasks < 0 || shape.Nodes < 0 || shape.Depth < 0 || shape.Dimensions < 0 {
-				return errors.New("numbers must not be negative")
+			if err := checkShape(shape); err != nil {
+				return err
 			}
 			if standard {
 				seed, uids := shape.Seed, shape.UIDs
@@ -47,4 +48,30 @@ Its tasks may use every node, and no rules on other pods concern them.`,
 	flags.Uint64Var(&shape.Seed, "seed", shape.Seed, "seed; different values give different snapshots of one size")
 	c.register(command, formatBinary)
 	return command
+}
+
+// The most of anything that generate creates, which fits the memory of a small machine, and the deepest tree of queues.
+const mostGenerated, deepest = 1_000_000, 100
+
+// checkShape returns an error that names each number that is out of its range.
+func checkShape(shape generate.Shape) error {
+	var faults []error
+	for _, flag := range []struct {
+		name         string
+		number, most int
+	}{
+		{"queues", shape.Queues, mostGenerated},
+		{"jobs", shape.Jobs, mostGenerated},
+		{"tasks", shape.Tasks, mostGenerated},
+		{"nodes", shape.Nodes, mostGenerated},
+		{"depth", shape.Depth, deepest},
+	} {
+		if flag.number < 0 || flag.number > flag.most {
+			faults = append(faults, fmt.Errorf("--%s %d: a number from 0 to %d is expected", flag.name, flag.number, flag.most))
+		}
+	}
+	if shape.Dimensions != 0 && (shape.Dimensions < 2 || shape.Dimensions > 64) {
+		faults = append(faults, fmt.Errorf("--dimensions %d: 0 or a number from 2 to 64 is expected", shape.Dimensions))
+	}
+	return errors.Join(faults...)
 }

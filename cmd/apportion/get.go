@@ -94,7 +94,7 @@ func newGetJobs(s streams) *cobra.Command {
 the number of all tasks, the priority and the minimum resources. priority, waiting and running sort in
 descending order.`,
 		Example: `  apportion get jobs -n ml --sort queue,waiting -f cluster.yaml`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 	}, func(_ context.Context, q *question, _ []string) error { return q.jobs(&list) }, formatWide, formatName)
 	list.register(command, "name", byQueue, "priority", "waiting", "running")
 	a.complete(command, "namespace", namespaceNames)
@@ -109,7 +109,7 @@ func newGetQueues(s streams) *cobra.Command {
 		Long: `List queues with their states and weights, and count their jobs by phase. -o wide adds the priority and
 the parent.`,
 		Example: `  apportion get queues -f cluster.yaml -o wide`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 	}, func(_ context.Context, q *question, _ []string) error { return q.queues() }, formatWide, formatName)
 }
 

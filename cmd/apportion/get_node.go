@@ -21,7 +21,7 @@ func newGetNodes(s streams) *cobra.Command {
 that have not ended, such as planned downtime, RESERVED says what is kept, for what and when. -o wide
 adds what nodes offer to tasks.`,
 		Example: `  apportion get nodes -f cluster.yaml -o wide`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 	}, func(_ context.Context, q *question, _ []string) error { return q.nodes() }, formatWide, formatName)
 }
 

@@ -79,7 +79,7 @@ docs/agents.md shows how to add it to common hosts.`,
 		Example: `  apportion mcp -f cluster.yaml
   kubectl apportion mcp
   apportion mcp --server apportion:7171 --snapshot-name cluster --token-file token`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if !a.input.given() && !a.input.live.On {
 				return errors.New("no input: name manifests with -f FILE, --snapshot FILE, the live cluster with --cluster, " +

@@ -54,7 +54,7 @@ The exit code is 0 even if jobs wait, and 2 if none waits that is considered, bu
   apportion pending --queue research --cause share,nodes -f cluster.yaml
   apportion pending --all -n ml --sort queue,priority -f cluster.yaml
   apportion pending --since 1h --server apportion:7171 --snapshot-name cluster`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}, func(ctx context.Context, q *question, _ []string) error { return q.pending(ctx, &flags) }, formatWide, formatName)
 	flags.register(command, a)
 	flags.registerFilter(command, a)

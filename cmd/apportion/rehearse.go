@@ -64,7 +64,7 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
   apportion rehearse -f cluster.yaml --trace KTH-SP2.swf.gz --queue-of group --map 1=physics --map '*=others' --policy fair
   apportion rehearse -f cluster.yaml --trace week.csv --repeat 26 --policy fair --half-life none --half-life 168h --plot shares.svg
   apportion rehearse -f cluster.yaml --trace week.csv --policy proportion --policy fair --seed 1,2,3,4 --results results --shard 3/8`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := r.check(); err != nil {
 				return err

@@ -44,6 +44,7 @@ of kubectl:
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
+	root.SetFlagErrorFunc(meantFlag)
 	for _, group := range []struct {
 		id, title string
 		commands  []*cobra.Command

@@ -33,7 +33,7 @@ may complete. SIGHUP reads policies, identities and certificates again, as does 
   apportion serve --config apportion.yaml --log-format json
   apportion serve --follow --http-listen localhost:8080 --http-ui
   apportion serve --follow --ledger usage.ledger`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	flags := settingFlags(command)
 	command.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {

@@ -114,7 +114,7 @@ func newHealth(s streams) *cobra.Command {
 old each is, which kinds of objects it lacks, and which objects are left out. The exit code is 3 if the
 server does not serve. A caller without a valid token sees no snapshots.`,
 		Example: `  apportion health --server localhost:7171 --wait --timeout 10s`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			asked, ctx, done, err := f.decider(command.Context())
 			if err != nil {

@@ -58,6 +58,7 @@ func TestEveryFieldOfSetInTheHelpCanBeSet(t *testing.T) {
 	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	require.NoError(t, err)
 	_, completed, _ := execute(t, "", "__complete", "whatif", "-f", dump, "--set", "")
+	require.Contains(t, completed, "\njob/ml/train.worker.minAvailable=\n", "a role is completed without the word role too")
 	for _, subject := range []string{"queue/NAME", "job/NAMESPACE/NAME", "node/NAME"} {
 		var want []string
 		for _, field := range fields {

@@ -47,7 +47,7 @@ in its own process, and runs until an interrupt. Every user of this machine can 
 		Example: `  apportion ui -f cluster.yaml
   apportion ui -f examples/clusters/research --policy fair --no-open
   apportion ui --cluster --watch`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()

@@ -91,7 +91,7 @@ below it. It is not decayed. -o csv is for chargeback.
   apportion usage --ledger usage.ledger --by month --owners -o csv
   apportion usage --ledger usage.ledger --budgets budgets.yaml --by budget --owners
   sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES | apportion usage import --ledger usage.ledger --from sacct -`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return u.run(command.Context()) },
 	}
 	u.register(command, formatCSV)

@@ -22,7 +22,7 @@ func newUsageAdopt(s streams) *cobra.Command {
 cluster, and so does merge. The name is that of the server's setting ledger.cluster, or else the uid of the
 cluster's namespace kube-system.`,
 		Example: `  apportion usage adopt --ledger usage.ledger --cluster 0d4f3c1e-6a57-4f0b-9c59-5f4f5d1c7e21`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if cluster == "" {
 				return errors.New("--cluster: name the cluster")

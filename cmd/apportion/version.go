@@ -46,7 +46,7 @@ func newVersion(s streams) *cobra.Command {
 their decisions, and the presets of --policy with their plugins tier by tier.`,
 		Example: `  apportion version
   apportion version --policies`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := versions{Version: version, Engine: engine.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if policies {

@@ -84,7 +84,7 @@ The exit code is 2 if the submitted job would have to wait.`,
   apportion whatif --half-life 24h --ledger usage.ledger --policy fair -f cluster.yaml
   apportion whatif --set node/n7.maintenance=2026-03-02T15:00:00Z/2026-03-02T17:00:00Z -f cluster.yaml --as-of 2026-03-02T14:00:00Z
   apportion whatif --add-nodes 8 --like node-3 --remove-node n7 --finish ml/train --job train.yaml -f cluster.yaml`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if w.file == "" && w.half == 0 && w.variation.Empty() {
 				return errNothingToTry

@@ -80,7 +80,11 @@ func Completions(cluster *lookup.Snapshot) []string {
 		}
 	}
 	for _, job := range cluster.GetJobs() {
-		add("job", lookup.JobName(job), names(job.GetGroups(), (*apportionv1.TaskGroup).GetRole)...)
+		roles := names(job.GetGroups(), (*apportionv1.TaskGroup).GetRole)
+		add("job", lookup.JobName(job), roles...)
+		for _, one := range written("role.", roles, cluster.GetDimensions()) {
+			out = append(out, "job/"+lookup.JobName(job)+strings.TrimPrefix(one, "role")+"=")
+		}
 	}
 	for _, node := range cluster.GetNodes() {
 		add("node", node.GetName())

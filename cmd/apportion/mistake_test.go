@@ -1,0 +1,33 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAMistakeOfTheCommandLineSaysWhatWasMeant(t *testing.T) {
+	const extender = "convert --to extender --policy ../../examples/clusters/research/volcano-scheduler.conf -o "
+	for _, test := range []struct{ line, want string }{
+		{"pending cluster.yaml", `pending takes no arguments, got "cluster.yaml"; files are named with -f FILE`},
+		{"get queues vision -f cluster.yaml", `get queues takes no arguments, got "vision"; files are named with -f FILE`},
+		{"version now", `version takes no arguments, got "now"`},
+		{"get queue -f cluster.yaml", `apportion get: there is no "queue"; did you mean "queues"? There are queues, jobs, nodes`},
+		{"get -f cluster.yaml", "unknown shorthand flag: 'f' in -f; first name one of queues, jobs, nodes"},
+		{"shares --polcy fair", `unknown flag: --polcy; did you mean "--policy"?`},
+		{"get queues --snapshto x", `unknown flag: --snapshto; did you mean "--snapshot"?`},
+		{"generate --queues -1 --tasks 100000000 --depth 101 --dimensions 1", "--queues -1: a number from 0 to 1000000 is expected\n" +
+			"--tasks 100000000: a number from 0 to 1000000 is expected\n--depth 101: a number from 0 to 100 is expected\n" +
+			"--dimensions 1: 0 or a number from 2 to 64 is expected"},
+		{extender + "json", "-o: --to extender, and --to fair with -f, write files for other programs, in YAML"},
+	} {
+		code, out, errors := execute(t, "", strings.Fields(test.line)...)
+		require.Equal(t, exitUsage, code, test.line)
+		require.Empty(t, out, test.line)
+		require.Equal(t, "apportion: "+test.want+"\n", errors)
+	}
+	code, out, _ := execute(t, "", strings.Fields(extender+"yaml")...)
+	require.Equal(t, exitYes, code)
+	require.Contains(t, out, "extender")
+}
