@@ -46,6 +46,9 @@ Its tasks may use every node, and no rules on other pods concern them.`,
 	flags.IntVar(&shape.Dimensions, "dimensions", 0, "number of resources, 2 to 64; 0: cpu, memory, pods and GPUs")
 	flags.BoolVar(&shape.UIDs, "uids", shape.UIDs, "give every task a UUID; without it, tasks are identified by number")
 	flags.Uint64Var(&shape.Seed, "seed", shape.Seed, "seed; different values give different snapshots of one size")
+	for _, size := range []string{"queues", "jobs", "tasks", "nodes", "depth", "dimensions"} {
+		command.MarkFlagsMutuallyExclusive("standard", size)
+	}
 	c.register(command, formatBinary)
 	return command
 }

@@ -85,7 +85,7 @@ func faultsOf(err error) int {
 func describe(err error) string {
 	st, ok := status.FromError(err)
 	if !ok {
-		return withoutCall(err)
+		return inWords(withoutCall(err))
 	}
 	text := unquoted(client.Describe(err))
 	if named, ok := errors.AsType[*namedError](err); ok {

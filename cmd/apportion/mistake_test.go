@@ -20,6 +20,10 @@ func TestAMistakeOfTheCommandLineSaysWhatWasMeant(t *testing.T) {
 		{"generate --queues -1 --tasks 100000000 --depth 101 --dimensions 1", "--queues -1: a number from 0 to 1000000 is expected\n" +
 			"--tasks 100000000: a number from 0 to 1000000 is expected\n--depth 101: a number from 0 to 100 is expected\n" +
 			"--dimensions 1: 0 or a number from 2 to 64 is expected"},
+		{"generate --standard --queues 3", "--queues and --standard cannot be used together"},
+		{"explain --all --remedies -f cluster.yaml", "--all and --remedies cannot be used together"},
+		{"usage", "--ledger or --server is needed"},
+		{"health", "--server is needed"},
 		{extender + "json", "-o: --to extender, and --to fair with -f, write files for other programs, in YAML"},
 	} {
 		code, out, errors := execute(t, "", strings.Fields(test.line)...)

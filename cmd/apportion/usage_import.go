@@ -248,7 +248,7 @@ func newUsageMerge(s streams) *cobra.Command {
 		Long: `Merge other ledgers into FILE: open epochs exactly, in any order and any number of times, closed ones by the
 greater amount. The ledger of another cluster is refused: apportion usage adopt says that it is of this one.`,
 		Example: "  apportion usage merge --ledger usage.ledger other.ledger",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    arguments(1, 0, "one ledger or more"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {
 				from := kept
@@ -285,7 +285,7 @@ func newUsageCopy(s streams) *cobra.Command {
 		Long: `Read every value of a ledger that no server uses, with its checksum, and write a copy to a file that does not
 exist yet.`,
 		Example: "  apportion usage copy --ledger usage.ledger backup.ledger",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1, "one file for the copy"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := kept.read()
 			if err != nil {
