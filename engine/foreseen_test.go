@@ -23,22 +23,26 @@ func TestAJobForWhichNoRoomIsKeptHasTheTimeOfAPlanOfAllBeforeIt(t *testing.T) {
 			backfill.EASY, []filledJob{running, {name: "last", cpu: 8, waiting: 1}}, engine.Forecast{Outcome: engine.StartsAt, At: 1_500},
 		},
 		"a job behind it": {
-			backfill.EASY, []filledJob{running, first, {name: "last", cpu: 9, waiting: 1}},
+			backfill.EASY,
+			[]filledJob{running, first, {name: "last", cpu: 9, waiting: 1}},
 			engine.Forecast{Outcome: engine.StartsAt, At: 1_800, Unkept: true},
 		},
 		"a job behind others for which no room is kept either": {
-			backfill.EASY, []filledJob{running, first, {name: "second", cpu: 9, waiting: 1, runtime: 50}, {name: "last", cpu: 9, waiting: 1}},
+			backfill.EASY,
+			[]filledJob{running, first, {name: "second", cpu: 9, waiting: 1, runtime: 50}, {name: "last", cpu: 9, waiting: 1}},
 			engine.Forecast{Outcome: engine.StartsAt, At: 1_850, Unkept: true},
 		},
 		"a job that has room beside it": {
 			backfill.EASY, []filledJob{running, first, {name: "last", cpu: 2, waiting: 1}}, engine.Forecast{Outcome: engine.StartsNow},
 		},
 		"a job behind one that may run for ever": {
-			backfill.EASY, []filledJob{running, {name: "first", cpu: 8, waiting: 1}, {name: "last", cpu: 9, waiting: 1}},
+			backfill.EASY,
+			[]filledJob{running, {name: "first", cpu: 8, waiting: 1}, {name: "last", cpu: 9, waiting: 1}},
 			engine.Forecast{Outcome: engine.NotForeseen},
 		},
 		"under conservative backfill room is kept": {
-			backfill.Conservative, []filledJob{running, first, {name: "last", cpu: 9, waiting: 1}},
+			backfill.Conservative,
+			[]filledJob{running, first, {name: "last", cpu: 9, waiting: 1}},
 			engine.Forecast{Outcome: engine.StartsAt, At: 1_800},
 		},
 	} {

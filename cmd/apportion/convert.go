@@ -117,7 +117,8 @@ func registerReached(command *cobra.Command, reached *delegation.Options) {
 
 // outputFits returns an error for a format where convert writes files for other programs.
 func outputFits(command *cobra.Command, target string, input *inputFlags) error {
-	if command.Flags().Changed("output") && command.Flag("output").Value.String() != formatYAML && (target == targetExtender || target != "" && len(input.files) > 0) {
+	manifests := target == targetExtender || target != "" && len(input.files) > 0
+	if manifests && command.Flags().Changed("output") && command.Flag("output").Value.String() != formatYAML {
 		return errors.New("-o: --to extender, and --to fair with -f, write files for other programs, in YAML")
 	}
 	return nil

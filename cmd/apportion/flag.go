@@ -160,7 +160,10 @@ var flagRules = []struct {
 	cobra          *regexp.Regexp
 	between, words string
 }{
-	{regexp.MustCompile(`^if any flags in the group .* are set none of the others can be; \[(.*)\] were all set$`), " and ", " cannot be used together"},
+	{
+		regexp.MustCompile(`^if any flags in the group .* are set none of the others can be; \[(.*)\] were all set$`),
+		" and ", " cannot be used together",
+	},
 	{regexp.MustCompile(`^at least one of the flags in the group \[(.*)\] is required$`), " or ", " is needed"},
 	{regexp.MustCompile(`^required flag\(s\) (".*") not set$`), " and ", " is needed"},
 }

@@ -64,7 +64,11 @@ func (k *realKueue) tokenOf(account string) string {
 		map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": map[string]any{}})
 	require.NoError(k.t, err)
 	require.Equal(k.t, http.StatusCreated, code, "%s", data)
-	var answer struct{ Status struct{ Token string } }
+	var answer struct {
+		Status struct {
+			Token string `json:"token"`
+		} `json:"status"`
+	}
 	require.NoError(k.t, json.Unmarshal(data, &answer))
 	return answer.Status.Token
 }
