@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -156,16 +157,32 @@ func Matches(name, asked string) bool {
 	return name == asked || last != "" && last == asked || asked == "all"
 }
 
-// Warnings writes warnings, one a line.
+// alike is up to how many warnings of one text are written one by one.
+const alike = 3
+
+// Warnings writes warnings, one a line. Of many of one text the first is written, with the number of the others.
 func Warnings(out io.Writer, warnings []*apportionv1.Warning) {
+	type kind struct {
+		code    apportionv1.WarningCode
+		message string
+	}
+	count := map[kind]int{}
 	for _, w := range warnings {
-		place := ""
+		count[kind{w.GetCode(), w.GetMessage()}]++
+	}
+	for _, w := range warnings {
+		of := kind{w.GetCode(), w.GetMessage()}
+		n := count[of]
+		if n == 0 {
+			continue
+		}
+		place, message := "", cmp.Or(w.GetMessage(), text.Enum(w.GetCode(), "WARNING_CODE_"))
 		if w.GetPath() != "" {
 			place = w.GetPath() + ": "
 		}
-		message := w.GetMessage()
-		if message == "" {
-			message = text.Enum(w.GetCode(), "WARNING_CODE_")
+		if n > alike {
+			message += fmt.Sprintf(" (and %d more like it)", n-1)
+			count[of] = 0
 		}
 		write(out, "warning: "+visible.Text(place+message)+"\n")
 	}
