@@ -139,19 +139,19 @@ func (p *Printer) waitingDifference(before, after *apportionv1.ExplainAnswer) {
 	p.Heading("jobs that wait")
 	p.table(table)
 	if same > 0 {
-		p.Line("%s would not be affected", text.Count(same, "other waiting job"))
+		p.Line("the outcome of %s would stay the same", text.Count(same, "other waiting job"))
 	}
 }
 
-// unaffected says that nothing changes for so many waiting jobs.
+// unaffected says that so many waiting jobs have the outcome that they had.
 func unaffected(same int) string {
 	switch same {
 	case 0:
 		return "no job would wait"
 	case 1:
-		return "the waiting job would not be affected"
+		return "the outcome of the waiting job would stay the same"
 	}
-	return "the " + text.Count(same, "waiting job") + " would not be affected"
+	return "the outcome of the " + text.Count(same, "waiting job") + " would stay the same"
 }
 
 func explanations(a *apportionv1.ExplainAnswer) map[string]*apportionv1.Explanation {
