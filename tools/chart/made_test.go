@@ -121,11 +121,11 @@ func TestTheValuesDocumentedForVolcanoAreTaken(t *testing.T) {
 func TestOneValueFollowsTheCluster(t *testing.T) {
 	all := made(t, "testdata/follow.yaml")
 	role := of[*rbacv1.ClusterRole](t, all, "ClusterRole/fair-apportion-sharing")
-	read := map[string]bool{}
+	read, got := map[string]bool{}, map[string][]string{}
 	for _, rule := range role.Rules {
-		if slices.Equal(rule.Resources, []string{"configmaps"}) {
-			require.Equal(t, []string{"get"}, rule.Verbs)
-			require.Equal(t, []string{"volcano-scheduler-configmap"}, rule.ResourceNames, "the policy, and no other ConfigMap")
+		if slices.Equal(rule.Verbs, []string{"get"}) {
+			require.Len(t, rule.Resources, 1)
+			got[rule.Resources[0]] = rule.ResourceNames
 			continue
 		}
 		require.Equal(t, []string{"list", "watch"}, rule.Verbs)
@@ -133,6 +133,8 @@ func TestOneValueFollowsTheCluster(t *testing.T) {
 			read[resource] = true
 		}
 	}
+	require.Equal(t, map[string][]string{"configmaps": {"volcano-scheduler-configmap"}, "deployments": {"volcano-scheduler"}}, got,
+		"the policy and the release of Volcano, and no other object")
 	require.Equal(t, map[string]bool{
 		"queues": true, "podgroups": true, "pods": true, "nodes": true, "priorityclasses": true,
 		"namespaces": true, "persistentvolumes": true, "persistentvolumeclaims": true, "storageclasses": true, "csidrivers": true,
