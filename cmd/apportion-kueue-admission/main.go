@@ -118,7 +118,7 @@ func lead(ctx context.Context, lease string, config *rest.Config, run func(conte
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				defer close(ended)
-				_ = run(ctx) // It ends with the Lease, and its error says no more.
+				_ = run(ctx) // It returns only the error of its context, which ends with the Lease.
 			},
 			OnStoppedLeading: func() {},
 		},

@@ -127,7 +127,7 @@ func TestARealAPIServerTakesTheManifestsAndASecondReplicaGoesOn(t *testing.T) {
 	require.True(t, k.acts(other))
 	require.Equal(t, 1, strings.Count(k.said(other), admitted), "a0 is not decided about again")
 
-	t.Log("a replica that is told to end gives the Lease back")
+	t.Log("a replica that gets SIGTERM releases the Lease")
 	third := k.replica("three")
 	require.NoError(t, other.process.Process.Signal(os.Interrupt))
 	require.NoError(t, other.process.Wait())

@@ -189,16 +189,14 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, _ policy.Mode, wh
 // hindered returns the first reservation of another job that waits and starts before tasks of a job end, and of which the queue could not
 // use what it asks for beside them; nil if there is none.
 func (s *State) hindered(q model.QueueID, j model.JobID, tasks []model.TaskID) *policy.Reservation {
-	end, others := s.view.EndOf(j), s.kept
-	if i, ok := s.at[j]; ok {
-		others = slices.Delete(slices.Clone(s.kept), i, i+1)
-	}
-	for i := range others {
-		r := &others[i]
-		if r.From >= end || s.line.Kin(s.view.Jobs.At(r.Job).Queue) != s.line.Kin(q) || !s.waits(r) {
+	end := s.view.EndOf(j)
+	for i := range s.kept {
+		r := &s.kept[i]
+		if r.Job == j || r.From >= end || s.line.Kin(s.view.Jobs.At(r.Job).Queue) != s.line.Kin(q) || !s.waits(r) {
 			continue
 		}
-		if s.line.Permits(tasks, r.From, nil) && !s.line.Permits(tasks, r.From, during(others, r.From)) {
+		others := slices.DeleteFunc(during(s.kept, r.From), func(o policy.Reservation) bool { return o.Job == j })
+		if s.line.Permits(tasks, r.From, nil) && !s.line.Permits(tasks, r.From, others) {
 			return r
 		}
 	}

@@ -22,6 +22,8 @@ type permission struct {
 	known map[int64]bool
 }
 
+// permission returns when the queue of tasks, all of one queue, may use what they ask for while they run for a time, in nanoseconds, beside
+// the jobs of kept.
 func (p *profile) permission(tasks []model.TaskID, runtime int64, kept []policy.Reservation) *permission {
 	m := &permission{profile: p, tasks: tasks, runtime: runtime, kept: kept, known: map[int64]bool{}}
 	kin := p.line.Kin(p.view.QueueOf(tasks[0]))
