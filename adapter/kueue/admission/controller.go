@@ -164,6 +164,9 @@ func (c *Controller) once(ctx context.Context) (waits bool, err error) {
 		return false, err
 	}
 	c.forget(v)
+	if err := c.write(ctx, v.returned(now)); err != nil {
+		return true, err
+	}
 	if len(v.waiting) == 0 {
 		return false, nil
 	}

@@ -194,6 +194,84 @@ func TestAWorkloadThatIsEntitledEvictsByTheCheckOfItsVictims(t *testing.T) {
 	}
 }
 
+func TestAWorkloadThatLeavesIsEvictedAtOnceAndItsCheckWaitsAgainWithoutQuota(t *testing.T) {
+	l := tell(t, "retryAfter: 90s")
+	for i := range 6 {
+		l.workload(fmt.Sprint("a", i), "a", 2, stateReady)
+	}
+	l.workload("b0", "b", 4, "")
+	var left string
+	for name, state := range l.decide() {
+		if state == stateRetry {
+			left = name
+		}
+	}
+	status := l.status("team-a", left)
+	conditions, _, err := unstructured.NestedSlice(status, "conditions")
+	require.NoError(t, err)
+	require.Len(t, conditions, 2)
+	evicted, ok := conditions[1].(map[string]any)
+	require.True(t, ok)
+	require.Equal(t, "Evicted", evicted["type"])
+	require.Equal(t, "True", evicted["status"])
+	require.Equal(t, "AdmissionCheck", evicted["reason"], "Kueue holds it back until the time of the check")
+	require.Contains(t, evicted["message"], "leaves for team-b/b0")
+
+	// Kueue gives the quota back.
+	again := l.clock.Add(90 * time.Second)
+	l.change("team-a", left, func(status map[string]any) { delete(status, "admission"); status["conditions"] = []any{evicted} })
+	require.Equal(t, stateRetry, l.decide()[left], "Kueue has yet to read until when it is held back")
+	l.change("team-a", left, func(status map[string]any) {
+		status["requeueState"] = map[string]any{"requeueAt": again.UTC().Format(time.RFC3339)}
+	})
+	require.Equal(t, statePending, l.decide()[left])
+	require.Equal(t, 1, l.cluster.workloads["team-a/"+left].Status.Checks[1].RetryCount, "by which it is rejected in the end")
+}
+
+func TestACheckWaitsAgainEvenIfKueueNeverReadItsTime(t *testing.T) {
+	l := tell(t, "retryAfter: 90s")
+	l.workload("a0", "a", 2, stateRetry)
+	l.change("team-a", "a0", func(status map[string]any) {
+		delete(status, "admission")
+		delete(status, "conditions")
+		check, ok := status["admissionChecks"].([]any)[1].(map[string]any)
+		require.True(t, ok)
+		check["requeueAfterSeconds"] = int64(90)
+	})
+	l.clock = morning.Add(89 * time.Second)
+	require.Equal(t, stateRetry, l.decide()["a0"])
+	l.clock = morning.Add(90 * time.Second)
+	require.Equal(t, statePending, l.decide()["a0"])
+}
+
+// status is that of a Workload.
+func (l *story) status(namespace, name string) map[string]any {
+	l.t.Helper()
+	u, err := l.clients.Tracker().Get(workloadResource, namespace, name)
+	require.NoError(l.t, err)
+	object, ok := u.DeepCopyObject().(*unstructured.Unstructured)
+	require.True(l.t, ok)
+	status, ok := object.Object["status"].(map[string]any)
+	require.True(l.t, ok)
+	return status
+}
+
+// change changes the status of a Workload as Kueue does.
+func (l *story) change(namespace, name string, edit func(status map[string]any)) {
+	l.t.Helper()
+	u, err := l.clients.Tracker().Get(workloadResource, namespace, name)
+	require.NoError(l.t, err)
+	object, ok := u.DeepCopyObject().(*unstructured.Unstructured)
+	require.True(l.t, ok)
+	status := l.status(namespace, name)
+	edit(status)
+	object.Object["status"] = status
+	l.made++
+	object.SetResourceVersion(strconv.Itoa(l.made))
+	require.NoError(l.t, l.clients.Tracker().Update(workloadResource, object, namespace))
+	l.cluster.put(workloadKind, group+"/v1beta2", object)
+}
+
 func TestAWorkloadToWhichKueueGivesNoQuotaKeepsOthersWaitingForAWhileOnly(t *testing.T) {
 	l := tell(t, "quotaTimeout: 10s\nhold: 1h")
 	l.workload("a0", "a", 12, statePending)
@@ -260,6 +338,7 @@ func TestFaultySettingsAreNamed(t *testing.T) {
 		"evict: some":              `evict: "some" is none of all, reclaim, preempt, none`,
 		"hold: -1s":                "hold: -1s is negative",
 		"retryAfter: soon":         "soon",
+		"retryAfter: 2s":           "retryAfter: 2s is less than 3s, in which Kueue tries the Workloads for which others left",
 		"lease: one":               `lease: "one" is not NAMESPACE/NAME`,
 		"rejectAfter: -1":          "rejectAfter: -1 is negative",
 		"fallback: never":          `fallback: "never" is none of engine, closed, open`,

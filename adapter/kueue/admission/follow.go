@@ -67,7 +67,10 @@ func newCluster(log *slog.Logger) *cluster {
 type workload struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Status   struct {
-		Checks       []state `json:"admissionChecks"`
+		Checks     []state `json:"admissionChecks"`
+		Conditions []struct {
+			Type string `json:"type"`
+		} `json:"conditions"`
 		RequeueState struct {
 			RequeueAt *metav1.Time `json:"requeueAt"`
 		} `json:"requeueState"`
@@ -80,6 +83,7 @@ type state struct {
 	State      string      `json:"state"`
 	Message    string      `json:"message"`
 	Since      metav1.Time `json:"lastTransitionTime"`
+	After      int         `json:"requeueAfterSeconds"`
 	RetryCount int         `json:"retryCount"`
 }
 

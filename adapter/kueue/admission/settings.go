@@ -28,7 +28,7 @@ type Settings struct {
 	Evict string `json:"evict,omitempty"`
 	// Hold is how long a Workload that the policy refuses keeps its quota before it is retried. Default: 5m.
 	Hold metav1.Duration `json:"hold"`
-	// RetryAfter is how long a Workload that was retried or evicted waits before Kueue gives it quota again. Default: 30s.
+	// RetryAfter is how long a Workload that was retried or evicted waits before Kueue gives it quota again, at least 3s. Default: 30s.
 	RetryAfter metav1.Duration `json:"retryAfter"`
 	// RejectAfter is the number of retries after which a Workload that the policy refuses is rejected, which deactivates it. 0: never.
 	RejectAfter int `json:"rejectAfter,omitempty"`
@@ -42,6 +42,10 @@ type Settings struct {
 
 // The values of Settings.Evict.
 const evictAll, evictReclaim, evictPreempt, evictNone = "all", "reclaim", "preempt", "none"
+
+// leastRetry is the least RetryAfter. Kueue tries Workloads that found no quota again within a second after some became free, and writes times
+// in whole seconds.
+const leastRetry = 3 * time.Second
 
 // ReadSettings reads settings in YAML, with defaults. The error names every faulty field.
 func ReadSettings(data []byte) (*Settings, error) {
@@ -96,6 +100,9 @@ func (s *Settings) faults() []string {
 		if duration.value < 0 {
 			faults = append(faults, fmt.Sprintf("%s: %v is negative", duration.field, duration.value))
 		}
+	}
+	if after := s.RetryAfter.Duration; after >= 0 && after < leastRetry {
+		faults = append(faults, fmt.Sprintf("retryAfter: %v is less than %v, in which Kueue tries the Workloads for which others left", after, leastRetry))
 	}
 	if s.RejectAfter < 0 {
 		faults = append(faults, fmt.Sprintf("rejectAfter: %d is negative", s.RejectAfter))

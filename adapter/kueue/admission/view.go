@@ -174,6 +174,31 @@ func (v *view) workloadOf(task string) *standing {
 	return v.standings[uid]
 }
 
+// returned returns the changes that let the checks of evicted Workloads wait again. Kueue must have taken over until when they are held
+// back, because it reads that from checks in Retry alone.
+func (v *view) returned(now time.Time) []change {
+	var changes []change
+	for _, uid := range slices.Sorted(maps.Keys(v.standings)) {
+		s := v.standings[uid]
+		if !s.reserved && s.some(stateRetry) && (s.Status.RequeueState.RequeueAt != nil || !now.Before(s.until())) {
+			changes = append(changes, change{standing: s, state: statePending, message: "Waits for quota again.", returned: true})
+		}
+	}
+	return changes
+}
+
+// until returns until when the checks of this controller in Retry hold a Workload back.
+func (s *standing) until() time.Time {
+	at := time.Time{}
+	for _, i := range s.own {
+		check := &s.Status.Checks[i]
+		if until := check.Since.Add(time.Duration(check.After) * time.Second); check.State == stateRetry && until.After(at) {
+			at = until
+		}
+	}
+	return at
+}
+
 // order returns Workloads by time of creation.
 func order(list []*standing) {
 	slices.SortFunc(list, func(a, b *standing) int {

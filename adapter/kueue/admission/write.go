@@ -25,6 +25,8 @@ type change struct {
 	after time.Duration
 	// reason of the event; "": none is written.
 	reason string
+	// returned: the Workload was evicted and has no quota any more, so that its check waits again.
+	returned bool
 }
 
 // operation is one of a JSON patch.
@@ -42,7 +44,8 @@ func (c *change) patch(now time.Time) []operation {
 	for _, i := range c.own {
 		held, path := c.Status.Checks[i], fmt.Sprintf("/status/admissionChecks/%d/", i)
 		// A Workload that leaves loses the answer Ready; else only what waits is answered.
-		if held.State != statePending && c.state != stateRetry || held.State == c.state && held.Message == short(c.message) {
+		answers := held.State == statePending || c.state == stateRetry || c.returned && held.State == stateRetry
+		if !answers || held.State == c.state && held.Message == short(c.message) {
 			continue
 		}
 		set(path+"state", c.state)
@@ -50,14 +53,42 @@ func (c *change) patch(now time.Time) []operation {
 		if held.State != c.state {
 			set(path+"lastTransitionTime", now.UTC().Format(time.RFC3339))
 		}
-		if c.state == stateRetry {
+		switch {
+		case c.state == stateRetry:
 			set(path+"requeueAfterSeconds", int(c.after/time.Second))
+		case c.returned:
+			set(path+"retryCount", held.RetryCount+1)
 		}
 	}
-	if len(operations) > 0 {
-		set("/metadata/resourceVersion", c.Metadata.ResourceVersion)
+	if len(operations) == 0 {
+		return nil
 	}
+	if c.state == stateRetry {
+		operations = append(operations, c.evicted(now))
+	}
+	set("/metadata/resourceVersion", c.Metadata.ResourceVersion)
 	return operations
+}
+
+// evicted returns the operation that sets the condition Evicted. Kueue sets it itself for a check in Retry, but up to v0.19.2 only when
+// requeueAfterSeconds is over: the quota would be free for no time at all, and the Workload would take it again before Kueue tries those for
+// which it left. With the condition, the controller of the job stops it and gives the quota back at once, and Kueue holds the Workload back
+// until then, as its KEP-3258 says.
+func (c *change) evicted(now time.Time) operation {
+	condition := metav1.Condition{
+		Type: "Evicted", Status: metav1.ConditionTrue, Reason: "AdmissionCheck", ObservedGeneration: c.Metadata.Generation,
+		LastTransitionTime: metav1.NewTime(now), Message: "Evicted due to AdmissionChecks of " + ControllerName + ": " + short(c.message),
+	}
+	const path = "/status/conditions"
+	for i, held := range c.Status.Conditions {
+		if held.Type == condition.Type {
+			return operation{"replace", fmt.Sprint(path, "/", i), condition}
+		}
+	}
+	if len(c.Status.Conditions) == 0 {
+		return operation{"add", path, []metav1.Condition{condition}}
+	}
+	return operation{"add", path + "/-", condition}
 }
 
 // write carries out changes. A Workload that has changed in the meantime is decided about again, and one that the API server refuses does
