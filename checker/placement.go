@@ -14,7 +14,8 @@ const (
 )
 
 // ownPlan checks what a plan of any policy promises by itself: it places waiting tasks of the job on nodes that take them and have room
-// once the victims and what is being released are gone, and each victim is a running task with its own queue, node and request.
+// once the victims and what is being released are gone, also beside what is kept for others, and each victim is a running task with its
+// own queue, node and request.
 func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv1.PlanAnswer) bool {
 	made := got.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE
 	if made != (len(got.GetPlacements()) > 0) || !made && len(got.GetVictims()) > 0 || made == (got.GetMiss() != nil) {
@@ -65,6 +66,7 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 	for i, placement := range got.GetPlacements() {
 		p.put(fmt.Sprintf("%s.placements[%d]", path, i), placement)
 	}
+	p.leavesReserved(path, got)
 	if tasks, ok := c.tasksOf(step.GetTasks()); ok {
 		expect(c, path+".unjudged", fmt.Sprint(got.GetUnjudged()), fmt.Sprint(unjudged(c.jobs[got.GetJob()], tasks)))
 	}

@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -137,4 +138,48 @@ func TestConstraintsThatAPlanDoesNotJudgeAreThoseOfItsTasks(t *testing.T) {
 		plan.Unjudged = told
 	}
 	require.Positive(t, named)
+}
+
+// TestAPlanThatTakesWhatIsKeptForOthersIsFalse asks for plans on nodes of which parts are kept: true ones pass, and none does if its first
+// node is kept for another job, part by part, by the snapshot that it is checked against.
+func TestAPlanThatTakesWhatIsKeptForOthersIsFalse(t *testing.T) {
+	raced.Skip(t)
+	made, evicting, idle := 0, 0, 0
+	for _, policy := range []string{preset, `tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { proportion {} } }`} {
+		for seed := range uint64(12) {
+			s := generate.Snapshot(generate.Shape{Queues: 6, Jobs: 40, Tasks: 300, Nodes: 4, Seed: seed, UIDs: true})
+			s.AsOf = 1_000
+			reserve(s, rand.New(rand.NewPCG(seed, 5)))
+			r := asked(t, s, policy)
+			for j := range s.GetJobs() {
+				r.Steps = append(r.Steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+					Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
+				}}})
+			}
+			response := answered(t, r)
+			report, err := checker.Check(r, response)
+			require.NoError(t, err)
+			require.Empty(t, report.Faults)
+			for _, a := range response.GetAnswers() {
+				plan := a.GetPlan()
+				if plan.GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE {
+					continue
+				}
+				made++
+				evicting += min(1, len(plan.GetVictims()))
+				other := proto.CloneOf(r)
+				n := other.GetInput().GetSnapshot().GetNodes()[plan.GetPlacements()[0].GetNode()]
+				n.Reservations = []*apportionv1.NodeReservation{{Holder: "another", Request: proto.CloneOf(n.GetAllocatable())}}
+				report, err := checker.Check(other, response)
+				require.NoError(t, err)
+				if len(report.Faults) == 0 {
+					// A task that asks for nothing takes nothing.
+					idle++
+				}
+			}
+		}
+	}
+	t.Log(made, "plans,", evicting, "with evictions")
+	require.Positive(t, evicting)
+	require.Less(t, 10*idle, made)
 }

@@ -32,18 +32,23 @@ func (s *Session) nodeBound(t model.TaskID, n model.NodeID) (b bound) {
 	return b
 }
 
-// exhausted reports whether a bound alone keeps a task that is to be placed off some node at present.
+// exhausted reports whether a bound alone may keep tasks that are to be placed off some node at present: there, they would exceed it if all
+// of them were on that node.
 func (p *planner) exhausted() bool {
 	if !p.bounded(p.queue) {
 		return false
 	}
+	all := p.sum(p.tasks)
 	for _, kind := range p.kinds() {
 		t := p.tasks[kind[0]]
+		beside := resource.NewAccount(p.view.Dims.Len())
+		beside.Add(all)
+		beside.SubWithin(p.view.Request(t))
 		for i, n := range p.view.NodeOrder {
 			p.view.Yield(i)
 			b := p.nodeBound(t, n)
-			kept := b.reserved.Against(t, n)
-			if kept != nil && !kept.Whole() || b.group != nil && b.group.Exceeded(b.group.Used, p.view.Request(t)) >= 0 {
+			kept := b.reserved.Against(t, n, beside)
+			if kept != nil && !kept.Whole() || b.group != nil && b.group.Exceeded(b.group.Used, all) >= 0 {
 				return true
 			}
 		}

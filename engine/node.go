@@ -43,6 +43,11 @@ func (s *Session) admits(t model.TaskID, n model.NodeID, why *policy.Reasons) bo
 
 // takes reports whether a node takes new tasks, is among those that a task may use, and is not kept for others while the task runs.
 func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	return s.opens(t, n, why) && s.view.Reservations().Fits(t, n, resource.Row{}, why)
+}
+
+// opens is takes without what is kept of the node.
+func (s *Session) opens(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	v := s.view
 	set := v.NodeSetOf(t)
 	if u := v.Closed(n, set); u != nil {
@@ -52,7 +57,7 @@ func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) boo
 		return false
 	}
 	if v.InSet(set, n) {
-		return v.Reservations().Fits(t, n, resource.Row{}, why)
+		return true
 	}
 	reason := policy.Because("", policy.NodeNotInSet, model.None)
 	reason.Detail, _ = v.NodeSets[set].Excludes(n)

@@ -75,7 +75,7 @@ func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why
 		key.Detail = ""
 	}
 	if key.Code == policy.NodeReserved {
-		if kept := v.Reservations().Against(t, n); kept != nil {
+		if kept := v.Reservations().Against(t, n, resource.Row{}); kept != nil {
 			key.From, key.Until = kept.From, kept.Until
 		}
 	}

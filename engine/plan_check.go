@@ -116,6 +116,13 @@ func (p *planner) shared(d *draft, lump bool) (groups [][]model.TaskID, limits i
 			row, rows[n] = &made, &made
 		}
 		request := v.Request(p.tasks[i])
+		if p.keptOffWith(d, i) {
+			// A part of the node is kept, and all victims there make room beside it.
+			for _, t := range waiting[n] {
+				row.Add(v.Request(t))
+			}
+			groups[i], waiting[n] = waiting[n], nil
+		}
 		if v.PodKind(p.tasks[i]) != 0 {
 			// Other pods may keep the task off the node.
 			waiting[n] = slices.DeleteFunc(waiting[n], func(t model.TaskID) bool {

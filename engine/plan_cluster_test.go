@@ -57,6 +57,11 @@ func amounts(cpu, gpu int) *model.Amounts {
 
 // planCluster is a small busy cluster: each node is filled with running tasks, and some jobs wait.
 func planCluster(t require.TestingT, seed uint64, tree bool) *model.Model {
+	return drawnCluster(t, seed, tree, nil)
+}
+
+// drawnCluster is planCluster in which keeper, if not nil, reserves room of nodes and says when jobs end.
+func drawnCluster(t require.TestingT, seed uint64, tree bool, keeper *keeper) *model.Model {
 	d := dice{rand.New(rand.NewPCG(seed, 17))}
 	b := model.NewBuilder(1_000_000)
 	b.Dimensions([]string{"cpu", "gpu"})
@@ -67,6 +72,7 @@ func planCluster(t require.TestingT, seed uint64, tree bool) *model.Model {
 		if d.chance(7) {
 			spec.Unschedulable = &model.Unschedulable{Cause: model.Cordoned}
 		}
+		keeper.reserve(&spec, cpu[n], gpu[n])
 		b.Node(spec)
 	}
 	b.NodeSet(model.NodeSetSpec{Name: "last", Nodes: []uint32{uint32(len(cpu) - 1)}})
@@ -74,10 +80,12 @@ func planCluster(t require.TestingT, seed uint64, tree bool) *model.Model {
 	for j := range d.between(3, 7) {
 		waits := j >= 2 && d.chance(60)
 		minimum := d.between(1, 3)
-		b.Job(model.JobSpec{
+		spec := model.JobSpec{
 			UID: fmt.Sprintf("j%d", j), Queue: queues[d.IntN(len(queues))], Priority: int32(d.IntN(3)), MinAvailable: uint32(minimum),
 			Phase: model.PhaseInqueue, CreateTime: int64(d.IntN(5)),
-		})
+		}
+		keeper.last(&spec)
+		b.Job(spec)
 		for g := range d.between(1, 2) {
 			request := amounts(d.between(1, 3), d.IntN(2))
 			spec := model.GroupSpec{Role: fmt.Sprint(g), Request: request}

@@ -89,7 +89,8 @@ func (s *sets) begin() error {
 	row := resource.NewAccount(width)
 	for _, n := range v.NodeOrder {
 		for _, kind := range s.kinds() {
-			takes[n] = takes[n] || s.admits(s.tasks[kind[0]], n, nil)
+			t := s.tasks[kind[0]]
+			takes[n] = takes[n] || s.admits(t, n, nil) || s.yields(t, n)
 		}
 		if !takes[n] {
 			continue

@@ -76,13 +76,14 @@ func (o *offers) Pop() any {
 // stable places the tasks of one kind and returns how many.
 func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
 	v, first := p.view, p.tasks[kind[0]]
-	s := stall{planner: p, request: v.Request(first), hosting: hosting, wanted: len(kind), row: resource.NewAccount(v.Dims.Len())}
+	s := stall{planner: p, request: v.Request(first), first: first, hosting: hosting, wanted: len(kind)}
+	s.row = resource.NewAccount(v.Dims.Len())
 	o := &offers{planner: p, hosting: hosting}
 	for i, n := range v.NodeOrder {
 		if v.Stopped(i) {
 			return 0, policy.ErrStopped
 		}
-		if !p.admits(first, n, nil) {
+		if !p.admits(first, n, nil) && !p.yields(first, n) {
 			continue
 		}
 		if offered, some := s.bound(n, int32(i)); some {
@@ -134,7 +135,7 @@ func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error
 	for o.Len() > 0 {
 		best := heap.Pop(o).(offer) //nolint:forcetypeassert,errcheck // A heap of offers.
 		switch {
-		case s.bounded(s.view.QueueOf(t)) && !s.admits(t, best.node, nil):
+		case s.bounded(s.view.QueueOf(t)) && !s.admits(t, best.node, nil) && (best.count == 0 || !s.yields(t, best.node)):
 			// The tasks that were placed before use up the bound of the node.
 			continue
 		case best.count > 0 && best.state != state:

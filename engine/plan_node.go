@@ -65,6 +65,8 @@ type stall struct {
 	*planner
 
 	request resource.Row
+	// first is a task of the kind.
+	first model.TaskID
 	// hosting compares offers by victims for each task, wanted is how many tasks are still to be placed.
 	hosting bool
 	wanted  int
@@ -81,6 +83,9 @@ func (s *stall) bound(n model.NodeID, rank int32) (offer, bool) {
 	s.future(n, &s.row)
 	o := offer{node: n, rank: rank, hosts: 1}
 	short := resource.Uncovered(s.row, s.request)
+	if short == 0 && s.keptOff(s.first, n) {
+		return s.boundBeside(o)
+	}
 	if short == 0 {
 		o.slack = s.slack()
 		return o, true
@@ -167,7 +172,11 @@ func (s *stall) slack() float64 {
 func (s *stall) exact(t model.TaskID, rest []model.TaskID, n model.NodeID, rank int32) (offer, bool) {
 	s.future(n, &s.row)
 	o := offer{node: n, rank: rank, hosts: 1}
-	if !s.fits(t, n, true, nil) {
+	switch {
+	case s.fits(t, n, true, nil):
+	case s.keptOff(t, n):
+		return s.exactBeside(t, rest, o)
+	default:
 		return s.clearing(t, rest, o)
 	}
 	if resource.Covers(s.row, s.request) {

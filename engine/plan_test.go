@@ -216,7 +216,7 @@ func (w *twin) needs(c model.TaskID, chosen []model.TaskID, nodes []model.NodeID
 	needed := !w.s.Allocatable(w.tasks, policy.InSession, nil, nil)
 	for i, t := range w.tasks {
 		if nodes[i] == n {
-			needed = needed || !hasRoom(w.s, t, n, true)
+			needed = needed || !hasRoom(w.s, t, n, true) || !w.s.Nodes().Fits(t, n, nil)
 			w.s.Host().Book(t, model.Allocated, n)
 		}
 	}
@@ -293,8 +293,16 @@ func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
 }
 
 func TestPlansHaveTheFewestVictimsThatAnExhaustiveSearchFinds(t *testing.T) {
+	searchExhaustively(t, eachPlan)
+}
+
+func TestPlansBesideReservationsHaveTheFewestVictimsThatAnExhaustiveSearchFinds(t *testing.T) {
+	searchExhaustively(t, eachReservedPlan)
+}
+
+func searchExhaustively(t *testing.T, each func(require.TestingT, int, func(string, uint64, *engine.Session, model.JobID))) {
 	asked, missed, more, least := 0, 0, 0, 0
-	eachPlan(t, *planRuns/3, func(name string, seed uint64, s *engine.Session, j model.JobID) {
+	each(t, *planRuns/3, func(name string, seed uint64, s *engine.Session, j model.JobID) {
 		for _, means := range []engine.Means{engine.ByReclaim, engine.ByPreempt} {
 			if name == "fair" && means == engine.ByPreempt {
 				continue

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -76,7 +78,7 @@ type Policy struct {
 	Release policy.Release
 }
 
-// Check returns a *model.Error if a plugin occurs twice, because its votes would be counted twice.
+// Check returns a *model.Error if a plugin occurs twice, because its votes would be counted twice, or beside one that excludes it.
 func (p Policy) Check() error {
 	var faults model.Error
 	seen := map[string]string{}
@@ -95,5 +97,24 @@ func (p Policy) Check() error {
 			seen[name] = path
 		}
 	}
+	p.exclude(seen, &faults)
 	return faults.OrNil()
+}
+
+// exclude adds the plugins that another one excludes. paths has where each plugin is, by name.
+func (p Policy) exclude(paths map[string]string, faults *model.Error) {
+	for _, tier := range p.Tiers {
+		for _, entry := range tier {
+			excluder, ok := entry.Plugin.(policy.Excluder)
+			if !ok {
+				continue
+			}
+			for _, other := range slices.Sorted(maps.Keys(paths)) {
+				if why := excluder.Excludes(other); why != "" {
+					name := entry.Plugin.Name()
+					faults.Add(paths[other], "plugin %q does not go with %q, which is %s: %s", other, name, paths[name], why)
+				}
+			}
+		}
+	}
 }

@@ -59,6 +59,10 @@ func TestAFaultyPolicyNamesItsFields(t *testing.T) {
 		`tiers { plugins { gang {} disabled: 17 } }`:                  `policy.tiers[0].plugins[0].disabled[0]: no decision 17`,
 		`tiers { plugins { undecided {} } }`:                          `policy.tiers[0].plugins[0].undecided.name: a plugin needs a name`,
 		`tiers { plugins { gang {} } } tiers { plugins { gang {} } }`: `policy.tiers[1].plugins[0]: plugin "gang" is tiers[0].plugins[0] already`,
+		`tiers { plugins { fair {} } } tiers { plugins { backfill {} } }`: `policy.tiers[1].plugins[0]: plugin "backfill" does not go with "fair", which is tiers[0].plugins[0]: ` +
+			`it would keep room for borrowers on nodes from which entitled queues take back; turns {} of fair keep room for gangs`,
+		`tiers { plugins { backfill { kind: BACKFILL_KIND_CONSERVATIVE } } plugins { kueue {} } }`: `policy.tiers[0].plugins[0]: plugin "backfill" does not go with "kueue", ` +
+			`which is tiers[0].plugins[1]: kueue admits by quota and looks at no node, so no room would be kept`,
 		`tiers { plugins { binpack { cpu: nan } } }`:                  `policy.tiers[0].plugins[0].binpack.cpu: NaN is not a finite number`,
 		`tiers { plugins { binpack { resources { weight: inf } } } }`: `policy.tiers[0].plugins[0].binpack.resources[0].weight: +Inf is not a finite number`,
 		`tiers { plugins { overcommit { factor: nan } } }`:            `policy.tiers[0].plugins[0].overcommit.factor: NaN is not a finite number`,

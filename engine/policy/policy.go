@@ -23,6 +23,12 @@ type Plugin interface {
 	Open(v *View) (State, error)
 }
 
+// Excluder is a plugin that cannot decide beside some others.
+type Excluder interface {
+	// Excludes returns why the plugin of a name may not be in the same policy, "" if it may.
+	Excludes(name string) string
+}
+
 // State is an opened plugin: the mutable part of its accounts lives in rows that it saves to View.Journal before each change. It implements
 // the interfaces below for the decisions in which it takes part.
 type State any

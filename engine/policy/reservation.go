@@ -378,12 +378,12 @@ func (r *NodeReservations) because(one *model.Reservation) Reason {
 	return reason
 }
 
-// Against returns the reservation that keeps a task off a node, nil if none does.
-func (r *NodeReservations) Against(t model.TaskID, n model.NodeID) *model.Reservation {
+// Against returns the reservation that keeps a task off a node beside beside, as Fits has it, nil if none does.
+func (r *NodeReservations) Against(t model.TaskID, n model.NodeID, beside resource.Row) *model.Reservation {
 	if !r.Reserved(n) {
 		return nil
 	}
-	return r.against(t, n, resource.Row{})
+	return r.against(t, n, beside)
 }
 
 func (r *NodeReservations) against(t model.TaskID, n model.NodeID, beside resource.Row) *model.Reservation {

@@ -50,6 +50,15 @@ type Plugin struct {
 // Name is "fair"; Volcano has no such plugin.
 func (Plugin) Name() string { return name }
 
+// Excludes names the plugin backfill: evictions are planned on no node of which a part is kept for others, so that room which is kept for a
+// borrower would keep a queue from what it is entitled to. Two reservations would also keep each other from starting.
+func (Plugin) Excludes(other string) string {
+	if other == "backfill" {
+		return "it would keep room for borrowers on nodes from which entitled queues take back; turns {} of fair keep room for gangs"
+	}
+	return ""
+}
+
 // State is the plugin in a session.
 type State struct {
 	v      *policy.View

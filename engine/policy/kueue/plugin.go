@@ -26,6 +26,14 @@ type Plugin struct {
 // Name returns the name of the plugin.
 func (p Plugin) Name() string { return Name }
 
+// Excludes names the plugin backfill: Kueue admits by quota, of which it keeps none for a later time.
+func (p Plugin) Excludes(other string) string {
+	if other == "backfill" {
+		return "kueue admits by quota and looks at no node, so no room would be kept"
+	}
+	return ""
+}
+
 // Open compiles the cluster of the view's model.
 func (p Plugin) Open(v *policy.View) (policy.State, error) {
 	cluster, err := p.Cluster(v.Model)
