@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -104,4 +105,19 @@ func TestASweepWithoutAPlaceForInputsOrResultsIsRefused(t *testing.T) {
 		_, err := render(t, with)
 		require.ErrorContains(t, err, fault)
 	}
+}
+
+// TestTheSweepThatIsPlayedIsThatOfTheChart keeps the Jobs that cmd/apportion/internal/cluster sends to a real API server (-update writes
+// them).
+func TestTheSweepThatIsPlayedIsThatOfTheChart(t *testing.T) {
+	const file = "testdata/sweep-played-jobs.yaml"
+	texts, err := render(t, values(t, "testdata/sweep-played.yaml"))
+	require.NoError(t, err)
+	text := texts["apportion/templates/sweep.yaml"]
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, text, string(kept))
 }
