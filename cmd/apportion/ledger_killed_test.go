@@ -57,6 +57,24 @@ func (s *podServer) set(t *testing.T, event string, pod map[string]any) {
 	s.changed = make(chan struct{})
 }
 
+// touch adds or deletes a pod that uses nothing.
+func (s *podServer) touch(t *testing.T) {
+	t.Helper()
+	s.mutex.Lock()
+	event := "ADDED"
+	if _, there := s.pods["waits"]; there {
+		event = "DELETED"
+	}
+	s.mutex.Unlock()
+	s.set(t, event, map[string]any{
+		"metadata": map[string]any{
+			"name": "waits", "namespace": "a", "uid": "waits", "annotations": map[string]any{"scheduling.k8s.io/group-name": "j"},
+		},
+		"spec":   map[string]any{"schedulerName": "volcano", "containers": []any{map[string]any{"name": "c"}}},
+		"status": map[string]any{"phase": "Pending"},
+	})
+}
+
 // ServeHTTP answers lists and watches.
 func (s *podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
@@ -147,7 +165,7 @@ contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {ser
 func (c *counting) begin(t *testing.T) {
 	t.Helper()
 	require.NoError(t, c.Start(context.WithoutCancel(t.Context())))
-	require.Eventually(t, func() bool { return c.Ready(t.Context()) == nil }, 5*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Ready(t.Context()) == nil }, 5*time.Minute, 10*time.Millisecond)
 }
 
 // usage is what the server says was used until a time.
@@ -171,17 +189,22 @@ func (c *counting) says(t *testing.T, until time.Time, want int64) {
 			}
 		}
 		return false
-	}, 5*time.Minute, 5*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 }
 
-// stores waits until the server says that it stored a version of the cluster that is newer than a time.
-func (c *counting) stores(t *testing.T, since time.Time) {
+// stores waits until the server says that it stored a version of the cluster that is newer than a time. The age that it says may be too old
+// by the time of the call, so that touch makes newer versions.
+func (c *counting) stores(t *testing.T, since time.Time, touch func()) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		before := time.Now()
 		age, err := c.Metric(t.Context(), "apportion_ledger_age_seconds")
-		return err == nil && age >= 0 && before.Add(-time.Duration(age*float64(time.Second))).After(since)
-	}, 5*time.Minute, 5*time.Millisecond)
+		if err == nil && age >= 0 && before.Add(-time.Duration(age*float64(time.Second))).After(since) {
+			return true
+		}
+		touch()
+		return false
+	}, 5*time.Minute, 50*time.Millisecond)
 }
 
 // stored is what the file of the ledger says that all queues used of cpu until a time.
@@ -239,7 +262,7 @@ func TestAKillOfTheServerLosesNothingOfItsLedger(t *testing.T) {
 		killed.says(t, until, want)
 		acknowledged := i%2 == 0
 		if acknowledged {
-			killed.stores(t, added)
+			killed.stores(t, added, func() { api.touch(t) })
 			api.set(t, "DELETED", pod)
 		}
 		time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)

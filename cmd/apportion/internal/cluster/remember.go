@@ -37,8 +37,9 @@ type Memory struct {
 	// stored is when the ledger was stored last, tried when it was tried last, and fault why it could not be stored since; empty: it could.
 	stored, tried time.Time
 	fault         string
-	// damaged is true once the file was found to be.
-	damaged, busy bool
+	// damaged is true once the file was found to be, busy while a goroutine stores, behind if a version came that it has yet to store, and
+	// begun if an epoch began with it.
+	damaged, busy, behind, begun bool
 }
 
 // NewMemory returns the memory of a follower.
@@ -85,28 +86,58 @@ func (f *Follower) remember(ctx context.Context, s *apportionv1.Snapshot, seen, 
 		m.epoch = s.GetMemory().GetEpoch()
 	})
 	m.Entitled.state(s, now.Add(-ahead).Unix())
-	if m.due(begun, now) {
-		m.storing.Go(func() { f.store(ctx, now, begun) })
+	if m.due(begun) {
+		m.storing.Go(func() { f.keepStored(ctx, now) })
 	}
 }
 
 // Close releases the files.
 func (m *Memory) Close() error { return errors.Join(m.Entitled.Close(), m.File.Close()) }
 
-// due reports whether the ledger must be stored now, and is not being stored.
-func (m *Memory) due(begun bool, now time.Time) bool {
+// due reports whether a goroutine must be started that stores the ledger. If there is one, it stores this version, too.
+func (m *Memory) due(begun bool) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	// A clock that was set back must not put it off.
-	if m.busy || !begun && now.Sub(m.tried).Abs() < m.Interval {
-		return false
-	}
-	m.busy, m.tried = true, now
-	return true
+	free := !m.busy
+	m.busy, m.behind, m.begun = true, true, m.begun || begun
+	return free
 }
 
-// store stores what is new in the ledger, and a copy if one is due. If that fails, the next call stores it.
-func (f *Follower) store(ctx context.Context, now time.Time, begun bool) {
+// keepStored stores the ledger, not more often than once in an interval unless an epoch has begun, until all versions are stored, or it fails:
+// then the next version tries it again. now is when the first version was made.
+func (f *Follower) keepStored(ctx context.Context, now time.Time) {
+	for m, left := f.options.Memory, true; left; now = time.Now() {
+		select {
+		case <-ctx.Done(): // Run stores what is left.
+			return
+		case <-time.After(m.wait(now)):
+		}
+		left = f.store(ctx, now, m.take(now))
+	}
+}
+
+// wait returns how long to wait before the ledger is stored.
+func (m *Memory) wait(now time.Time) time.Duration {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.begun {
+		return 0
+	}
+	return m.Interval - now.Sub(m.tried).Abs() // A clock that was set back must not put it off.
+}
+
+// take takes over all versions until now to be stored, and reports whether an epoch began with them.
+func (m *Memory) take(now time.Time) (begun bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	begun = m.begun
+	m.tried, m.behind, m.begun = now, false, false
+	return begun
+}
+
+// store stores what is new in the ledger, and a copy if one is due. It reports whether versions are left that are not stored; if it fails, the
+// next call stores them.
+func (f *Follower) store(ctx context.Context, now time.Time, begun bool) (left bool) {
 	m := f.options.Memory
 	err := m.File.Update(func(*ledger.Ledger) error { return nil })
 	if m.uncopied = m.uncopied || begun; err == nil && m.Copy != "" && m.uncopied {
@@ -115,14 +146,14 @@ func (f *Follower) store(ctx context.Context, now time.Time, begun bool) {
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.busy = false
+	m.busy = m.behind && err == nil
 	before := m.fault
 	if err == nil {
 		m.stored, m.fault = now, ""
 		if before != "" {
 			f.options.Logger.InfoContext(ctx, "the ledger is stored again")
 		}
-		return
+		return m.busy
 	}
 	m.failed.Inc()
 	damaged := m.damaged
@@ -135,6 +166,7 @@ func (f *Follower) store(ctx context.Context, now time.Time, begun bool) {
 		f.options.Logger.ErrorContext(ctx, "the ledger could not be stored; it goes on in memory and is stored as soon as that works",
 			"error", m.fault)
 	}
+	return false
 }
 
 // tellClock logs once that the own clock is wrong, and once that it is right again.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -62,6 +63,34 @@ func TestAFollowerStatesWhatQueuesUsedAlsoAfterARestart(t *testing.T) {
 	f.remember(t.Context(), s, begin.Add(30*time.Minute), begin.Add(70*time.Minute))
 	require.Equal(t, []int64{1000 * 1800}, s.GetQueues()[0].GetUsage().GetQuantumSeconds())
 	require.Equal(t, int64(1001), s.GetMemory().GetEpoch())
+	m.storing.Wait()
+	require.NoError(t, m.File.Close())
+}
+
+func TestAVersionThatComesSoonAfterAnotherIsStoredAfterTheInterval(t *testing.T) {
+	m := openMemory(t, filepath.Join(t.TempDir(), "ledger"))
+	m.Interval = 20 * time.Millisecond
+	f := &Follower{options: FollowOptions{Memory: m, Logger: slog.New(slog.DiscardHandler)}}
+	stored := func() time.Time {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		return m.stored
+	}
+	first := time.Now()
+	f.remember(t.Context(), version(), first, first)
+	m.storing.Wait()
+	require.Equal(t, first, stored())
+	second := time.Now()
+	for range 3 {
+		f.remember(t.Context(), version(), second, second)
+	}
+	require.Eventually(t, func() bool { return !stored().Before(second) }, time.Minute, time.Millisecond, "no further version comes")
+	m.storing.Wait()
+
+	m.Interval = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	f.remember(ctx, version(), second, second)
+	cancel()
 	m.storing.Wait()
 	require.NoError(t, m.File.Close())
 }
