@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/apportion/apportion/adapter/kueue"
@@ -35,8 +35,9 @@ type Flags struct {
 	// Configuration is true if the ConfigMap of Volcano's scheduler is read too.
 	Configuration bool
 
-	config *genericclioptions.ConfigFlags
-	flag   *pflag.Flag
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides clientcmd.ConfigOverrides
+	flag      *pflag.Flag
 	// chunk is the number of objects in one page; 0: all.
 	chunk int
 }
@@ -46,12 +47,15 @@ func (f *Flags) Register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.On, "cluster", false, "use the live cluster of the kubeconfig, instead of manifests")
 	f.flag = flags.Lookup("cluster")
 	flags.IntVar(&f.chunk, "chunk-size", chunkSize, "number of objects per request to the API server; 0: all at once")
-	config := genericclioptions.NewConfigFlags(true)
-	f.config = &genericclioptions.ConfigFlags{
-		KubeConfig: config.KubeConfig, Context: config.Context, Impersonate: config.Impersonate,
-		ImpersonateGroup: config.ImpersonateGroup, ImpersonateUID: config.ImpersonateUID, Timeout: config.Timeout,
-	}
-	f.config.AddFlags(flags)
+	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
+	flags.StringVar(&f.rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
+	all := clientcmd.RecommendedConfigOverrideFlags("")
+	clientcmd.BindOverrideFlags(&f.overrides, flags, clientcmd.ConfigOverrideFlags{
+		CurrentContext: all.CurrentContext, Timeout: all.Timeout, AuthOverrideFlags: clientcmd.AuthOverrideFlags{
+			Impersonate: all.AuthOverrideFlags.Impersonate, ImpersonateGroups: all.AuthOverrideFlags.ImpersonateGroups,
+			ImpersonateUID: all.AuthOverrideFlags.ImpersonateUID,
+		},
+	})
 }
 
 // Named reports whether the user asked for the cluster. It is read by default in kubectl's plugin.
@@ -76,7 +80,7 @@ func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace, _, err := f.config.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err := f.loader().Namespace()
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +107,14 @@ func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
 	return c, nil
 }
 
+// loader returns what the kubeconfig says, and the flags instead of it.
+func (f *Flags) loader() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
+}
+
 // client returns a client of the API server that the flags name.
 func (f *Flags) client() (*rest.RESTClient, error) {
-	config, err := f.config.ToRESTConfig()
+	config, err := f.loader().ClientConfig()
 	if err != nil {
 		return nil, err
 	}
