@@ -75,29 +75,22 @@ build: ## Build bin/apportion, stamped with the version, from the build cache th
 demo: ## Serve on a loopback port and ask over gRPC about a sample cluster: what queues deserve, and why a job waits.
 	scripts/demo.sh
 
-.PHONY: test
-test: vet test-whole test-race ## Vet, run every test, and run them again under the race detector with fewer cases (TESTFLAGS='-run Reclaim').
-
-.PHONY: vet
-vet:
-	@echo "== 1 of 3: vet all packages ($$($(GO) list ./... | wc -l)); the first time this compiles them"
-	$(GO) vet ./...
-
 # Tests make much garbage and live for short. Collecting it when the heap has grown fivefold takes a quarter less processor time and at most a
 # few hundred megabytes more; the compiler, which needs more, is not told.
 LAZY := -exec 'env GOGC=400'
 
-.PHONY: test-whole
-test-whole:
-	@echo "== 2 of 3: all tests, a line for each package; the longest take a minute each on an idle machine"
+# `make lint` vets.
+.PHONY: test
+test: ## Run every test (TESTFLAGS='-run Reclaim').
+	@echo "== all tests of $$($(GO) list ./... | wc -l) packages, a line for each; the first time this compiles them, which takes longer than the tests"
 	$(GO) test -vet=off $(LAZY) $(strip $(TESTFLAGS) ./...)
 
 # The race detector makes tests several times slower and finds nothing in trying more of the same: properties are tried on a fifth of the
-# cases, and long tests of one goroutine are left to test-whole, and so are packages without goroutines. Its build shares nothing with others
+# cases, and long tests of one goroutine are left to `make test`, and so are packages without goroutines. Its build shares nothing with others
 # and leaves out what only debuggers read. It needs cgo.
 .PHONY: test-race
-test-race:
-	@echo "== 3 of 3: the tests of $$(scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
+test-race: ## Run the tests of packages with goroutines again, under the race detector, with fewer cases (needs a C compiler).
+	@echo "== the tests of $$(scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(LAZY) -gcflags=all=-dwarf=false $(TESTFLAGS) $$(scripts/concurrent.sh)
 
 .PHONY: test-cluster
