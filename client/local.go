@@ -7,6 +7,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/wire"
 	"github.com/apportion/apportion/wire/method"
 )
@@ -64,7 +65,7 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 	if err != nil {
 		return nil, failure(err)
 	}
-	session, err := wire.Open(compiled, policy, wire.Options{Stop: stop})
+	session, err := wire.Open(compiled, policy, wire.Options{Stop: stop, Beside: processor.Beside})
 	if err != nil {
 		return nil, failure(err)
 	}

@@ -25,6 +25,9 @@ type OddsQuestion struct {
 	Started map[model.JobID]int64
 	// Horizon is how far runs look ahead, in seconds; 0: 30 days. Pause is the time between two rounds of decisions; 0: a minute.
 	Horizon, Pause int64
+	// Beside runs the independent runs, as odds.Model has it; nil: one after the other. The answer does not depend on it. The function by
+	// which work stops is then called by several goroutines.
+	Beside func(n int, run func(i int))
 }
 
 // PastKind is what some past jobs have in common. All their tasks ask for the same.
@@ -126,12 +129,12 @@ func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 		out.Earliest, out.Latest = base.Bound(odds.Shortest).Start, base.Bound(odds.Longest).Start
 		return out, s.looked()
 	}
-	outcomes, work := make([]odds.Outcome, q.runs()), int64(0)
+	// Each run is bounded by an equal part of the work that is left, so that it may be booked after all runs.
+	outcomes, work := base.RunAll(q.Seed, q.runs()), int64(0)
 	for i := range outcomes {
-		if err := s.looked(); err != nil {
-			return nil, err
+		if outcomes[i].Stopped {
+			return nil, policy.ErrStopped
 		}
-		outcomes[i] = base.Run(q.Seed, i)
 		if err := v.Work.Spend(int(outcomes[i].Work), 1); err != nil {
 			return nil, err
 		}

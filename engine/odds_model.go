@@ -48,7 +48,7 @@ func (c *compiler) compile() error {
 	if err := v.Work.Spend(v.Tasks.Len()+past+len(v.Nodes)+len(v.Queues)*len(v.Queues), c.width); err != nil {
 		return err
 	}
-	c.m.Horizon, c.m.Pause, c.m.Arrivals, c.m.Stop = min(q.Horizon, maxHorizon), q.Pause, q.Arrivals, v.Stop
+	c.m.Horizon, c.m.Pause, c.m.Arrivals, c.m.Stop, c.m.Beside = min(q.Horizon, maxHorizon), q.Pause, q.Arrivals, v.Stop, q.Beside
 	if c.m.Horizon <= 0 {
 		c.m.Horizon = defaultHorizon
 	}

@@ -1,8 +1,13 @@
 package engine_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -187,21 +192,77 @@ func TestOddsThatCostTooMuchAreRefusedOrCut(t *testing.T) {
 // BenchmarkOdds measures 100 runs about the last job of a cluster of 1,000 nodes with 10,000 jobs: as the model says, and corrected by what
 // came of forecasts about moments of the past, at which jobs waited.
 func BenchmarkOdds(b *testing.B) {
-	for _, corrected := range []bool{false, true} {
-		b.Run(fmt.Sprint("corrected=", corrected), func(b *testing.B) {
-			host, q := big(b, nil)
-			if corrected {
-				for i := range q.Past {
-					q.Past[i].Arrival, q.Past[i].Wait = q.Past[i].Arrival/20, 600+int64(i)*6151%3600
-				}
-			}
+	for name, ask := range map[string]func(testing.TB) (engine.Host, *engine.OddsQuestion){
+		"corrected=false": func(tb testing.TB) (engine.Host, *engine.OddsQuestion) { tb.Helper(); return big(tb, nil) },
+		"corrected=true":  corrected,
+		"corrected=true,beside": func(tb testing.TB) (engine.Host, *engine.OddsQuestion) {
+			tb.Helper()
+			host, q := corrected(tb)
+			q.Beside = processors
+			return host, q
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			host, q := ask(b)
 			for b.Loop() {
 				found, err := host.Odds(q)
 				require.NoError(b, err)
-				require.Equal(b, corrected, found.Hindcasts > 0)
+				require.Equal(b, name != "corrected=false", found.Hindcasts > 0)
 			}
 		})
 	}
+}
+
+// corrected is big with a past of which it is known when jobs began, so that moments of it are asked about.
+func corrected(tb testing.TB) (engine.Host, *engine.OddsQuestion) {
+	tb.Helper()
+	host, q := big(tb, nil)
+	for i := range q.Past {
+		q.Past[i].Arrival, q.Past[i].Wait = q.Past[i].Arrival/20, 600+int64(i)*6151%3600
+	}
+	return host, q
+}
+
+// TestRunsBesideEachOtherAnswerAsRecorded compares with the answer that was recorded before runs could be beside each other.
+func TestRunsBesideEachOtherAnswerAsRecorded(t *testing.T) {
+	host, q := corrected(t)
+	q.Runs, q.Seed, q.Past = 12, 7, q.Past[:1000]
+	asked := atomic.Int64{}
+	host.Stop(func() bool { asked.Add(1); return false })
+	digest := func(found *engine.Odds) string {
+		sum := sha256.Sum256(fmt.Append(nil, found.Starts, found.Raw, found.Causes, found.Hindcasts, found.Sources))
+		return hex.EncodeToString(sum[:8])
+	}
+	for name, beside := range map[string]func(n int, run func(i int)){"one after the other": nil, "beside each other": beside} {
+		q.Beside = beside
+		found, err := host.Odds(q)
+		require.NoError(t, err)
+		require.Positive(t, found.Hindcasts)
+		require.Equal(t, "8508f0f048b49dd8", digest(found), name)
+	}
+	host.Stop(func() bool { return asked.Add(-1) < 0 })
+	asked.Store(20)
+	_, err := host.Odds(q)
+	require.ErrorIs(t, err, policy.ErrStopped)
+}
+
+// processors is beside with a goroutine for each processor.
+func processors(n int, run func(i int)) {
+	var next atomic.Int64
+	beside(runtime.GOMAXPROCS(0), func(int) {
+		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+			run(int(i))
+		}
+	})
+}
+
+// beside calls run for each number in a goroutine of its own.
+func beside(n int, run func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { run(i) })
+	}
+	all.Wait()
 }
 
 func TestAKindOfWhichNoPastJobIsTellsNothing(t *testing.T) {

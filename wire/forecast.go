@@ -55,7 +55,7 @@ func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*engine.OddsQuestio
 	var faults model.Error
 	question := &engine.OddsQuestion{
 		Runs: int(q.GetRuns()), Seed: q.GetSeed(), Arrivals: q.GetArrivals(), Horizon: int64(q.GetHorizon()), Pause: int64(q.GetPause()),
-		Started: map[model.JobID]int64{},
+		Started: map[model.JobID]int64{}, Beside: s.beside,
 	}
 	jobs := s.jobsNamed(q.GetJob(), "job", &faults)
 	switch {

@@ -19,6 +19,9 @@ import (
 type Options struct {
 	// Stop is called periodically during long work; it returns true if the caller no longer waits. nil: never.
 	Stop func() bool
+	// Beside runs independent parts of a question, as engine.OddsQuestion has it, and Stop is then called by several goroutines; nil: one
+	// goroutine does all work.
+	Beside func(n int, run func(i int))
 	// Book is called for memory of which the size becomes known only while a question is worked on, before it is taken; its error ends the
 	// question. What StepMemory and Size.Memory return is not among it. nil: there is enough.
 	Book func(bytes int64) error
@@ -47,6 +50,7 @@ type Session struct {
 
 	digest  string
 	stop    func() bool
+	beside  func(n int, run func(i int))
 	maximum int
 	// explain is the maximum of an answer that holds derivations.
 	explain int
@@ -84,7 +88,8 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 		return nil, invalidSnapshot(err)
 	}
 	s := &Session{
-		engine: e, given: p, stop: options.Stop, maximum: options.AnswerBytes, explain: options.ExplainBytes, limits: options.Limits,
+		engine: e, given: p, stop: options.Stop, beside: options.Beside, maximum: options.AnswerBytes, explain: options.ExplainBytes,
+		limits: options.Limits,
 	}
 	if s.digest = options.PolicyDigest; s.digest == "" {
 		s.digest = canonicalDigest(s.policy())

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func (f *oddsFlags) register(command *cobra.Command) {
 	choose(command, &f.arrivals, "arrivals", "", "whether jobs arrive as they did in the history, or none does",
 		arrivalsRecent, arrivalsNone)
 	flags := command.Flags()
-	flags.Uint32Var(&f.ask.Runs, "runs", f.ask.Runs, "`NUMBER` of times to run the cluster forward, at most 1000")
+	flags.Uint32Var(&f.ask.Runs, "runs", f.ask.Runs, "`NUMBER` of times to run the cluster forward, from 1 to 1000")
 	flags.Uint64Var(&f.ask.Seed, "seed", f.ask.Seed, "`NUMBER` that determines what is drawn: equal seeds have equal answers")
 	flags.DurationVar(&f.ask.Horizon, "horizon", f.ask.Horizon, "`TIME` that runs look ahead")
 }
@@ -136,6 +137,9 @@ func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.
 	ask.Job, ask.Arrivals = idOf(job), f.arrivals == arrivalsRecent
 	if ask.Horizon < time.Second || ask.Horizon%time.Second != 0 {
 		return nil, fmt.Errorf("--horizon: %s is not a whole number of seconds, 1s or more", ask.Horizon)
+	}
+	if ask.Runs == 0 {
+		return nil, errors.New("--runs must be at least 1")
 	}
 	if len(f.past.files) == 1 && strings.HasPrefix(f.past.files[0], serverHistory) {
 		ask.Remembered = strings.TrimPrefix(f.past.files[0], serverHistory)

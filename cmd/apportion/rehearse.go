@@ -134,6 +134,7 @@ func (r *rehearsing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	history.Distinct()
 	if len(history.Jobs) == 0 {
 		return errors.New("--trace: the trace contains no usable job" + strings.Join(append([]string{""}, history.Notes...), "\n"))
 	}

@@ -235,12 +235,16 @@ func (h *Hindcasts) ask(t *then, seed uint64, moment int) {
 	}
 	base := NewBase(&t.Model)
 	starts := make([][hindcastRuns]int64, len(t.Jobs))
-	for n := range hindcastRuns {
-		watched, work := base.watch(seed, hindcastMoment*moment+n, waiting)
-		h.Work += work
+	var work [hindcastRuns]int64
+	base.beside(hindcastRuns, func(n int) {
+		var watched []int64
+		watched, work[n] = base.watch(seed, hindcastMoment*moment+n, waiting)
 		for i := range starts {
 			starts[i][n] = watched[i]
 		}
+	})
+	for _, done := range work {
+		h.Work += done
 	}
 	// A job that would have started at once waited for something that the model does not have, or was placed otherwise.
 	first := len(h.list)

@@ -44,6 +44,20 @@ type Model struct {
 	Work int64
 	// Stop, if not nil, ends a run if it returns true.
 	Stop func() bool
+	// Beside, if not nil, calls run for each number below n, in any order and at the same time if it likes, and returns after all. Each call
+	// has its own results, so answers do not depend on it; Stop must allow it.
+	Beside func(n int, run func(i int))
+}
+
+// beside calls run for each number below n.
+func (m *Model) beside(n int, run func(i int)) {
+	if m.Beside != nil {
+		m.Beside(n, run)
+		return
+	}
+	for i := range n {
+		run(i)
+	}
 }
 
 // Queue is a queue. Its part orders it among others: the queue with the smallest ratio of what it uses to its part is served first, in
@@ -135,6 +149,8 @@ type Outcome struct {
 	// Cut is true if the run ended at its bound on work, which it did so much of.
 	Cut  bool
 	Work int64
+	// Stopped is true if Model.Stop ended it, so that it says nothing.
+	Stopped bool
 }
 
 // Summary is what many runs found together.

@@ -101,6 +101,19 @@ func (b *Base) Run(seed uint64, number int) Outcome {
 	return r.toStart()
 }
 
+// RunAll runs the model once for each number below n, as Run does. A run that Stop ends before it has begun is cut.
+func (b *Base) RunAll(seed uint64, n int) []Outcome {
+	outcomes := make([]Outcome, n)
+	b.beside(n, func(i int) {
+		if b.Stop != nil && b.Stop() {
+			outcomes[i] = Outcome{Start: Never, Cut: true, Stopped: true}
+			return
+		}
+		outcomes[i] = b.Run(seed, i)
+	})
+	return outcomes
+}
+
 // Bound is an assumption about the runtimes of jobs.
 type Bound uint8
 
@@ -237,7 +250,7 @@ func (r *run) outcome() Outcome {
 		}
 		const often = 63
 		if rounds&often == often && r.Stop != nil && r.Stop() {
-			return Outcome{Start: Never, Cut: true}
+			return Outcome{Start: Never, Cut: true, Stopped: true}
 		}
 		next := min(r.ends.next(), r.arrival(), r.opening())
 		if next == Never || next > r.Horizon {

@@ -3,7 +3,6 @@ package odds
 import (
 	"cmp"
 	"slices"
-	"sort"
 )
 
 // Sample is how long jobs of the past ran, those included that still run.
@@ -73,10 +72,12 @@ func (s *Sample) Longer(elapsed int64, most int) int {
 
 // after returns the position of the first runtime above a time.
 func (s *Sample) after(elapsed int64) int {
-	if s == nil {
+	if s == nil || len(s.seconds) == 0 || elapsed < s.seconds[0] {
+		// So it is of all jobs that have not begun.
 		return 0
 	}
-	return sort.Search(len(s.seconds), func(i int) bool { return s.seconds[i] > elapsed })
+	at, _ := slices.BinarySearch(s.seconds, elapsed+1)
+	return at
 }
 
 // law is what a run takes a sample to say of the jobs that will be: the past is one of many that were possible. It is the Bayesian
@@ -156,8 +157,15 @@ func (l *law) draw(elapsed int64, r *stream) int64 {
 		chance = l.beyond[from-1]
 	}
 	left := chance * (1 - r.unit())
-	if at := sort.Search(len(l.seconds)-from, func(i int) bool { return l.beyond[from+i] <= left }); from+at < len(l.seconds) {
-		return l.seconds[from+at]
+	for until := len(l.seconds); from < until; {
+		if middle := (from + until) / 2; l.beyond[middle] <= left {
+			until = middle
+		} else {
+			from = middle + 1
+		}
+	}
+	if from < len(l.seconds) {
+		return l.seconds[from]
 	}
 	return l.drawLike(max(elapsed, l.seconds[len(l.seconds)-1]), r)
 }

@@ -54,6 +54,9 @@ func TestWhatAHistoryOfWorkloadsCannotTellIsCounted(t *testing.T) {
 		Name: "a/half", Queue: "q", Owner: "a/main", Min: 1, Seconds: 300,
 		Groups: []Group{{Role: "main", Tasks: 4, Request: []Amount{{"cpu", 1000}, {"memory", 1 << 30}}}},
 	}}, h.Jobs)
+	_, err = ReadWorkloads("history.yaml", strings.NewReader(
+		workload("half", created, "{"+half+ran+"}")+workload("half", created, "{"+ran+"}")))
+	require.EqualError(t, err, "history.yaml: Workload a/half: is there twice")
 	_, err = ReadWorkloads("history.yaml", strings.NewReader("kind: [\n"))
 	require.ErrorContains(t, err, "history.yaml")
 }

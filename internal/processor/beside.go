@@ -1,0 +1,49 @@
+package processor
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// lent is the number of goroutines that compute for Beside, but for its callers.
+var lent atomic.Int32
+
+// Beside calls run once for each number below n, and returns after all calls. Several goroutines do so: the caller, and as many others as
+// are left of Count, one less for all callers together. A panic in a call is one of the caller, after the others.
+func Beside(n int, run func(i int)) {
+	var next atomic.Int64
+	var failed atomic.Pointer[any]
+	all := func() {
+		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+			run(int(i))
+		}
+	}
+	var others sync.WaitGroup
+	for i := 1; i < n && lend(); i++ {
+		others.Go(func() {
+			defer lent.Add(-1)
+			defer func() {
+				if cause := recover(); cause != nil {
+					failed.Store(&cause)
+				}
+			}()
+			all()
+		})
+	}
+	func() {
+		defer others.Wait()
+		all()
+	}()
+	if cause := failed.Load(); cause != nil {
+		panic(*cause)
+	}
+}
+
+// lend takes a goroutine of those that may compute, false if there is none.
+func lend() bool {
+	if lent.Add(1) < int32(Count()) {
+		return true
+	}
+	lent.Add(-1)
+	return false
+}
