@@ -422,7 +422,7 @@ func TestAnExplanationNamesTheJobForWhichRoomIsKept(t *testing.T) {
 		require.Equal(t, "big", e.Findings[e.Blocking].Reasons[0].Detail)
 		for _, f := range e.Findings {
 			for _, c := range f.NodeCounts {
-				require.Equal(t, engine.NodeCount{N: 1, Code: policy.Reserved}, c)
+				require.Equal(t, engine.NodeCount{N: 1, Code: policy.Reserved, Free: 1}, c)
 			}
 		}
 		return nil

@@ -51,7 +51,8 @@ const (
 type Finding struct {
 	Check   CheckKind
 	Outcome Outcome
-	// Reasons of a failed check: in CheckNodes those of nodes that come closest first, in CheckEviction the most frequent first.
+	// Reasons of a failed check: in CheckNodes those of nodes that have enough left first, then those of nodes that come
+	// closest; in CheckEviction the most frequent first.
 	Reasons []policy.Reason
 	// Counts is the number of nodes (CheckNodes) or tasks (CheckEviction) with each reason; otherwise nil.
 	Counts []int

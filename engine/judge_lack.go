@@ -25,15 +25,17 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 			counts.lacking(idle, g.view.Nodes[n].Allocatable, request)
 			continue
 		}
-		held.add(why.List, 1)
-		if afterRoom(why.List) {
-			// Kubernetes' scheduler would find the lack of room first.
-			if g.view.Idle(n, &idle); !resource.Covers(idle, request) {
-				counts.lacking(idle, g.view.Nodes[n].Allocatable, request)
-				continue
-			}
+		g.view.Idle(n, &idle)
+		free := resource.Covers(idle, request)
+		if held.add(why.List, 1); free {
+			held.barred(why.List)
 		}
-		counts.refused(g.view, t, n, why.List)
+		if !free && afterRoom(why.List) {
+			// Kubernetes' scheduler would find the lack of room first.
+			counts.lacking(idle, g.view.Nodes[n].Allocatable, request)
+			continue
+		}
+		counts.refused(g.view, t, n, why.List, free)
 	}
 	if len(admitted) > 0 {
 		held.add(g.lacks(t, admitted), len(admitted))
@@ -52,6 +54,8 @@ type frequency struct {
 	reasons []policy.Reason
 	counts  []int
 	at      map[policy.Reason]int
+	// free counts those of nodes that have enough left for a task.
+	free map[policy.Reason]int
 }
 
 func (f *frequency) add(reasons []policy.Reason, n int) {
@@ -69,6 +73,16 @@ func (f *frequency) add(reasons []policy.Reason, n int) {
 	}
 }
 
+// barred counts reasons of a node that has enough left for a task.
+func (f *frequency) barred(reasons []policy.Reason) {
+	if f.free == nil {
+		f.free = make(map[policy.Reason]int)
+	}
+	for _, reason := range reasons {
+		f.free[reason]++
+	}
+}
+
 // maxReasons bounds the reasons of one finding.
 const maxReasons = 16
 
@@ -77,10 +91,12 @@ func (f *frequency) most() (reasons []policy.Reason, counts []int) {
 	return f.first(func(l, r int) int { return cmp.Compare(f.counts[r], f.counts[l]) })
 }
 
-// closest is most, but the reasons of nodes that come closest to taking a task are first.
+// closest is most, but the reasons that exclude most nodes with enough left are first, because what other nodes lack does not stop a task
+// that these would take; then those of nodes that come closest to taking a task.
 func (f *frequency) closest() (reasons []policy.Reason, counts []int) {
 	return f.first(func(l, r int) int {
-		return cmp.Or(cmp.Compare(distance(f.reasons[l].Code), distance(f.reasons[r].Code)), cmp.Compare(f.counts[r], f.counts[l]))
+		return cmp.Or(cmp.Compare(f.free[f.reasons[r]], f.free[f.reasons[l]]),
+			cmp.Compare(distance(f.reasons[l].Code), distance(f.reasons[r].Code)), cmp.Compare(f.counts[r], f.counts[l]))
 	})
 }
 

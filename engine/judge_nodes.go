@@ -12,8 +12,8 @@ import (
 type kindRoom struct {
 	// tasks is how many of the kind have room at the same time, up to limit.
 	tasks, limit int
-	// reasons are the reasons why no node has room for one of them, each with its number of nodes; those that are closest first. byNode
-	// counts each node once.
+	// reasons are the reasons why no node has room for one of them, each with its number of nodes; those of nodes that have enough left
+	// first, then those that are closest. byNode counts each node once.
 	reasons []policy.Reason
 	counts  []int
 	byNode  []NodeCount

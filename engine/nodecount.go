@@ -19,6 +19,8 @@ type NodeCount struct {
 	Dimensions resource.Mask
 	// Detail is a short description of the rule, or empty.
 	Detail string
+	// Free is how many of them have enough left for the task, so that the rule alone excludes them.
+	Free int
 	// From and Until are those of the reservation (policy.NodeReserved).
 	From, Until int64
 }
@@ -44,13 +46,13 @@ func distance(code policy.Code) int {
 // nodeCounts counts nodes by the reason why they do not take a task, each once. Of nodes that take no new tasks it keeps the detail if it
 // is the same for all of one cause.
 type nodeCounts struct {
-	n       map[NodeCount]int
+	n, free map[NodeCount]int
 	details map[string]string
 }
 
 func (c *nodeCounts) add(key NodeCount) {
 	if c.n == nil {
-		c.n, c.details = make(map[NodeCount]int), make(map[string]string)
+		c.n, c.free, c.details = make(map[NodeCount]int), make(map[NodeCount]int), make(map[string]string)
 	}
 	c.n[key]++
 }
@@ -64,8 +66,8 @@ func (c *nodeCounts) lacking(left, offered, request resource.Row) {
 	c.add(NodeCount{Code: policy.InsufficientResource, Dimensions: resource.Uncovered(left, request)})
 }
 
-// refused counts a node that a rule excludes for a task.
-func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why []policy.Reason) {
+// refused counts a node that a rule excludes for a task; free: the node has enough left for it.
+func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why []policy.Reason, free bool) {
 	key := NodeCount{}
 	if len(why) > 0 {
 		key = NodeCount{Code: why[0].Code, Detail: why[0].Detail}
@@ -80,12 +82,16 @@ func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why
 		}
 	}
 	u := v.Nodes[n].Unschedulable
-	if key.Code != policy.NodeUnschedulable || u == nil {
-		c.add(key)
+	closed := key.Code == policy.NodeUnschedulable && u != nil
+	if closed {
+		key.Detail = u.Short()
+	}
+	if c.add(key); free {
+		c.free[key]++
+	}
+	if !closed {
 		return
 	}
-	key.Detail = u.Short()
-	c.add(key)
 	if full, known := c.details[key.Detail]; !known {
 		c.details[key.Detail] = u.String()
 	} else if full != u.String() {
@@ -93,24 +99,26 @@ func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why
 	}
 }
 
-// list returns the counts, those of nodes that are closest to taking the task first. Beyond maxReasons the last is of all others.
+// list returns the counts: those with nodes that have enough left first, then those of nodes that are closest to taking the task. Beyond
+// maxReasons the last is of all others.
 func (c *nodeCounts) list() []NodeCount {
 	list := make([]NodeCount, 0, len(c.n))
 	for key, n := range c.n {
-		if key.N = n; key.Code == policy.NodeUnschedulable {
+		key.N, key.Free = n, c.free[key]
+		if key.Code == policy.NodeUnschedulable {
 			key.Detail = cmp.Or(c.details[key.Detail], key.Detail)
 		}
 		list = append(list, key)
 	}
 	slices.SortFunc(list, func(l, r NodeCount) int {
-		return cmp.Or(cmp.Compare(distance(l.Code), distance(r.Code)), cmp.Compare(r.N, l.N), cmp.Compare(l.Code, r.Code),
+		return cmp.Or(cmp.Compare(r.Free, l.Free), cmp.Compare(distance(l.Code), distance(r.Code)), cmp.Compare(r.N, l.N), cmp.Compare(l.Code, r.Code),
 			cmp.Compare(l.Dimensions, r.Dimensions), cmp.Compare(l.Detail, r.Detail), cmp.Compare(l.From, r.From),
 			cmp.Compare(l.Until, r.Until))
 	})
 	if len(list) > maxReasons {
 		rest := NodeCount{}
 		for _, other := range list[maxReasons-1:] {
-			rest.N += other.N
+			rest.N, rest.Free = rest.N+other.N, rest.Free+other.Free
 		}
 		list = append(list[:maxReasons-1], rest)
 	}

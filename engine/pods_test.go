@@ -326,7 +326,7 @@ func TestAPlanEvictsTheTaskThatKeepsAnotherOffItsNode(t *testing.T) {
 	plan, err := s.Plan(&engine.PlanQuestion{Job: j, Means: engine.PlaceOnly})
 	require.NoError(t, err)
 	require.Equal(t, engine.NoPlan, plan.Outcome)
-	require.Equal(t, []engine.NodeCount{{N: 2, Code: policy.PodAntiAffinityOfOthers}}, plan.Miss.NodeCounts)
+	require.Equal(t, []engine.NodeCount{{N: 2, Code: policy.PodAntiAffinityOfOthers, Free: 2}}, plan.Miss.NodeCounts)
 
 	plan, err = s.Plan(&engine.PlanQuestion{Job: j, Means: engine.ByPreempt})
 	require.NoError(t, err)

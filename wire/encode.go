@@ -169,6 +169,7 @@ func (e *encoder) nodeCounts(counts []engine.NodeCount) []*apportionv1.NodeCount
 		c := &counts[i]
 		out := &apportionv1.NodeCount{
 			Count: uint32(c.N), Code: apportionv1.ReasonCode(c.Code), Detail: c.Detail, From: c.From, Until: c.Until,
+			Free: uint32(c.Free),
 		}
 		for position, d := range e.dims.Order() {
 			if c.Dimensions.Has(d) {

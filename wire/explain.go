@@ -31,7 +31,7 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 	},
 	visible: map[string]string{
 		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs kinds queues waiting_count",
-		"PendingGroup":       "verdict check reason jobs:aJob text",
+		"PendingGroup":       "verdict check reason jobs:aJob text free",
 		"PendingKind":        "verdict check code groups job_count task_count queues text",
 		"PendingQueue":       "queue:aQueue job_count blocked_count task_count kind",
 		"LeftOutExplanation": "left_out text",
@@ -39,7 +39,7 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
 			"gated_tasks needed_tasks conditions text kueue",
 		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text node_counts",
-		"NodeCount":             "count code dimensions detail from until",
+		"NodeCount":             "count code dimensions detail from until free",
 		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged text",
 		"KueuePodSetAssignment": "name count mode flavors attempts lacks",
 		"KueueAssignedFlavor":   "resource flavor mode amount tried",
@@ -172,10 +172,7 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 		Unjudged: wireConstraints(e.Unjudged), Conditions: s.conditions(e.Job),
 	}
 	for i := range e.Findings {
-		finding := s.finding(&e.Findings[i])
-		out.Findings = append(out.Findings, finding)
-		finding.Text = text.Finding(names, out, finding)
-		s.out.left -= len(finding.Text)
+		out.Findings = append(out.Findings, s.finding(&e.Findings[i]))
 	}
 	if e.Verdict != engine.Complete {
 		out.Memory = s.memoryStanding(e.Job)
@@ -183,10 +180,12 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 	}
 	if e.Forecast != nil {
 		out.Forecast = s.forecast(e.Forecast)
-		out.Forecast.Text = text.Forecast(names, out)
-		s.out.left -= len(out.Forecast.Text)
 	}
-	out.Text = text.Explanation(names, out)
+	text.Explain(names, out)
+	for _, finding := range out.GetFindings() {
+		s.out.left -= len(finding.GetText())
+	}
+	s.out.left -= len(out.GetForecast().GetText())
 	s.out.left -= 4*messageBytes + len(out.Uid) + len(out.Name) + len(out.Text)
 	return out
 }
@@ -254,6 +253,7 @@ func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
 	out.Blocking = new(uint32(0))
 	out.Findings = []*apportionv1.Finding{{
 		Check: apportionv1.CheckKind(f.Check), Reasons: s.out.reasonList(f.Reasons[:min(len(f.Reasons), 1)]),
+		NodeCounts: s.out.nodeCounts(f.NodeCounts[:min(len(f.NodeCounts), 1)]),
 	}}
 	return out
 }

@@ -41,6 +41,7 @@ type cause struct {
 	queue       int64
 	dimension   int64
 	constraints model.Constraints
+	free        bool
 }
 
 func (g *pendingGroups) add(e *apportionv1.Explanation) {
@@ -56,6 +57,7 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 				Detail: first.GetDetail(), HierarchyFault: first.GetHierarchyFault(),
 			}
 			key.code, key.plugin, key.detail = first.GetCode(), first.GetPlugin(), first.GetDetail()
+			key.free = text.Barred(finding)
 			if first.Queue != nil {
 				key.queue = int64(first.GetQueue())
 			}
@@ -74,7 +76,7 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 	group := g.at[key]
 	if group == nil {
 		group = &pendingGroup{unjudged: e.GetUnjudged()}
-		group.Verdict, group.Check, group.Reason = key.verdict, key.check, reason
+		group.Verdict, group.Check, group.Reason, group.Free = key.verdict, key.check, reason, key.free
 		if g.at == nil {
 			g.at = make(map[cause]*pendingGroup)
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/config"
-	"github.com/apportion/apportion/internal/visible"
 	"github.com/apportion/apportion/service/identity"
 )
 
@@ -42,7 +41,7 @@ and certificates. All errors are reported, each with its file and line, variable
 	}, func(settings *config.Effective) error {
 		warnings, err := daemon.Check(settings)
 		for _, warning := range warnings {
-			fmt.Fprintln(s.err, "warning: "+visible.Text(warning))
+			render.Warn(s.err, warning)
 		}
 		if err != nil {
 			return err

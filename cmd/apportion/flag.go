@@ -126,20 +126,51 @@ func withKinds(command *cobra.Command, kinds ...*cobra.Command) *cobra.Command {
 		if args := command.Flags().Args(); len(args) > 0 {
 			return unknown(command, args)
 		}
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() != "" {
+			return fmt.Errorf("unknown flag: -%s; first name one of %s", unknown.GetSpecifiedName(), among)
+		}
 		return fmt.Errorf("%w; first name one of %s", err, among)
 	})
 	return command
 }
 
-// meantFlag adds to the error about an unknown flag the similar one that the command has.
+// meantFlag puts the error about a flag into plain words. For one that the command does not have it names the similar one, or where all are
+// listed.
 func meantFlag(command *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, notOfType(invalid))
+	}
+	if needs, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("--%s needs a value", needs.GetFlag().Name)
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || unknown.GetSpecifiedShortnames() != "" {
+	if !ok {
 		return err
+	}
+	if unknown.GetSpecifiedShortnames() != "" {
+		return fmt.Errorf("unknown flag: -%s; %q lists the flags", unknown.GetSpecifiedName(), command.CommandPath()+" --help")
 	}
 	var known []string
 	command.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
-	return fmt.Errorf("%w%s", err, spelling.Suggestion("--"+unknown.GetSpecifiedName(), slices.Values(known)))
+	like := spelling.Suggestion("--"+unknown.GetSpecifiedName(), slices.Values(known))
+	if like == "" {
+		like = fmt.Sprintf("; %q lists the flags", command.CommandPath()+" --help")
+	}
+	return fmt.Errorf("%w%s", err, like)
+}
+
+// notOfType says what the value of a flag is not.
+func notOfType(invalid *pflag.InvalidValueError) error {
+	kinds := map[string]string{
+		"duration": "a time, such as 90s, 15m or 1h30m", "bool": "true or false", "int": "a whole number", "int32": "a whole number",
+		"int64": "a whole number", "uint": "a whole number from 0 on", "uint32": "a whole number from 0 on",
+		"uint64": "a whole number from 0 on", "float64": "a number",
+	}
+	kind := kinds[invalid.GetFlag().Value.Type()]
+	if kind == "" {
+		return invalid.Unwrap()
+	}
+	return fmt.Errorf("%q is not %s", invalid.GetValue(), kind)
 }
 
 // noArgs returns an error for an argument, which is often a file that lacks its flag.

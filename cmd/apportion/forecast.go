@@ -15,7 +15,6 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/visible"
 )
 
 // oddsFlags say what is asked about the time at which a job starts.
@@ -154,7 +153,7 @@ func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.
 		past, left := read.Past(q.snapshot, time.Unix(0, q.Snapshot.GetAsOf()))
 		for _, list := range [][]string{read.Faulty.Summary(), read.Notes, left} {
 			for _, note := range list {
-				fmt.Fprintln(q.err, "warning: --history: "+visible.Text(note))
+				render.Warn(q.err, "--history: "+note)
 			}
 		}
 		ask.Past, f.left = past, len(read.Jobs)-len(past.GetKind())

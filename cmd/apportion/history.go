@@ -62,10 +62,10 @@ are those of this machine's time zone.`,
 }
 
 // noFileOfHistory says where a history comes from if a flag that names manifests, a snapshot or a ledger is given.
-func noFileOfHistory(_ *cobra.Command, err error) error {
+func noFileOfHistory(command *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || !slices.Contains([]string{"f", "file", "snapshot", "cluster", "ledger", "history"}, unknown.GetSpecifiedName()) {
-		return err
+		return meantFlag(command, err)
 	}
 	dashes := "--"
 	if unknown.GetSpecifiedShortnames() != "" {

@@ -99,7 +99,7 @@ func TestCommandsTellSinceWhenAndWhatChanged(t *testing.T) {
 
 	t.Run("explain", func(t *testing.T) {
 		out := strings.Join(strings.Fields(run(append([]string{"explain", "ml/huge"}, named...)...)), " ")
-		require.Contains(t, out, "It waits since "+day+"09:13: until "+day+"11:40 because no node has enough nvidia.com/gpu left, "+
+		require.Contains(t, out, "It waits since "+day+"09:13: until "+day+"11:40 because no usable node has enough nvidia.com/gpu left, "+
 			"since then because the cluster admits no more cpu to waiting jobs. Known since "+day+"09:12, when this server started.")
 	})
 	t.Run("history of a job", func(t *testing.T) {
@@ -108,7 +108,7 @@ It waits since 2026-11-20 09:13: until 2026-11-20 11:40 because no node has enou
 left, since then because the cluster admits no more cpu to waiting jobs.
 
 FROM              UNTIL               FOR  WAITED
-2026-11-20 09:13  2026-11-20 11:40  2h27m  because no node has enough nvidia.com/gpu left
+2026-11-20 09:13  2026-11-20 11:40  2h27m  because no usable node has enough nvidia.com/gpu left
 2026-11-20 11:40  now                  0s  because the cluster admits no more cpu to waiting jobs
 
 Known since 2026-11-20 09:12, when this server started.
@@ -184,8 +184,8 @@ func TestAHistoryOfAFileSaysWhereAHistoryComesFrom(t *testing.T) {
 		{"-f", "apportion: -f: a history comes from a server that follows the cluster, not from a file: ask it with --server ADDRESS"},
 		{"--snapshot", "apportion: --snapshot: a history comes from a server"},
 		{"--cluster", "apportion: --cluster: a history comes from a server"},
-		{"--nothing", "apportion: unknown flag: --nothing\n"},
-		{"-z", "apportion: unknown shorthand flag: 'z' in -z\n"},
+		{"--nothing", "apportion: unknown flag: --nothing; \"apportion history --help\" lists the flags\n"},
+		{"-z", "apportion: unknown flag: -z; \"apportion history --help\" lists the flags\n"},
 	} {
 		code, out, errors := execute(t, "", "history", "job/ml/train", c.flag, "cluster.yaml")
 		require.Equal(t, exitUsage, code)

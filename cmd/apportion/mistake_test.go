@@ -14,8 +14,15 @@ func TestAMistakeOfTheCommandLineSaysWhatWasMeant(t *testing.T) {
 		{"get queues vision -f cluster.yaml", `get queues takes no arguments, got "vision"; files are named with -f FILE`},
 		{"version now", `version takes no arguments, got "now"`},
 		{"get queue -f cluster.yaml", `apportion get: there is no "queue"; did you mean "queues"? There are queues, jobs, nodes`},
-		{"get -f cluster.yaml", "unknown shorthand flag: 'f' in -f; first name one of queues, jobs, nodes"},
+		{"get -f cluster.yaml", "unknown flag: -f; first name one of queues, jobs, nodes"},
 		{"shares --polcy fair", `unknown flag: --polcy; did you mean "--policy"?`},
+		{"shares --colour", `unknown flag: --colour; "apportion shares --help" lists the flags`},
+		{"shares -z", `unknown flag: -z; "apportion shares --help" lists the flags`},
+		{"pending --since soon", `--since: "soon" is not a time, such as 90s, 15m or 1h30m`},
+		{"pending --top few", `--top: "few" is not a whole number`},
+		{"generate --seed -1", `--seed: "-1" is not a whole number from 0 on`},
+		{"shares -f", "--file needs a value"},
+		{"shares -f x -o xml", `--output: "xml" is not table, json or yaml`},
 		{"get queues --snapshto x", `unknown flag: --snapshto; did you mean "--snapshot"?`},
 		{"generate --queues -1 --tasks 100000000 --depth 101 --dimensions 1", "--queues -1: a number from 0 to 1000000 is expected\n" +
 			"--tasks 100000000: a number from 0 to 1000000 is expected\n--depth 101: a number from 0 to 100 is expected\n" +

@@ -132,11 +132,7 @@ func widthOf(terminal *os.File) int {
 	if terminal == nil {
 		return 0
 	}
-	width, _, err := term.GetSize(int(terminal.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
+	return render.Columns(terminal)
 }
 
 // speaksUTF8 reports whether the locale uses UTF-8. As in the C library, the first of three variables that is set decides.

@@ -148,10 +148,24 @@ func UnitOf(dimension string, amounts ...float64) Unit {
 	return unitAt(least, one)
 }
 
+// UnitOfText returns the unit for amounts of a dimension in sentences: that of UnitOf, or, where the largest amount has more than six
+// digits in it, that of UnitOfTable.
+func UnitOfText(dimension string, amounts ...float64) Unit {
+	unit := UnitOf(dimension, amounts...)
+	for _, amount := range amounts {
+		if !math.IsInf(amount, 0) && math.Abs(amount)/unit.size >= mostDigits {
+			return UnitOfTable(dimension, amounts...)
+		}
+	}
+	return unit
+}
+
+// mostDigits bounds the amounts of a unit: people read no more than six digits.
+const mostDigits = 1e6
+
 // UnitOfTable returns the unit for amounts of a dimension in a table: that of UnitOf, or, where two decimals of it are not enough or the
 // largest amount has more than six digits in it, that of the amount in the middle, or the smallest larger one in which six digits do.
 func UnitOfTable(dimension string, amounts ...float64) Unit {
-	const most = 1e6
 	unit := UnitOf(dimension, amounts...)
 	var sorted []float64
 	for _, amount := range amounts {
@@ -164,11 +178,11 @@ func UnitOfTable(dimension string, amounts ...float64) Unit {
 	}
 	slices.Sort(sorted)
 	middle, largest := sorted[len(sorted)/2], sorted[len(sorted)-1]
-	if unit.holds(100, amounts) && largest/unit.size < most {
+	if unit.holds(100, amounts) && largest/unit.size < mostDigits {
 		return unit
 	}
 	at, one := 0, unit.size/math.Pow(1024, float64(slices.Index(binary[:], unit.suffix)))
-	for at < len(binary)-1 && (middle/unitAt(at, one).size >= 1024 || largest/unitAt(at, one).size >= most) {
+	for at < len(binary)-1 && (middle/unitAt(at, one).size >= 1024 || largest/unitAt(at, one).size >= mostDigits) {
 		at++
 	}
 	unit = unitAt(at, one)
@@ -183,6 +197,12 @@ func (u Unit) Exactly(amounts ...float64) Unit {
 		u.size, u.suffix = u.size/1024, binary[at-1]
 	}
 	u.exact = true
+	return u
+}
+
+// Rounded returns the unit for amounts that need not be read as the same: with at most two decimals.
+func (u Unit) Rounded() Unit {
+	u.exact = false
 	return u
 }
 

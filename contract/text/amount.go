@@ -28,25 +28,57 @@ func marked(opening, dimension string, amount float64) string {
 
 // Sentence returns a text with its amounts, all amounts of a dimension in one unit, and with what cannot be printed made visible.
 func Sentence(text string) string {
-	if !strings.ContainsAny(text, mark+exactMark) {
-		return visible.Text(text)
-	}
-	all, exact := map[string][]float64{}, map[string][]float64{}
-	eachAmount(text, func(opening, dimension string, amount float64) string {
-		all[dimension] = append(all[dimension], amount)
-		if opening == exactMark {
-			exact[dimension] = append(exact[dimension], amount)
+	sentences(&text)
+	return text
+}
+
+// sentences is Sentence for texts that are read together: they have one unit for each dimension.
+func sentences(texts ...*string) {
+	var all, exact map[string][]float64
+	for _, text := range texts {
+		if !strings.ContainsAny(*text, mark+exactMark) {
+			continue
 		}
-		return ""
-	})
+		eachAmount(*text, func(opening, dimension string, amount float64) string {
+			if all == nil {
+				all, exact = map[string][]float64{}, map[string][]float64{}
+			}
+			all[dimension] = append(all[dimension], amount)
+			if opening == exactMark {
+				exact[dimension] = append(exact[dimension], amount)
+			}
+			return ""
+		})
+	}
 	units := make(map[string]quantity.Unit, len(all))
 	for dimension, list := range all {
-		units[dimension] = quantity.UnitOf(dimension, list...)
+		units[dimension] = quantity.UnitOfText(dimension, list...)
 		if len(exact[dimension]) > 0 {
 			units[dimension] = units[dimension].Exactly(exact[dimension]...)
 		}
 	}
-	return visible.Text(eachAmount(text, func(_, dimension string, amount float64) string { return units[dimension].Format(amount) }))
+	for _, text := range texts {
+		*text = visible.Text(filled(*text, units))
+	}
+}
+
+// filled returns a text with its amounts. Only a text in which one must be read as the same number shows thousandths.
+func filled(text string, units map[string]quantity.Unit) string {
+	if len(units) == 0 {
+		return text
+	}
+	exact := map[string]bool{}
+	eachAmount(text, func(opening, dimension string, _ float64) string {
+		exact[dimension] = exact[dimension] || opening == exactMark
+		return ""
+	})
+	return eachAmount(text, func(_, dimension string, amount float64) string {
+		unit := units[dimension]
+		if !exact[dimension] {
+			unit = unit.Rounded()
+		}
+		return unit.Format(amount)
+	})
 }
 
 // eachAmount returns a text with every amount replaced. A name of a cluster that only looks like an amount stays as it is.

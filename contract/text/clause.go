@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -118,11 +117,15 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		if f.one(f.reason.GetLimit()) {
 			are = "is"
 		}
-		return fmt.Sprintf("it asks for %s, and of the %s that %s left in all no node has more than %s",
-			f.with(f.reason.GetNeed()), f.limit(), are, f.have())
+		most := "in all no node"
+		if f.some {
+			most = "on the nodes that it may use none"
+		}
+		return fmt.Sprintf("it asks for %s, and of the %s that %s left %s has more than %s",
+			f.with(f.reason.GetNeed()), f.limit(), are, most, f.have())
 	},
 	apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL:  plain("the node offers less than it asks for"),
-	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL: plain("no node has enough of everything at once"),
+	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL: plain("no usable node has enough of everything at once"),
 	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: func(f facts) string {
 		if f.reason.GetLimit() == 1 {
 			return "no node has room for the task that the gang needs"
@@ -214,7 +217,7 @@ func borrowed(f facts) string {
 func reserved(f facts) string {
 	text := "room is kept free for " + cmp.Or(f.reason.GetDetail(), "a gang") + " of " + f.queue()
 	if have := f.reason.GetHave(); have > 0 {
-		return text + ", which can start in " + (time.Duration(have) * time.Second).String()
+		return text + ", which can start in " + seconds(have)
 	}
 	return text + ", which can start now"
 }
@@ -321,13 +324,12 @@ func treeFault(f facts) string {
 
 // nodeReserved says what a node is reserved for, and when.
 func nodeReserved(f facts) string {
-	span := func(seconds float64) string { return (time.Duration(seconds) * time.Second).String() }
 	text := strings.TrimSpace("the node is reserved " + forWhat(f.reason.GetDetail()))
 	if have := f.reason.GetHave(); have > 0 {
-		text += " in " + span(have) + ", and the task may still run then"
+		text += " in " + seconds(have) + ", and the task may still run then"
 	}
 	if limit := f.reason.GetLimit(); limit > 0 {
-		text += ", until in " + span(limit)
+		text += ", until in " + seconds(limit)
 	}
 	return text
 }

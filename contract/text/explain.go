@@ -8,10 +8,20 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Finding is a check of a job as a sentence without its period.
-func Finding(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) string {
-	c := checked{names: names, job: e, finding: f}
-	return Sentence(c.found())
+// Explain sets the texts of an explanation: each check of the job as a sentence without its period, the forecast if there is one, and all in
+// a few sentences. They are read together, so that amounts of a dimension have one unit in all of them.
+func Explain(names Names, e *apportionv1.Explanation) {
+	texts := make([]*string, 0, len(e.GetFindings())+1)
+	for _, f := range e.GetFindings() {
+		c := checked{names: names, job: e, finding: f}
+		f.Text = c.found()
+		texts = append(texts, &f.Text)
+	}
+	if f := e.GetForecast(); f != nil {
+		f.Text = Forecast(names, e)
+	}
+	e.Text = explanation(names, e)
+	sentences(append(texts, &e.Text)...)
 }
 
 // found says what the check found.
@@ -208,14 +218,19 @@ func (c *checked) lacks() string {
 		return "no node has room for " + c.names.task(c.finding.GetTask()) + ": the cluster has no nodes"
 	}
 	clauses := []string{ofNodes(c.names, c.finding.GetTask(), c.finding.GetNodeCounts())}
+	if Barred(c.finding) {
+		// What the other nodes have left does not matter.
+		return clauses[0]
+	}
+	some := slices.ContainsFunc(c.finding.GetNodeCounts(), func(c *apportionv1.NodeCount) bool { return !short(c) })
 	for i, reason := range c.finding.GetReasons() {
-		f := facts{names: c.names, reason: reason}
+		f := facts{names: c.names, reason: reason, some: some}
 		switch reason.GetCode() { //nolint:exhaustive // The others have no amounts.
 		case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
 			nodes := int(c.finding.GetCounts()[i])
 			clauses = append(clauses, fmt.Sprintf("it asks for %s, %s left on %s", f.with(reason.GetNeed()), atMost(f), oneOf(nodes)))
 		case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE:
-			clauses = append(clauses, f.largerThan(largest(c.finding.GetNodeCounts())))
+			clauses = append(clauses, f.largerThan(largest(some)))
 		case apportionv1.ReasonCode_REASON_CODE_FRAGMENTED,
 			apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT:
 			clauses = append(clauses, f.clause())
@@ -225,8 +240,8 @@ func (c *checked) lacks() string {
 }
 
 // largest names the node that offers most. Nodes that do not admit the task, such as those with taints, are not compared.
-func largest(counts []*apportionv1.NodeCount) string {
-	if slices.ContainsFunc(counts, func(c *apportionv1.NodeCount) bool { return !short(c) }) {
+func largest(some bool) string {
+	if some {
 		return "the largest node that it may use"
 	}
 	return "the largest node"

@@ -20,7 +20,7 @@ func TestAWaitIsToldInTurn(t *testing.T) {
 	one := func(from, until, why string, lasts bool) *apportionv1.CauseInterval {
 		return &apportionv1.CauseInterval{From: at(from), Until: at(until), Text: why, Lasts: lasts}
 	}
-	const gpus, limit, turn = "because no node has enough gpu left", "because queue ml would hold more cpu than it may", "for its turn"
+	const gpus, limit, turn = "because no usable node has enough gpu left", "because queue ml would hold more cpu than it may", "for its turn"
 	waits := apportionv1.WaitState_WAIT_STATE_WAITS
 	for name, c := range map[string]struct {
 		job  *apportionv1.JobHistory
@@ -28,13 +28,13 @@ func TestAWaitIsToldInTurn(t *testing.T) {
 	}{
 		"one cause": {
 			&apportionv1.JobHistory{State: waits, Since: at("09:12"), Intervals: []*apportionv1.CauseInterval{one("09:12", "12:00", gpus, true)}},
-			"It waits since 09:12 because no node has enough gpu left.",
+			"It waits since 09:12 because no usable node has enough gpu left.",
 		},
 		"two causes": {
 			&apportionv1.JobHistory{State: waits, Since: at("09:12"), Intervals: []*apportionv1.CauseInterval{
 				one("09:12", "11:40", gpus, false), one("11:40", "12:00", limit, true),
 			}},
-			"It waits since 09:12: until 11:40 because no node has enough gpu left, since then because queue ml would hold more cpu than it may.",
+			"It waits since 09:12: until 11:40 because no usable node has enough gpu left, since then because queue ml would hold more cpu than it may.",
 		},
 		"as long as the history": {
 			&apportionv1.JobHistory{State: waits, Since: at("08:00"), Intervals: []*apportionv1.CauseInterval{one("08:00", "12:00", turn, true)}},
@@ -51,7 +51,7 @@ func TestAWaitIsToldInTurn(t *testing.T) {
 				one("09:00", "09:10", gpus, false), one("09:10", "09:20", limit, false), one("09:20", "09:30", gpus, false),
 				one("09:30", "09:40", limit, false), one("09:40", "12:00", turn, true),
 			}},
-			"It waits since 09:00, for 5 causes in turn: until 09:30 because no node has enough gpu left, " +
+			"It waits since 09:00, for 5 causes in turn: until 09:30 because no usable node has enough gpu left, " +
 				"until 09:40 because queue ml would hold more cpu than it may, since then for its turn.",
 		},
 		"no longer": {
@@ -59,7 +59,7 @@ func TestAWaitIsToldInTurn(t *testing.T) {
 				State: apportionv1.WaitState_WAIT_STATE_ENDED, Since: at("09:12"), Ended: at("10:00"),
 				Intervals: []*apportionv1.CauseInterval{one("09:12", "10:00", gpus, false)},
 			},
-			"It waits no longer: it waited from 09:12 until 10:00 because no node has enough gpu left.",
+			"It waits no longer: it waited from 09:12 until 10:00 because no usable node has enough gpu left.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, text.Waited(c.job, at("08:00"), clock)) })

@@ -9,23 +9,38 @@ import (
 )
 
 // ofNodes counts the nodes that do not take a task: `0/12 nodes have room for w-0: 5 too small (insufficient cpu), 4 with taint
-// nvidia.com/gpu, 3 cordoned`.
+// nvidia.com/gpu, 3 cordoned`. Those that have enough left are counted first, because what the others lack does not stop the task: `0/12
+// nodes take w-0: 4 with taint nvidia.com/gpu, 1 cordoned, which have enough left; 2 cordoned, 5 too small (insufficient cpu)`.
 func ofNodes(names Names, task uint32, counts []*apportionv1.NodeCount) string {
-	nodes := 0
-	var parts []string
+	nodes, free := 0, 0
+	var left, parts []string
 	for i := 0; i < len(counts); {
 		same := i + 1
 		for same < len(counts) && short(counts[i]) && counts[same].GetCode() == counts[i].GetCode() {
 			same++
 		}
-		lacking := 0
+		lacking, what := 0, lack(names, counts[i:same])
 		for _, c := range counts[i:same] {
 			lacking += int(c.GetCount())
 		}
-		parts = append(parts, fmt.Sprintf("%d %s", lacking, lack(names, counts[i:same])))
-		nodes, i = nodes+lacking, same
+		nodes += lacking
+		if enough := int(counts[i].GetFree()); enough > 0 {
+			left, free, lacking = append(left, fmt.Sprintf("%d %s", enough, what)), free+enough, lacking-enough
+		}
+		if lacking > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", lacking, what))
+		}
+		i = same
 	}
-	return "0/" + Count(nodes, "node") + Verb(nodes, " has", " have") + " room for " + names.task(task) + ": " + strings.Join(parts, ", ")
+	all, list := "0/"+Count(nodes, "node"), strings.Join(parts, ", ")
+	if free == 0 {
+		return all + Verb(nodes, " has", " have") + " room for " + names.task(task) + ": " + list
+	}
+	barred := all + Verb(nodes, " takes ", " take ") + names.task(task) + ": " + strings.Join(left, ", ") + Verb(free, ", which has", ", which have") + " enough left"
+	if list == "" {
+		return barred
+	}
+	return barred + "; " + list
 }
 
 // short reports whether nodes lack resources: the nodes that lack different ones are one part of the sentence.

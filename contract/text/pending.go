@@ -11,13 +11,6 @@ import (
 
 // Pending is all jobs that wait, by kind of cause, in a few sentences, and how many nodes take new tasks.
 func Pending(a *apportionv1.ExplainAnswer) string {
-	nodes := fmt.Sprintf("%d of %s can take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
-	if len(a.GetJobs()) > 0 && a.GetJobs()[0].GetKueue() != nil || a.GetNodeCount() == 0 {
-		nodes = "" // The quota of Kueue's flavors decides, not the nodes; and what lacks nodes says so elsewhere.
-	}
-	if out := notConsidered(a.GetLeftOut()); out != "" {
-		nodes = "Besides, " + out + ". " + nodes
-	}
 	const named = 5
 	parts := make([]string, 0, named+1)
 	total, rest := 0, 0
@@ -45,7 +38,55 @@ func Pending(a *apportionv1.ExplainAnswer) string {
 	default:
 		sentence = fmt.Sprintf("%s %s: %s.", Count(total, "job"), Verb(total, "waits", "wait"), strings.Join(parts, "; "))
 	}
-	return strings.TrimSpace(sentence + " " + nodes)
+	return strings.TrimSpace(sentence + " " + around(a))
+}
+
+// Waiting is how many jobs wait, how many of them are blocked, and how many nodes take new tasks, for those who see the causes beside it.
+func Waiting(a *apportionv1.ExplainAnswer) string {
+	of := make(map[apportionv1.PendingVerdict]int)
+	causes, total := 0, 0
+	for _, kind := range a.GetKinds() {
+		jobs := int(kind.GetJobCount())
+		of[kind.GetVerdict()], total = of[kind.GetVerdict()]+jobs, total+jobs
+		if kind.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED {
+			causes++
+		}
+	}
+	var parts []string
+	if n := of[apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED]; n > 0 {
+		parts = append(parts, strconv.Itoa(n)+Verb(n, " is", " are")+" blocked for "+Count(causes, "cause"))
+	}
+	if n := of[apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN]; n > 0 {
+		parts = append(parts, strconv.Itoa(n)+" only "+Verb(n, "waits for its", "wait for their")+" turn")
+	}
+	if n := of[apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED]; n > 0 {
+		parts = append(parts, "of "+strconv.Itoa(n)+" it is not known")
+	}
+	counted := fmt.Sprintf("%s %s", Count(total, "job"), Verb(total, "waits", "wait"))
+	if waiting := int(a.GetWaitingCount()); total < waiting {
+		counted = fmt.Sprintf("%d of %s that wait %s", total, Count(waiting, "job"), Verb(total, "matches", "match"))
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s in %s: %s. %s", counted, Count(len(a.GetQueues()), "queue"), strings.Join(parts, ", "), around(a)))
+}
+
+// KindFares says in a few words how the jobs of a kind of cause fare; empty: there are none.
+func KindFares(kind *apportionv1.PendingKind) string {
+	if kind.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED {
+		return Word(kind.GetCheck())
+	}
+	return Word(kind.GetVerdict())
+}
+
+// around is what is not considered, and how many nodes take new tasks.
+func around(a *apportionv1.ExplainAnswer) string {
+	nodes := fmt.Sprintf("%d of %s can take new tasks.", a.GetSchedulableNodeCount(), Count(int(a.GetNodeCount()), "node"))
+	if len(a.GetJobs()) > 0 && a.GetJobs()[0].GetKueue() != nil || a.GetNodeCount() == 0 {
+		nodes = "" // The quota of Kueue's flavors decides, not the nodes; and what lacks nodes says so elsewhere.
+	}
+	if out := notConsidered(a.GetLeftOut()); out != "" {
+		nodes = "Besides, " + out + ". " + nodes
+	}
+	return nodes
 }
 
 // KindOf is a kind of cause with the numbers of its jobs and queues: `12 in 3 queues because their queue ...`.
@@ -64,9 +105,10 @@ func Kind(names Names, kind *apportionv1.PendingKind, groups []*apportionv1.Pend
 		return inCommon(kind, groups)
 	}
 	reason := &apportionv1.Reason{Code: kind.GetCode(), Queue: first.GetReason().Queue, Detail: first.GetReason().GetDetail()}
-	f := facts{names: names, reason: reason, dimensions: dimensionsOf(names, groups)}
+	f := facts{names: names, reason: reason, dimensions: dimensionsOf(names, groups), free: first.GetFree()}
 	for _, group := range groups[1:] {
 		r := group.GetReason()
+		f.free = f.free && group.GetFree()
 		if reason.Queue != nil && (r.Queue == nil || r.GetQueue() != reason.GetQueue()) {
 			reason.Queue, f.queues = nil, queuesOf(kind, groups)
 		}
@@ -153,7 +195,7 @@ func cause(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.Plac
 		return "for what is not known"
 	default:
 	}
-	return because(g.GetCheck(), facts{names: names, reason: g.GetReason()})
+	return because(g.GetCheck(), facts{names: names, reason: g.GetReason(), free: g.GetFree()})
 }
 
 // because is the clause of a reason of a check that blocks; the reason may be nil.
@@ -178,6 +220,19 @@ func (f facts) dimension() string {
 		return "resources"
 	}
 	return f.names.Dimension(f.reason.GetDimension())
+}
+
+// excluded are the nodes that a reason excludes.
+func (f facts) excluded() string {
+	if f.free {
+		return "nodes with enough left"
+	}
+	return "nodes"
+}
+
+// barring is a clause about the nodes that a reason excludes.
+func barring(before, after string) func(facts) string {
+	return func(f facts) string { return before + f.excluded() + after }
 }
 
 // causes are reasons without their numbers.
@@ -213,7 +268,7 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	},
 	apportionv1.ReasonCode_REASON_CODE_RESERVED: plain("room is kept free for a gang"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED: func(f facts) string {
-		return strings.TrimSpace("nodes are reserved " + forWhat(f.reason.GetDetail()))
+		return strings.TrimSpace(f.excluded() + " are reserved " + forWhat(f.reason.GetDetail()))
 	},
 	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:  plain("too few tasks could ever run"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string { return "more " + f.dimension() + " is needed than there is" },
@@ -221,28 +276,30 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 		return "no usable node is large enough in " + f.dimension()
 	},
 	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
-		return "no node has enough " + f.dimension() + " left"
+		return "no usable node has enough " + f.dimension() + " left"
 	},
 	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
 		return "what is left of " + f.dimension() + " is spread over too many nodes"
 	},
-	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL:    plain("no node has enough of everything at once"),
+	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL:    plain("no usable node has enough of everything at once"),
 	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: plain("the nodes have no room for a whole gang"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: plain("nodes take no new tasks"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
-		return joined("nodes are excluded", f.reason.GetDetail())
+	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
+		return joined(f.excluded()+" take no new tasks", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             plain("other pods on the nodes have the requested ports"),
-	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                plain("nodes are not where the pods are that the task must be near"),
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           plain("nodes are where pods are that the task must keep away from"),
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: plain("nodes are where pods are that must keep away from the task"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
+		return joined(f.excluded()+" are excluded", f.reason.GetDetail())
+	},
+	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             barring("other pods on the ", " have the requested ports"),
+	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                barring("", " are not where the pods are that the task must be near"),
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           barring("", " are where pods are that the task must keep away from"),
+	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: barring("", " are where pods are that must keep away from the task"),
 	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD: func(f facts) string {
 		return joined("tasks must be spread more evenly", f.reason.GetDetail())
 	},
 	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING: func(f facts) string {
-		return joined("nodes lack a label by which tasks must be spread", f.reason.GetDetail())
+		return joined(f.excluded()+" lack a label by which tasks must be spread", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         plain("nodes belong to no node group"),
+	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         barring("", " belong to no node group"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of the queue"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of the queue excludes the nodes"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT: func(f facts) string {

@@ -120,6 +120,10 @@ type facts struct {
 	reason *apportionv1.Reason
 	// Of several causes of a kind: what is said in place of the queue and the resource of one.
 	queues, dimensions string
+	// The reason excludes nodes that have enough left.
+	free bool
+	// The numbers are those of the nodes that a task may use; there are others.
+	some bool
 }
 
 // queue names the queue meant, `the queue` if none is.
@@ -189,8 +193,11 @@ func (f facts) need() string  { return f.amount(f.reason.GetNeed()) }
 func (f facts) limit() string { return f.amount(f.reason.GetLimit()) }
 
 func (f facts) duration(number float64) string {
-	return time.Duration(number).Round(time.Second).String()
+	return KueueTime(int64(time.Duration(number).Round(time.Second)))
 }
+
+// seconds is a number of seconds in the way of a flag: 1h30m.
+func seconds(number float64) string { return KueueTime(int64(number) * int64(time.Second)) }
 
 // clause says the reason. A code that is not known here, because the server is newer, is written out with its numbers.
 func (f facts) clause() string {

@@ -61,7 +61,7 @@ func TestReasonsNameTheirNumbers(t *testing.T) {
 		{
 			"durations",
 			&apportionv1.Reason{Plugin: "cdp", Code: apportionv1.ReasonCode_REASON_CODE_COOLDOWN, Have: 90e9, Limit: 600e9},
-			"it was scheduled 1m30s ago and is protected for 10m0s (cdp)",
+			"it was scheduled 1m30s ago and is protected for 10m (cdp)",
 		},
 		{
 			"a loan",

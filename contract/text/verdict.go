@@ -13,8 +13,8 @@ import (
 	"github.com/apportion/apportion/internal/visible"
 )
 
-// Explanation is the verdict on a job, its grounds, what would help, and what its own scheduler says. The texts of its findings are set.
-func Explanation(names Names, e *apportionv1.Explanation) string {
+// explanation is the verdict on a job, its grounds, what would help, and what its own scheduler says. The texts of its findings are set.
+func explanation(names Names, e *apportionv1.Explanation) string {
 	parts := []string{verdict(names, e)}
 	if e.Blocking != nil {
 		parts = append(parts, further(e), evictionHelps(e))
@@ -39,7 +39,7 @@ func Explanation(names Names, e *apportionv1.Explanation) string {
 			sentences = append(sentences, part)
 		}
 	}
-	return Sentence(strings.Join(sentences, " "))
+	return strings.Join(sentences, " ")
 }
 
 // reservation tells which room is kept from when on: for the job, or for the gang that keeps it back.
@@ -147,6 +147,9 @@ func headline(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) s
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
 		return fmt.Sprintf("%s waits because %s: %s.%s", e.GetName(), Word(f.GetCheck()), why, advice(names, e, f))
 	case apportionv1.CheckKind_CHECK_KIND_NODES, apportionv1.CheckKind_CHECK_KIND_ORDER:
+		if Barred(f) {
+			return fmt.Sprintf("%s %s: %s.", e.GetName(), Say("waitsForNode"), why)
+		}
 		return fmt.Sprintf("%s %s: %s.", e.GetName(), Word(f.GetCheck()), why)
 	default:
 		return fmt.Sprintf("%s waits: %s.", e.GetName(), why)
@@ -167,6 +170,11 @@ func undetermined(e *apportionv1.Explanation) string {
 	return fmt.Sprintf("%s passes every check that is made here, but not everything is known: %s.", e.GetName(), strings.Join(open, "; "))
 }
 
+// Barred reports whether nodes have enough left for a task and a rule keeps it from them.
+func Barred(f *apportionv1.Finding) bool {
+	return len(f.GetNodeCounts()) > 0 && f.GetNodeCounts()[0].GetFree() > 0
+}
+
 // further names the other checks that failed.
 func further(e *apportionv1.Explanation) string {
 	clauses := map[apportionv1.CheckKind]string{
@@ -179,6 +187,9 @@ func further(e *apportionv1.Explanation) string {
 	for i, f := range e.GetFindings() {
 		if clause := clauses[f.GetCheck()]; clause != "" && i > int(e.GetBlocking()) &&
 			f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED {
+			if Barred(f) {
+				clause = "no node takes its tasks"
+			}
 			also = append(also, clause)
 		}
 	}

@@ -18,6 +18,7 @@ var Words = map[string]string{
 	"CHECK_KIND_SHARE":             "its queue may not use more",
 	"CHECK_KIND_NODES":             "waits for room",
 	"CHECK_KIND_ORDER":             "waits behind others",
+	"waitsForNode":                 "waits for a node",
 	"PENDING_VERDICT_BLOCKED":      "waits",
 	"PENDING_VERDICT_IN_TURN":      "waits for its turn",
 	"PENDING_VERDICT_COMPLETE":     "waits for nothing",
@@ -97,7 +98,11 @@ func Rank(rank uint32) string {
 // Fares says in a few words how a job fares.
 func Fares(e *apportionv1.Explanation) string {
 	if e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED && e.Blocking != nil {
-		if words := Word(e.GetFindings()[e.GetBlocking()].GetCheck()); words != "" {
+		blocking := e.GetFindings()[e.GetBlocking()]
+		if Barred(blocking) {
+			return Say("waitsForNode")
+		}
+		if words := Word(blocking.GetCheck()); words != "" {
 			return words
 		}
 	}

@@ -66,7 +66,7 @@ func TestAJobHasAnIntervalForEachCauseInTurn(t *testing.T) {
 	require.Equal(t, []uint32{2, 3}, []uint32{first.GetVersions(), second.GetVersions()})
 	require.False(t, first.GetLasts())
 	require.True(t, second.GetLasts())
-	require.Equal(t, "because no node has enough nvidia.com/gpu left", first.GetText())
+	require.Equal(t, "because no usable node has enough nvidia.com/gpu left", first.GetText())
 	require.Equal(t, "because queue ml would hold more cpu than it may", second.GetText())
 }
 

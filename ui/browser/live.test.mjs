@@ -107,7 +107,7 @@ test("a strip says what a job waited for, and a line what its queue held", async
   const spans = await page.locator(".spans li").allTextContents();
   assert.ok(spans.length > 1);
   assert.equal(await page.locator(".strip rect").count(), spans.length);
-  assert.match(spans[0], /^\d\d:\d\d – \d\d:\d\d .*because no node has enough nvidia.com\/gpu left$/);
+  assert.match(spans[0], /^\d\d:\d\d – \d\d:\d\d .*because no usable node has enough nvidia.com\/gpu left$/);
   assert.match(spans.at(-1), /^\d\d:\d\d – now .*because queue robotics is not open$/);
   await says(page, ".past .note", /^Known since \d\d:\d\d, when this server started\.$/);
   await sound(page);

@@ -54,7 +54,7 @@ test("a queue: its numbers and its jobs in order", () => look("#/queue/language"
 
 test("waiting jobs, by cause", () => look("#/waiting", async (page) => {
   assert.equal(await text(page, "h1"), "4 jobs wait");
-  await page.getByRole("link", { name: /no node has enough/ }).click();
+  await page.getByRole("link", { name: /no usable node has enough/ }).click();
   await page.waitForFunction(() => document.querySelectorAll(".waiting-row").length === 2);
   assert.deepEqual(await page.locator(".waiting-row a").allInnerTexts(), ["robotics/grasp-train", "robotics/grasp-eval"]);
   await page.getByRole("link", { name: "robotics/grasp-eval" }).click();

@@ -1153,8 +1153,7 @@ type Finding struct {
 	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The outcome of the check.
 	Outcome CheckOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=apportion.v1.CheckOutcome" json:"outcome,omitempty"`
-	// Reasons with the compared numbers. NODES: those of the nodes that come closest to taking the task first, as in `node_counts`. EVICTION:
-	// the most frequent first.
+	// Reasons with the compared numbers. NODES: in the order of `node_counts`. EVICTION: the most frequent first.
 	Reasons []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// Parallel to `reasons`: the number of nodes (NODES) or candidates (EVICTION) with each reason; 0: the queue. Empty in other checks.
 	Counts []uint32 `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`
@@ -1172,8 +1171,9 @@ type Finding struct {
 	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
 	// EVICTION: why no evictions make room. Absent: some do, or no plan was searched.
 	Miss *PlanMiss `protobuf:"bytes,11,opt,name=miss,proto3" json:"miss,omitempty"`
-	// NODES, if no node has room for `task`: why, each node counted once. Nodes that come closest to taking the task are first: those that only
-	// lack room, then those that its own constraints exclude, then those that take no new tasks. Of one kind the largest number is first.
+	// NODES, if no node takes `task`: why, each node counted once. Nodes that have enough left, but that a rule excludes, are first: what the
+	// others lack does not stop the task. Then come those that are closest to taking it: those that only lack room, then those that its own
+	// constraints exclude, then those that take no new tasks. Of one kind the largest number is first.
 	NodeCounts    []*NodeCount `protobuf:"bytes,12,rep,name=node_counts,json=nodeCounts,proto3" json:"node_counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1309,7 +1309,9 @@ type NodeCount struct {
 	// NODE_RESERVED: when the reservation begins, in Unix nanoseconds, as in `NodeReservation`.
 	From int64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
 	// NODE_RESERVED: when it ends.
-	Until         int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
+	Until int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
+	// How many of these nodes have enough left for the task, so that the rule alone excludes them.
+	Free          uint32 `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1382,6 +1384,13 @@ func (x *NodeCount) GetFrom() int64 {
 func (x *NodeCount) GetUntil() int64 {
 	if x != nil {
 		return x.Until
+	}
+	return 0
+}
+
+func (x *NodeCount) GetFree() uint32 {
+	if x != nil {
+		return x.Free
 	}
 	return 0
 }
@@ -1647,7 +1656,9 @@ type PendingGroup struct {
 	// Indices of the jobs, in order.
 	Jobs []uint32 `protobuf:"varint,4,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`
 	// The cause, as the end of a sentence that begins `12 `.
-	Text          string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	// NODES: the reason excludes nodes that have enough left for a task of the jobs.
+	Free          bool `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1715,6 +1726,13 @@ func (x *PendingGroup) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *PendingGroup) GetFree() bool {
+	if x != nil {
+		return x.Free
+	}
+	return false
 }
 
 // PendingKind is a kind of cause that jobs of any queues wait for: causes with the same verdict and reason, or without a reason the same check.
@@ -2019,7 +2037,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x04miss\x18\v \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x128\n" +
 	"\vnode_counts\x18\f \x03(\v2\x17.apportion.v1.NodeCountR\n" +
 	"nodeCountsB\a\n" +
-	"\x05_task\"\xb1\x01\n" +
+	"\x05_task\"\xc5\x01\n" +
 	"\tNodeCount\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12,\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x1e\n" +
@@ -2028,7 +2046,8 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"dimensions\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x12\n" +
 	"\x04from\x18\x05 \x01(\x03R\x04from\x12\x14\n" +
-	"\x05until\x18\x06 \x01(\x03R\x05until\"\xd2\x01\n" +
+	"\x05until\x18\x06 \x01(\x03R\x05until\x12\x12\n" +
+	"\x04free\x18\a \x01(\rR\x04free\"\xd2\x01\n" +
 	"\tEvictable\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x14\n" +
 	"\x05tasks\x18\x02 \x03(\rR\x05tasks\x12\x16\n" +
@@ -2053,13 +2072,14 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\vnode_counts\x18\v \x03(\v2\x17.apportion.v1.NodeCountR\n" +
 	"nodeCountsB\a\n" +
 	"\x05_taskB\a\n" +
-	"\x05_node\"\xcb\x01\n" +
+	"\x05_node\"\xdf\x01\n" +
 	"\fPendingGroup\x126\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
 	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
 	"\x06reason\x18\x03 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\x12\x12\n" +
 	"\x04jobs\x18\x04 \x03(\rR\x04jobs\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04text\"\xbe\x02\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12\x12\n" +
+	"\x04free\x18\x06 \x01(\bR\x04free\"\xbe\x02\n" +
 	"\vPendingKind\x126\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
 	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +

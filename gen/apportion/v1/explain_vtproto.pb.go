@@ -1041,6 +1041,11 @@ func (m *NodeCount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Free != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Free))
+		i--
+		dAtA[i] = 0x38
+	}
 	if m.Until != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Until))
 		i--
@@ -1372,6 +1377,16 @@ func (m *PendingGroup) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Free {
+		i--
+		if m.Free {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
 	}
 	if len(m.Text) > 0 {
 		i -= len(m.Text)
@@ -2014,6 +2029,9 @@ func (m *NodeCount) SizeVT() (n int) {
 	if m.Until != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Until))
 	}
+	if m.Free != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Free))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2143,6 +2161,9 @@ func (m *PendingGroup) SizeVT() (n int) {
 	l = len(m.Text)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Free {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n

@@ -52,6 +52,7 @@ export const words = {
   reservedWhole: "the whole node",
   unserved: ", not served since {since}",
   waitedUntil: "It waits no longer: it waited from {since} until {end}",
+  waitsForNode: "waits for a node",
   waitsSince: "It waits since {since}",
   withMemory: "With memory (half-life {half}, since {since}), what becomes free goes first to queues that hold less than FIRST UP TO; USED and PART are of what a queue and its siblings used and may have",
 } as const;

@@ -37,9 +37,12 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, show Listing) {
 	if len(a.GetJobs()) > 0 || len(a.GetLeftOut()) > 0 {
 		p.Line("")
 	}
-	p.Text(Strong, a.GetText())
-	if len(a.GetJobs()) > show.Most {
-		p.Text("", fmt.Sprintf("To list jobs, select some, such as %s, or give --all. `%s queue NAME` shows one queue.",
+	if len(a.GetJobs()) <= show.Most {
+		p.Text(Strong, a.GetText())
+	} else {
+		// The tables have the causes.
+		p.Text(Strong, text.Waiting(a))
+		p.Text("", fmt.Sprintf("Select jobs, such as %s, or list --all; `%s queue NAME` shows one queue.",
 			Quoted([]string{"--queue", p.Names.Queue(a.GetQueues()[0].GetQueue())}), cmp.Or(p.Program, "apportion")))
 	}
 }
@@ -68,7 +71,10 @@ func (p *Printer) pendingGroups(a *apportionv1.ExplainAnswer) {
 
 // kinds shows the kinds of causes with the queues in which most jobs wait for each, and the queues in which most jobs are blocked.
 func (p *Printer) kinds(a *apportionv1.ExplainAnswer, most int) {
-	const named = 2
+	named := 2
+	if p.small() {
+		named = 1
+	}
 	table := p.NewTable(">JOBS", ">QUEUES", ">TASKS", "MOST IN", "WHY").Wrap(lineWidth).Optional("TASKS", "QUEUES", "MOST IN")
 	list := a.GetKinds()
 	for _, kind := range list[:min(most, len(list))] {
@@ -86,10 +92,23 @@ func (p *Printer) kinds(a *apportionv1.ExplainAnswer, most int) {
 	all := a.GetQueues()
 	for _, q := range all[:min(most, len(all))] {
 		queues.Row(p.Names.Queue(q.GetQueue()), count(q.GetJobCount()), count(q.GetBlockedCount()), count(q.GetTaskCount()),
-			strings.TrimPrefix(list[q.GetKind()].GetText(), "because "))
+			p.mostly(list[q.GetKind()]))
 	}
 	p.table(queues)
 	p.more(len(all)-most, "queue")
+}
+
+// small reports whether the terminal is so narrow that whole causes would take several lines each.
+func (p *Printer) small() bool { return p.Width > 0 && p.Width < lineWidth }
+
+// mostly is the cause of most jobs of a queue, on a narrow terminal in a few words.
+func (p *Printer) mostly(kind *apportionv1.PendingKind) string {
+	const few = 32
+	cause := strings.TrimPrefix(kind.GetText(), "because ")
+	if words := text.KindFares(kind); p.small() && len(cause) > few && words != "" {
+		return words
+	}
+	return cause
 }
 
 // more says how many rows are not shown.

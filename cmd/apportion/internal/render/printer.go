@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+
+	"golang.org/x/term"
 
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
@@ -160,7 +163,35 @@ func Matches(name, asked string) bool {
 // alike is up to how many warnings of one text are written one by one.
 const alike = 3
 
-// Warnings writes warnings, one a line. Of many of one text the first is written, with the number of the others.
+// Columns returns the number of columns of the terminal behind a writer; 0: there is none, or it is unknown.
+func Columns(out io.Writer) int {
+	file, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// Warn writes a warning, broken between words where the terminal behind the writer is narrower.
+func Warn(out io.Writer, text string) {
+	write(out, warning(text, Columns(out)))
+}
+
+// warning is a warning in lines of at most so many columns; 0: in one.
+func warning(text string, columns int) string {
+	const indent = "  "
+	line := "warning: " + visible.Text(text)
+	if columns > 2*len(indent) && width(line) > columns {
+		line = strings.Join(wrap(line, columns-len(indent)), "\n"+indent)
+	}
+	return line + "\n"
+}
+
+// Warnings writes warnings, one a line or broken as Warn does. Of many of one text the first is written, with the number of the others.
 func Warnings(out io.Writer, warnings []*apportionv1.Warning) {
 	type kind struct {
 		code    apportionv1.WarningCode
@@ -184,6 +215,6 @@ func Warnings(out io.Writer, warnings []*apportionv1.Warning) {
 			message += fmt.Sprintf(" (and %d more like it)", n-1)
 			count[of] = 0
 		}
-		write(out, "warning: "+visible.Text(place+message)+"\n")
+		Warn(out, place+message)
 	}
 }

@@ -28,3 +28,10 @@ func TestOfManyWarningsOfOneTextTheFirstIsWrittenWithTheirNumber(t *testing.T) {
 		require.Equal(t, want, out.String())
 	}
 }
+
+func TestAWarningIsBrokenToTheWidthOfTheTerminal(t *testing.T) {
+	const text = "queues[0]: no jobs, so that it takes no part"
+	require.Equal(t, "warning: "+text+"\n", render.Warning(text, 0))
+	require.Equal(t, "warning: "+text+"\n", render.Warning(text, 80))
+	require.Equal(t, "warning: queues[0]: no jobs,\n  so that it takes no part\n", render.Warning(text, 30))
+}
