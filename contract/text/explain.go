@@ -8,8 +8,8 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Explain sets the texts of an explanation: each check of the job as a sentence without its period, the forecast if there is one, and all in
-// a few sentences. They are read together, so that amounts of a dimension have one unit in all of them.
+// Explain sets the texts of an explanation: each check of the job as a sentence without its period, the forecast if there is one, and all
+// in a few sentences. They are read together, so that amounts of a dimension have one unit in all of them.
 func Explain(names Names, e *apportionv1.Explanation) {
 	texts := make([]*string, 0, len(e.GetFindings())+1)
 	for _, f := range e.GetFindings() {

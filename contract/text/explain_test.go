@@ -29,18 +29,23 @@ func TestTheSentencesOfAnExplanationHaveOneUnit(t *testing.T) {
 					Code: apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE, Dimension: new(uint32(0)),
 					Have: 8 * gi, Need: 4 * gi, Limit: 8*gi + 100<<20,
 				}},
-				Counts:     []uint32{1},
-				NodeCounts: []*apportionv1.NodeCount{{Count: 1, Code: apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE, Dimensions: []uint32{0}}},
+				Counts: []uint32{1},
+				NodeCounts: []*apportionv1.NodeCount{{
+					Count: 1, Code: apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE, Dimensions: []uint32{0},
+				}},
 			},
 		},
 	}
 	text.Explain(names, e)
 	require.Equal(t, "queue ml may hold at most 10240Mi of memory: 8192Mi taken, 4096Mi more asked", e.GetFindings()[0].GetText())
 	require.Contains(t, e.GetFindings()[1].GetText(), "it asks for 4096Mi memory, at most 100Mi is left on the node")
-	require.Contains(t, e.GetText(), "because queue ml may hold at most 10240Mi of memory: 8192Mi taken, 4096Mi more asked. Either at least 2048Mi memory")
+	require.Contains(t, e.GetText(), "because queue ml may hold at most 10240Mi of memory: 8192Mi taken, 4096Mi more asked. "+
+		"Either at least 2048Mi memory")
 }
 
 func TestACauseNamesWhatKeepsTasksFromNodesWithEnoughLeft(t *testing.T) {
+	const reserved, excluded = apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED, apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET
+	const closed, full = apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE, apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE
 	group := func(code apportionv1.ReasonCode, detail string, free bool) string {
 		return text.Group(text.Names{Dimensions: []string{"cpu"}}, &apportionv1.PendingGroup{
 			Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED, Check: apportionv1.CheckKind_CHECK_KIND_NODES, Free: free,
@@ -48,11 +53,11 @@ func TestACauseNamesWhatKeepsTasksFromNodesWithEnoughLeft(t *testing.T) {
 		}, nil)
 	}
 	for want, got := range map[string]string{
-		"because nodes with enough left are reserved for maintenance": group(apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED, "maintenance", true),
-		"because nodes with enough left are excluded: taint x":        group(apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET, "taint x", true),
-		"because nodes are excluded: taint x":                         group(apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET, "taint x", false),
-		"because nodes with enough left take no new tasks: cordoned":  group(apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE, "cordoned", true),
-		"because no usable node has enough cpu left":                  group(apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE, "", false),
+		"because nodes with enough left are reserved for maintenance": group(reserved, "maintenance", true),
+		"because nodes with enough left are excluded: taint x":        group(excluded, "taint x", true),
+		"because nodes are excluded: taint x":                         group(excluded, "taint x", false),
+		"because nodes with enough left take no new tasks: cordoned":  group(closed, "cordoned", true),
+		"because no usable node has enough cpu left":                  group(full, "", false),
 	} {
 		require.Equal(t, want, got)
 	}
