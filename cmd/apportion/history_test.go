@@ -104,8 +104,8 @@ func TestCommandsTellSinceWhenAndWhatChanged(t *testing.T) {
 	})
 	t.Run("history of a job", func(t *testing.T) {
 		require.Equal(t, `ml/huge: job of queue ml
-It waits since 2026-11-20 09:13: until 2026-11-20 11:40 because no node has enough nvidia.com/gpu
-left, since then because the cluster admits no more cpu to waiting jobs.
+It waits since 2026-11-20 09:13: until 2026-11-20 11:40 because no usable node has enough
+nvidia.com/gpu left, since then because the cluster admits no more cpu to waiting jobs.
 
 FROM              UNTIL               FOR  WAITED
 2026-11-20 09:13  2026-11-20 11:40  2h27m  because no usable node has enough nvidia.com/gpu left
