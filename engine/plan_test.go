@@ -293,14 +293,15 @@ func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
 }
 
 func TestPlansHaveTheFewestVictimsThatAnExhaustiveSearchFinds(t *testing.T) {
-	searchExhaustively(t, eachPlan)
+	requireFewestVictims(t, eachPlan)
 }
 
 func TestPlansBesideReservationsHaveTheFewestVictimsThatAnExhaustiveSearchFinds(t *testing.T) {
-	searchExhaustively(t, eachReservedPlan)
+	requireFewestVictims(t, eachReservedPlan)
 }
 
-func searchExhaustively(t *testing.T, each func(require.TestingT, int, func(string, uint64, *engine.Session, model.JobID))) {
+func requireFewestVictims(t *testing.T, each func(require.TestingT, int, func(string, uint64, *engine.Session, model.JobID))) {
+	t.Helper()
 	asked, missed, more, least := 0, 0, 0, 0
 	each(t, *planRuns/3, func(name string, seed uint64, s *engine.Session, j model.JobID) {
 		for _, means := range []engine.Means{engine.ByReclaim, engine.ByPreempt} {

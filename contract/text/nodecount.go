@@ -36,7 +36,8 @@ func ofNodes(names Names, task uint32, counts []*apportionv1.NodeCount) string {
 	if free == 0 {
 		return all + Verb(nodes, " has", " have") + " room for " + names.task(task) + ": " + list
 	}
-	barred := all + Verb(nodes, " takes ", " take ") + names.task(task) + ": " + strings.Join(left, ", ") + Verb(free, ", which has", ", which have") + " enough left"
+	barred := all + Verb(nodes, " takes ", " take ") + names.task(task) + ": " + strings.Join(left, ", ") +
+		Verb(free, ", which has", ", which have") + " enough left"
 	if list == "" {
 		return barred
 	}

@@ -66,7 +66,8 @@ func Waiting(a *apportionv1.ExplainAnswer) string {
 	if waiting := int(a.GetWaitingCount()); total < waiting {
 		counted = fmt.Sprintf("%d of %s that wait %s", total, Count(waiting, "job"), Verb(total, "matches", "match"))
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s in %s: %s. %s", counted, Count(len(a.GetQueues()), "queue"), strings.Join(parts, ", "), around(a)))
+	queues := Count(len(a.GetQueues()), "queue")
+	return strings.TrimSpace(fmt.Sprintf("%s in %s: %s. %s", counted, queues, strings.Join(parts, ", "), around(a)))
 }
 
 // KindFares says in a few words how the jobs of a kind of cause fare; empty: there are none.

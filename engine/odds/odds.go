@@ -44,8 +44,8 @@ type Model struct {
 	Work int64
 	// Stop, if not nil, ends a run if it returns true.
 	Stop func() bool
-	// Beside, if not nil, calls run for each number below n, in any order and at the same time if it likes, and returns after all. Each call
-	// has its own results, so answers do not depend on it; Stop must allow it.
+	// Beside, if not nil, calls run for each number below n, in any order and at the same time if it likes, and returns after all. Each
+	// call has its own results, so answers do not depend on it; Stop must allow it.
 	Beside func(n int, run func(i int))
 }
 

@@ -35,7 +35,7 @@ func Beside(n int, run func(i int)) {
 		all()
 	}()
 	if cause := failed.Load(); cause != nil {
-		panic(*cause)
+		panic(*cause) //nolint:forbidigo // It is a panic already, and belongs to the caller.
 	}
 }
 

@@ -43,8 +43,8 @@ type Settings struct {
 // The values of Settings.Evict.
 const evictAll, evictReclaim, evictPreempt, evictNone = "all", "reclaim", "preempt", "none"
 
-// leastRetry is the least RetryAfter. Kueue tries Workloads that found no quota again within a second after some became free, and writes times
-// in whole seconds.
+// leastRetry is the least RetryAfter. Kueue tries Workloads that found no quota again within a second after some became free, and writes
+// times in whole seconds.
 const leastRetry = 3 * time.Second
 
 // ReadSettings reads settings in YAML, with defaults. The error names every faulty field.
@@ -102,7 +102,8 @@ func (s *Settings) faults() []string {
 		}
 	}
 	if after := s.RetryAfter.Duration; after >= 0 && after < leastRetry {
-		faults = append(faults, fmt.Sprintf("retryAfter: %v is less than %v, in which Kueue tries the Workloads for which others left", after, leastRetry))
+		faults = append(faults, fmt.Sprintf(
+			"retryAfter: %v is less than %v, in which Kueue tries the Workloads for which others left", after, leastRetry))
 	}
 	if s.RejectAfter < 0 {
 		faults = append(faults, fmt.Sprintf("rejectAfter: %d is negative", s.RejectAfter))

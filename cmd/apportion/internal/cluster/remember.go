@@ -103,8 +103,8 @@ func (m *Memory) due(begun bool) bool {
 	return free
 }
 
-// keepStored stores the ledger, not more often than once in an interval unless an epoch has begun, until all versions are stored, or it fails:
-// then the next version tries it again. now is when the first version was made.
+// keepStored stores the ledger, not more often than once in an interval unless an epoch has begun, until all versions are stored, or it
+// fails: then the next version tries it again. now is when the first version was made.
 func (f *Follower) keepStored(ctx context.Context, now time.Time) {
 	for m, left := f.options.Memory, true; left; now = time.Now() {
 		select {
@@ -135,8 +135,8 @@ func (m *Memory) take(now time.Time) (begun bool) {
 	return begun
 }
 
-// store stores what is new in the ledger, and a copy if one is due. It reports whether versions are left that are not stored; if it fails, the
-// next call stores them.
+// store stores what is new in the ledger, and a copy if one is due. It reports whether versions are left that are not stored; if it fails,
+// the next call stores them.
 func (f *Follower) store(ctx context.Context, now time.Time, begun bool) (left bool) {
 	m := f.options.Memory
 	err := m.File.Update(func(*ledger.Ledger) error { return nil })
