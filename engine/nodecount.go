@@ -112,8 +112,8 @@ func (c *nodeCounts) list() []NodeCount {
 	}
 	slices.SortFunc(list, func(l, r NodeCount) int {
 		return cmp.Or(cmp.Compare(r.Free, l.Free), cmp.Compare(distance(l.Code), distance(r.Code)), cmp.Compare(r.N, l.N),
-			cmp.Compare(l.Code, r.Code), cmp.Compare(l.Dimensions, r.Dimensions), cmp.Compare(l.Detail, r.Detail), cmp.Compare(l.From, r.From),
-			cmp.Compare(l.Until, r.Until))
+			cmp.Compare(l.Code, r.Code), cmp.Compare(l.Dimensions, r.Dimensions), cmp.Compare(l.Detail, r.Detail),
+			cmp.Compare(l.From, r.From), cmp.Compare(l.Until, r.Until))
 	})
 	if len(list) > maxReasons {
 		rest := NodeCount{}

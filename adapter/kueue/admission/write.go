@@ -72,8 +72,8 @@ func (c *change) patch(now time.Time) []operation {
 
 // evicted returns the operation that sets the condition Evicted. Kueue sets it itself for a check in Retry, but up to v0.19.2 only when
 // requeueAfterSeconds is over: the quota would be free for no time at all, and the Workload would take it again before Kueue tries those
-// for which it left. With the condition, the controller of the job stops it and gives the quota back at once, and Kueue holds the Workload back
-// until then, as its KEP-3258 says.
+// for which it left. With the condition, the controller of the job stops it and gives the quota back at once, and Kueue holds the Workload
+// back until then, as its KEP-3258 says.
 func (c *change) evicted(now time.Time) operation {
 	condition := metav1.Condition{
 		Type: "Evicted", Status: metav1.ConditionTrue, Reason: "AdmissionCheck", ObservedGeneration: c.Metadata.Generation,
