@@ -319,6 +319,7 @@ lint: $(TOOLS)/golangci-lint ## Run the linters, import rules included.
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the Go code in place.
 	golangci-lint fmt ./...
+	for module in $(ADAPTERS); do (cd "$$module" && golangci-lint fmt ./...); done
 
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum of every module.
