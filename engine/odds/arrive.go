@@ -28,13 +28,18 @@ func (r *run) arrival() int64 {
 		first := sort.Search(len(r.Past), func(i int) bool { return r.Past[i].Arrival >= -shift })
 		for i := first; i < len(r.Past) && r.Past[i].Arrival < r.block-shift; i++ {
 			p := &r.Past[i]
-			seconds := p.Seconds
-			if seconds == 0 || p.Drawn != nil && r.number%2 == 1 {
-				draw := streamOf(r.seed, r.number, -1-int(r.drawn)<<24-i)
-				seconds = r.law(r.pastOf[i]).draw(p.Elapsed, &draw)
-			}
-			r.coming = append(r.coming, coming{p.Arrival + shift + from, p.Kind, seconds})
+			r.coming = append(r.coming, coming{p.Arrival + shift + from, p.Kind, i, -1 - int(r.drawn)<<24 - i})
 		}
 	}
 	return r.coming[0].at
+}
+
+// seconds returns how long an arrival runs. It is drawn when the job arrives, because most runs end before a block does.
+func (r *run) seconds(c *coming) int64 {
+	p := &r.Past[c.past]
+	if p.Seconds != 0 && (p.Drawn == nil || r.number%2 == 0) {
+		return p.Seconds
+	}
+	draw := streamOf(r.seed, r.number, c.matter)
+	return r.law(r.pastOf[c.past]).draw(p.Elapsed, &draw)
 }

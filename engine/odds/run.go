@@ -90,9 +90,10 @@ const (
 
 // coming is an arrival.
 type coming struct {
-	at      int64
-	kind    int
-	seconds int64
+	at   int64
+	kind int
+	// past is the job of the past that arrives again, and matter that of its draw.
+	past, matter int
 }
 
 // Run runs the model once, as the numbered run of a seed.
@@ -285,7 +286,7 @@ func (r *run) pass(to int64) {
 		c := r.coming[0]
 		r.coming = r.coming[1:]
 		r.jobs = append(r.jobs, live{
-			kind: int32(c.kind), cause: -1, work: float64(c.seconds) * float64(r.size[c.kind]), at: int64(len(r.Jobs)) + int64(len(r.jobs)),
+			kind: int32(c.kind), cause: -1, work: float64(r.seconds(&c)) * float64(r.size[c.kind]), at: int64(len(r.Jobs)) + int64(len(r.jobs)),
 		})
 		r.arrive(c.kind, len(r.jobs)-1)
 		r.ask(r.Kinds[c.kind].Queue, r.whole[c.kind], 1)
