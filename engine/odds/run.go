@@ -286,7 +286,8 @@ func (r *run) pass(to int64) {
 		c := r.coming[0]
 		r.coming = r.coming[1:]
 		r.jobs = append(r.jobs, live{
-			kind: int32(c.kind), cause: -1, work: float64(r.seconds(&c)) * float64(r.size[c.kind]), at: int64(len(r.Jobs)) + int64(len(r.jobs)),
+			kind: int32(c.kind), cause: -1, work: float64(r.seconds(&c)) * float64(r.size[c.kind]),
+			at: int64(len(r.Jobs)) + int64(len(r.jobs)),
 		})
 		r.arrive(c.kind, len(r.jobs)-1)
 		r.ask(r.Kinds[c.kind].Queue, r.whole[c.kind], 1)
