@@ -177,7 +177,7 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 		})
 	}
 	if age := time.Duration(view.GetAge()); age > old {
-		warn("snapshot %s is %v old", view.GetName(), age.Round(time.Second))
+		warn("snapshot %s is %s old", view.GetName(), text.Duration(age.Round(time.Second)))
 	}
 	for _, kind := range view.GetKinds() {
 		switch {

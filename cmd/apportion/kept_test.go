@@ -61,7 +61,7 @@ func TestCommandsAskAboutTheClusterThatAServerFollows(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `serving
 snapshot cluster is not complete
-  snapshot cluster is 1h0m0s old
+  snapshot cluster is 1h old
   1 of 7 pods is left out
   priorityclasses cannot be read by the server and are left out: forbidden
   The Pod team/big is left out and is not judged: too many names.
@@ -75,7 +75,7 @@ snapshot cluster is not complete
 		// A command that tries a remedy names the input.
 		want, got = strings.ReplaceAll(want, " -f "+file, ""), strings.ReplaceAll(got, " "+strings.Join(named, " "), "")
 		require.Equal(t, want, got, "%v: %s", command, told)
-		require.Contains(t, told, "snapshot cluster is 1h0m0s old")
+		require.Contains(t, told, "snapshot cluster is 1h old")
 		require.Contains(t, told, "priorityclasses cannot be read by the server and are left out: forbidden")
 	}
 	for fault, args := range map[string][]string{

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/budget"
@@ -66,8 +67,8 @@ func (f *ledgerFlags) fill(s *apportionv1.Snapshot, at time.Time, half time.Dura
 		if behind := l.EpochOf(at.Unix()) - 1 - last; some && behind >= old {
 			warnings = append(warnings, &apportionv1.Warning{
 				Code: apportionv1.WarningCode_WARNING_CODE_MEMORY_STALE,
-				Message: fmt.Sprintf("the newest usage in %s is %v old: if tasks ran since then, it lacks them", f.file,
-					time.Duration(behind)*l.Options().Epoch),
+				Message: fmt.Sprintf("the newest usage in %s is %s old: if tasks ran since then, it lacks them", f.file,
+					text.Duration(time.Duration(behind)*l.Options().Epoch)),
 			})
 		}
 	})
@@ -163,7 +164,7 @@ func optionsOf(epoch, half time.Duration) (ledger.Options, error) {
 	}
 	half = cmp.Or(half, max(halfLife, epoch))
 	if half < epoch || half%epoch != 0 || half/epoch > ledger.MaxHalfLife {
-		return ledger.Options{}, fmt.Errorf("the half-life is %v, not 1 to %d epochs of %v", half, ledger.MaxHalfLife, epoch)
+		return ledger.Options{}, fmt.Errorf("the half-life is %s, not 1 to %d epochs of %s", text.Duration(half), ledger.MaxHalfLife, text.Duration(epoch))
 	}
 	o := ledger.Options{Epoch: epoch, HalfLife: int(half / epoch)}
 	const retained = 400 * 24 * time.Hour

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/budget"
@@ -66,17 +67,17 @@ func (f *memoryFlags) check() error {
 }
 
 // of returns the memory of a half-life.
-func (f *memoryFlags) of(text string) (*rehearsal.Memory, error) {
-	halfLife, err := time.ParseDuration(text)
+func (f *memoryFlags) of(given string) (*rehearsal.Memory, error) {
+	halfLife, err := time.ParseDuration(given)
 	if err != nil {
-		return nil, fmt.Errorf("%q is neither a time such as 168h nor none", text)
+		return nil, fmt.Errorf("%q is neither a time such as 168h nor none", given)
 	}
 	if f.epoch < time.Second || f.epoch%time.Second != 0 || halfLife%f.epoch != 0 {
-		return nil, fmt.Errorf("%s is not a multiple of the epoch, %s, which is whole seconds", text, f.epoch)
+		return nil, fmt.Errorf("%s is not a multiple of the epoch, %s, which is whole seconds", given, text.Duration(f.epoch))
 	}
 	m := &rehearsal.Memory{Epoch: f.epoch, HalfLife: int(halfLife / f.epoch), Budgets: f.budgets}
 	if m.HalfLife < 1 || m.HalfLife > ledger.MaxHalfLife {
-		return nil, fmt.Errorf("%s is not from 1 to %d epochs of %s", text, ledger.MaxHalfLife, f.epoch)
+		return nil, fmt.Errorf("%s is not from 1 to %d epochs of %s", given, ledger.MaxHalfLife, text.Duration(f.epoch))
 	}
 	return m, nil
 }

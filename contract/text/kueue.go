@@ -117,9 +117,12 @@ func kueueLocal(l *apportionv1.KueueLocalShare, entry *float64) string {
 	return said + "."
 }
 
-// KueueTime returns a time in nanoseconds in the way of a flag: 168h, 5m, 1h30m.
-func KueueTime(nanoseconds int64) string {
-	said := time.Duration(nanoseconds).String()
+// KueueTime returns a time in nanoseconds in the way of a flag.
+func KueueTime(nanoseconds int64) string { return Duration(time.Duration(nanoseconds)) }
+
+// Duration returns a duration in the way of a flag: 168h, 5m, 1h30m.
+func Duration(d time.Duration) string {
+	said := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(said, zero) {
 			said = said[:len(said)-2]

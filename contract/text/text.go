@@ -193,11 +193,11 @@ func (f facts) need() string  { return f.amount(f.reason.GetNeed()) }
 func (f facts) limit() string { return f.amount(f.reason.GetLimit()) }
 
 func (f facts) duration(number float64) string {
-	return KueueTime(int64(time.Duration(number).Round(time.Second)))
+	return Duration(time.Duration(number).Round(time.Second))
 }
 
 // seconds is a number of seconds in the way of a flag: 1h30m.
-func seconds(number float64) string { return KueueTime(int64(number) * int64(time.Second)) }
+func seconds(number float64) string { return Duration(time.Duration(number) * time.Second) }
 
 // clause says the reason. A code that is not known here, because the server is newer, is written out with its numbers.
 func (f facts) clause() string {
