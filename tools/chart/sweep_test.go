@@ -110,7 +110,7 @@ func TestASweepWithoutAPlaceForInputsOrResultsIsRefused(t *testing.T) {
 // TestTheSweepThatIsPlayedIsThatOfTheChart keeps the Jobs that cmd/apportion/internal/cluster sends to a real API server (-update writes
 // them).
 func TestTheSweepThatIsPlayedIsThatOfTheChart(t *testing.T) {
-	const file = "testdata/sweep-played-jobs.yaml"
+	const file = "testdata/rendered/sweep-played.yaml"
 	texts, err := render(t, values(t, "testdata/sweep-played.yaml"))
 	require.NoError(t, err)
 	text := texts["apportion/templates/sweep.yaml"]

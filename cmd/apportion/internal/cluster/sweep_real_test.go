@@ -107,7 +107,7 @@ func (s *sweepStandIn) count() int {
 // leave out, and plays what it then has. One pod is killed half way; the report is that of one process, to the last byte.
 func TestASweepOnARealAPIServerIsThatOfOneProcess(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
-	jobs, err := os.ReadFile(filepath.Join(root, "tools", "chart", "testdata", "sweep-played-jobs.yaml"))
+	jobs, err := os.ReadFile(filepath.Join(root, "tools", "chart", "testdata", "rendered", "sweep-played.yaml"))
 	require.NoError(t, err)
 	inputs, err := filepath.Abs(filepath.Join(root, "examples"))
 	require.NoError(t, err)
