@@ -47,6 +47,9 @@ func (s *stall) clearing(t model.TaskID, rest []model.TaskID, o offer) (offer, b
 // one is enough, else those that are left when as many as possible are put back, the one that stays longest first.
 func (s *stall) keepingOff(t model.TaskID, n model.NodeID) []model.TaskID {
 	pods := s.view.Rules()
+	if pods == nil {
+		return nil
+	}
 	var list []model.TaskID
 	for _, c := range s.list {
 		if s.view.PodKind(c) != 0 {

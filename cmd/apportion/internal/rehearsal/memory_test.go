@@ -121,3 +121,16 @@ func TestTheLedgerOfARunHasWhatQueuesUsed(t *testing.T) {
 		require.Equal(rt, text(slow), text(fast))
 	})
 }
+
+// TestARunInWhichPlansLookBesideKeptPartsOfNodesEnds has a gang with a turn, and no rules on other pods, which a plan asked for all the same.
+func TestARunInWhichPlansLookBesideKeptPartsOfNodesEnds(t *testing.T) {
+	history := drawn(0x1407, 30, 3, 16, 8*3600, 2)
+	for i := range history.Jobs {
+		history.Jobs[i].Owner = []string{"", "x", "y"}[i%3]
+	}
+	o := options(t)
+	o.Checkpoint = 600
+	v := &Variant{Name: "fair", Snapshot: cluster(2, 3, 2, 1), Policy: preset(t, "fair"), Memory: &Memory{Epoch: 10 * time.Minute, HalfLife: 1}}
+	_, err := Run(t.Context(), v, history, o)
+	require.NoError(t, err)
+}
