@@ -164,8 +164,10 @@ func (c *check) account(q int) *apportionv1.QueueShare {
 	}
 	greatest := c.load(q)
 	if greatest.Sign() > 0 {
-		share.Share, _ = greatest.Float64()
 		at := slices.IndexFunc(c.byDimension, func(d int) bool { return c.part(q, d).Cmp(greatest) == 0 })
+		d := c.byDimension[at]
+		// Of both amounts as doubles, which differs from the exact one beyond 2^53.
+		share.Share = float64(c.held[q][d]) / float64(c.whole(d))
 		share.Dominant = new(uint32(c.byDimension[at]))
 	}
 	for _, a := range slices.Backward(c.path(q)[1:]) {
@@ -189,11 +191,14 @@ func (c *cluster) weight(q int) int64 {
 
 // part is what a queue holds of a dimension, as a part of what there is in whole quanta.
 func (c *cluster) part(q, d int) *big.Rat {
-	if all := c.all[d] / c.unit[d] * c.unit[d]; all > 0 {
+	if all := c.whole(d); all > 0 {
 		return big.NewRat(c.held[q][d], all)
 	}
 	return new(big.Rat)
 }
+
+// whole is what there is of a dimension in whole quanta.
+func (c *cluster) whole(d int) int64 { return c.all[d] / c.unit[d] * c.unit[d] }
 
 // load is the greatest part of a queue.
 func (c *cluster) load(q int) *big.Rat {

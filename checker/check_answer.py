@@ -105,8 +105,12 @@ class Answers:
 
     def account(self, q):
         c, held = self.c, self.c.held[q]
-        part = lambda d: Fraction(held[d], c.A[d] // c.u[d] * c.u[d]) if c.A[d] >= c.u[d] else Fraction(0)
+        whole = lambda d: c.A[d] // c.u[d] * c.u[d]
+        part = lambda d: Fraction(held[d], whole(d)) if c.A[d] >= c.u[d] else Fraction(0)
         most = max(map(part, self.width))
+        at = next((d for d in self.by_name if part(d) == most), None) if most else None
+        # Of both amounts as doubles, which differs from the exact one beyond 2^53.
+        share = 0.0 if at is None else float(held[at]) / float(whole(at))
         guaranteed = [c.bounds(d, False)[q][3] * c.u[d] for d in self.width]
         real = [min([c.A[d]] + [self.capability[a][d] for a in c.path(q)]) for d in self.width]
         return message(
@@ -114,7 +118,7 @@ class Answers:
             deserved=self.resource([c.lines[q][d][2] * c.u[d] for d in self.width]), allocated=self.resource(held),
             request=self.resource(c.demand[q]), inqueue=self.resource(self.inqueue(q)), capability=self.resource(self.capability[q]),
             real_capability=self.resource(real),
-            with_memory=self.resource([c.lines[q][d][3] * c.u[d] for d in self.width]) if c.memory else None, share=float(most), dominant_=next((d for d in self.by_name if part(d) == most), None) if most else None,
+            with_memory=self.resource([c.lines[q][d][3] * c.u[d] for d in self.width]) if c.memory else None, share=share, dominant_=at,
             overused=self.overused(q) is not None, ancestors=[a for a in reversed(c.path(q)[1:]) if a is not None], children=c.kids[q])
 
     def shares(self, path, step, got):
