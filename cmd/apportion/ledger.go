@@ -164,7 +164,8 @@ func optionsOf(epoch, half time.Duration) (ledger.Options, error) {
 	}
 	half = cmp.Or(half, max(halfLife, epoch))
 	if half < epoch || half%epoch != 0 || half/epoch > ledger.MaxHalfLife {
-		return ledger.Options{}, fmt.Errorf("the half-life is %s, not 1 to %d epochs of %s", text.Duration(half), ledger.MaxHalfLife, text.Duration(epoch))
+		return ledger.Options{}, fmt.Errorf("the half-life is %s, not 1 to %d epochs of %s",
+			text.Duration(half), ledger.MaxHalfLife, text.Duration(epoch))
 	}
 	o := ledger.Options{Epoch: epoch, HalfLife: int(half / epoch)}
 	const retained = 400 * 24 * time.Hour
