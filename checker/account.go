@@ -164,11 +164,10 @@ func (c *check) account(q int) *apportionv1.QueueShare {
 	}
 	greatest := c.load(q)
 	if greatest.Sign() > 0 {
-		at := slices.IndexFunc(c.byDimension, func(d int) bool { return c.part(q, d).Cmp(greatest) == 0 })
-		d := c.byDimension[at]
+		d := c.byDimension[slices.IndexFunc(c.byDimension, func(d int) bool { return c.part(q, d).Cmp(greatest) == 0 })]
 		// Of both amounts as doubles, which differs from the exact one beyond 2^53.
 		share.Share = float64(c.held[q][d]) / float64(c.whole(d))
-		share.Dominant = new(uint32(c.byDimension[at]))
+		share.Dominant = new(uint32(d))
 	}
 	for _, a := range slices.Backward(c.path(q)[1:]) {
 		if a != root {

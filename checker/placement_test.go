@@ -33,16 +33,7 @@ func TestWhatAPlanPromisesIsChecked(t *testing.T) {
 				// Sums of parts are whole at times, by rounding.
 				everyAmount(s.ProtoReflect(), func(x float64) float64 { return x / 3 })
 			}
-			r := asked(t, s, policy)
-			for j := range s.GetJobs() {
-				r.Steps = append(r.Steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-					Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
-				}}})
-			}
-			response := answered(t, r)
-			report, err := checker.Check(r, response)
-			require.NoError(t, err)
-			require.Empty(t, report.Faults)
+			r, response := plannedForAll(t, s, policy)
 			for _, a := range response.GetAnswers() {
 				plan := a.GetPlan()
 				if plan.GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE {
@@ -150,16 +141,7 @@ func TestAPlanThatTakesWhatIsKeptForOthersIsFalse(t *testing.T) {
 			s := generate.Snapshot(generate.Shape{Queues: 6, Jobs: 40, Tasks: 300, Nodes: 4, Seed: seed, UIDs: true})
 			s.AsOf = 1_000
 			reserve(s, rand.New(rand.NewPCG(seed, 5)))
-			r := asked(t, s, policy)
-			for j := range s.GetJobs() {
-				r.Steps = append(r.Steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-					Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
-				}}})
-			}
-			response := answered(t, r)
-			report, err := checker.Check(r, response)
-			require.NoError(t, err)
-			require.Empty(t, report.Faults)
+			r, response := plannedForAll(t, s, policy)
 			for _, a := range response.GetAnswers() {
 				plan := a.GetPlan()
 				if plan.GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE {
@@ -182,4 +164,20 @@ func TestAPlanThatTakesWhatIsKeptForOthersIsFalse(t *testing.T) {
 	t.Log(made, "plans,", evicting, "with evictions")
 	require.Positive(t, evicting)
 	require.Less(t, 10*idle, made)
+}
+
+// plannedForAll returns a request of a plan for each job, and its answers, which are true.
+func plannedForAll(t *testing.T, s *apportionv1.Snapshot, policy string) (*apportionv1.SimulateRequest, *apportionv1.SimulateResponse) {
+	t.Helper()
+	r := asked(t, s, policy)
+	for j := range s.GetJobs() {
+		r.Steps = append(r.Steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+			Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
+		}}})
+	}
+	response := answered(t, r)
+	report, err := checker.Check(r, response)
+	require.NoError(t, err)
+	require.Empty(t, report.Faults)
+	return r, response
 }

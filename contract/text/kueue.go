@@ -112,13 +112,10 @@ func kueueLocal(l *apportionv1.KueueLocalShare, entry *float64) string {
 	}
 	if entry != nil {
 		said += fmt.Sprintf(". With the half-life of %s its admission adds an entry penalty of %s",
-			KueueTime(l.GetHalfLife()), KueueUsage(*entry))
+			Duration(time.Duration(l.GetHalfLife())), KueueUsage(*entry))
 	}
 	return said + "."
 }
-
-// KueueTime returns a time in nanoseconds in the way of a flag.
-func KueueTime(nanoseconds int64) string { return Duration(time.Duration(nanoseconds)) }
 
 // Duration returns a duration in the way of a flag: 168h, 5m, 1h30m.
 func Duration(d time.Duration) string {

@@ -181,7 +181,7 @@ func (v *view) returned(now time.Time) []change {
 	for _, uid := range slices.Sorted(maps.Keys(v.standings)) {
 		s := v.standings[uid]
 		if !s.reserved && s.some(stateRetry) && (s.Status.RequeueState.RequeueAt != nil || !now.Before(s.until())) {
-			changes = append(changes, change{standing: s, state: statePending, message: "Waits for quota again.", returned: true})
+			changes = append(changes, change{standing: s, state: statePending, message: "Waits for quota again."})
 		}
 	}
 	return changes

@@ -25,8 +25,6 @@ type change struct {
 	after time.Duration
 	// reason of the event; "": none is written.
 	reason string
-	// returned: the Workload was evicted and has no quota any more, so that its check waits again.
-	returned bool
 }
 
 // operation is one of a JSON patch.
@@ -43,9 +41,9 @@ func (c *change) patch(now time.Time) []operation {
 	set := func(path string, value any) { operations = append(operations, operation{"add", path, value}) }
 	for _, i := range c.own {
 		held, path := c.Status.Checks[i], fmt.Sprintf("/status/admissionChecks/%d/", i)
-		// A Workload that leaves loses the answer Ready; else only what waits is answered.
-		answers := held.State == statePending || c.state == stateRetry || c.returned && held.State == stateRetry
-		if !answers || held.State == c.state && held.Message == short(c.message) {
+		// A Workload that leaves loses the answer Ready. Else only what waits is answered, and what left waits again.
+		returns := held.State == stateRetry && c.state == statePending
+		if held.State != statePending && c.state != stateRetry && !returns || held.State == c.state && held.Message == short(c.message) {
 			continue
 		}
 		set(path+"state", c.state)
@@ -56,7 +54,7 @@ func (c *change) patch(now time.Time) []operation {
 		switch {
 		case c.state == stateRetry:
 			set(path+"requeueAfterSeconds", int(c.after/time.Second))
-		case c.returned:
+		case returns:
 			set(path+"retryCount", held.RetryCount+1)
 		}
 	}

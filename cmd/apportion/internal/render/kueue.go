@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -49,7 +50,7 @@ func (p *Printer) kueueLocals(list []*apportionv1.KueueLocalShare) {
 	p.Line("")
 	p.table(table)
 	if half := list[0].GetHalfLife(); half > 0 {
-		p.Line("Usage counts half after %s.", text.KueueTime(half))
+		p.Line("Usage counts half after %s.", text.Duration(time.Duration(half)))
 	}
 }
 
