@@ -130,11 +130,14 @@ func reader[M, B any](listed bool, set func(*made[M, B], stepFields)) func([]byt
 func (r *stepFields) read(data []byte, listed bool) bool {
 	for i := 0; i < len(data); {
 		tag, value, from, to := field.At(data, i)
-		ok := to >= 0
+		if to < 0 {
+			return false
+		}
+		ok := true
 		switch number := tag >> 3; {
 		case tag == tagStepSelection:
 			// A second one would have to be merged.
-			ok = ok && !r.selected && r.selection(data[from:to])
+			ok = !r.selected && r.selection(data[from:to])
 		case number == 2 && listed && (tag&7 == field.Varint || tag&7 == field.Delimited):
 			r.list, ok = numbers(r.list, tag, value, data[from:to])
 		case number < uint32(len(r.numbers)) && tag&7 == field.Varint:
@@ -153,7 +156,10 @@ func (r *stepFields) selection(data []byte) bool {
 	r.selected = true
 	for i := 0; i < len(data); {
 		tag, value, from, to := field.At(data, i)
-		ok := to >= 0
+		if to < 0 {
+			return false
+		}
+		ok := true
 		switch tag {
 		case tagSelectionIndex | field.Varint, tagSelectionIndex | field.Delimited:
 			r.index, ok = numbers(r.index, tag, value, data[from:to])

@@ -16,7 +16,7 @@ const (
 
 // At reads the field that begins at i. A varint and a fixed number of 64 bits have a value; the bytes of a delimited field lie between
 // from and to; to is where the next field begins. Fields that are written in other ways, which the contract does not use, have the tag 0.
-// Where the protobuf library fails, to is negative.
+// Where the protobuf library fails, the tag is 0 and to negative.
 //
 // Almost all tags take one byte, and lengths one or two.
 func At(b []byte, i int) (tag uint32, value uint64, from, to int) {
@@ -44,7 +44,9 @@ func atAny(b []byte, i int) (tag uint32, value uint64, from, to int) {
 	}
 	switch tag = uint32(x); tag & 7 {
 	case Varint:
-		value, to = NumberAt(b, from)
+		if value, to = NumberAt(b, from); to < 0 {
+			return 0, 0, 0, -1
+		}
 		return tag, value, to, to
 	case Fixed64:
 		if to = from + 8; to > len(b) {
