@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/apportion/apportion/adapter/extender"
 	"github.com/apportion/apportion/adapter/extender/extendertest"
@@ -383,26 +385,33 @@ func TestMoreThanMayBeUnderWayIsLeftToVolcano(t *testing.T) {
 }
 
 func TestRequestsAreTakenForAWhileAfterTheServerIsToldToEnd(t *testing.T) {
-	b := newBridge(t, proportionConf)
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, end := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() {
-		served <- extender.NewServer(b, extender.ServerOptions{DrainDelay: 500 * time.Millisecond}).Serve(ctx, listener)
-	}()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	post := func() error {
-		response, err := client.Post("http://"+listener.Addr().String()+volcanoPath+"/queueOverused", "application/json", strings.NewReader(aboutQueue))
-		if err != nil {
-			return err
+	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	synctest.Test(t, func(t *testing.T) {
+		listener := bufconn.Listen(1 << 10)
+		ctx, end := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() {
+			served <- extender.NewServer(handler, extender.ServerOptions{DrainDelay: time.Minute}).Serve(ctx, listener)
+		}()
+		client := &http.Client{Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+		}}
+		post := func() error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://volcano"+volcanoPath+"/queueOverused", strings.NewReader(aboutQueue))
+			require.NoError(t, err)
+			response, err := client.Do(request)
+			if err != nil {
+				return err
+			}
+			return response.Body.Close()
 		}
-		return response.Body.Close()
-	}
-	end()
-	require.NoError(t, post(), "within the delay")
-	require.NoError(t, <-served)
-	require.Error(t, post(), "after it")
+		end()
+		time.Sleep(time.Minute - 1)
+		require.NoError(t, post(), "within the delay")
+		require.NoError(t, <-served)
+		require.Error(t, post(), "after it")
+	})
 }
 
 func TestTheServerEndsWhatIsUnderWay(t *testing.T) {

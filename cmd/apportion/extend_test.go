@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -174,16 +176,15 @@ func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 }
 
 func TestVolcanoIsHeldToTheServersLimitsAndAnsweredWhileItDrains(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
 	log := &lockedBuffer{}
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, []string{
-			"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--drain-delay", "2s", "--policies", "house=preset:proportion",
-			"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/volcano=house", "--limit-nodes", "1",
-		}, strings.NewReader(""), io.Discard, log)
-	}()
+	// The drain lasts longer than any test: a second signal ends it.
+	server := exec.CommandContext(t.Context(), "apportion", "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--drain-delay", "1h", "--policies", "house=preset:proportion",
+		"--extender-listen", "127.0.0.1:0", "--extender-schedulers", "/volcano=house", "--limit-nodes", "1")
+	server.Stderr = log
+	require.NoError(t, server.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
 	at := "http://" + log.find(t, `msg="answering Volcano" address=(\S+)`) + "/volcano/"
 	status, body := posted(t, at+"onSessionOpen", []byte(`{"Nodes":{"a":{"Name":"a"}}}`))
 	require.Equal(t, http.StatusOK, status, body)
@@ -201,12 +202,22 @@ func TestVolcanoIsHeldToTheServersLimitsAndAnsweredWhileItDrains(t *testing.T) {
 		return response.StatusCode
 	}
 	require.Equal(t, http.StatusOK, ready())
-	stop()
-	require.Eventually(t, func() bool { return ready() == http.StatusServiceUnavailable }, 2*time.Second, time.Millisecond)
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { return ready() == http.StatusServiceUnavailable }, time.Minute, time.Millisecond)
 	status, body = posted(t, at+"queueOverused", []byte(`{"queue":{"Name":"q"}}`))
 	require.Equal(t, http.StatusOK, status, "it says that it ends, and answers still")
 	require.JSONEq(t, `{"overused":false}`, body)
-	require.Equal(t, exitYes, <-ended)
+	var err error
+	require.Eventually(t, func() bool {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		select {
+		case err = <-ended:
+			return true
+		default:
+			return false
+		}
+	}, time.Minute, 10*time.Millisecond)
+	require.ErrorContains(t, err, "terminated")
 }
 
 func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
