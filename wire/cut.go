@@ -2,7 +2,6 @@ package wire
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/internal/field"
@@ -67,27 +66,4 @@ func oneByOne(stop func() bool) func() bool {
 		defer asking.Unlock()
 		return stop()
 	}
-}
-
-// atOnce calls f with 0 … n-1 at the same time and returns when all have returned. A panic of one is a panic of the caller.
-func atOnce(n int, f func(int)) {
-	var others sync.WaitGroup
-	var failure atomic.Pointer[any]
-	for i := 1; i < n; i++ {
-		others.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					failure.Store(&p)
-				}
-			}()
-			f(i)
-		})
-	}
-	defer func() {
-		others.Wait()
-		if p := failure.Load(); p != nil {
-			panic(*p) //nolint:forbidigo // It is a panic already, and belongs to the call that is answered here.
-		}
-	}()
-	f(0)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/field"
+	"github.com/apportion/apportion/internal/processor"
 )
 
 // errMalformed is returned for bytes that are no message of the contract, exactly where the protobuf library fails too.
@@ -115,7 +116,7 @@ func (d *Decoder) compile(data []byte, g Guard, n int) (*model.Model, error) {
 
 func (d *Decoder) build(stop func() bool, parts int) (*model.Model, error) {
 	if parts > 1 {
-		return d.c.b.BuildUnless(oneByOne(stop), atOnce)
+		return d.c.b.BuildUnless(oneByOne(stop), processor.AtOnce)
 	}
 	return d.c.b.BuildUnless(stop, nil)
 }

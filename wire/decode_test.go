@@ -392,15 +392,3 @@ func TestJobsReadInPartsAreThoseReadInOneGo(t *testing.T) {
 		}
 	}
 }
-
-func TestAPanicInAPartIsOneOfTheCaller(t *testing.T) {
-	for _, at := range []int{0, 1, 2} {
-		require.PanicsWithValue(t, "broken", func() {
-			wire.AtOnce(3, func(i int) {
-				if i == at {
-					panic("broken")
-				}
-			})
-		})
-	}
-}

@@ -12,8 +12,6 @@ func (d *Decoder) CompileInParts(data []byte, n int) (*model.Model, error) {
 	return d.compile(data, Guard{Size: &size}, n)
 }
 
-var AtOnce = atOnce
-
 // CompileSums is CompileWithin of a guard that says that only sums are asked for, in n parts.
 func (d *Decoder) CompileSums(data []byte, n int) (*model.Model, error) {
 	size := Measure(data)

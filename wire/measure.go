@@ -75,7 +75,7 @@ func measureIn(data []byte, n int) Size {
 func measureBeside(data []byte, n int) Size {
 	cuts := cutsOf(data, n)
 	sizes := make([]Size, n)
-	atOnce(n, func(i int) { sizes[i] = measure(partOf(data, cuts, i)) })
+	processor.AtOnce(n, func(i int) { sizes[i] = measure(partOf(data, cuts, i)) })
 	all := sizes[0]
 	for i, cut := range cuts {
 		cuts[i].before = all.extent()

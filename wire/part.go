@@ -45,7 +45,7 @@ func (d *Decoder) jobsInParts(data []byte, size *Size, n int) bool {
 		p.first = cuts[i].before.Jobs
 	}
 	read := make([]bool, n)
-	atOnce(n, func(i int) { read[i] = d.part(i).allJobs(partOf(data, cuts, i)) })
+	processor.AtOnce(n, func(i int) { read[i] = d.part(i).allJobs(partOf(data, cuts, i)) })
 	return d.joined(read)
 }
 
@@ -103,7 +103,7 @@ func (d *Decoder) sums(data []byte, size *Size, n int, nodes bool) bool {
 		b.TallyPart(p.c.b, cuts[i].before, to)
 	}
 	read := make([]bool, n)
-	atOnce(n, func(i int) {
+	processor.AtOnce(n, func(i int) {
 		if i == 0 && nodes && !d.nodes(size.around(data)) {
 			return
 		}

@@ -12,31 +12,21 @@ var lent atomic.Int32
 // are left of Count, one less for all callers together. A panic in a call is one of the caller, after the others.
 func Beside(n int, run func(i int)) {
 	var next atomic.Int64
-	var failed atomic.Pointer[any]
 	all := func() {
 		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 			run(int(i))
 		}
 	}
-	var others sync.WaitGroup
-	for i := 1; i < n && lend(); i++ {
-		others.Go(func() {
+	goroutines := 1
+	for goroutines < n && lend() {
+		goroutines++
+	}
+	AtOnce(goroutines, func(i int) {
+		if i > 0 {
 			defer lent.Add(-1)
-			defer func() {
-				if cause := recover(); cause != nil {
-					failed.Store(&cause)
-				}
-			}()
-			all()
-		})
-	}
-	func() {
-		defer others.Wait()
+		}
 		all()
-	}()
-	if cause := failed.Load(); cause != nil {
-		panic(*cause) //nolint:forbidigo // It is a panic already, and belongs to the caller.
-	}
+	})
 }
 
 // lend takes a goroutine of those that may compute, false if there is none.
@@ -46,4 +36,28 @@ func lend() bool {
 	}
 	lent.Add(-1)
 	return false
+}
+
+// AtOnce calls run with each number below n at the same time, 0 in the caller's goroutine, and returns after all calls. A panic in a call is
+// one of the caller, after the others.
+func AtOnce(n int, run func(i int)) {
+	var others sync.WaitGroup
+	var failed atomic.Pointer[any]
+	for i := 1; i < n; i++ {
+		others.Go(func() {
+			defer func() {
+				if cause := recover(); cause != nil {
+					failed.Store(&cause)
+				}
+			}()
+			run(i)
+		})
+	}
+	func() {
+		defer others.Wait()
+		run(0)
+	}()
+	if cause := failed.Load(); cause != nil {
+		panic(*cause) //nolint:forbidigo // It is a panic already, and belongs to the caller.
+	}
 }

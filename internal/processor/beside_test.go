@@ -41,6 +41,15 @@ func TestAPanicBesideOthersIsOneOfTheCaller(t *testing.T) {
 			})
 		})
 	}
+	for at := range 3 {
+		require.PanicsWithValue(t, "broken", func() {
+			processor.AtOnce(3, func(i int) {
+				if i == at {
+					panic("broken")
+				}
+			})
+		})
+	}
 	called := 0
 	processor.Beside(1, func(int) { called++ })
 	require.Equal(t, 1, called)
