@@ -83,7 +83,7 @@ demo: ## Serve on a loopback port and ask over gRPC about a sample cluster: what
 .PHONY: test
 test: ## Run every test (TESTFLAGS='-run Reclaim').
 	@echo "== all tests of $$($(GO) list ./... | wc -l) packages, a line for each; the first time this compiles them, which takes longer than the tests"
-	$(LAZY) $(GO) test -vet=off $(strip $(TESTFLAGS) ./...)
+	$(LAZY) $(GO) test -vet=off -timeout 1h $(strip $(TESTFLAGS) ./...)
 
 # The race detector makes tests several times slower and finds nothing in trying more of the same: properties are tried on a fifth of the
 # cases, and long tests of one goroutine are left to `make test`, and so are packages without goroutines. Its build shares nothing with others
@@ -91,7 +91,7 @@ test: ## Run every test (TESTFLAGS='-run Reclaim').
 .PHONY: test-race
 test-race: ## Run the tests of packages with goroutines again, under the race detector, with fewer cases (needs a C compiler).
 	@echo "== the tests of $$(scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
-	$(LAZY) CGO_ENABLED=1 $(GO) test -race -short -vet=off -gcflags=all=-dwarf=false $(TESTFLAGS) $$(scripts/concurrent.sh)
+	$(LAZY) CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 1h -gcflags=all=-dwarf=false $(TESTFLAGS) $$(scripts/concurrent.sh)
 
 .PHONY: test-cluster
 test-cluster: ## Test against a real API server and scheduler of Kubernetes, Kueue's manager and etcd, built from their Go modules (half an hour of processor time the first time; TESTFLAGS='-run WithKueue', PACKAGES=…).

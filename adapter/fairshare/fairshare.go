@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // System is a scheduler whose settings are read.
@@ -82,7 +83,7 @@ func Read(system System, sources []Source, now time.Time) (*Proposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	fair := &apportionv1.Fair{Base: p.base, Turns: &apportionv1.FairTurns{}}
+	fair := &apportionv1.Fair{Base: p.base, Turns: catalogue.Turns()}
 	if p.HalfLife > 0 {
 		fair.Memory = p.settings
 	}

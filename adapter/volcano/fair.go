@@ -94,7 +94,7 @@ func (c *configuration) fair(tiers []*apportionv1.Tier) *apportionv1.Policy {
 
 // dividing returns fair with the settings nearest to those of a plugin of Volcano that divides; nil if there is none.
 func (c *configuration) dividing(p *apportionv1.Plugin) *apportionv1.Plugin {
-	settings := &apportionv1.Fair{Base: apportionv1.FairBase_FAIR_BASE_NONE, Turns: &apportionv1.FairTurns{}}
+	settings := &apportionv1.Fair{Base: apportionv1.FairBase_FAIR_BASE_NONE, Turns: catalogue.Turns()}
 	out := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Fair{Fair: settings}, Disabled: p.GetDisabled()}
 	switch {
 	case p == nil:

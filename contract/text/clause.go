@@ -213,9 +213,9 @@ func borrowed(f facts) string {
 	return fmt.Sprintf("%s may borrow %s that no entitled task can use now", f.queue(), f.with(beyond))
 }
 
-// reserved names the gang whose room is kept, if the reader may know it.
+// reserved names the job whose room is kept, if the reader may know it.
 func reserved(f facts) string {
-	text := "room is kept free for " + cmp.Or(f.reason.GetDetail(), "a gang") + " of " + f.queue()
+	text := "room is kept free for " + cmp.Or(f.reason.GetDetail(), "another job") + " of " + f.queue()
 	if have := f.reason.GetHave(); have > 0 {
 		return text + ", which can start in " + seconds(have)
 	}

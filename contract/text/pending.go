@@ -267,7 +267,7 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE: func(f facts) string {
 		return "too little " + f.dimension() + " is free beside what must stay for others"
 	},
-	apportionv1.ReasonCode_REASON_CODE_RESERVED: plain("room is kept free for a gang"),
+	apportionv1.ReasonCode_REASON_CODE_RESERVED: plain("room is kept free for another job"),
 	apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED: func(f facts) string {
 		return strings.TrimSpace(f.excluded() + " are reserved " + forWhat(f.reason.GetDetail()))
 	},

@@ -115,7 +115,7 @@ var Policies = []Policy{
 		Decisions: engine.DecisionsOf(engine.QueueOrder, engine.JobOrder, engine.TaskOrder, engine.Overused, engine.Allocatable,
 			engine.JobEnqueued, engine.Preemptive, engine.Reclaimable),
 		Forms: []Form{{
-			Name: "fair", Settings: &apportionv1.Fair{Turns: &apportionv1.FairTurns{}},
+			Name: "fair", Settings: &apportionv1.Fair{Turns: Turns()},
 			Preset: [][]string{{"priority", "gang", "conformance", "fair"}},
 		}},
 	},
@@ -253,7 +253,9 @@ func readFair(m *apportionv1.Fair, fault Fault) fair.Plugin {
 	}
 	p.Memory = readFairMemory(m.GetMemory(), fault)
 	if turns := m.GetTurns(); turns != nil {
-		p.Turns = &fair.Turns{Wait: int64(turns.GetWaitSeconds()) * int64(time.Second)}
+		p.Turns = &fair.Turns{
+			Wait: int64(turns.GetWaitSeconds()) * int64(time.Second), SingleWait: int64(turns.GetSingleWaitSeconds()) * int64(time.Second),
+		}
 	}
 	return p
 }
@@ -304,7 +306,9 @@ func writeFair(p fair.Plugin) *apportionv1.Fair {
 	slices.SortStableFunc(m.Quanta, func(l, r *apportionv1.Quantum) int { return strings.Compare(l.GetName(), r.GetName()) })
 	m.Memory = writeFairMemory(p.Memory)
 	if p.Turns != nil {
-		m.Turns = &apportionv1.FairTurns{WaitSeconds: uint32(p.Turns.Wait / int64(time.Second))}
+		m.Turns = &apportionv1.FairTurns{
+			WaitSeconds: uint32(p.Turns.Wait / int64(time.Second)), SingleWaitSeconds: uint32(p.Turns.SingleWait / int64(time.Second)),
+		}
 	}
 	return m
 }

@@ -138,11 +138,17 @@ func (s *State) waitingGangs() ([]gangWait, bool) {
 	return gangs, true
 }
 
-// hasWaited reports whether a job is a gang of several tasks that waits long enough, and could start wherever its tasks have room: room
-// that is kept for one that nevertheless cannot start would be lost.
+// hasWaited reports whether a job is a gang of several tasks, or of one task if these may hold reservations, that waits long enough and
+// could start wherever its tasks have room: room that is kept for one that nevertheless cannot start would be lost.
 func (s *State) hasWaited(w *wait) bool {
-	job := s.v.Jobs.At(w.job)
-	return !w.unsure && job.MinAvailable > 1 && job.CreateTime > 0 && s.v.AsOf-job.CreateTime >= s.turns.Wait
+	job, least := s.v.Jobs.At(w.job), s.turns.Wait
+	if job.MinAvailable <= 1 {
+		if s.turns.SingleWait == 0 || job.EndTask-job.FirstTask != 1 {
+			return false
+		}
+		least = s.turns.SingleWait
+	}
+	return !w.unsure && job.CreateTime > 0 && s.v.AsOf-job.CreateTime >= least
 }
 
 // future is what nodes, the cluster and the places on a gang's path have and hold at a later time.

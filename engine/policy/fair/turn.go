@@ -15,6 +15,8 @@ import (
 type Turns struct {
 	// Wait is how long a gang must have waited, in nanoseconds; not negative.
 	Wait int64
+	// SingleWait is how long a job of one task must have waited to hold a reservation as gangs do, in nanoseconds. 0: it holds none.
+	SingleWait int64
 }
 
 // turning is a State with turns. It also says which nodes a task may use.

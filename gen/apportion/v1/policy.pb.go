@@ -1451,9 +1451,11 @@ func (x *Fair) GetTurns() *FairTurns {
 type FairTurns struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long a gang must have waited, in seconds. Default: not at all.
-	WaitSeconds   uint32 `protobuf:"varint,1,opt,name=wait_seconds,json=waitSeconds,proto3" json:"wait_seconds,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	WaitSeconds uint32 `protobuf:"varint,1,opt,name=wait_seconds,json=waitSeconds,proto3" json:"wait_seconds,omitempty"`
+	// How long a job of one task must have waited to hold a reservation as gangs do, in seconds. 0: such jobs hold none.
+	SingleWaitSeconds uint32 `protobuf:"varint,2,opt,name=single_wait_seconds,json=singleWaitSeconds,proto3" json:"single_wait_seconds,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *FairTurns) Reset() {
@@ -1489,6 +1491,13 @@ func (*FairTurns) Descriptor() ([]byte, []int) {
 func (x *FairTurns) GetWaitSeconds() uint32 {
 	if x != nil {
 		return x.WaitSeconds
+	}
+	return 0
+}
+
+func (x *FairTurns) GetSingleWaitSeconds() uint32 {
+	if x != nil {
+		return x.SingleWaitSeconds
 	}
 	return 0
 }
@@ -1885,9 +1894,10 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x11reserve_guarantee\x18\x02 \x01(\bR\x10reserveGuarantee\x12-\n" +
 	"\x06quanta\x18\x03 \x03(\v2\x15.apportion.v1.QuantumR\x06quanta\x120\n" +
 	"\x06memory\x18\x04 \x01(\v2\x18.apportion.v1.FairMemoryR\x06memory\x12-\n" +
-	"\x05turns\x18\x05 \x01(\v2\x17.apportion.v1.FairTurnsR\x05turns\".\n" +
+	"\x05turns\x18\x05 \x01(\v2\x17.apportion.v1.FairTurnsR\x05turns\"^\n" +
 	"\tFairTurns\x12!\n" +
-	"\fwait_seconds\x18\x01 \x01(\rR\vwaitSeconds\"\xb6\x01\n" +
+	"\fwait_seconds\x18\x01 \x01(\rR\vwaitSeconds\x12.\n" +
+	"\x13single_wait_seconds\x18\x02 \x01(\rR\x11singleWaitSeconds\"\xb6\x01\n" +
 	"\n" +
 	"FairMemory\x12\x17\n" +
 	"\x04gain\x18\x01 \x01(\rH\x00R\x04gain\x88\x01\x01\x12\x19\n" +

@@ -1168,6 +1168,11 @@ func (m *FairTurns) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.SingleWaitSeconds != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SingleWaitSeconds))
+		i--
+		dAtA[i] = 0x10
+	}
 	if m.WaitSeconds != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WaitSeconds))
 		i--
@@ -1917,6 +1922,9 @@ func (m *FairTurns) SizeVT() (n int) {
 	_ = l
 	if m.WaitSeconds != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.WaitSeconds))
+	}
+	if m.SingleWaitSeconds != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.SingleWaitSeconds))
 	}
 	n += len(m.unknownFields)
 	return n

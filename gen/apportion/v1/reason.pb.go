@@ -285,7 +285,7 @@ const (
 	// have <= limit: the queue (or the given ancestor) does not exceed the line under which a plan was searched. With a memory, unless the line
 	// is the guarantee: have - need <= limit, the greater of that line and the line with memory.
 	ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT ReasonCode = 110
-	// The room is kept for the gang `detail` of the queue, which can start in have seconds; the task would still run then.
+	// The room is kept for the job `detail` of the queue, which can start in have seconds; the task would still run then.
 	ReasonCode_REASON_CODE_RESERVED ReasonCode = 111
 	// Plugin kueue. The job is not nominated, whatever the quota: its queue is inactive, or something else than quota withholds it.
 	ReasonCode_REASON_CODE_NOT_NOMINATED ReasonCode = 120
