@@ -3,6 +3,7 @@ package wire
 import (
 	"google.golang.org/grpc/codes"
 
+	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
@@ -99,7 +100,7 @@ func (a *Audience) ownsLeftOut(v *policy.View, l *model.LeftOut) bool {
 
 func (a *Audience) queueName(v *policy.View, q model.QueueID) string {
 	if !a.Shows(q) {
-		return "another queue"
+		return text.HiddenQueue
 	}
 	return v.Queues[q].Name
 }

@@ -48,7 +48,7 @@ func TestAReservationIsPartOfTheAnswersAboutIt(t *testing.T) {
 	other := ask(t, s, `explain { jobs { index: 3 } }`).GetExplain().GetJobs()[0]
 	require.Nil(t, other.GetReservation(), "the reader may not see whose room it is")
 	require.NotContains(t, other.GetText(), "for gang")
-	require.Contains(t, other.GetText(), "a gang of")
+	require.Contains(t, other.GetText(), "room is kept free for another job of another queue")
 
 	s = open(t, keptForAGang, `tiers { plugins { gang {} } plugins { fair {} } }`)
 	require.Nil(t, ask(t, s, `explain { jobs { index: 2 } }`).GetExplain().GetJobs()[0].GetReservation(), "without turns there is none")

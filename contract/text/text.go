@@ -134,8 +134,14 @@ func (f facts) queue() string {
 	case f.reason.Queue == nil:
 		return "the queue"
 	}
-	return "queue " + f.names.Queue(f.reason.GetQueue())
+	if name := f.names.Queue(f.reason.GetQueue()); name != HiddenQueue {
+		return "queue " + name
+	}
+	return HiddenQueue
 }
+
+// HiddenQueue stands for the name of a queue that the reader may not know.
+const HiddenQueue = "another queue"
 
 // of is ` of DIMENSION`, empty for several dimensions.
 func (f facts) of() string {
