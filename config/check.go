@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/setting"
@@ -369,11 +370,11 @@ func (c *checker) ledger() {
 	}
 	switch n := l.HalfLife / l.Epoch; {
 	case l.HalfLife%l.Epoch != 0 || n < 1 || n > longestHalfLife:
-		c.fail("ledger.half_life", "from 1 to 512 times ledger.epoch is expected, which is "+l.Epoch.String())
+		c.fail("ledger.half_life", "from 1 to 512 times ledger.epoch is expected, which is "+duration.Format(l.Epoch))
 	case l.Retain < window*l.HalfLife:
-		c.fail("ledger.retain", "at least "+(window*l.HalfLife).String()+" is expected, 8 times ledger.half_life")
+		c.fail("ledger.retain", "at least "+duration.Format(window*l.HalfLife)+" is expected, 8 times ledger.half_life")
 	case l.Retain/l.Epoch > mostEpochs:
-		c.fail("ledger.retain", "at most "+(mostEpochs*l.Epoch).String()+" is expected, 1048576 times ledger.epoch")
+		c.fail("ledger.retain", "at most "+duration.Format(mostEpochs*l.Epoch)+" is expected, 1048576 times ledger.epoch")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // MaxHalfLife is the longest half-life, in epochs.
@@ -40,7 +42,7 @@ func (o Options) normal() (Options, error) {
 	o.Epoch = cmp.Or(o.Epoch, 6*time.Hour)
 	o.HalfLife = cmp.Or(o.HalfLife, 28)
 	if o.Epoch < time.Second || o.Epoch%time.Second != 0 {
-		faults = append(faults, fmt.Errorf("the epoch is %v, not whole seconds, at least 1", o.Epoch))
+		faults = append(faults, fmt.Errorf("the epoch is %s, not whole seconds, at least 1", duration.Format(o.Epoch)))
 	}
 	if o.HalfLife < 1 || o.HalfLife > MaxHalfLife {
 		faults = append(faults, fmt.Errorf("the half-life is %d epochs, not from 1 to %d", o.HalfLife, MaxHalfLife))

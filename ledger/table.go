@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // Format names the form in which a ledger is stored.
@@ -313,5 +315,5 @@ func (l *Ledger) loadNumbered(e Entry, r *reader) error {
 }
 
 func errEpoch(a, b time.Duration) error {
-	return fmt.Errorf("the ledger has epochs of %v, not of %v; another length begins a new ledger", a, b)
+	return fmt.Errorf("the ledger has epochs of %s, not of %s; another length begins a new ledger", duration.Format(a), duration.Format(b))
 }

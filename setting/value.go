@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // Bytes is a number of bytes, written as 1024, 64KiB, 2MiB or 1GiB.
@@ -94,7 +96,7 @@ var durationForm = &Form{
 	Placeholder: "DURATION", Description: "duration, such as `500ms`, `25s` or `1m30s`", Tags: []string{textTag}, Fault: wantDuration,
 	Schema: `{"type": "string", "pattern": "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h)` +
 		`(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h))*$"}`,
-	String: func(v reflect.Value) string { return formatDuration(time.Duration(v.Int())) },
+	String: func(v reflect.Value) string { return duration.Format(time.Duration(v.Int())) },
 	Parse: func(text string, into reflect.Value) error {
 		d, err := time.ParseDuration(text)
 		if err != nil || strings.ContainsAny(text, "+-") || text == "0" {
@@ -148,16 +150,4 @@ func FormOf(t reflect.Type) *Form {
 	return map[reflect.Kind]*Form{
 		reflect.Bool: booleanForm, reflect.Int: numberForm, reflect.Int64: numberForm, reflect.String: textForm,
 	}[t.Kind()]
-}
-
-// formatDuration leaves out the units that are zero: 1m, not 1m0s.
-func formatDuration(d time.Duration) string {
-	text := d.String()
-	if d%time.Minute == 0 && d >= time.Minute {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if d%time.Hour == 0 && d >= time.Hour {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // Settings say who decides, and by which policy.
@@ -63,7 +64,7 @@ func (s *Settings) Faults() (faults []string) {
 		faults = append(faults, fault)
 	}
 	if s.Deadline.Duration < 0 {
-		faults = append(faults, fmt.Sprintf("deadline: %v is negative", s.Deadline.Duration))
+		faults = append(faults, fmt.Sprintf("deadline: %s is negative", duration.Format(s.Deadline.Duration)))
 	}
 	if s.Server == "" {
 		for _, field := range [][2]string{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
@@ -126,7 +127,8 @@ func (p *proposal) halfLife(half time.Duration) {
 	}
 	p.HalfLife = min(max(half.Round(p.Epoch), p.Epoch), most*p.Epoch)
 	if p.HalfLife != half {
-		p.note("the half-life of %v becomes %v: it is 1 to %d epochs of %v", half, p.HalfLife, most, p.Epoch)
+		p.note("the half-life of %s becomes %s: it is 1 to %d epochs of %s",
+			duration.Format(half), duration.Format(p.HalfLife), most, duration.Format(p.Epoch))
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // slurm reads slurm.conf and the associations of `sacctmgr show assoc -P`, in any order.
@@ -86,7 +88,7 @@ func (p *proposal) slurmUsage(settings map[string]string) {
 		p.note("PriorityDecayHalfLife=0: usage always decays here; the longest half-life is taken, and budgets do not decay")
 	}
 	p.halfLife(half)
-	p.note("PriorityCalcPeriod is not needed: usage is stated once in an epoch of %v", p.Epoch)
+	p.note("PriorityCalcPeriod is not needed: usage is stated once in an epoch of %s", duration.Format(p.Epoch))
 	if reset := strings.ToUpper(settings["priorityusageresetperiod"]); reset != "" && reset != "NONE" {
 		p.note("PriorityUsageResetPeriod=%s: usage is not reset; the first period of each budget is written: add the next ones", reset)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/apportion/apportion/adapter/connection"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -78,12 +79,12 @@ func (a *Arguments) faults() (faults []string) {
 	if fault := connection.OneOf("evict", a.Evict, evictAll, evictReclaim, evictPreempt, evictNone); fault != "" {
 		faults = append(faults, fault)
 	}
-	for _, duration := range []struct {
+	for _, set := range []struct {
 		field string
 		value time.Duration
 	}{{"interval", a.Interval.Duration}, {"permitTimeout", a.PermitTimeout.Duration}} {
-		if duration.value < 0 {
-			faults = append(faults, fmt.Sprintf("%s: %v is negative", duration.field, duration.value))
+		if set.value < 0 {
+			faults = append(faults, fmt.Sprintf("%s: %s is negative", set.field, duration.Format(set.value)))
 		}
 	}
 	return faults

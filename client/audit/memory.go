@@ -7,6 +7,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 var (
@@ -104,8 +105,8 @@ func (c *checker) halfLife() {
 	m := c.snapshot.GetMemory()
 	half := time.Duration(m.GetEpochSeconds()) * time.Duration(m.GetHalfLifeEpochs()) * time.Second
 	if typical := ran[len(ran)/2]; half > 0 && typical > half {
-		c.say(halfLifeTooShort, Finding{}, "half of the running tasks have run for %v or longer, and usage counts half after %v",
-			typical.Round(time.Minute), half)
+		c.say(halfLifeTooShort, Finding{}, "half of the running tasks have run for %s or longer, and usage counts half after %s",
+			duration.Rough(typical), duration.Format(half))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // convertFrom proposes policy fair with memory for the settings of another scheduler, in several files: as documents of one stream, or in a
@@ -110,7 +111,7 @@ func proposed(p *fairshare.Proposal) ([]written, error) {
 		files = append(files, written{name, data})
 	}
 	if p.HalfLife > 0 {
-		ledger := map[string]string{"half_life": p.HalfLife.String(), "epoch": p.Epoch.String()}
+		ledger := map[string]string{"half_life": duration.Format(p.HalfLife), "epoch": duration.Format(p.Epoch)}
 		if len(p.Budgets) > 0 {
 			ledger["budgets"] = budgetsName
 		}

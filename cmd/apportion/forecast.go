@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // oddsFlags say what is asked about the time at which a job starts.
@@ -135,7 +136,7 @@ func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.
 	ask := f.ask
 	ask.Job, ask.Arrivals = idOf(job), f.arrivals == arrivalsRecent
 	if ask.Horizon < time.Second || ask.Horizon%time.Second != 0 {
-		return nil, fmt.Errorf("--horizon: %s is not a whole number of seconds, 1s or more", ask.Horizon)
+		return nil, fmt.Errorf("--horizon: %s is not a whole number of seconds, 1s or more", duration.Format(ask.Horizon))
 	}
 	if ask.Runs == 0 {
 		return nil, errors.New("--runs must be at least 1")

@@ -18,6 +18,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // input is the cluster and the policy of a question.
@@ -177,7 +178,7 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 		})
 	}
 	if age := time.Duration(view.GetAge()); age > old {
-		warn("snapshot %s is %s old", view.GetName(), text.Duration(age.Round(time.Second)))
+		warn("snapshot %s is %s old", view.GetName(), duration.Format(age.Round(time.Second)))
 	}
 	for _, kind := range view.GetKinds() {
 		switch {

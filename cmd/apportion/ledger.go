@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/budget"
 	"github.com/apportion/apportion/ledger/file"
@@ -68,7 +68,7 @@ func (f *ledgerFlags) fill(s *apportionv1.Snapshot, at time.Time, half time.Dura
 			warnings = append(warnings, &apportionv1.Warning{
 				Code: apportionv1.WarningCode_WARNING_CODE_MEMORY_STALE,
 				Message: fmt.Sprintf("the newest usage in %s is %s old: if tasks ran since then, it lacks them", f.file,
-					text.Duration(time.Duration(behind)*l.Options().Epoch)),
+					duration.Format(time.Duration(behind)*l.Options().Epoch)),
 			})
 		}
 	})
@@ -160,12 +160,12 @@ func (f *ledgerFlags) periods(o ledger.Options) ([]ledger.Budget, error) {
 // optionsOf returns the options of a ledger whose epochs have a length, with a half-life, 0 for 7 days.
 func optionsOf(epoch, half time.Duration) (ledger.Options, error) {
 	if epoch < time.Second {
-		return ledger.Options{}, fmt.Errorf("an epoch of %v is too short", epoch)
+		return ledger.Options{}, fmt.Errorf("an epoch of %s is too short", duration.Format(epoch))
 	}
 	half = cmp.Or(half, max(halfLife, epoch))
 	if half < epoch || half%epoch != 0 || half/epoch > ledger.MaxHalfLife {
 		return ledger.Options{}, fmt.Errorf("the half-life is %s, not 1 to %d epochs of %s",
-			text.Duration(half), ledger.MaxHalfLife, text.Duration(epoch))
+			duration.Format(half), ledger.MaxHalfLife, duration.Format(epoch))
 	}
 	o := ledger.Options{Epoch: epoch, HalfLife: int(half / epoch)}
 	const retained = 400 * 24 * time.Hour

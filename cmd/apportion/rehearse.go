@@ -24,6 +24,7 @@ import (
 	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -116,10 +117,10 @@ func (r *rehearsing) registerReport(command *cobra.Command) {
 
 func (r *rehearsing) check() error {
 	if r.every < time.Second || r.every%time.Second != 0 {
-		return fmt.Errorf("--every: %s is not a whole number of seconds, 1s or more", r.every)
+		return fmt.Errorf("--every: %s is not a whole number of seconds, 1s or more", duration.Format(r.every))
 	}
 	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
-		return fmt.Errorf("--checkpoint: %s is not a whole number of seconds", r.checkpoint)
+		return fmt.Errorf("--checkpoint: %s is not a whole number of seconds", duration.Format(r.checkpoint))
 	}
 	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check(), r.memory.check(), r.sweep.check(),
 		r.checkSweep())

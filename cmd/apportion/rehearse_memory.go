@@ -11,8 +11,8 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/budget"
 )
@@ -73,11 +73,11 @@ func (f *memoryFlags) of(given string) (*rehearsal.Memory, error) {
 		return nil, fmt.Errorf("%q is neither a time such as 168h nor none", given)
 	}
 	if f.epoch < time.Second || f.epoch%time.Second != 0 || halfLife%f.epoch != 0 {
-		return nil, fmt.Errorf("%s is not a multiple of the epoch, %s, which is whole seconds", given, text.Duration(f.epoch))
+		return nil, fmt.Errorf("%s is not a multiple of the epoch, %s, which is whole seconds", given, duration.Format(f.epoch))
 	}
 	m := &rehearsal.Memory{Epoch: f.epoch, HalfLife: int(halfLife / f.epoch), Budgets: f.budgets}
 	if m.HalfLife < 1 || m.HalfLife > ledger.MaxHalfLife {
-		return nil, fmt.Errorf("%s is not from 1 to %d epochs of %s", given, ledger.MaxHalfLife, text.Duration(f.epoch))
+		return nil, fmt.Errorf("%s is not from 1 to %d epochs of %s", given, ledger.MaxHalfLife, duration.Format(f.epoch))
 	}
 	return m, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/service/decisionlog"
 )
@@ -109,7 +110,7 @@ func (f *historyFlags) check() error {
 		return fmt.Errorf("--repeat: %d is below 1", f.repeat)
 	}
 	if f.period < time.Second || f.period%time.Second != 0 {
-		return fmt.Errorf("--period: %s is not a whole number of seconds, 1s or more", f.period)
+		return fmt.Errorf("--period: %s is not a whole number of seconds, 1s or more", duration.Format(f.period))
 	}
 	f.swf = trace.SWF{QueueOf: f.queueOf, Queues: f.queues, PerTask: f.perTask, Strictness: f.strictness}
 	for _, resource := range slices.Sorted(maps.Keys(f.processor)) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -112,20 +113,9 @@ func kueueLocal(l *apportionv1.KueueLocalShare, entry *float64) string {
 	}
 	if entry != nil {
 		said += fmt.Sprintf(". With the half-life of %s its admission adds an entry penalty of %s",
-			Duration(time.Duration(l.GetHalfLife())), KueueUsage(*entry))
+			duration.Format(time.Duration(l.GetHalfLife())), KueueUsage(*entry))
 	}
 	return said + "."
-}
-
-// Duration returns a duration in the way of a flag: 168h, 5m, 1h30m.
-func Duration(d time.Duration) string {
-	said := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(said, zero) {
-			said = said[:len(said)-2]
-		}
-	}
-	return said
 }
 
 // KueueUsage returns a weighted usage with at most four digits after the point.

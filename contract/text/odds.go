@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -31,18 +32,26 @@ func Odds(names Names, a *apportionv1.ForecastAnswer) string {
 func odds(job string, a *apportionv1.ForecastAnswer) string {
 	switch {
 	case a.P50 == nil && len(a.GetStarts()) == 0:
-		return fmt.Sprintf("%s does not start within %s in any of %s.", job, Lasting(a.GetHorizon()), Count(int(a.GetRuns()), "run"))
+		return fmt.Sprintf("%s does not start within %s in any of %s.", job, duration.Seconds(a.GetHorizon()), Count(int(a.GetRuns()), "run"))
 	case a.P50 == nil:
-		return fmt.Sprintf("%s starts within %s in only %d of %s.", job, Lasting(a.GetHorizon()), len(a.GetStarts()),
+		return fmt.Sprintf("%s starts within %s in only %d of %s.", job, duration.Seconds(a.GetHorizon()), len(a.GetStarts()),
 			Count(int(a.GetRuns()), "run"))
 	case a.P90 == nil:
-		return fmt.Sprintf("%s starts within %s with a chance of 50 %%, but in more than 10 %% of the runs not within %s.", job,
-			Lasting(a.GetP50()), Lasting(a.GetHorizon()))
+		return fmt.Sprintf("%s starts %s with a chance of 50 %%, but in more than 10 %% of the runs not within %s.", job,
+			byWhen(a.GetP50()), duration.Seconds(a.GetHorizon()))
 	case a.GetP90() == 0:
 		return job + " starts at once."
 	}
-	return fmt.Sprintf("%s starts within %s with a chance of 50 %%, within %s with a chance of 90 %%.", job, Lasting(a.GetP50()),
-		Lasting(a.GetP90()))
+	return fmt.Sprintf("%s starts %s with a chance of 50 %%, within %s with a chance of 90 %%.", job, byWhen(a.GetP50()),
+		duration.Seconds(a.GetP90()))
+}
+
+// byWhen says by when something starts, in seconds.
+func byWhen(seconds int64) string {
+	if seconds == 0 {
+		return "at once"
+	}
+	return "within " + duration.Seconds(seconds)
 }
 
 func within(a *apportionv1.ForecastAnswer) string {
@@ -83,33 +92,27 @@ func moved(a *apportionv1.ForecastAnswer) string {
 		return ""
 	}
 	return fmt.Sprintf("The model alone says %s and %s; what came of its forecasts at %s of the past corrects it.",
-		Lasting(a.GetRawP50()), Lasting(a.GetRawP90()), Count(int(a.GetHindcasts()), "moment"))
+		duration.Seconds(a.GetRawP50()), duration.Seconds(a.GetRawP90()), Count(int(a.GetHindcasts()), "moment"))
 }
 
 func oddsBounds(job string, a *apportionv1.ForecastAnswer) string {
 	switch {
 	case a.Earliest == nil:
-		return fmt.Sprintf("%s does not start within %s even if all other jobs end at once.", job, Lasting(a.GetHorizon()))
+		return fmt.Sprintf("%s does not start within %s even if all other jobs end at once.", job, duration.Seconds(a.GetHorizon()))
 	case a.Latest == nil:
-		return fmt.Sprintf("%s starts in %s if all other jobs end at once, and not within %s if they run as long as they may.", job,
-			Lasting(a.GetEarliest()), Lasting(a.GetHorizon()))
+		return fmt.Sprintf("%s starts %s if all other jobs end at once, and not within %s if they run as long as they may.", job,
+			after(a.GetEarliest()), duration.Seconds(a.GetHorizon()))
+	case a.GetLatest() == 0:
+		return job + " starts at once."
 	}
-	return fmt.Sprintf("%s starts in %s if all other jobs end at once, and in %s if they run to their limits.",
-		job, Lasting(a.GetEarliest()), Lasting(a.GetLatest()))
+	return fmt.Sprintf("%s starts %s if all other jobs end at once, and %s if they run to their limits.",
+		job, after(a.GetEarliest()), after(a.GetLatest()))
 }
 
-// Lasting is a time in seconds in words: 12 s, 25 min, 3 h 20 min, 2 d 4 h.
-func Lasting(seconds int64) string {
-	const minute, hour, day = 60, 60 * 60, 24 * 60 * 60
-	switch s := seconds; {
-	case s < minute:
-		return fmt.Sprintf("%d s", s)
-	case s < 100*minute:
-		return fmt.Sprintf("%d min", (s+minute/2)/minute)
-	case s < 2*day:
-		m := (s + minute/2) / minute
-		return fmt.Sprintf("%d h %02d min", m/minute, m%minute)
+// after says when something starts, in seconds.
+func after(seconds int64) string {
+	if seconds == 0 {
+		return "at once"
 	}
-	h := (seconds + hour/2) / hour
-	return fmt.Sprintf("%d d %d h", h/24, h%24)
+	return "in " + duration.Seconds(seconds)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // Names gives names to the indices in answers.
@@ -199,11 +200,11 @@ func (f facts) need() string  { return f.amount(f.reason.GetNeed()) }
 func (f facts) limit() string { return f.amount(f.reason.GetLimit()) }
 
 func (f facts) duration(number float64) string {
-	return Duration(time.Duration(number).Round(time.Second))
+	return duration.Format(time.Duration(number).Round(time.Second))
 }
 
 // seconds is a number of seconds in the way of a flag: 1h30m.
-func seconds(number float64) string { return Duration(time.Duration(number) * time.Second) }
+func seconds(number float64) string { return duration.Format(time.Duration(number) * time.Second) }
 
 // clause says the reason. A code that is not known here, because the server is newer, is written out with its numbers.
 func (f facts) clause() string {

@@ -259,7 +259,7 @@ func TestALedgerOfAnotherEpochIsRefused(t *testing.T) {
 	require.NoError(t, f.Update(enter(1)))
 	require.NoError(t, f.Close())
 	_, err = Open(path, ledger.Options{Epoch: time.Minute})
-	require.ErrorContains(t, err, "the ledger has epochs of 1h0m0s, not of 1m0s; another length begins a new ledger")
+	require.ErrorContains(t, err, "the ledger has epochs of 1h, not of 1m; another length begins a new ledger")
 }
 
 func TestALedgerIsReadAndChangedWhileItsDiskHangs(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/ledger"
 )
 
@@ -44,10 +45,10 @@ func (q *Range) check() error {
 		faults = append(faults, errors.New("there is no query"))
 	}
 	if q.Step < time.Second || q.Step%time.Second != 0 {
-		faults = append(faults, fmt.Errorf("a step of %v is not whole seconds", q.Step))
+		faults = append(faults, fmt.Errorf("a step of %s is not whole seconds", duration.Format(q.Step)))
 	} else if n := q.End.Sub(q.Begin) / q.Step; n < 1 || n > mostSamples*mostQuestions {
-		faults = append(faults, fmt.Errorf("from %s to %s there are %d steps of %v, not 1 to %d", q.Begin.Format(time.RFC3339),
-			q.End.Format(time.RFC3339), n, q.Step, mostSamples*mostQuestions))
+		faults = append(faults, fmt.Errorf("from %s to %s there are %d steps of %s, not 1 to %d", q.Begin.Format(time.RFC3339),
+			q.End.Format(time.RFC3339), n, duration.Format(q.Step), mostSamples*mostQuestions))
 	}
 	return errors.Join(faults...)
 }

@@ -269,7 +269,7 @@ test("a question can be cancelled, and asked again", async () => {
     Worker.prototype.postMessage = () => undefined;
     location.hash = "#/cluster?policy=capacity&from=sample%3Aresearch";
   });
-  await page.getByText(/Deciding for \d+ s/).waitFor();
+  await page.getByText(/Deciding for \d+s/).waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByText("You cancelled this question.").first().waitFor();
   await page.evaluate(() => {

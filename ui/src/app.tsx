@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useRoute } from "./address.ts";
 import { said } from "./core/amount.ts";
 import { Fault } from "./core/ask.ts";
+import { rough } from "./core/duration.ts";
 import { format, having, to, type Route, type View } from "./core/route.ts";
 import type { SnapshotViewJson } from "./core/contract.ts";
 import { list } from "./core/kept.ts";
@@ -253,9 +254,8 @@ function Age({ opened, live }: { opened: Opened; live: Live }) {
   }, [opened.name]);
   const read = Math.max(opened.read, live.view === undefined ? 0 : asOf(live.view));
   const seconds = Math.max(0, Math.round((now - read) / 1000));
-  const minute = 60;
-  const few = 10;
-  const ago = seconds < few ? "just now" : seconds < minute ? `${seconds} s ago` : seconds < 60 * minute ? `${Math.floor(seconds / minute)} min ago` : new Date(read).toLocaleString();
+  const [few, hour] = [10, 3600];
+  const ago = seconds < few ? "just now" : seconds < hour ? `${rough(seconds)} ago` : new Date(read).toLocaleString();
   return <time dateTime={new Date(read).toISOString()}>{opened.name === "" ? "read" : "live, as of"} {ago}</time>;
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { GetHistoryResponseJson, JobHistoryJson, QueueHistoryJson } from "../src/core/contract.ts";
-import { idle, lasted, reaches, series, spans } from "../src/core/history.ts";
+import { idle, reaches, series, spans } from "../src/core/history.ts";
 
 const ns = (seconds: number): string => `${seconds}000000000`;
 
@@ -29,10 +29,6 @@ test("a series has the samples of one resource, and zeros where a sample lacks i
   assert.deepEqual(series(queue, "gpu").map((p) => [p.allocated, p.deserved]), [[3, 8], [0, 0]]);
   assert.deepEqual(series(queue, "cpu").map((p) => p.allocated), [0, 7]);
   assert.deepEqual(series(queue, "none").map((p) => p.allocated), [0, 0]);
-});
-
-test("times are short", () => {
-  assert.deepEqual([5_000, 300_000, 9_000_000, 180_000_000].map(lasted), ["5s", "5m", "2h30m", "2d2h"]);
 });
 
 test("it says how far back it reaches", () => {

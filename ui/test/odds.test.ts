@@ -10,7 +10,7 @@ test("chances rise with each run that starts, and the last tenth does not decide
   assert.equal(odds?.until, 7200);
   assert.equal(odds?.later, 1);
   assert.deepEqual(odds?.steps.at(-1), { at: 3600, chance: 0.9 });
-  assert.equal(odds?.label, "The chance to have started: 10 % within a minute, 50 % within 8m, 90 % within 1h0m");
+  assert.equal(odds?.label, "The chance to have started: 10 % at once, 50 % within 8m, 90 % within 1h");
 });
 
 test("chances that are not reached are not marked", () => {

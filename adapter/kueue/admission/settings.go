@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/adapter/connection"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/wire/kueue/asfair"
 )
 
@@ -88,7 +89,7 @@ func (s *Settings) faults() []string {
 	if fault := connection.OneOf("evict", s.Evict, evictAll, evictReclaim, evictPreempt, evictNone); fault != "" {
 		faults = append(faults, fault)
 	}
-	for _, duration := range []struct {
+	for _, set := range []struct {
 		field string
 		value time.Duration
 	}{
@@ -97,13 +98,14 @@ func (s *Settings) faults() []string {
 		{"quotaTimeout", s.QuotaTimeout.Duration},
 		{"interval", s.Interval.Duration},
 	} {
-		if duration.value < 0 {
-			faults = append(faults, fmt.Sprintf("%s: %v is negative", duration.field, duration.value))
+		if set.value < 0 {
+			faults = append(faults, fmt.Sprintf("%s: %s is negative", set.field, duration.Format(set.value)))
 		}
 	}
 	if after := s.RetryAfter.Duration; after >= 0 && after < leastRetry {
 		faults = append(faults, fmt.Sprintf(
-			"retryAfter: %v is less than %v, in which Kueue tries the Workloads for which others left", after, leastRetry))
+			"retryAfter: %s is less than %s, in which Kueue tries the Workloads for which others left",
+			duration.Format(after), duration.Format(leastRetry)))
 	}
 	if s.RejectAfter < 0 {
 		faults = append(faults, fmt.Sprintf("rejectAfter: %d is negative", s.RejectAfter))

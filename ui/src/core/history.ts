@@ -17,19 +17,6 @@ export function clock(at: number, now: number): string {
   return moment.toDateString() === new Date(now).toDateString() ? time : `${moment.toLocaleDateString("en-CA")} ${time}`;
 }
 
-// lasted writes a length of time in one or two units.
-export function lasted(ms: number): string {
-  const minutes = Math.floor(ms / 60_000);
-  if (minutes < 1) {
-    return `${Math.floor(ms / 1000)}s`;
-  }
-  if (minutes < 60) {
-    return `${minutes}m`;
-  }
-  const hours = Math.floor(minutes / 60);
-  return hours < 24 ? `${hours}h${minutes % 60}m` : `${Math.floor(hours / 24)}d${hours % 24}h`;
-}
-
 // Span is a part of a strip: a cause, or a time in which the job did not wait.
 export interface Span {
   readonly from: number;

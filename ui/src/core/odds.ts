@@ -1,7 +1,7 @@
 // When a job starts, by chance: what the server forecasts from the jobs that its ledger remembers.
 import { call } from "./ask.ts";
 import type { ForecastAnswerJson, ForecastRequestJson, ForecastResponseJson } from "./contract.ts";
-import { lasted } from "./history.ts";
+import { rough } from "./duration.ts";
 
 export const foreseen = (request: ForecastRequestJson, signal?: AbortSignal): Promise<ForecastResponseJson> =>
   call<ForecastResponseJson>("Forecast", request, signal);
@@ -42,7 +42,7 @@ export function oddsOf(a: ForecastAnswerJson | undefined): Odds | undefined {
       steps.push({ at, chance: (i + 1) / runs });
     }
   });
-  const said = marks.map((m) => `${percent(m.chance)} within ${inWords(m.at)}`).join(", ");
+  const said = marks.map((m) => `${percent(m.chance)} ${within(m.at)}`).join(", ");
   return {
     text: a.text ?? "", runs, hindcasts: a.hindcasts ?? 0, until, later: runs - steps.length, steps, marks,
     label: said === "" ? `Less than ${percent(0.1)} of ${runs} runs start in the time that was looked at` : `The chance to have started: ${said}`,
@@ -51,4 +51,5 @@ export function oddsOf(a: ForecastAnswerJson | undefined): Odds | undefined {
 
 export const percent = (chance: number): string => `${Math.round(100 * chance)} %`;
 
-export const inWords = (seconds: number): string => (seconds < 60 ? "a minute" : lasted(1000 * seconds));
+// within says by when something starts.
+const within = (seconds: number): string => (seconds === 0 ? "at once" : `within ${rough(seconds)}`);

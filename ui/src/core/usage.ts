@@ -3,6 +3,7 @@ import { amountOf, unitsOf } from "./amount.ts";
 import { call } from "./ask.ts";
 import type { Cluster } from "./cluster.ts";
 import type { GetUsageRequestJson, GetUsageResponseJson, MemoryDivisionJson, PluginSharesJson, UsageJson } from "./contract.ts";
+import { duration } from "./duration.ts";
 import { say } from "./say.ts";
 
 // usage asks who used what of the cluster of a snapshot.
@@ -11,12 +12,8 @@ export const usage = (request: GetUsageRequestJson, signal?: AbortSignal): Promi
 
 // halfLife says how long usage counts before it counts half; undefined without a memory.
 export function halfLife(epochSeconds: string | number | bigint | undefined, epochs: number | undefined): string | undefined {
-  const hours = (Number(epochSeconds ?? 0) * (epochs ?? 0)) / 3600;
-  if (hours <= 0) {
-    return undefined;
-  }
-  const three = (x: number): string => String(x >= 100 ? Math.round(x) : Number(x.toPrecision(3)));
-  return hours === 24 ? "1 day" : hours > 24 ? `${three(hours / 24)} days` : `${three(hours)}h`;
+  const seconds = Number(epochSeconds ?? 0) * (epochs ?? 0);
+  return seconds > 0 ? duration(seconds) : undefined;
 }
 
 // Point is what a queue used in a period, as a mean amount at a time, and what counts at the end of it.

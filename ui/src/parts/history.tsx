@@ -4,8 +4,9 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAsked } from "../asked.ts";
 import { alike, labelOf } from "../core/amount.ts";
 import type { GetHistoryRequestJson, GetHistoryResponseJson, StepJson } from "../core/contract.ts";
+import { rough } from "../core/duration.ts";
 import { forecast, rest } from "../core/explain.ts";
-import { clock, history, lasted, queueSince, reaches, series, spans, waited, type Point, type Span } from "../core/history.ts";
+import { clock, history, queueSince, reaches, series, spans, waited, type Point, type Span } from "../core/history.ts";
 import { to } from "../core/route.ts";
 import { isolated } from "../core/isolate.ts";
 import { say } from "../core/say.ts";
@@ -66,7 +67,7 @@ export function JobHistory({ uid }: { uid: string }) {
         {list.map((span, i) => (
           <li key={i}>
             <i class={`swatch ${toneClass(span)}`} aria-hidden="true" />
-            <span class="span-time">{clock(span.from, now)} – {span.lasts ? "now" : clock(span.until, now)} <small>{lasted(span.until - span.from)}</small></span>
+            <span class="span-time">{clock(span.from, now)} – {span.lasts ? "now" : clock(span.until, now)} <small>{rough((span.until - span.from) / 1000)}</small></span>
             <span><Sentence text={span.text} /></span>
           </li>
         ))}

@@ -1,6 +1,7 @@
 // When a job starts, by chance, as a curve with its marks.
 import { useAsked } from "../asked.ts";
-import { foreseen, inWords, oddsOf, percent, type Odds } from "../core/odds.ts";
+import { rough } from "../core/duration.ts";
+import { foreseen, oddsOf, percent, type Odds } from "../core/odds.ts";
 import { inputOf, usePage } from "../page.tsx";
 import { Sentence } from "./sentence.tsx";
 
@@ -46,9 +47,9 @@ function OddsPlot({ odds }: { odds: Odds }) {
             <line key={m.chance} class="odds-mark" x1={x(m.at)} x2={x(m.at)} y1={y(m.chance)} y2={height} />
           ))}
         </svg>
-        <div class="odds-axis" aria-hidden="true"><span>now</span><span>in {inWords(odds.until)}</span></div>
+        <div class="odds-axis" aria-hidden="true"><span>now</span><span>in {rough(odds.until)}</span></div>
         <figcaption>
-          {odds.marks.map((m) => <span key={m.chance} class="odds-said">{percent(m.chance)} <b>{inWords(m.at)}</b></span>)}
+          {odds.marks.map((m) => <span key={m.chance} class="odds-said">{percent(m.chance)} <b>{m.at === 0 ? "at once" : rough(m.at)}</b></span>)}
         </figcaption>
       </figure>
       <p class="note">

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { App } from "../app.tsx";
 import { sendBy } from "../core/ask.ts";
+import { rough } from "../core/duration.ts";
 import { about, engine, transport } from "./engine.ts";
 import { SiteOpenView, takeDrops } from "./open.tsx";
 import { RehearseView } from "./rehearse.tsx";
@@ -20,7 +21,7 @@ function Beside() {
       <a class="button home-link" href="index.html">Home</a>
       <a class="button" href="#/open">Open</a>
       {seconds > 0 && (
-        <p class="head-note" role="status"><span class="spinner" aria-hidden="true" /> Deciding for {seconds} s <button type="button" onClick={() => engine.cancel()}>Cancel</button></p>
+        <p class="head-note" role="status"><span class="spinner" aria-hidden="true" /> Deciding for {rough(seconds)} <button type="button" onClick={() => engine.cancel()}>Cancel</button></p>
       )}
     </>
   );

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { Fault } from "../core/ask.ts";
-import { lasted } from "../core/history.ts";
+import { rough } from "../core/duration.ts";
 import type { Policy } from "../core/source.ts";
 import { usePage } from "../page.tsx";
 import { Failed } from "../parts/states.tsx";
@@ -23,7 +23,6 @@ interface State {
 
 const minutes = 60;
 const longestMinutes = 1440;
-const wait = (seconds: number): string => lasted(seconds * 1000);
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
 
 // useRehearsal rehearses under one policy after the other; each row is shown as soon as it is known.
@@ -146,7 +145,7 @@ function Results({ rows }: { rows: readonly Row[] }) {
       {first !== undefined && (
         <>
           <p class="note">
-            {first.trace.jobs.toLocaleString("en-US")} jobs that arrive within {wait(first.trace.lastArrival - first.trace.firstArrival)}. In use: the part of <bdi>{first.resource}</bdi> in
+            {first.trace.jobs.toLocaleString("en-US")} jobs that arrive within {rough(first.trace.lastArrival - first.trace.firstArrival)}. In use: the part of <bdi>{first.resource}</bdi> in
             use while jobs arrive. Entitled: the part of the time in which queues had what {first.entitledBy} says that they deserve.
           </p>
           <div class="scroll" tabIndex={0} role="group" aria-label="Results by policy">
@@ -156,7 +155,7 @@ function Results({ rows }: { rows: readonly Row[] }) {
               <tbody>
                 {found.map(({ policy, of: { run } }) => (
                   <tr key={policy.name}>
-                    <th scope="row">{policy.title}</th><td>{percent(run.use[0]?.arriving ?? 0)}</td><td>{wait(run.waits.mean)}</td><td>{wait(run.waits.longest)}</td>
+                    <th scope="row">{policy.title}</th><td>{percent(run.use[0]?.arriving ?? 0)}</td><td>{rough(run.waits.mean)}</td><td>{rough(run.waits.longest)}</td>
                     <td>{run.evictions.total.toLocaleString("en-US")}</td><td>{percent(run.entitlementKept)}</td><td>{run.fairness.toFixed(3)}</td><td>{run.unfinished}</td>
                   </tr>
                 ))}
@@ -173,7 +172,7 @@ function Results({ rows }: { rows: readonly Row[] }) {
                     <th scope="row"><bdi>{queue.name}</bdi></th><td>{queue.jobs.toLocaleString("en-US")}</td>
                     {found.map(({ policy, of: { run } }) => {
                       const waits = run.queues.find((q) => q.name === queue.name)?.waits;
-                      return <td key={policy.name}>{waits === undefined ? "–" : `${wait(waits.mean)}, ${wait(waits.longest)}`}</td>;
+                      return <td key={policy.name}>{waits === undefined ? "–" : `${rough(waits.mean)}, ${rough(waits.longest)}`}</td>;
                     })}
                   </tr>
                 ))}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
 )
@@ -178,7 +179,7 @@ func (f *Follower) tellClock(ctx context.Context, ahead time.Duration) {
 	f.clock.told = wrong
 	if wrong {
 		f.options.Logger.ErrorContext(ctx, "the clock of this machine differs from the API server's; the ledger uses that one",
-			"ahead", ahead.Round(time.Second).String())
+			"ahead", duration.Format(ahead.Round(time.Second)))
 		return
 	}
 	f.options.Logger.InfoContext(ctx, "the clock of this machine agrees with the API server's again")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // Forecast shows when a job starts, by chance.
@@ -38,7 +39,7 @@ func (p *Printer) starts(a *apportionv1.ForecastAnswer) {
 			continue
 		}
 		start := starts[max(at, 0)]
-		table.Row(fmt.Sprintf("%d %%", percent), text.Lasting(start), p.Gauge(float64(start), float64(last), columns))
+		table.Row(fmt.Sprintf("%d %%", percent), duration.Seconds(start), p.Gauge(float64(start), float64(last), columns))
 	}
 	table.Write(p.Out)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // Clock writes times as an answer shows them at a time: the time of the day, with the day unless it is today.
@@ -52,7 +53,7 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 	for i, one := range list[hidden:] {
 		if before := hidden + i - 1; i > 0 && list[before].GetUntil() != one.GetFrom() {
 			from := list[before].GetUntil()
-			table.Row(clock(from), clock(one.GetFrom()), lasted(one.GetFrom()-from), text.Say("didNotWait"))
+			table.Row(clock(from), clock(one.GetFrom()), duration.Rough(time.Duration(one.GetFrom()-from)), text.Say("didNotWait"))
 		}
 		until, why := clock(one.GetUntil()), one.GetText()
 		if one.GetLasts() {
@@ -61,7 +62,7 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 		if n := int(one.GetMerged()); n > 0 {
 			why += text.Say("merged", "causes", text.Are(n, "older cause"))
 		}
-		table.Row(clock(one.GetFrom()), until, lasted(one.GetUntil()-one.GetFrom()), why)
+		table.Row(clock(one.GetFrom()), until, duration.Rough(time.Duration(one.GetUntil()-one.GetFrom())), why)
 	}
 	p.table(table)
 	p.more(hidden, "older cause")
@@ -191,19 +192,4 @@ func (p *Printer) samples(q *apportionv1.QueueHistory, most int, clock func(int6
 	}
 	p.table(table)
 	p.more(len(q.GetSamples())-len(list), "older sample")
-}
-
-// lasted writes a length of time in one or two units.
-func lasted(ns int64) string {
-	const day = 24 * time.Hour
-	d := time.Duration(ns)
-	switch {
-	case d >= day:
-		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
-	case d >= time.Minute:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	}
-	return fmt.Sprintf("%ds", d/time.Second)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -50,7 +51,7 @@ func (p *Printer) kueueLocals(list []*apportionv1.KueueLocalShare) {
 	p.Line("")
 	p.table(table)
 	if half := list[0].GetHalfLife(); half > 0 {
-		p.Line("Usage counts half after %s.", text.Duration(time.Duration(half)))
+		p.Line("Usage counts half after %s.", duration.Format(time.Duration(half)))
 	}
 }
 

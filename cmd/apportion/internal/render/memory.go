@@ -9,6 +9,7 @@ import (
 	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // memory shows what queues used, the weights that follow from it, and up to which amount each is given first what becomes free. It needs
@@ -91,12 +92,6 @@ func (p *Printer) budget(queue, dimension uint32) string {
 
 // HalfLife writes after which time usage counts half.
 func HalfLife(m *apportionv1.Memory) string {
-	hours := float64(m.GetEpochSeconds()) * float64(m.GetHalfLifeEpochs()) / 3600
-	switch {
-	case hours == 24:
-		return "1 day"
-	case hours > 24:
-		return significant(hours/24) + " days"
-	}
-	return significant(hours) + "h"
+	epochs := time.Duration(m.GetHalfLifeEpochs())
+	return duration.Format(epochs * time.Duration(m.GetEpochSeconds()) * time.Second)
 }

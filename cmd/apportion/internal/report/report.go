@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // Report is the result of a rehearsal. Its JSON form is the output of `apportion rehearse -o json`.
@@ -61,8 +62,8 @@ const (
 	day    = 24 * hour
 )
 
-// Span is a time in words: 12 s, 25 min, 3 h 20 min, 2 d 4 h.
-func Span(seconds float64) string { return text.Lasting(int64(math.Round(seconds))) }
+// Span is a time as people read it: 12s, 25m, 3h20m, 52h.
+func Span(seconds float64) string { return duration.Seconds(int64(math.Round(seconds))) }
 
 func percent(part float64) string { return strconv.FormatFloat(100*part, 'f', 1, 64) + " %" }
 func tenth(x float64) string      { return strconv.FormatFloat(x, 'f', 1, 64) }
