@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -26,11 +27,12 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 			continue
 		}
 		g.view.Idle(n, &idle)
-		free := resource.Covers(idle, request)
+		enough := resource.Covers(idle, request)
+		free := enough && !apart(why.List)
 		if held.add(why.List, 1); free {
 			held.barred(why.List)
 		}
-		if !free && afterRoom(why.List) {
+		if !enough && afterRoom(why.List) {
 			// Kubernetes' scheduler would find the lack of room first.
 			counts.lacking(idle, g.view.Nodes[n].Allocatable, request)
 			continue
@@ -47,6 +49,14 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 // afterRoom reports whether a node is refused by a rule on other pods that Kubernetes' scheduler asks after the room of the node.
 func afterRoom(why []policy.Reason) bool {
 	return len(why) > 0 && why[0].Code >= policy.PodAffinity && why[0].Code <= policy.TopologyLabelMissing
+}
+
+// apart reports whether a node is refused for its role in the cluster, as one of the control plane is. That it has enough left is not why a
+// task waits: it was never meant for the task.
+func apart(why []policy.Reason) bool {
+	return slices.ContainsFunc(why, func(r policy.Reason) bool {
+		return r.Code == policy.NodeNotInSet && strings.HasPrefix(r.Detail, "taint node-role.kubernetes.io/")
+	})
 }
 
 // frequency counts of how many things reasons hold.

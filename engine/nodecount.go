@@ -19,7 +19,8 @@ type NodeCount struct {
 	Dimensions resource.Mask
 	// Detail is a short description of the rule, or empty.
 	Detail string
-	// Free is how many of them have enough left for the task, so that the rule alone excludes them.
+	// Free is how many of them have enough left for the task, so that the rule alone excludes them. Nodes with a role of their own in the
+	// cluster, such as those of the control plane, do not count.
 	Free int
 	// From and Until are those of the reservation (policy.NodeReserved).
 	From, Until int64

@@ -1,6 +1,13 @@
 package text
 
-import apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
+)
 
 // Reserved says what a reservation keeps of a node, for what, and when, in the words of the page too: `the whole node for maintenance from
 // 2026-03-02 15:00:00 UTC to 2026-03-02 17:00:00 UTC`. holder is the name of the job that may use it, empty if no job may.
@@ -29,4 +36,36 @@ func period(from, until int64) string {
 		return Say("reservedFrom", "from", moment(from))
 	}
 	return Say("reservedDuring", "from", moment(from), "until", moment(until))
+}
+
+// reservation tells which room is kept from when on: for the job, or for the gang that keeps it back.
+func reservation(names Names, e *apportionv1.Explanation) string {
+	r := e.GetReservation()
+	if r == nil {
+		return ""
+	}
+	if r.GetJob() == e.GetJob() {
+		room, _ := roomOf(r)
+		return fmt.Sprintf("It holds %s from %s on.", room, moment(r.GetFrom()))
+	}
+	return Reservation(names.job(r.GetJob()), r)
+}
+
+// Reservation says which room is kept for a gang of that name, and from when on.
+func Reservation(gang string, r *apportionv1.Reservation) string {
+	room, are := roomOf(r)
+	room = strings.ToUpper(room[:1]) + room[1:]
+	return visible.Text(fmt.Sprintf("%s %s kept free for %s from %s on.", room, are, gang, moment(r.GetFrom())))
+}
+
+// roomOf names the room of a reservation, with its verb.
+func roomOf(r *apportionv1.Reservation) (room, are string) {
+	switch nodes := slices.Compact(slices.Sorted(slices.Values(r.GetNode()))); len(nodes) {
+	case 0:
+		return "room for " + Count(len(r.GetTask()), "task"), "is"
+	case 1:
+		return "1 node", "is"
+	default:
+		return Count(len(nodes), "node"), "are"
+	}
 }
