@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/apportion/apportion/internal/visible"
 )
@@ -44,25 +43,6 @@ func (s Style) Paint(paint Paint, text string) string {
 
 // colour begins a change of colour until it is written. The byte is in no text of UTF-8, so that no name of a cluster can contain it.
 const colour = "\xff"
-
-// width returns the number of columns that a text takes: its characters, without colours.
-func width(text string) int {
-	if !strings.Contains(text, colour) {
-		return utf8.RuneCountInString(text)
-	}
-	columns, escaped := 0, false
-	for i, r := range text {
-		switch {
-		case text[i] == colour[0]:
-			escaped = true
-		case escaped:
-			escaped = r != 'm'
-		default:
-			columns++
-		}
-	}
-	return columns
-}
 
 // Table is rows under headings. A heading that begins with > is that of a column of numbers, aligned to the right.
 type Table struct {
