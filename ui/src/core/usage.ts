@@ -136,10 +136,18 @@ const usageOf = (division: MemoryDivisionJson): bigint => (division.children ?? 
 
 const partOf = (usage: string | undefined, of: bigint): number => (of === 0n ? 0 : Number(BigInt(usage || 0)) / Number(of));
 
-// said says in a sentence what memory means in a cluster.
+// remembers says in a sentence that past usage is known in a cluster; undefined: it is not.
+export function remembers(cluster: Cluster): string | undefined {
+  const memory = cluster.snapshot.memory;
+  const half = halfLife(memory?.epochSeconds, memory?.halfLifeEpochs);
+  return half === undefined ? undefined : `What queues used is known and counts half after ${half}.`;
+}
+
+// said says in a sentence what the columns of the table about memory mean, by their names there.
 export function said(cluster: Cluster): string | undefined {
   const memory = cluster.snapshot.memory;
   const half = halfLife(memory?.epochSeconds, memory?.halfLifeEpochs);
   const since = new Date(Number(memory?.epoch ?? 0) * Number(memory?.epochSeconds ?? 0) * 1000).toISOString().slice(0, 16).replace("T", " ");
-  return half === undefined ? undefined : `${say("withMemory", { half, since })}.`;
+  const columns: Record<string, string> = { "FIRST UP TO": "“first up to”", USED: "“used”", PART: "“its part”" };
+  return half === undefined ? undefined : `${say("withMemory", { half, since })}.`.replace(/FIRST UP TO|USED|PART/g, (name) => columns[name] ?? name);
 }

@@ -40,10 +40,10 @@ export function QueueNumbers({ name }: { name: string }) {
           ...(standing?.overused === true ? [say("notServed")] : []),
         ].join(", ")} <StatePill state={cluster.snapshot.queues?.[row.index]?.state} />
       </p>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`Resources of ${name}`}>
+      <div class="scroll numbers" tabIndex={0} role="region" aria-label={`Resources of ${name}`}>
         <table class="grid">
           <thead>
-            <tr><th>Resource</th><th><span class="visually-hidden">Bar</span></th><th>guaranteed</th><th>has</th><th>wants</th><th>deserves</th><th>at most</th></tr>
+            <tr><th>Resource</th><th class="w-bar"><span class="visually-hidden">Bar</span></th><th class="guaranteed">guaranteed</th><th>has</th><th>wants</th><th>deserves</th><th>at most</th></tr>
           </thead>
           <tbody>
             {cluster.offered().map((d) => {
@@ -58,7 +58,7 @@ export function QueueNumbers({ name }: { name: string }) {
                 <tr key={d}>
                   <th scope="row" title={dimension}>{labelOf(dimension)} <State n={n} dimension={dimension} unit={unit} /></th>
                   <td class="w-bar"><QueueBar name={name} dimension={dimension} numbers={n} scale={scale} unit={unit} /></td>
-                  <td>{textOf(dimension, n.guarantee, unit)}</td><td>{textOf(dimension, n.allocated, unit)}</td><td>{textOf(dimension, n.request, unit)}</td>
+                  <td class="guaranteed">{textOf(dimension, n.guarantee, unit)}</td><td>{textOf(dimension, n.allocated, unit)}</td><td>{textOf(dimension, n.request, unit)}</td>
                   <td>{textOf(dimension, n.deserved, unit)}</td><td>{textOf(dimension, n.limit, unit)}</td>
                 </tr>
               );

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { useAsked } from "../asked.ts";
 import { labelOf, textOf, unitFor, type Unit } from "../core/amount.ts";
 import type { GetUsageResponseJson, StepJson } from "../core/contract.ts";
-import { halfLife, remembered, said, series, spent, usage, type Point, type Remembered, type Series } from "../core/usage.ts";
+import { halfLife, remembered, remembers, said, series, spent, usage, type Point, type Remembered, type Series } from "../core/usage.ts";
 import { dividing } from "../core/shares.ts";
 import { usePage, useSteps } from "../page.tsx";
 
@@ -165,7 +165,7 @@ export function WithMemory({ names }: { names?: ReadonlySet<string> }) {
   const all = useRemembered();
   const name = cluster.dimensions[dimension] ?? "";
   if (all === undefined) {
-    return cluster.snapshot.memory === undefined ? null : <p class="note">{said(cluster)} This policy does not heed it.</p>;
+    return cluster.snapshot.memory === undefined ? null : <p class="note">{remembers(cluster)} This policy does not heed it.</p>;
   }
   const unit = unitFor(name, [...all.values()].flatMap((r) => [r.deserved, r.first]));
   const rows = [...all].filter(([queue]) => names === undefined || names.has(cluster.queueName(queue)));

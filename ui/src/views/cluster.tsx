@@ -5,7 +5,7 @@ import { labelOf } from "../core/amount.ts";
 import { having, to } from "../core/route.ts";
 import { say } from "../core/say.ts";
 import { resting, rows, summary } from "../core/shares.ts";
-import { said } from "../core/usage.ts";
+import { remembers } from "../core/usage.ts";
 import { Legend } from "../parts/bar.tsx";
 import { Causes, useWaiting, useWaitingByQueue } from "../parts/causes.tsx";
 import { Filter } from "../parts/filter.tsx";
@@ -28,7 +28,7 @@ export function ClusterView() {
   const waiting = useWaitingByQueue(causes);
   const worst = useMemo(() => (causes === undefined ? undefined : new Map((causes.queues ?? []).map((q, i) => [q.queue ?? 0, i]))), [causes]);
   const { job = "", queue = "" } = route.query;
-  const remembers = said(cluster);
+  const known = remembers(cluster);
   const select = (part: "job" | "queue", name: string): string =>
     wide ? having(route, { job: "", queue: "", [part]: name }) : to(route, part, name);
   return (
@@ -44,7 +44,7 @@ export function ClusterView() {
             {all.length > 12 && <div class="filters"><Filter label="Find a queue" /><Order rows={all} /></div>}
             <Shares rows={all} href={(row) => select("queue", row.name)} selected={queue} waiting={waiting} worst={worst} />
             <Legend />
-            {remembers !== undefined && <p class="note">{remembers} <a href={to(route, "usage")}>Who used what</a></p>}
+            {known !== undefined && <p class="note">{known} <a href={to(route, "usage")}>Who used what</a></p>}
             <Resting names={resting(cluster, shares)} />
           </>
         )}
