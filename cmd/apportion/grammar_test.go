@@ -112,7 +112,7 @@ func firstLines(t *testing.T, name string, n int) string {
 }
 
 // each runs every command in every way that is listed for it, in a format. It fails for a command that is not listed.
-func (g *ground) each(format string, answered func(answer any) error, check func(line, out string)) {
+func (g *ground) each(format string, answered func(answer any) error, check func(line, out string, err error)) {
 	g.t.Helper()
 	// What these write has a form of its own: a log, a protocol, and a script for the shell.
 	without := regexp.MustCompile(`^(serve|mcp|completion.*)$`)
@@ -150,7 +150,7 @@ func (g *ground) each(format string, answered func(answer any) error, check func
 				continue
 			}
 			printed++
-			check(line, out.String())
+			check(line, out.String(), err)
 		}
 		assert.Positive(g.t, printed, "%s prints no answer; %s", name, last)
 	}
@@ -178,7 +178,7 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	const columns, heading = 60, 30
 	g := newGround(t)
 	t.Setenv("COLUMNS", strconv.Itoa(columns))
-	g.each(formatTable, nil, func(line, out string) {
+	g.each(formatTable, nil, func(line, out string, _ error) {
 		for text := range strings.Lines(out) {
 			text = strings.TrimSuffix(text, "\n")
 			before, _ := cutLast(text)
@@ -211,7 +211,7 @@ func TestEveryAnswerIsADocumentInJSONAndYAML(t *testing.T) {
 		return nil
 	}
 	settings := regexp.MustCompile(`^config (print|schema) `)
-	g.each(formatJSON, keep, func(line, out string) {
+	g.each(formatJSON, keep, func(line, out string, _ error) {
 		decoder, documents := json.NewDecoder(strings.NewReader(out)), 0
 		for ; ; documents++ {
 			var raw json.RawMessage
@@ -225,7 +225,7 @@ func TestEveryAnswerIsADocumentInJSONAndYAML(t *testing.T) {
 		require.Positive(t, documents, line)
 		answers = nil
 	})
-	g.each(formatYAML, keep, func(line, out string) {
+	g.each(formatYAML, keep, func(line, out string, _ error) {
 		decoder, documents := yaml.NewDecoder(strings.NewReader(out)), 0
 		for ; ; documents++ {
 			var value any
@@ -241,6 +241,60 @@ func TestEveryAnswerIsADocumentInJSONAndYAML(t *testing.T) {
 		require.Positive(t, documents, line)
 		answers = nil
 	})
+}
+
+// TestEveryFormatSaysTheSame requires that the answers of a command are equal in JSON and in YAML, and that all formats end with the same
+// code. Secrets, times, and what is in a ledger that other commands change are not the same twice.
+func TestEveryFormatSaysTheSame(t *testing.T) {
+	raced.Skip(t)
+	g := newGround(t)
+	once := regexp.MustCompile(`^(config token|health|usage( [a-z]+)?|ui) `)
+	values, codes := map[string][]any{}, map[string]int{}
+	line := func(line, format string) string { return strings.TrimSuffix(line, " -o "+format) }
+	g.each(formatJSON, nil, func(said, out string, err error) {
+		decoder := json.NewDecoder(strings.NewReader(out))
+		for decoder.More() {
+			var value any
+			require.NoError(t, decoder.Decode(&value), said)
+			values[line(said, formatJSON)] = append(values[line(said, formatJSON)], value)
+		}
+		codes[line(said, formatJSON)] = ended(err)
+	})
+	g.each(formatYAML, nil, func(said, out string, err error) {
+		if once.MatchString(said) {
+			return
+		}
+		var list []any
+		for decoder := yaml.NewDecoder(strings.NewReader(out)); ; {
+			var value any
+			if errors.Is(decoder.Decode(&value), io.EOF) {
+				break
+			}
+			raw, err := json.Marshal(value)
+			require.NoError(t, err, said)
+			var again any
+			require.NoError(t, json.Unmarshal(raw, &again), said)
+			list = append(list, again)
+		}
+		require.Equal(t, values[line(said, formatYAML)], list, said)
+		require.Equal(t, codes[line(said, formatYAML)], ended(err), said)
+	})
+	g.each(formatTable, nil, func(said, _ string, err error) {
+		if code, known := codes[line(said, formatTable)]; known && !once.MatchString(said) {
+			require.Equal(t, code, ended(err), said)
+		}
+	})
+}
+
+// ended is the code with which a command ends.
+func ended(err error) int {
+	switch {
+	case err == nil:
+		return exitYes
+	case errors.Is(err, errDecidedNo):
+		return exitNo
+	}
+	return exitCode(err)
 }
 
 // snake matches a name that is not in camelCase.

@@ -95,7 +95,7 @@ function Rounds({ d, name }: { d: ProportionDerivationJson; name: string }) {
         <table class="grid derivation">
           <thead>
             <tr>
-              <th>Queue</th><th>weight</th><th><span class="visually-hidden">Steps</span></th>
+              <th>Queue</th><th>weight</th><th class="w-bar"><span class="visually-hidden">Steps</span></th>
               {roundSteps.map((s) => <th key={s.part} title={s.long}><i class={`key ${s.class}`} />{s.text}</th>)}<th><span class="visually-hidden">Met</span></th>
             </tr>
           </thead>
@@ -154,7 +154,7 @@ function Levels({ d, name }: { d: CapacityDerivationJson; name: string }) {
         <table class="grid derivation">
           <thead>
             <tr>
-              <th>Queue</th><th><span class="visually-hidden">Bar</span></th><th><i class="key step0" />parent's limit</th><th>guarantees of siblings</th>
+              <th>Queue</th><th class="w-bar"><span class="visually-hidden">Bar</span></th><th><i class="key step0" />parent's limit</th><th>guarantees of siblings</th>
               <th>capability</th><th><i class="key step1" />limit</th><th>configured</th><th><i class="key step3" />deserves</th>
             </tr>
           </thead>
@@ -248,7 +248,7 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Division of ${dim}`}>
         <table class="grid derivation">
-          <thead><tr><th>Queue</th><th>weight</th><th><span class="visually-hidden">Bar</span></th><th>start</th><th>can use</th><th>share</th><th>determined by</th></tr></thead>
+          <thead><tr><th>Queue</th><th>weight</th><th class="w-bar"><span class="visually-hidden">Bar</span></th><th>start</th><th>can use</th><th>share</th><th>determined by</th></tr></thead>
           <tbody>
             {children.slice(0, most).map((c) => {
               const queue = cluster.queueName(c.queue);
