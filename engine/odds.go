@@ -101,7 +101,7 @@ const (
 	// enoughPast is how many past runtimes are enough not to look at jobs that are less alike.
 	enoughPast = 8
 	// leastHindcast is the work that forecasts for jobs of the past may do in any case.
-	leastHindcast = 40_000_000
+	leastHindcast = 80_000_000
 	second        = int64(1_000_000_000)
 )
 

@@ -55,7 +55,10 @@ func (c *compiler) compile() error {
 	if c.m.Pause <= 0 {
 		c.m.Pause = defaultPause
 	}
-	c.m.Work = v.Work.Left() / int64(q.runs())
+	if c.m.Work = v.Work.Left() / int64(q.runs()); c.m.Work == 0 {
+		// Runs without work would have no bound.
+		return v.Work.Spend(q.runs(), 1)
+	}
 	c.findNodes()
 	c.findQueues()
 	c.findRuntimes()

@@ -189,6 +189,25 @@ func TestOddsThatCostTooMuchAreRefusedOrCut(t *testing.T) {
 	}
 }
 
+// TestRunsAreRefusedWhereNotAUnitOfWorkIsLeftForEach leaves less work than there are runs: each would have none, which means no bound.
+func TestRunsAreRefusedWhereNotAUnitOfWorkIsLeftForEach(t *testing.T) {
+	const runs = 1000
+	s := oddsSession(t, 1, oddsJob{uid: "runs", queue: "a", cores: 4}, oddsJob{uid: "waits", queue: "b", node: model.None, cores: 4})
+	refused, ran := 0, false
+	q := pastOf(s, &engine.OddsQuestion{Job: 1, Runs: runs, Beside: func(int, func(int)) { ran = true }}, 1100, 9000)
+	for units := int64(0); !ran; units++ {
+		host, err := engine.OpenHost(s.View().Model, dividing(), nil, policy.NewWork(units))
+		if err != nil {
+			continue
+		}
+		_, err = host.Odds(q)
+		if failed, over := errors.AsType[*policy.WorkError](err); over && !ran && failed.N == runs {
+			refused++
+		}
+	}
+	require.Equal(t, runs, refused)
+}
+
 // BenchmarkOdds measures 100 runs about the last job of a cluster of 1,000 nodes with 10,000 jobs: as the model says, and corrected by what
 // came of forecasts about moments of the past, at which jobs waited.
 func BenchmarkOdds(b *testing.B) {
@@ -238,7 +257,7 @@ func TestRunsBesideEachOtherAnswerAsRecorded(t *testing.T) {
 		found, err := host.Odds(q)
 		require.NoError(t, err)
 		require.Positive(t, found.Hindcasts)
-		require.Equal(t, "8508f0f048b49dd8", digest(found), name)
+		require.Equal(t, "8749c4b80568ac5e", digest(found), name)
 	}
 	host.Stop(func() bool { return asked.Add(-1) < 0 })
 	asked.Store(20)

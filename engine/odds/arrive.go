@@ -1,6 +1,9 @@
 package odds
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // weighDays gives each block of the past a weight: on which of the days that are to come will be like it the run has an opinion of its
 // own, as it has of runtimes.
@@ -26,7 +29,10 @@ func (r *run) arrival() int64 {
 		at := s.unit() * r.days[len(r.days)-1]
 		shift := (int64(min(sort.SearchFloat64s(r.days, at), len(r.days)-1)) + 1) * r.block
 		first := sort.Search(len(r.Past), func(i int) bool { return r.Past[i].Arrival >= -shift })
-		for i := first; i < len(r.Past) && r.Past[i].Arrival < r.block-shift; i++ {
+		until := first + sort.Search(len(r.Past)-first, func(i int) bool { return r.Past[first+i].Arrival >= r.block-shift })
+		r.coming = slices.Grow(r.coming[:0], until-first)
+		r.left -= int64(until - first)
+		for i := first; i < until; i++ {
 			p := &r.Past[i]
 			r.coming = append(r.coming, coming{p.Arrival + shift + from, p.Kind, i, -1 - int(r.drawn)<<24 - i})
 		}
@@ -41,5 +47,5 @@ func (r *run) seconds(c *coming) int64 {
 		return p.Seconds
 	}
 	draw := streamOf(r.seed, r.number, c.matter)
-	return r.law(r.pastOf[c.past]).draw(p.Elapsed, &draw)
+	return r.draw(r.pastOf[c.past], p.Elapsed, &draw)
 }

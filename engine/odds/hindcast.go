@@ -2,6 +2,7 @@ package odds
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -13,6 +14,8 @@ type Hindcasts struct {
 	Work  int64
 
 	list []hindcast
+	// pause and horizon are those of the model.
+	pause, horizon int64
 }
 
 // hindcast is the forecast for one job.
@@ -32,10 +35,10 @@ const (
 	leastTimes = 10
 )
 
-// Hindcast asks about moments in the later two thirds of the past, until work is spent. It asks nothing if it is not known of all of the
-// past when jobs began.
+// Hindcast asks about moments in the later two thirds of the past, until work is spent: the runs of a moment share what is left of it. It
+// asks nothing if it is not known of all of the past when jobs began.
 func (m *Model) Hindcast(seed uint64, work int64) *Hindcasts {
-	h := &Hindcasts{}
+	h := &Hindcasts{pause: max(m.Pause, 1), horizon: max(m.Horizon, m.Pause, 1)}
 	if len(m.Past) == 0 || slices.ContainsFunc(m.Past, func(p Past) bool { return !p.Waits && p.Wait < 0 }) {
 		return h
 	}
@@ -54,7 +57,7 @@ func (m *Model) Hindcast(seed uint64, work int64) *Hindcasts {
 			}
 		}
 		if at < 0 {
-			h.ask(m.asOf(at, held), seed, i)
+			h.ask(m.asOf(at, held), seed, i, work)
 		}
 		if m.Stop != nil && m.Stop() {
 			break
@@ -179,7 +182,7 @@ func (m *Model) asOf(at int64, held [][]Held) *then {
 			old = s.asOf(at)
 			samples[s] = old
 			old.Like = drawn(s.Like)
-			t.work += int64(len(s.seconds))
+			t.work += int64(len(s.seconds) * bits.Len(uint(len(s.seconds))))
 		}
 		return old
 	}
@@ -221,8 +224,8 @@ func (t *then) add(p Past, at int64, held []Held) {
 	}
 }
 
-// ask runs a model of the past forward.
-func (h *Hindcasts) ask(t *then, seed uint64, moment int) {
+// ask runs a model of the past forward. It learns nothing if a run is cut, because the starts in others may be the early ones.
+func (h *Hindcasts) ask(t *then, seed uint64, moment int, most int64) {
 	h.Work += t.work
 	waiting := 0
 	for i := range t.Jobs {
@@ -230,21 +233,30 @@ func (h *Hindcasts) ask(t *then, seed uint64, moment int) {
 			waiting++
 		}
 	}
-	if waiting == 0 {
+	share := (most - h.Work) / hindcastRuns
+	if waiting == 0 || share <= 0 {
 		return
+	}
+	if t.Work <= 0 || t.Work > share {
+		t.Work = share
 	}
 	base := NewBase(&t.Model)
 	starts := make([][hindcastRuns]int64, len(t.Jobs))
-	var work [hindcastRuns]int64
+	var found [hindcastRuns]Outcome
 	base.beside(hindcastRuns, func(n int) {
 		var watched []int64
-		watched, work[n] = base.watch(seed, hindcastMoment*moment+n, waiting)
+		watched, found[n] = base.watch(seed, hindcastMoment*moment+n, waiting)
 		for i := range starts {
 			starts[i][n] = watched[i]
 		}
 	})
-	for _, done := range work {
-		h.Work += done
+	cut := false
+	for i := range found {
+		h.Work += found[i].Work
+		cut = cut || found[i].Cut
+	}
+	if cut {
+		return
 	}
 	// A job that would have started at once waited for something that the model does not have, or was placed otherwise.
 	first := len(h.list)
@@ -265,70 +277,87 @@ func (h *Hindcasts) ask(t *then, seed uint64, moment int) {
 const hindcastMoment = 1 << 20
 
 // watch runs the model once until all jobs have started that wait, and returns when each did.
-func (b *Base) watch(seed uint64, number, waiting int) (starts []int64, work int64) {
+func (b *Base) watch(seed uint64, number, waiting int) (starts []int64, found Outcome) {
 	r := &run{Base: b, seed: seed, number: number, left: b.Work, ended: -1, unseen: waiting}
 	r.watched = make([]int64, len(b.Jobs))
 	for i := range r.watched {
 		r.watched[i] = Never
 	}
-	return r.watched, r.toStart().Work
+	return r.watched, r.toStart()
 }
 
-// Correct moves each start, of those of all runs in order, to one of a later or an earlier run: halfway to the run that came true for jobs
-// of the past as often as the start is stated to. Halfway, because forecasts for jobs of the past know less than one for the present: not
-// where jobs ran, nor the policy's order. It returns false, and changes nothing, if too few moments were asked about.
+// Correct moves each start, of those of all runs in order, to one of another run: towards the run that came true for jobs of the past as
+// often as the start is stated to. Those up to the median move half of the way, because forecasts for jobs of the past know less than one
+// for the present: not where jobs ran, nor the policy's order. Later ones are promises, so that they move all of the way, and only to
+// later runs. It returns false, and changes nothing, if too few moments were asked about.
 func (h *Hindcasts) Correct(starts []int64) bool {
-	if h.Times < leastTimes {
+	if h.Times < leastTimes || len(starts) == 0 {
 		return false
 	}
-	levels, raw, at := h.levels(), slices.Clone(starts), 0
+	n := float64(len(starts))
+	raw, shares := slices.Clone(starts), h.shares(starts[(len(starts)-1)/2])
 	for i := range starts {
-		chance := (float64(i) + 0.5) / float64(len(starts))
-		for at < len(levels)-1 && levels[at].left > 1-chance {
-			at++
+		chance := (float64(i) + 0.5) / n
+		off := shares.place(chance) - chance
+		if chance <= 0.5 {
+			off /= 2
+		} else {
+			off = max(off, 0)
 		}
-		moved := (chance + levels[at].place) / 2
-		starts[i] = raw[min(int(float64(moved*float64(len(raw)))), len(raw)-1)]
+		starts[i] = raw[min(int((chance+off)*n), len(raw)-1)]
 	}
 	return true
 }
 
-// level is a place among the runs of a forecast, from 0 to 1, with the part of the jobs of the past that started later than there.
-type level struct{ place, left float64 }
+// shares say for each place between the runs of a hindcast, from 0 before all of them to 1 after all, which part of the jobs of the past
+// had started by then. From one to the next they rise evenly.
+type shares [hindcastRuns + 2]float64
 
-// levels returns the places at which jobs started, in order. Where it is only known that a job started later, it counts as Kaplan and
-// Meier count it; and one more is taken to start later than all.
-func (h *Hindcasts) levels() []level {
-	type start struct {
-		place, weight float64
-		open          bool
+// shares finds the share of each place, for a forecast with a median. Where it is only known that a job started later, it counts as Kaplan
+// and Meier count it. The job that is asked about is one more, and is taken to start later than all (R. Tibshirani, R. Barber, E. Candès,
+// A. Ramdas, 2019): it counts as much as one of the past does on average.
+func (h *Hindcasts) shares(median int64) *shares {
+	var started, open [hindcastRuns + 1]float64
+	sum := 0.0
+	for i := range h.list {
+		sum += h.list[i].weight / float64(len(h.list))
 	}
-	list, sum := make([]start, 0, len(h.list)), 1.0
 	for i := range h.list {
 		c := &h.list[i]
+		weight := c.weight * h.alike(c.starts[(hindcastRuns-1)/2], median)
 		before := 0
 		for before < hindcastRuns && c.starts[before] <= c.wait {
 			before++
 		}
-		list = append(list, start{(float64(before) + 0.5) / (hindcastRuns + 1), c.weight, c.open})
-		sum += c.weight
-	}
-	slices.SortFunc(list, func(l, r start) int {
-		switch {
-		case l.place != r.place || l.open == r.open:
-			return cmp.Or(cmp.Compare(l.place, r.place), cmp.Compare(l.weight, r.weight))
-		case r.open:
-			return -1
+		if sum += weight; c.open {
+			open[before] += weight
+		} else {
+			started[before] += weight
 		}
-		return 1
-	})
-	levels, left := []level{{0, 1}}, 1.0
-	for _, s := range list {
-		if !s.open {
-			left *= 1 - s.weight/sum
-			levels = append(levels, level{s.place, left})
-		}
-		sum -= s.weight
 	}
-	return levels
+	s, left := &shares{}, 1.0
+	for i := range started {
+		if started[i] > 0 {
+			left *= 1 - started[i]/sum
+		}
+		sum -= started[i] + open[i]
+		s[i+1] = 1 - left
+	}
+	return s
+}
+
+// alike is how much a forecast with a median says of one with another: the part that the shorter is of the longer.
+func (h *Hindcasts) alike(one, other int64) float64 {
+	one, other = min(max(one, h.pause), h.horizon), min(max(other, h.pause), h.horizon)
+	return float64(min(one, other)) / float64(max(one, other))
+}
+
+// place returns where a share has started, 1 if it never has.
+func (s *shares) place(share float64) float64 {
+	for i := 1; i < len(s); i++ {
+		if s[i] >= share {
+			return (float64(i-1) + (share-s[i-1])/(s[i]-s[i-1])) / (hindcastRuns + 1)
+		}
+	}
+	return 1
 }

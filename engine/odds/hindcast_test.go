@@ -64,6 +64,19 @@ func TestNothingIsCorrectedWithoutEnoughOfAPast(t *testing.T) {
 	require.Less(t, h.Work, int64(1000))
 }
 
+// TestHindcastsDoNoMoreWorkThanTheyMay asks with less and less work. What it costs to make a moment may come on top once.
+func TestHindcastsDoNoMoreWorkThanTheyMay(t *testing.T) {
+	all := history(2).Hindcast(1, 1<<40)
+	times := all.Times
+	for work := all.Work; work > 0; work -= all.Work / 7 {
+		h := history(2).Hindcast(1, work)
+		require.LessOrEqual(t, h.Work, work+10_000)
+		require.LessOrEqual(t, h.Times, times)
+		times = h.Times
+	}
+	require.Zero(t, times)
+}
+
 func TestHindcastsAreTheSameForTheSameSeed(t *testing.T) {
 	one, other := []int64{1000, 2000, 3000}, []int64{1000, 2000, 3000}
 	history(2).Hindcast(7, 1<<40).Correct(one)

@@ -219,6 +219,29 @@ func TestARunEndsAtItsBoundOnWork(t *testing.T) {
 	require.Equal(t, int64(5), found.Work)
 }
 
+// TestWorkCountsWhatIsDrawnForArrivals has a job that waits for ten days, while one arrives each minute.
+func TestWorkCountsWhatIsDrawnForArrivals(t *testing.T) {
+	m := model([]odds.Kind{{Gang: whole(1, 8)}}, runsUntil(0, 864_000), runsUntil(1, 864_000), waits(0, 0))
+	m.Arrivals = true
+	for at := int64(-86_400); at < 0; at += 60 {
+		m.Past = append(m.Past, odds.Past{Arrival: at, Elapsed: 1})
+	}
+	without := odds.NewBase(m).Run(1, 0)
+	require.Equal(t, int64(864_000), without.Start)
+	seconds := make([]int64, 1000)
+	for i := range seconds {
+		seconds[i] = int64(i + 1)
+	}
+	drawn := sampleOf(seconds)
+	for i := range m.Past {
+		m.Past[i].Drawn = drawn
+	}
+	found := odds.NewBase(m).Run(1, 0)
+	require.Equal(t, without.Start, found.Start)
+	// A search among a thousand looks at ten.
+	require.Greater(t, found.Work-without.Work, int64(864_000/60*2*9))
+}
+
 // TestEqualQuestionsHaveEqualAnswers also checks that a run leaves the model as it was, that no start is before now or after the horizon,
 // and that what a run finds does not depend on the runs before it.
 func TestEqualQuestionsHaveEqualAnswers(t *testing.T) {

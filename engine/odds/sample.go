@@ -2,6 +2,7 @@ package odds
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -198,9 +199,22 @@ func (r *run) law(number int32) *law {
 			like = r.law(r.numbers[s.Like])
 		}
 		r.laws[number] = newLaw(s, like, streamOf(r.seed, r.number, sampled-int(number)))
-		r.left -= int64(len(s.seconds))
+		r.left -= weighing * int64(len(s.seconds))
 	}
 	return r.laws[number]
+}
+
+// weighing is the work of a weight and what is done with it.
+const weighing = 8
+
+// draw draws from the law of a sample how long a job runs in all that has run for a time.
+func (r *run) draw(number int32, elapsed int64, from *stream) int64 {
+	l := r.law(number)
+	for of := l; of != nil; of = of.like {
+		// It searches twice.
+		r.left -= 2 * int64(bits.Len(uint(len(of.seconds))))
+	}
+	return l.draw(elapsed, from)
 }
 
 // sampled is the first of the matters of samples, which are numbered down from it.
@@ -225,7 +239,7 @@ func (b *Base) enroll(s *Sample) int32 {
 // runtime draws how long a job runs in all, within its limit.
 func (r *run) runtime(i int) int64 {
 	job, s := &r.Jobs[i], streamOf(r.seed, r.number, i)
-	total := r.law(r.drawnOf[i]).draw(job.Elapsed, &s)
+	total := r.draw(r.drawnOf[i], job.Elapsed, &s)
 	if job.Limit > 0 {
 		total = min(total, job.Limit)
 	}

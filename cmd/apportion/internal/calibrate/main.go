@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ type settings struct {
 func main() {
 	var s settings
 	flag.IntVar(&s.runs, "runs", 100, "runs of each forecast")
-	flag.IntVar(&s.seeds, "seeds", 8, "traces of each shape")
+	flag.IntVar(&s.seeds, "seeds", 16, "traces of each shape")
 	flag.Uint64Var(&s.first, "first", reported, "seed of the first trace; those below are for changes of the model to be tried on")
 	flag.Int64Var(&s.step, "step", 8*hour, "seconds between two forecasts")
 	flag.StringVar(&s.only, "only", "", "words, separated by commas; only rows whose trace or policy has one are measured")
@@ -39,6 +40,8 @@ func main() {
 	flag.BoolVar(&s.alone, "alone", false, "measure the model alone, without the correction by forecasts of the past")
 	s.log.register(flag.CommandLine)
 	flag.Parse()
+	// Runs leave much garbage and keep little.
+	debug.SetGCPercent(400)
 	if err := calibrate(context.Background(), &s); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)
 		os.Exit(1)
