@@ -56,6 +56,21 @@ test("hostile names are addresses of their own job and queue", async () => {
   await page.context().close();
 });
 
+test("a long name scrolls no page sideways, on a phone neither", async () => {
+  const i = names.findIndex((name) => name.length > 200);
+  const long = encodeURIComponent(names[i]);
+  const job = encodeURIComponent(`${names[(i + 1) % names.length]}/${names[i]}`);
+  for (const width of [390, 1360]) {
+    const page = await visit(browser, program.address, "#/cluster", { viewport: { width, height: 860 } });
+    for (const view of ["cluster", "waiting", `queue/${long}`, `job/${job}`, `nodes/${long}`, `whatif?queue=${long}`]) {
+      await page.evaluate((hash) => { location.hash = hash; }, `#/${view}`);
+      await settled(page);
+      assert.equal(await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth)), 0, `${view.slice(0, 8)} at ${width}`);
+    }
+    await page.context().close();
+  }
+});
+
 // Letters that are written from right to left reorder what is beside them up to the next letter, numbers included.
 test("names from right to left leave the order of the text around them", async (t) => {
   const name = (n) => `\u05d0\u05d1${n}\u05d2`;
