@@ -15,7 +15,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 	}{
 		{
 			"proportion in the second tier", "tiers:\n- plugins:\n  - name: priority\n  - name: gang\n- plugins:\n  - name: drf\n  - name: proportion\n",
-			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"priority": {}}, {"gang": {}}, {"fair": {"base": "FAIR_BASE_NONE", "turns": {"singleWaitSeconds": 86400}}}]}]}`,
+			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"priority": {}}, {"gang": {}}, {"fair": {"base": "FAIR_BASE_NONE", "turns": {"singleWaitSeconds": 43200}}}]}]}`,
 			[]string{
 				"volcano.conf:6: tiers[1].plugins[0]: all plugins are in one tier: in Volcano the first tier with victims decides alone, beside fair " +
 					"each plugin protects its tasks",
@@ -31,7 +31,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 		{
 			"capacity with a tree and a switch", plugins("  - name: capacity\n    enableHierarchy: true\n    enabledOverused: false\n" +
 				"    arguments:\n      ancestorReclaimLevel: 2\n"),
-			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"fair": {"base": "FAIR_BASE_DESERVED", "turns": {"singleWaitSeconds": 86400}}, "disabled": ["DECISION_OVERUSED"]}]}]}`,
+			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"fair": {"base": "FAIR_BASE_DESERVED", "turns": {"singleWaitSeconds": 43200}}, "disabled": ["DECISION_OVERUSED"]}]}]}`,
 			[]string{
 				"volcano.conf:3: tiers[0].plugins[0]: capacity becomes fair with base DESERVED: each queue is entitled to what it deserves, as far as " +
 					"it has a use for it",
@@ -49,7 +49,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 		},
 		{
 			"two plugins that divide", plugins("  - name: proportion\n  - name: capacity\n  - name: overcommit\n"),
-			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"overcommit": {}}, {"fair": {"base": "FAIR_BASE_NONE", "turns": {"singleWaitSeconds": 86400}}}]}]}`,
+			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"overcommit": {}}, {"fair": {"base": "FAIR_BASE_NONE", "turns": {"singleWaitSeconds": 43200}}}]}]}`,
 			nil,
 		},
 	} {
@@ -74,6 +74,6 @@ func TestAConfigurationThatIsNoneIsNoProposal(t *testing.T) {
 func TestAPolicyThatWasReadIsProposedWithoutLines(t *testing.T) {
 	proportion := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}}}
 	policy, warned := AsFair(&apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{proportion}}}})
-	requireMessage(t, `{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"fair": {"base": "FAIR_BASE_NONE", "turns": {"singleWaitSeconds": 86400}}}]}]}`, policy)
+	requireMessage(t, `{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"fair": {"base": "FAIR_BASE_NONE", "turns": {"singleWaitSeconds": 43200}}}]}]}`, policy)
 	require.Contains(t, texts(warned)[0], "policy: proportion becomes fair")
 }

@@ -89,7 +89,7 @@ func rareGangs(found []report.Report) string {
 		{"fairness", "%.3f (%.3f to %.3f)", func(r *rehearsal.Result) float64 { return r.Fairness }},
 	}
 	var b strings.Builder
-	b.WriteString("| | gangs alone have turns | jobs of one task after a day, too |\n| --- | --- | --- |\n")
+	b.WriteString("| | gangs alone have turns | jobs of one task after half a day, too |\n| --- | --- | --- |\n")
 	for _, row := range rows {
 		fmt.Fprintf(&b, "| %s |", row.name)
 		for policy := range found[0].Runs {

@@ -32,7 +32,8 @@ func Odds(names Names, a *apportionv1.ForecastAnswer) string {
 func odds(job string, a *apportionv1.ForecastAnswer) string {
 	switch {
 	case a.P50 == nil && len(a.GetStarts()) == 0:
-		return fmt.Sprintf("%s does not start within %s in any of %s.", job, duration.Seconds(a.GetHorizon()), Count(int(a.GetRuns()), "run"))
+		runs := Count(int(a.GetRuns()), "run")
+		return fmt.Sprintf("%s does not start within %s in any of %s.", job, duration.Seconds(a.GetHorizon()), runs)
 	case a.P50 == nil:
 		return fmt.Sprintf("%s starts within %s in only %d of %s.", job, duration.Seconds(a.GetHorizon()), len(a.GetStarts()),
 			Count(int(a.GetRuns()), "run"))

@@ -38,8 +38,8 @@ func lend() bool {
 	return false
 }
 
-// AtOnce calls run with each number below n at the same time, 0 in the caller's goroutine, and returns after all calls. A panic in a call is
-// one of the caller, after the others.
+// AtOnce calls run with each number below n at the same time, 0 in the caller's goroutine, and returns after all calls. A panic in a call
+// is one of the caller, after the others.
 func AtOnce(n int, run func(i int)) {
 	var others sync.WaitGroup
 	var failed atomic.Pointer[any]

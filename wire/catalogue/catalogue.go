@@ -225,8 +225,9 @@ func HasEnds(p *apportionv1.Policy) bool {
 	})
 }
 
-// Turns returns the turns that the preset `fair` has, and the policies that are converted to fair: jobs of one task have them after a day.
-func Turns() *apportionv1.FairTurns { return &apportionv1.FairTurns{SingleWaitSeconds: 24 * 60 * 60} }
+// Turns returns the turns that the preset `fair` has, and the policies that are converted to fair: jobs of one task have them after half
+// a day.
+func Turns() *apportionv1.FairTurns { return &apportionv1.FairTurns{SingleWaitSeconds: 12 * 60 * 60} }
 
 // HasTurns reports whether gangs may hold reservations under a policy.
 func HasTurns(p *apportionv1.Policy) bool {

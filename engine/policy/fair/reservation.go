@@ -268,7 +268,7 @@ func (s *State) mayStart(g gangWait, f *future) bool {
 			}
 		}
 	}
-	return s.earned(g.leaf, func(p place) []int64 { return f.held[p] }, g.need, g.positive)
+	return s.earned(g.job, g.leaf, func(p place) []int64 { return f.held[p] }, g.need, g.positive)
 }
 
 // fitIn places tasks, which start at a time, in rooms by first fit and takes their room; if not all fit, it takes none. Without nodes all

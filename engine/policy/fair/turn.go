@@ -86,9 +86,11 @@ type ends struct {
 // runs reports whether a job has tasks that run.
 func (s *State) runs(j model.JobID) bool { return s.v.Account(j).Holding() > 0 }
 
-// earned reports whether a gang may start: its queue is entitled to it, or has used about as much as it was entitled to, and so has every
-// queue above it that is not. held is what a place on the path of the gang holds then.
-func (s *State) earned(p place, held func(place) []int64, need []int64, positive resource.Mask) bool {
+// earned reports whether a job may start that needs so much: its queue is entitled to it. A gang may also start if its queue, and every
+// queue above it that is not entitled to the gang, has used about as much as it was entitled to; one task is no block that a queue could be
+// entitled to a part of. held is what a place on the path of the job holds then.
+func (s *State) earned(j model.JobID, p place, held func(place) []int64, need []int64, positive resource.Mask) bool {
+	gang := s.v.Jobs.At(j).MinAvailable > 1
 	for ; p > 0; p = s.tree.parent[p] {
 		row, within := held(p), true
 		for m := positive; m != 0; m = m.Rest() {
@@ -96,7 +98,7 @@ func (s *State) earned(p place, held func(place) []int64, need []int64, positive
 			if row[d]+need[d] <= s.lineWithMemory(p, d) {
 				continue
 			}
-			if within = false; !s.hasCredit(p, d) {
+			if within = false; !gang || !s.hasCredit(p, d) {
 				return false
 			}
 		}
@@ -194,5 +196,5 @@ func (s *State) disturbsPath(r *reservation, p place, amount []int64, positive r
 		}
 		return r.held[a]
 	}
-	return !s.earned(r.leaf, heldWith, r.need, r.positive)
+	return !s.earned(r.job, r.leaf, heldWith, r.need, r.positive)
 }

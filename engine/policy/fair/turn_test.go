@@ -179,7 +179,7 @@ func TestNoQueueGainsByTheSizesItAsksFor(t *testing.T) {
 		{"weights 2 and 1", []player{{2, one}, {1, []int{8}}}, true, true},
 		{"weights 1 and 2", []player{{1, []int{2}}, {2, []int{7}}}, false, true},
 	} {
-		for _, single := range []int64{0, 24 * 3600 * nanoseconds} {
+		for _, single := range []int64{0, 12 * 3600 * nanoseconds} {
 			t.Run(fmt.Sprintf("%s, jobs of one task after %d s", c.name, single/nanoseconds), func(t *testing.T) {
 				if c.long && testing.Short() {
 					t.Skip("it takes a second")

@@ -1452,7 +1452,8 @@ type FairTurns struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long a gang must have waited, in seconds. Default: not at all.
 	WaitSeconds uint32 `protobuf:"varint,1,opt,name=wait_seconds,json=waitSeconds,proto3" json:"wait_seconds,omitempty"`
-	// How long a job of one task must have waited to hold a reservation as gangs do, in seconds. 0: such jobs hold none.
+	// How long a job of one task must have waited to hold a reservation as gangs do, in seconds, within the line of its queue. 0: such jobs
+	// hold none.
 	SingleWaitSeconds uint32 `protobuf:"varint,2,opt,name=single_wait_seconds,json=singleWaitSeconds,proto3" json:"single_wait_seconds,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

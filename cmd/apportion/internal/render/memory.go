@@ -92,6 +92,6 @@ func (p *Printer) budget(queue, dimension uint32) string {
 
 // HalfLife writes after which time usage counts half.
 func HalfLife(m *apportionv1.Memory) string {
-	epochs := time.Duration(m.GetHalfLifeEpochs())
-	return duration.Format(epochs * time.Duration(m.GetEpochSeconds()) * time.Second)
+	seconds := int64(m.GetHalfLifeEpochs()) * int64(m.GetEpochSeconds())
+	return duration.Format(time.Duration(seconds) * time.Second)
 }
