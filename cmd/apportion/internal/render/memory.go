@@ -92,6 +92,6 @@ func (p *Printer) budget(queue, dimension uint32) string {
 
 // HalfLife writes after which time usage counts half.
 func HalfLife(m *apportionv1.Memory) string {
-	seconds := int64(m.GetHalfLifeEpochs()) * int64(m.GetEpochSeconds())
+	seconds := int64(m.GetHalfLifeEpochs()) * m.GetEpochSeconds()
 	return duration.Format(time.Duration(seconds) * time.Second)
 }

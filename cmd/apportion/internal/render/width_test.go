@@ -19,8 +19,7 @@ func TestWideAndCombiningCharactersTakeTheColumnsOfATerminal(t *testing.T) {
 
 func TestColumnsOfATableAreAlignedWhateverItsNamesAreWrittenIn(t *testing.T) {
 	var out bytes.Buffer
-	printer := &Printer{Out: &out}
-	table := printer.NewTable("QUEUE", ">CPU")
+	table := (&Printer{}).NewTable("QUEUE", ">CPU")
 	for _, name := range []string{"plain", "\u8a9e\u8a9e", "e\u0301te\u0301", "👩💻", "a\u202eb"} {
 		table.Row(name, "16")
 	}
