@@ -32,8 +32,7 @@ func columnsOf(r rune) int {
 	case unicode.In(r, unicode.Mn, unicode.Me):
 		return 0
 	}
-	switch eastasian.LookupRune(r).Kind() {
-	case eastasian.EastAsianWide, eastasian.EastAsianFullwidth:
+	if kind := eastasian.LookupRune(r).Kind(); kind == eastasian.EastAsianWide || kind == eastasian.EastAsianFullwidth {
 		return 2
 	}
 	return 1
