@@ -38,21 +38,32 @@ func TestTheHalfYearIsAsTheDocumentsShowIt(t *testing.T) {
 	var found report.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &found))
 
-	const begin, end = "<!-- half-year -->\n", "<!-- /half-year -->"
-	head, rest, _ := strings.Cut(string(before), begin)
-	table, tail, ok := strings.Cut(rest, end)
-	require.True(t, ok)
 	drawn, err := os.ReadFile(plot)
 	require.NoError(t, err)
+	requireTable(t, document, "half-year", halfYear(&found))
 	if *update {
-		require.NoError(t, os.WriteFile(document, []byte(head+begin+halfYear(&found)+end+tail), 0o600))
 		require.NoError(t, os.WriteFile(drawing, drawn, 0o600))
 		return
 	}
 	kept, err := os.ReadFile(drawing)
 	require.NoError(t, err)
-	require.Equal(t, table, halfYear(&found))
 	require.Equal(t, string(kept), string(drawn))
+}
+
+// requireTable requires that a document has a table between the comments of a mark. -update writes it there.
+func requireTable(t *testing.T, document, mark, table string) {
+	t.Helper()
+	begin, end := "<!-- "+mark+" -->\n", "<!-- /"+mark+" -->"
+	before, err := os.ReadFile(document)
+	require.NoError(t, err)
+	head, rest, _ := strings.Cut(string(before), begin)
+	kept, tail, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+	if *update {
+		require.NoError(t, os.WriteFile(document, []byte(head+begin+table+end+tail), 0o600))
+		return
+	}
+	require.Equal(t, kept, table)
 }
 
 // halfYear is a table of the main figures, with a column for each run.

@@ -25,7 +25,6 @@ func TestRareGangsWaitAsTheDocumentsShow(t *testing.T) {
 		t.Skip("it takes minutes; -args -raregangs runs it")
 	}
 	t.Chdir(filepath.Join("..", ".."))
-	const document, begin, end = "docs/rehearse.md", "<!-- rare-gangs -->\n", "<!-- /rare-gangs -->"
 	week, err := os.ReadFile("examples/traces/week.csv")
 	require.NoError(t, err)
 	directory := t.TempDir()
@@ -42,16 +41,7 @@ func TestRareGangsWaitAsTheDocumentsShow(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
 		found = append(found, r)
 	}
-	before, err := os.ReadFile(document)
-	require.NoError(t, err)
-	head, rest, _ := strings.Cut(string(before), begin)
-	table, tail, ok := strings.Cut(rest, end)
-	require.True(t, ok)
-	if *update {
-		require.NoError(t, os.WriteFile(document, []byte(head+begin+rareGangs(found)+end+tail), 0o600))
-		return
-	}
-	require.Equal(t, table, rareGangs(found))
+	requireTable(t, "docs/rehearse.md", "rare-gangs", rareGangs(found))
 }
 
 // withRareGangs returns the week's trace with only these gangs of 32 GPUs, counted from 1; each other one is three jobs of one task.

@@ -39,20 +39,12 @@ func odds(job string, a *apportionv1.ForecastAnswer) string {
 			Count(int(a.GetRuns()), "run"))
 	case a.P90 == nil:
 		return fmt.Sprintf("%s starts %s with a chance of 50 %%, but in more than 10 %% of the runs not within %s.", job,
-			byWhen(a.GetP50()), duration.Seconds(a.GetHorizon()))
+			when("within", a.GetP50()), duration.Seconds(a.GetHorizon()))
 	case a.GetP90() == 0:
 		return job + " starts at once."
 	}
-	return fmt.Sprintf("%s starts %s with a chance of 50 %%, within %s with a chance of 90 %%.", job, byWhen(a.GetP50()),
+	return fmt.Sprintf("%s starts %s with a chance of 50 %%, within %s with a chance of 90 %%.", job, when("within", a.GetP50()),
 		duration.Seconds(a.GetP90()))
-}
-
-// byWhen says by when something starts, in seconds.
-func byWhen(seconds int64) string {
-	if seconds == 0 {
-		return "at once"
-	}
-	return "within " + duration.Seconds(seconds)
 }
 
 func within(a *apportionv1.ForecastAnswer) string {
@@ -102,18 +94,18 @@ func oddsBounds(job string, a *apportionv1.ForecastAnswer) string {
 		return fmt.Sprintf("%s does not start within %s even if all other jobs end at once.", job, duration.Seconds(a.GetHorizon()))
 	case a.Latest == nil:
 		return fmt.Sprintf("%s starts %s if all other jobs end at once, and not within %s if they run as long as they may.", job,
-			after(a.GetEarliest()), duration.Seconds(a.GetHorizon()))
+			when("in", a.GetEarliest()), duration.Seconds(a.GetHorizon()))
 	case a.GetLatest() == 0:
 		return job + " starts at once."
 	}
 	return fmt.Sprintf("%s starts %s if all other jobs end at once, and %s if they run to their limits.",
-		job, after(a.GetEarliest()), after(a.GetLatest()))
+		job, when("in", a.GetEarliest()), when("in", a.GetLatest()))
 }
 
-// after says when something starts, in seconds.
-func after(seconds int64) string {
+// when says when something starts, in seconds: at once, or within or in a time.
+func when(preposition string, seconds int64) string {
 	if seconds == 0 {
 		return "at once"
 	}
-	return "in " + duration.Seconds(seconds)
+	return preposition + " " + duration.Seconds(seconds)
 }

@@ -38,7 +38,7 @@ func period(from, until int64) string {
 	return Say("reservedDuring", "from", moment(from), "until", moment(until))
 }
 
-// reservation tells which room is kept from when on: for the job, or for the gang that keeps it back.
+// reservation tells which room is kept from when on: for the job, or for the one that keeps it back.
 func reservation(names Names, e *apportionv1.Explanation) string {
 	r := e.GetReservation()
 	if r == nil {
@@ -51,11 +51,11 @@ func reservation(names Names, e *apportionv1.Explanation) string {
 	return Reservation(names.job(r.GetJob()), r)
 }
 
-// Reservation says which room is kept for a gang of that name, and from when on.
-func Reservation(gang string, r *apportionv1.Reservation) string {
+// Reservation says which room is kept for a job of that name, and from when on.
+func Reservation(job string, r *apportionv1.Reservation) string {
 	room, are := roomOf(r)
 	room = strings.ToUpper(room[:1]) + room[1:]
-	return visible.Text(fmt.Sprintf("%s %s kept free for %s from %s on.", room, are, gang, moment(r.GetFrom())))
+	return visible.Text(fmt.Sprintf("%s %s kept free for %s from %s on.", room, are, job, moment(r.GetFrom())))
 }
 
 // roomOf names the room of a reservation, with its verb.
