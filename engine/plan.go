@@ -143,7 +143,8 @@ const planWork = 1 << 18
 
 // Plan finds a place for tasks of a job, with as few victims as possible: fewer victims first, then lower priorities, then younger tasks,
 // then names. Afterwards every limit of the policy holds, and the policy permits every eviction; before it is returned, a plan is executed
-// by the events of the session, and undone. Every victim is necessary for its node or for a limit.
+// by the events of the session, and undone. Every victim is necessary for its node or for a limit, where tasks are placed one after the
+// other in their order, as schedulers place them.
 //
 // The search visits each running task once and then, for each task to place, the few most promising nodes; if there are few victims and
 // candidates, it then tries every smaller set of victims. Of tasks that differ it tries several choices. It changes nothing. The error is

@@ -137,7 +137,8 @@ func keepsAt(
 }
 
 // placedInOrder carries out a plan without one of its victims, and reports whether the policy lets each task be placed when it is its
-// turn. Under fair a task may have to wait although all together do not: what others claim depends on the nodes that are free.
+// turn. Under fair a task may have to wait although all together do not: what others claim depends on the nodes that are free. Seed 7238
+// has such a plan: without its victim one task of the gang fills a node halfway, and what others can claim beside it keeps the next one off.
 func placedInOrder(s *engine.Session, plan *engine.Plan, without model.TaskID) bool {
 	for i := range plan.Victims {
 		if v := plan.Victims[i].Task; v != without && s.Deallocate(v, model.Pending) != nil {
@@ -174,7 +175,7 @@ func TestPlansLeaveReservationsTheirRoom(t *testing.T) {
 			for i := range plan.Victims {
 				needless := carry(s, plan, plan.Victims[i].Task)
 				require.NoError(t, s.Rollback(mark))
-				needless = needless && placedInOrder(s, plan, plan.Victims[i].Task)
+				needless = needless && (name != "fair" || placedInOrder(s, plan, plan.Victims[i].Task))
 				require.NoError(t, s.Rollback(mark))
 				require.False(t, needless, "%s %d: victim %d is not needed", name, seed, i)
 			}
