@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	storage "k8s.io/component-helpers/storage/volume"
 )
 
 // attachment counts volumes against what nodes attach of each driver, as the filter NodeVolumeLimits of Kubernetes' scheduler does. What is
@@ -66,8 +65,8 @@ func (v *volumeRules) driverOf(c *corev1.PersistentVolumeClaim) string {
 	if pv := v.volumes[c.Spec.VolumeName]; pv != nil && pv.Spec.CSI != nil {
 		return pv.Spec.CSI.Driver
 	}
-	class := v.classes[storage.GetPersistentVolumeClaimClass(c)]
-	if c.Spec.VolumeName != "" || class == nil || class.Provisioner == storage.NotSupportedProvisioner {
+	class := v.classes[claimClass(c)]
+	if c.Spec.VolumeName != "" || class == nil || class.Provisioner == noProvisioner {
 		return ""
 	}
 	return class.Provisioner
@@ -76,7 +75,7 @@ func (v *volumeRules) driverOf(c *corev1.PersistentVolumeClaim) string {
 // knowsRoom reports whether it is known how large volumes of a class may be, or that its driver does not say.
 func (v *volumeRules) knowsRoom(class *storagev1.StorageClass) bool {
 	switch {
-	case class.Provisioner == "" || class.Provisioner == storage.NotSupportedProvisioner:
+	case class.Provisioner == "" || class.Provisioner == noProvisioner:
 		return true
 	case !v.knows(driverKind, v.drivers):
 		return false

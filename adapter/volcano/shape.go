@@ -2,7 +2,6 @@ package volcano
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	storage "k8s.io/component-helpers/storage/volume"
 )
 
 // shape selects the parts of an object that are read. The scanner skips everything else, which is most of a cluster's dump. All kinds have
@@ -61,7 +60,7 @@ var (
 		groupNameAnnotation: leaf, taskRoleKey: leaf, preemptableKey: leaf, cooldownKey: leaf, taskPriorityAnnotation: leaf,
 		hierarchyAnnotation: leaf, hierarchyWeightsAnnotation: leaf, nodeGroupLimitsAnnotation: leaf,
 		oversubscribedCPUAnnotation: leaf, oversubscribedMemoryAnnotation: leaf,
-		storage.AnnBindCompleted: leaf, storage.AnnSelectedNode: leaf, corev1.BetaStorageClassAnnotation: leaf,
+		bindCompleted: leaf, selectedNode: leaf, corev1.BetaStorageClassAnnotation: leaf,
 		ExpectedEndAnnotation: leaf, ExpectedRuntimeAnnotation: leaf, OwnerKey: leaf,
 		MaintenanceAnnotation: leaf,
 	}}

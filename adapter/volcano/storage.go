@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	storage "k8s.io/component-helpers/storage/volume"
 )
 
 // stored is an object of which volumes of pods are made. One field is set.
@@ -67,7 +66,7 @@ func (r *reader) storedMetadata(m metadata) metav1.ObjectMeta {
 }
 
 // storageAnnotations are the annotations that Kubernetes' rules on volumes look at.
-var storageAnnotations = []string{storage.AnnBindCompleted, storage.AnnSelectedNode, corev1.BetaStorageClassAnnotation}
+var storageAnnotations = []string{bindCompleted, selectedNode, corev1.BetaStorageClassAnnotation}
 
 // persistentVolumeClaim reads a PersistentVolumeClaim.
 func (r *reader) persistentVolumeClaim(m metadata, root *value) {

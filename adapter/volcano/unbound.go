@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	storage "k8s.io/component-helpers/storage/volume"
 )
 
 // unbound returns what claims without volumes ask of nodes, or why no node takes a pod with them. known is false if something about them is
@@ -18,7 +17,7 @@ func (v *volumeRules) unbound(claims []*corev1.PersistentVolumeClaim) (list []vo
 	}
 	known = true
 	for _, c := range claims {
-		name := storage.GetPersistentVolumeClaimClass(c)
+		name := claimClass(c)
 		class := v.classes[name]
 		if class == nil && name != "" && !v.knows(storageKind, len(v.classes)) {
 			return nil, false, ""
@@ -44,9 +43,9 @@ func (v *volumeRules) unbound(claims []*corev1.PersistentVolumeClaim) (list []vo
 	one := volumeCondition{key: "unbound", costs: 1, meets: func(n *corev1.Node) bool { return v.provided(claims, n) }}
 	var names []string
 	for _, c := range claims {
-		name := storage.GetPersistentVolumeClaimClass(c)
+		name := claimClass(c)
 		names = appendNew(names, name)
-		one.key += " " + name + " " + c.Annotations[storage.AnnSelectedNode]
+		one.key += " " + name + " " + c.Annotations[selectedNode]
 		if offered := v.candidates(c); len(offered) > 0 {
 			const atOnce = 4
 			one.key += " " + c.Namespace + "/" + c.Name
@@ -66,13 +65,13 @@ func (v *volumeRules) unbound(claims []*corev1.PersistentVolumeClaim) (list []vo
 
 // everywhere reports whether a class provides volumes for every node.
 func everywhere(c *storagev1.StorageClass) bool {
-	return len(c.AllowedTopologies) == 0 && c.Provisioner != "" && c.Provisioner != storage.NotSupportedProvisioner
+	return len(c.AllowedTopologies) == 0 && c.Provisioner != "" && c.Provisioner != noProvisioner
 }
 
 // candidates lists the volumes of a claim's class that are free, or kept for the claim.
 func (v *volumeRules) candidates(c *corev1.PersistentVolumeClaim) (list []*corev1.PersistentVolume) {
-	for _, pv := range v.offered[storage.GetPersistentVolumeClaimClass(c)] {
-		if pv.Spec.ClaimRef == nil || storage.IsVolumeBoundToClaim(pv, c) {
+	for _, pv := range v.offered[claimClass(c)] {
+		if pv.Spec.ClaimRef == nil || keptFor(pv, c) {
 			list = append(list, pv)
 		}
 	}
@@ -83,12 +82,12 @@ func (v *volumeRules) candidates(c *corev1.PersistentVolumeClaim) (list []*corev
 func (v *volumeRules) provided(claims []*corev1.PersistentVolumeClaim, n *corev1.Node) bool {
 	chosen := map[string]*corev1.PersistentVolume{}
 	for _, c := range claims {
-		selected := c.Annotations[storage.AnnSelectedNode]
+		selected := c.Annotations[selectedNode]
 		if selected != "" && selected != n.Name {
 			return false
 		}
 		if selected == "" {
-			pv, err := storage.FindMatchingVolume(c, v.candidates(c), n, chosen, true, true)
+			pv, err := matching(c, v.candidates(c), n, chosen)
 			if err != nil {
 				return false
 			}
@@ -97,8 +96,8 @@ func (v *volumeRules) provided(claims []*corev1.PersistentVolumeClaim, n *corev1
 				continue
 			}
 		}
-		class := v.classes[storage.GetPersistentVolumeClaimClass(c)]
-		if cmp.Or(class.Provisioner, storage.NotSupportedProvisioner) == storage.NotSupportedProvisioner ||
+		class := v.classes[claimClass(c)]
+		if cmp.Or(class.Provisioner, noProvisioner) == noProvisioner ||
 			!inTopology(class.AllowedTopologies, n) || !v.hasRoom(class, c, n) {
 			return false
 		}

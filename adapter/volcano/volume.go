@@ -10,7 +10,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	storage "k8s.io/component-helpers/storage/volume"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -157,7 +156,7 @@ func (r *reader) newVolumeRules() *volumeRules {
 		case s.volume != nil:
 			v.volumes[s.volume.Name] = s.volume
 			if s.volume.Spec.ClaimRef != nil || s.volume.Status.Phase == corev1.VolumeAvailable {
-				class := storage.GetPersistentVolumeClass(s.volume)
+				class := volumeClass(s.volume)
 				v.offered[class] = append(v.offered[class], s.volume)
 			}
 		case s.class != nil:
@@ -192,7 +191,7 @@ func (v *volumeRules) count(p *placed) {
 			v.users[key]++
 		}
 		if c != nil && c.Spec.VolumeName == "" {
-			v.users[classKey(storage.GetPersistentVolumeClaimClass(c))]++
+			v.users[classKey(claimClass(c))]++
 		}
 		v.attach.want(v.driverOf(c), key)
 	}
@@ -308,7 +307,7 @@ func (v *volumeRules) refused(u claimed, c *corev1.PersistentVolumeClaim, waitin
 		return fmt.Sprintf("the claim %q has lost its volume %q", u.name, c.Spec.VolumeName)
 	case c.DeletionTimestamp != nil && waiting:
 		return fmt.Sprintf("the claim %q is being deleted", u.name)
-	case c.Spec.VolumeName != "" && !metav1.HasAnnotation(c.ObjectMeta, storage.AnnBindCompleted):
+	case c.Spec.VolumeName != "" && !metav1.HasAnnotation(c.ObjectMeta, bindCompleted):
 		return fmt.Sprintf("the claim %q is not bound to its volume %q yet", u.name, c.Spec.VolumeName)
 	case c.Spec.VolumeName != "" && v.volumes[c.Spec.VolumeName] == nil && v.knows(volumeKind, len(v.volumes)):
 		return fmt.Sprintf("the volume %q of the claim %q does not exist", c.Spec.VolumeName, u.name)
