@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The rules by which Kubernetes matches claims and volumes, as k8s.io/component-helpers/storage/volume has them. That package is not imported
-// because it links the types of every API group of Kubernetes: 61 packages, an eighth of a first build, a fifth of the binary and ten
-// milliseconds of every start. Tests compare with it.
+// The rules by which Kubernetes matches claims and volumes, as k8s.io/component-helpers/storage/volume has them. That package is not
+// imported because it links the types of every API group of Kubernetes: 61 packages, an eighth of a first build, a fifth of the binary and
+// ten milliseconds of every start. Tests compare with it.
 const (
 	bindCompleted = "pv.kubernetes.io/bind-completed"
 	selectedNode  = "volume.kubernetes.io/selected-node"
@@ -42,8 +42,8 @@ func keptFor(pv *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) bool 
 }
 
 // matching returns the volume that a claim gets on a node as kube-scheduler chooses it (FindMatchingVolume): the one that is kept for the
-// claim, else the smallest available one of its class that has what it asks for. It returns nil if there is none, and an error for a selector
-// that is not valid.
+// claim, else the smallest available one of its class that has what it asks for. It returns nil if there is none, and an error if the
+// claim's selector is not valid.
 func matching(
 	c *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolume, n *corev1.Node, chosen map[string]*corev1.PersistentVolume,
 ) (*corev1.PersistentVolume, error) {
