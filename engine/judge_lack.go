@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -28,7 +27,7 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 		}
 		g.view.Idle(n, &idle)
 		enough := resource.Covers(idle, request)
-		free := enough && !apart(why.List)
+		free := enough && !g.view.OtherRole(t, n)
 		if held.add(why.List, 1); free {
 			held.barred(why.List)
 		}
@@ -49,14 +48,6 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 // afterRoom reports whether a node is refused by a rule on other pods that Kubernetes' scheduler asks after the room of the node.
 func afterRoom(why []policy.Reason) bool {
 	return len(why) > 0 && why[0].Code >= policy.PodAffinity && why[0].Code <= policy.TopologyLabelMissing
-}
-
-// apart reports whether a node is refused for its role in the cluster, as one of the control plane is. That it has enough left is not why a
-// task waits: it was never meant for the task.
-func apart(why []policy.Reason) bool {
-	return slices.ContainsFunc(why, func(r policy.Reason) bool {
-		return r.Code == policy.NodeNotInSet && strings.HasPrefix(r.Detail, "taint node-role.kubernetes.io/")
-	})
 }
 
 // frequency counts of how many things reasons hold.

@@ -60,7 +60,7 @@ func (s *Session) opens(t model.TaskID, n model.NodeID, why *policy.Reasons) boo
 		return true
 	}
 	reason := policy.Because("", policy.NodeNotInSet, model.None)
-	reason.Detail, _ = v.NodeSets[set].Excludes(n)
+	reason.Detail = v.NodeSets[set].Exclusion(n).Rule
 	why.Add(reason)
 	return false
 }

@@ -57,7 +57,7 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 		why.List = why.List[:0]
 		if !s.fits(t, n, true, &why) {
 			s.future(n, &s.row)
-			counts.refused(s.view, t, n, why.List, resource.Covers(s.row, s.request) && !apart(why.List))
+			counts.refused(s.view, t, n, why.List, resource.Covers(s.row, s.request) && !s.view.OtherRole(t, n))
 			continue
 		}
 		s.list = s.candidates(n, s.list[:0])

@@ -224,11 +224,7 @@ func (r *remedier) leftOut() []model.NodeID {
 
 // openable reports whether a node is not in a set, and a change of a task could let it use the node.
 func openable(m *model.Model, set model.NodeSetID, n model.NodeID) bool {
-	if m.InSet(set, n) {
-		return false
-	}
-	_, firm := m.NodeSets[set].Excludes(n)
-	return !firm
+	return !m.InSet(set, n) && !m.NodeSets[set].Exclusion(n).Firm
 }
 
 // byRoom lists nodes, those first that have most room for what the job needs.

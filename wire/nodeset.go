@@ -15,7 +15,9 @@ func (c *compiler) nodeSet(s *apportionv1.NodeSet) {
 	}
 	for _, e := range s.GetExclusions() {
 		c.text(e.GetRule())
-		spec.Exclusions = append(spec.Exclusions, model.ExclusionSpec{Rule: e.GetRule(), Nodes: e.GetNodes(), Firm: e.GetFirm()})
+		spec.Exclusions = append(spec.Exclusions, model.ExclusionSpec{
+			Rule: e.GetRule(), Nodes: e.GetNodes(), Firm: e.GetFirm(), OtherRole: e.GetOtherRole(),
+		})
 	}
 	c.b.NodeSet(spec)
 }

@@ -179,7 +179,7 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 			for _, n := range e.GetNodes() {
 				key = binary.LittleEndian.AppendUint32(key, n)
 			}
-			key = strconv.AppendBool(key, e.GetFirm())
+			key = strconv.AppendBool(strconv.AppendBool(key, e.GetFirm()), e.GetOtherRole())
 		}
 		name, ok := sets[string(key)]
 		if !ok {
@@ -244,11 +244,11 @@ func (r *reader) allowedBy(p *placement) allowed {
 		mismatch, unreached := err != nil || !match, p.volumes.without(i) != ""
 		switch {
 		case untolerated:
-			reasons.add(uint32(i), "taint "+taint.Key, unreached)
+			reasons.add(uint32(i), exclusion{"taint " + taint.Key, unreached, strings.HasPrefix(taint.Key, roleTaint)})
 		case mismatch:
-			reasons.add(uint32(i), stated, unreached)
+			reasons.add(uint32(i), exclusion{rule: stated, firm: unreached})
 		case unreached:
-			reasons.add(uint32(i), p.volumes.without(i), true)
+			reasons.add(uint32(i), exclusion{rule: p.volumes.without(i), firm: true})
 		default:
 			a.nodes = append(a.nodes, uint32(i))
 		}
@@ -303,17 +303,20 @@ type exclusions struct {
 	nodes map[exclusion][]uint32
 }
 
-// exclusion is a reason. firm: no change of a pod lets it use the node, because that does not reach its volumes.
+// exclusion is a reason. firm: no change of a pod lets it use the node, because that does not reach its volumes. otherRole: the node has a role
+// of its own in the cluster.
 type exclusion struct {
-	rule string
-	firm bool
+	rule            string
+	firm, otherRole bool
 }
 
-func (e *exclusions) add(node uint32, rule string, firm bool) {
+// roleTaint begins the keys of taints that keep nodes for a role, such as the control plane.
+const roleTaint = "node-role.kubernetes.io/"
+
+func (e *exclusions) add(node uint32, of exclusion) {
 	if e.nodes == nil {
 		e.nodes = map[exclusion][]uint32{}
 	}
-	of := exclusion{rule, firm}
 	if e.nodes[of] == nil {
 		e.rules = append(e.rules, of)
 	}
@@ -327,7 +330,7 @@ func (e *exclusions) list(r *reader) []*apportionv1.NodeExclusion {
 	slices.SortStableFunc(e.rules, func(a, b exclusion) int { return cmp.Compare(len(e.nodes[b]), len(e.nodes[a])) })
 	var list []*apportionv1.NodeExclusion
 	for i, of := range e.rules {
-		switch x := (&apportionv1.NodeExclusion{Rule: r.shortened(of.rule), Nodes: e.nodes[of], Firm: of.firm}); {
+		switch x := (&apportionv1.NodeExclusion{Rule: r.shortened(of.rule), Nodes: e.nodes[of], Firm: of.firm, OtherRole: of.otherRole}); {
 		case i == 0:
 			x.Nodes = nil
 			list = append(list, x)
@@ -336,7 +339,7 @@ func (e *exclusions) list(r *reader) []*apportionv1.NodeExclusion {
 		default:
 			last := list[shown-1]
 			last.Rule, last.Nodes = "other taints or labels", append(slices.Clip(last.Nodes), x.GetNodes()...)
-			last.Firm = last.GetFirm() || x.GetFirm()
+			last.Firm, last.OtherRole = last.GetFirm() || x.GetFirm(), last.GetOtherRole() && x.GetOtherRole()
 		}
 	}
 	return list

@@ -36,20 +36,22 @@ type Exclusion struct {
 	Nodes []NodeID
 	// Firm: no change of a task lets it use the nodes.
 	Firm bool
+	// OtherRole: the nodes have a role of their own, such as the control plane, and are not meant for tasks of the set.
+	OtherRole bool
 }
 
-// Excludes returns a human-readable description of why a node is not in the set, and whether no change of a task lets it use the node.
-func (s *NodeSet) Excludes(n NodeID) (rule string, firm bool) {
-	rule = cmp.Or(s.Rule, s.Name)
+// Exclusion returns why a node is not in the set. Without an exclusion of the node that is the rule or the name of the set.
+func (s *NodeSet) Exclusion(n NodeID) Exclusion {
+	rest := Exclusion{Rule: cmp.Or(s.Rule, s.Name)}
 	for i := range s.Exclusions {
 		e := &s.Exclusions[i]
 		if len(e.Nodes) == 0 {
-			rule, firm = e.Rule, e.Firm
+			rest = *e
 		} else if _, found := slices.BinarySearch(e.Nodes, n); found {
-			return e.Rule, e.Firm
+			return *e
 		}
 	}
-	return rule, firm
+	return rest
 }
 
 // Cause is the reason why a node takes no new tasks. The values are those of the contract's UnschedulableCause.
@@ -113,9 +115,9 @@ type NodeSetSpec struct {
 
 // ExclusionSpec is the description of an exclusion in a snapshot. The builder copies Nodes.
 type ExclusionSpec struct {
-	Rule  string
-	Nodes []uint32
-	Firm  bool
+	Rule            string
+	Nodes           []uint32
+	Firm, OtherRole bool
 }
 
 // NodeSet adds a node set; all nodes must exist already, and the jobs that refer to it follow.
@@ -150,7 +152,7 @@ func (b *Builder) NodeSet(s NodeSetSpec) {
 		case len(e.Nodes) == 0:
 			rest = k
 		}
-		set.Exclusions = append(set.Exclusions, Exclusion{b.text.keep(e.Rule), b.nodesOf(e.Nodes, path), e.Firm})
+		set.Exclusions = append(set.Exclusions, Exclusion{b.text.keep(e.Rule), b.nodesOf(e.Nodes, path), e.Firm, e.OtherRole})
 	}
 	b.m.NodeSets = put(b.m.NodeSets, at, set)
 }
@@ -289,6 +291,13 @@ func (m *Model) InSet(s NodeSetID, n NodeID) bool {
 	}
 	_, found := slices.BinarySearch(m.NodeSets[s].Nodes, n)
 	return found
+}
+
+// OtherRole reports whether a node is excluded for a role of its own in the cluster. That it has enough left is not why a task waits, because
+// it is not meant for the task.
+func (m *Model) OtherRole(t TaskID, n NodeID) bool {
+	s := m.NodeSetOf(t)
+	return !m.InSet(s, n) && m.NodeSets[s].Exclusion(n).OtherRole
 }
 
 // Closed returns why a node takes no new tasks that are restricted to a set, nil if it takes them.

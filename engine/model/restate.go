@@ -26,7 +26,7 @@ func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 	for i := range set.Exclusions {
 		e := &set.Exclusions[i]
 		if nodes := m.present(e.Nodes); len(nodes) > 0 || len(e.Nodes) == 0 {
-			spec.Exclusions = append(spec.Exclusions, ExclusionSpec{e.Rule, nodes, e.Firm})
+			spec.Exclusions = append(spec.Exclusions, ExclusionSpec{e.Rule, nodes, e.Firm, e.OtherRole})
 		}
 	}
 	return spec

@@ -1310,8 +1310,8 @@ type NodeCount struct {
 	From int64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
 	// NODE_RESERVED: when it ends.
 	Until int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
-	// How many of these nodes have enough left for the task, so that the rule alone excludes them. Nodes with a taint
-	// `node-role.kubernetes.io/…`, as those of the control plane, do not count.
+	// How many of these nodes have enough left for the task, so that the rule alone excludes them. Nodes of
+	// another role (`NodeExclusion.other_role`) do not count.
 	Free          uint32 `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1007,7 +1007,10 @@ type NodeExclusion struct {
 	// at most one exclusion of a set is empty. Of several exclusions of a node the first counts.
 	Nodes []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	// No change of a task lets it use the nodes, as where its volume is elsewhere. Remedies do not propose them.
-	Firm          bool `protobuf:"varint,3,opt,name=firm,proto3" json:"firm,omitempty"`
+	Firm bool `protobuf:"varint,3,opt,name=firm,proto3" json:"firm,omitempty"`
+	// The nodes have a role of their own, as those of the control plane, and are not meant for such tasks. That they have enough left is not
+	// named as what keeps a task waiting.
+	OtherRole     bool `protobuf:"varint,4,opt,name=other_role,json=otherRole,proto3" json:"other_role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1059,6 +1062,13 @@ func (x *NodeExclusion) GetNodes() []uint32 {
 func (x *NodeExclusion) GetFirm() bool {
 	if x != nil {
 		return x.Firm
+	}
+	return false
+}
+
+func (x *NodeExclusion) GetOtherRole() bool {
+	if x != nil {
+		return x.OtherRole
 	}
 	return false
 }
@@ -2565,11 +2575,13 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"exclusions\x18\x04 \x03(\v2\x1b.apportion.v1.NodeExclusionR\n" +
 	"exclusions\x12)\n" +
 	"\x10tolerates_cordon\x18\x05 \x01(\bR\x0ftoleratesCordon\x12\x14\n" +
-	"\x05fixed\x18\x06 \x01(\bR\x05fixed\"M\n" +
+	"\x05fixed\x18\x06 \x01(\bR\x05fixed\"l\n" +
 	"\rNodeExclusion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
-	"\x04firm\x18\x03 \x01(\bR\x04firm\"\x9d\x03\n" +
+	"\x04firm\x18\x03 \x01(\bR\x04firm\x12\x1d\n" +
+	"\n" +
+	"other_role\x18\x04 \x01(\bR\totherRole\"\x9d\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\vallocatable\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\vallocatable\x12<\n" +

@@ -526,6 +526,16 @@ func (m *NodeExclusion) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.OtherRole {
+		i--
+		if m.OtherRole {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x20
+	}
 	if m.Firm {
 		i--
 		if m.Firm {
@@ -2109,6 +2119,9 @@ func (m *NodeExclusion) SizeVT() (n int) {
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
 	if m.Firm {
+		n += 2
+	}
+	if m.OtherRole {
 		n += 2
 	}
 	n += len(m.unknownFields)
