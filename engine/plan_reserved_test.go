@@ -138,7 +138,7 @@ func keepsAt(
 
 // placedInOrder carries out a plan without one of its victims, and reports whether the policy lets each task be placed when it is its
 // turn. Under fair a task may have to wait although all together do not: what others claim depends on the nodes that are free. Seed 7238
-// has such a plan: without its victim one task of the gang fills a node halfway, and what others can claim beside it keeps the next one off.
+// has such a plan: without its victim one task of the gang fills a node halfway, and what others can claim beside it keeps the next off.
 func placedInOrder(s *engine.Session, plan *engine.Plan, without model.TaskID) bool {
 	for i := range plan.Victims {
 		if v := plan.Victims[i].Task; v != without && s.Deallocate(v, model.Pending) != nil {
