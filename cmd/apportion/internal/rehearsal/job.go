@@ -155,7 +155,7 @@ func (j *job) stop(now int64) {
 	j.working, j.waiting = false, now
 }
 
-// ending returns the time when the job will be done if nothing happens, never if it does not work.
+// ending returns the time when the job will be done if nothing happens, never if it does not work. Its work until now must be settled.
 func (j *job) ending(now int64) int64 {
 	if !j.working {
 		return never

@@ -13,8 +13,8 @@ func (r *run) expected(j *job) (end, runtime int64) {
 	if !r.timed {
 		return 0, 0
 	}
-	if at := j.ending(r.now); at != never {
-		end = r.nanoseconds(at)
+	if j.working {
+		end = r.nanoseconds(j.end)
 	}
 	return end, r.nanoseconds(j.total / int64(max(1, j.Min)))
 }
