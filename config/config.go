@@ -74,11 +74,11 @@ type Ledger struct {
 	// the server may get it.
 	Cluster string `yaml:"cluster"`
 	// Length of an epoch, whole seconds. Usage is stated anew when an epoch begins. A file keeps the length it began with.
-	Epoch time.Duration `yaml:"epoch" default:"6h" min:"1s" max:"8760h"`
+	Epoch time.Duration `yaml:"epoch" default:"6h" min:"1s" max:"365d"`
 	// Time after which usage counts half, from 1 to 512 epochs.
-	HalfLife time.Duration `yaml:"half_life" default:"168h" min:"1s" max:"876000h"`
+	HalfLife time.Duration `yaml:"half_life" default:"7d" min:"1s" max:"36500d"`
 	// How long the usage of each epoch is kept for reports and budgets, at least 8 half-lives.
-	Retain time.Duration `yaml:"retain" default:"9600h" min:"1s" max:"876000h"`
+	Retain time.Duration `yaml:"retain" default:"400d" min:"1s" max:"36500d"`
 	// Longest time until something new is in the file. A kill of the process or of the machine loses at most the use that ended within it.
 	Interval time.Duration `yaml:"interval" default:"10s" min:"10ms" max:"1h"`
 	// File to which a copy of the ledger is written whenever an epoch begins, for apportion usage: it replaces the one before. Empty: none.

@@ -69,8 +69,8 @@ func TestEveryFaultOfAFileIsToldWithItsLine(t *testing.T) {
 		"a history by an unknown policy":        {"history: {policy: x}\n", []string{`:1: history.policy: no policy "x" is configured`}},
 		"budgets of no ledger":                  {"ledger: {budgets: /b}\n", []string{":1: ledger.budgets: requires ledger.file"}},
 		"a half-life of one and a half epochs":  {"ledger: {half_life: 9h}\n", []string{":1: ledger.half_life: from 1 to 512 times ledger.epoch is expected, which is 6h"}},
-		"a ledger that forgets what counts":     {"ledger: {retain: 1h}\n", []string{":1: ledger.retain: at least 1344h is expected"}},
-		"more epochs than a ledger keeps":       {"ledger: {epoch: 1s, half_life: 10s, retain: 9600h}\n", []string{":1: ledger.retain: at most 291h16m16s is expected"}},
+		"a ledger that forgets what counts":     {"ledger: {retain: 1h}\n", []string{":1: ledger.retain: at least 56d is expected"}},
+		"more epochs than a ledger keeps":       {"ledger: {epoch: 1s, half_life: 10s, retain: 9600h}\n", []string{":1: ledger.retain: at most 12d3h16m16s is expected"}},
 		"an epoch that is not whole":            {"ledger: {epoch: 1500ms}\n", []string{":1: ledger.epoch: whole seconds are expected"}},
 		"optional certificates of no authority": {"tls: {client_certificate: optional}\n", []string{":1: tls.client_certificate: requires tls.client_ca"}},
 		"identities without a name":             {"identities: [{tokens: [" + hash + "]}]\n", []string{":1: identities[0]: the identity has no name"}},
@@ -114,7 +114,7 @@ func TestFaultsOfVariablesAndFlagsNameThem(t *testing.T) {
 		want        string
 	}{
 		{[]string{"APPORTION_DRAIN_DEALY=5s"}, nil, "environment: APPORTION_DRAIN_DEALY: there is no such variable; did you mean APPORTION_DRAIN_DELAY?"},
-		{[]string{"APPORTION_DRAIN_DELAY=soon"}, nil, "environment APPORTION_DRAIN_DELAY: a duration is expected, such as 500ms, 25s or 1m30s"},
+		{[]string{"APPORTION_DRAIN_DELAY=soon"}, nil, "environment APPORTION_DRAIN_DELAY: a duration is expected, such as 500ms, 25s, 1m30s or 7d"},
 		{[]string{"APPORTION_DRAIN_DELAY="}, nil, "environment APPORTION_DRAIN_DELAY: a duration is expected"},
 		{nil, []string{"--log-level=loud"}, "flag --log-level: log.level: one of debug, info, warn, error is expected"},
 		{nil, []string{"--policies=a"}, "flag --policies: NAME=VALUE is expected, each name once"},

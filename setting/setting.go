@@ -118,10 +118,10 @@ type Limit struct {
 	PendingBatches int `yaml:"pending_batches" default:"64" min:"1" max:"100000"`
 	// Longest time of a session.
 	// Beyond it: going_away a minute before, then RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
-	SessionTime time.Duration `yaml:"session_time" default:"24h" min:"1s" max:"8760h"`
+	SessionTime time.Duration `yaml:"session_time" default:"24h" min:"1s" max:"365d"`
 	// Longest time of a session without a question.
 	// Beyond it: RESOURCE_EXHAUSTED LIMIT_EXCEEDED.
-	SessionIdle time.Duration `yaml:"session_idle" default:"15m" min:"1s" max:"8760h"`
+	SessionIdle time.Duration `yaml:"session_idle" default:"15m" min:"1s" max:"365d"`
 }
 
 // Overload says how work is admitted when there is more than the server can do. Callers share by identity, or by address without one. The
@@ -206,16 +206,16 @@ type Connection struct {
 	// Age of a connection, a tenth more or less at random, after which the client connects anew, so that new replicas get a share of the
 	// calls. 0s: no limit.
 	// Beyond it: GOAWAY; the client connects anew.
-	Age time.Duration `yaml:"age" default:"30m" max:"8760h"`
+	Age time.Duration `yaml:"age" default:"30m" max:"365d"`
 	// How long calls on a connection of that age may continue. 0s: until they end.
 	// Beyond it: calls still under way end with the connection.
-	Grace time.Duration `yaml:"grace" default:"0s" max:"8760h"`
+	Grace time.Duration `yaml:"grace" default:"0s" max:"365d"`
 	// Time without data from a client after which the server pings it.
 	// Beyond it: the connection is closed 20 seconds after an unanswered ping.
 	Ping time.Duration `yaml:"ping" default:"1m" min:"1s" max:"24h"`
 	// Time of a connection without a call. 0s: no limit.
 	// Beyond it: GOAWAY; the client connects anew.
-	Idle time.Duration `yaml:"idle" default:"15m" max:"8760h"`
+	Idle time.Duration `yaml:"idle" default:"15m" max:"365d"`
 }
 
 // Drain says how the server stops.
@@ -332,7 +332,7 @@ type History struct {
 	// Shortest time between two versions in which causes are looked for. At most a tenth of the time of one processor is spent on it.
 	Interval time.Duration `yaml:"interval" default:"10s" min:"100ms" max:"1h"`
 	// How long a job is known after it stopped waiting, and how far back the numbers of queues reach.
-	Retain time.Duration `yaml:"retain" default:"168h" min:"1m" max:"8760h"`
+	Retain time.Duration `yaml:"retain" default:"7d" min:"1m" max:"365d"`
 	// About the most memory of the history. Above it, jobs that stopped waiting first are forgotten, and samples of queues become longer.
 	Bytes Bytes `yaml:"bytes" default:"64MiB" min:"1MiB" max:"2047MiB"`
 }

@@ -72,7 +72,7 @@ const (
 
 const (
 	wantBytes    = "a number of bytes is expected, such as 4096, 64KiB or 16MiB"
-	wantDuration = "a duration is expected, such as 500ms, 25s or 1m30s"
+	wantDuration = "a duration is expected, such as 500ms, 25s, 1m30s or 7d"
 	wantBoolean  = "true or false is expected"
 	wantNumber   = "a whole number is expected"
 	textTag      = "!!str"
@@ -91,14 +91,14 @@ var bytesForm = &Form{
 	},
 }
 
-// durationForm is the form of time.ParseDuration without signs.
+// durationForm is the form of duration.Parse without signs.
 var durationForm = &Form{
-	Placeholder: "DURATION", Description: "duration, such as `500ms`, `25s` or `1m30s`", Tags: []string{textTag}, Fault: wantDuration,
-	Schema: `{"type": "string", "pattern": "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h)` +
+	Placeholder: "DURATION", Description: "duration, such as `500ms`, `25s`, `1m30s` or `7d`", Tags: []string{textTag}, Fault: wantDuration,
+	Schema: `{"type": "string", "pattern": "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h|d)` +
 		`(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h))*$"}`,
 	String: func(v reflect.Value) string { return duration.Format(time.Duration(v.Int())) },
 	Parse: func(text string, into reflect.Value) error {
-		d, err := time.ParseDuration(text)
+		d, err := duration.Parse(text)
 		if err != nil || strings.ContainsAny(text, "+-") || text == "0" {
 			return errors.New(wantDuration)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // run holds the times of a pod, in Unix nanoseconds; 0: not known.
@@ -57,7 +58,7 @@ func (r *reader) endingOf(m metadata) ending {
 		}
 	}
 	if v := m.annotations.field(ExpectedRuntimeAnnotation); v != nil {
-		runtime, err := time.ParseDuration(r.textAt(v))
+		runtime, err := duration.Parse(r.textAt(v))
 		if err != nil || runtime <= 0 {
 			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 				"not a duration above 0 like 2h30m, so the job's end is not known%s", shown(v))

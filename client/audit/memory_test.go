@@ -67,7 +67,7 @@ func TestWhatIsStatedOfPastUsageAndDoesNotCountIsFound(t *testing.T) {
 				}
 			},
 			want: map[string]string{
-				"half-life-shorter-than-tasks": "half of the running tasks have run for 48h or longer, and usage counts half after 8h",
+				"half-life-shorter-than-tasks": "half of the running tasks have run for 2d or longer, and usage counts half after 8h",
 			},
 		},
 		"some jobs without an owner": {

@@ -42,7 +42,7 @@ func (f *watchFlags) register(command *cobra.Command) {
 	command.Flags().BoolVar(&f.on, "watch", false,
 		"repeat every --interval until interrupted, and print what changed: + new, - gone, ~ changed; "+
 			"with -o json or yaml each answer that differs")
-	command.Flags().DurationVar(&f.interval, "interval", 5*time.Second, "`TIME` between two runs with --watch")
+	durationVar(command.Flags(), &f.interval, "interval", 5*time.Second, "`TIME` between two runs with --watch")
 }
 
 // check returns an error if the input cannot be watched.

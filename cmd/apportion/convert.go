@@ -112,7 +112,7 @@ func registerFrom(command *cobra.Command, system, into *string) {
 // registerReached adds the flags that say how Volcano reaches Apportion.
 func registerReached(command *cobra.Command, reached *delegation.Options) {
 	command.Flags().StringVar(&reached.URL, "extender-url", "http://127.0.0.1:7173/volcano", "URL at which Volcano reaches Apportion")
-	command.Flags().DurationVar(&reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
+	durationVar(command.Flags(), &reached.Timeout, "extender-timeout", time.Second, "how long Volcano waits for an answer")
 }
 
 // outputFits returns an error for a format where convert writes files for other programs.

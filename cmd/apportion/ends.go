@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 // endFlags set the expected ends of running jobs.
@@ -47,7 +48,7 @@ func (f *endFlags) set(loaded *input, live bool) error {
 			return fmt.Errorf("--ends: %w", err)
 		}
 		at, err := time.Parse(time.RFC3339, text)
-		if after, notDuration := time.ParseDuration(text); notDuration == nil {
+		if after, notDuration := duration.Parse(text); notDuration == nil {
 			at, err = time.Unix(0, loaded.Snapshot.GetAsOf()).Add(after), nil
 		}
 		if year := at.UTC().Year(); err != nil || year < 1971 || year > 2261 {
@@ -69,7 +70,7 @@ func (f *endFlags) setRuntimes(loaded *input) error {
 		if _, err := loaded.snapshot.Queue(name); err != nil {
 			return fmt.Errorf("--runtime: %w", err)
 		}
-		runtime, err := time.ParseDuration(text)
+		runtime, err := duration.Parse(text)
 		if err != nil || runtime <= 0 {
 			return fmt.Errorf("--runtime: a duration above 0 such as 2h30m is expected, got %q", text)
 		}

@@ -6,10 +6,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/internal/spelling"
 )
 
@@ -162,7 +164,7 @@ func meantFlag(command *cobra.Command, err error) error {
 // notOfType says what the value of a flag is not.
 func notOfType(invalid *pflag.InvalidValueError) error {
 	kinds := map[string]string{
-		"duration": "a time, such as 90s, 15m or 1h30m", "bool": "true or false", "int": "a whole number", "int32": "a whole number",
+		"duration": "a time, such as 90s, 1h30m or 7d", "bool": "true or false", "int": "a whole number", "int32": "a whole number",
 		"int64": "a whole number", "uint": "a whole number from 0 on", "uint32": "a whole number from 0 on",
 		"uint64": "a whole number from 0 on", "float64": "a number",
 	}
@@ -171,6 +173,28 @@ func notOfType(invalid *pflag.InvalidValueError) error {
 		return invalid.Unwrap()
 	}
 	return fmt.Errorf("%q is not %s", invalid.GetValue(), kind)
+}
+
+// durationValue is a duration as people write it.
+type durationValue time.Duration
+
+func (d *durationValue) Set(text string) error {
+	read, err := duration.Parse(text)
+	*d = durationValue(read)
+	return err
+}
+
+func (d *durationValue) String() string { return duration.Format(time.Duration(*d)) }
+
+func (d *durationValue) Type() string { return "duration" }
+
+// durationVar defines a flag for a duration. Help shows no default of zero.
+func durationVar(flags *pflag.FlagSet, at *time.Duration, name string, value time.Duration, usage string) {
+	*at = value
+	flag := flags.VarPF((*durationValue)(at), name, "", usage)
+	if value == 0 {
+		flag.DefValue = ""
+	}
 }
 
 // noArgs returns an error for an argument, which is often a file that lacks its flag.

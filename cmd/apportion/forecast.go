@@ -50,7 +50,7 @@ func (f *oddsFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Uint32Var(&f.ask.Runs, "runs", f.ask.Runs, "`NUMBER` of times to run the cluster forward, from 1 to 1000")
 	flags.Uint64Var(&f.ask.Seed, "seed", f.ask.Seed, "`NUMBER` that determines what is drawn: equal seeds have equal answers")
-	flags.DurationVar(&f.ask.Horizon, "horizon", f.ask.Horizon, "`TIME` that runs look ahead")
+	durationVar(flags, &f.ask.Horizon, "horizon", f.ask.Horizon, "`TIME` that runs look ahead")
 }
 
 // forecasting are the flags of `apportion forecast`.

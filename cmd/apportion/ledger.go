@@ -33,8 +33,8 @@ func (f *ledgerFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.file, "ledger", "", "ledger `FILE` with what queues and owners used, for policy fair")
 	flags.StringVar(&f.budgets, "budgets", "", "budgets `FILE`, as a server reads it, with --ledger")
-	flags.DurationVar(&f.half, "ledger-half-life", 0,
-		"`TIME` after which usage of --ledger counts half, as a server says it; default: 168h")
+	durationVar(flags, &f.half, "ledger-half-life", 0,
+		"`TIME` after which usage of --ledger counts half, as a server says it; default: 7d")
 	must(command, command.MarkFlagFilename("ledger"))
 	must(command, command.MarkFlagFilename("budgets", formatYAML, "yml"))
 }

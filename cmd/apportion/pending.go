@@ -58,7 +58,7 @@ The exit code is 0 even if jobs wait, and 2 if none waits that is considered, bu
 	}, func(ctx context.Context, q *question, _ []string) error { return q.pending(ctx, &flags) }, formatWide, formatName)
 	flags.register(command, a)
 	flags.registerFilter(command, a)
-	command.Flags().DurationVar(&flags.since, "since", 0,
+	durationVar(command.Flags(), &flags.since, "since", 0,
 		"only jobs whose present cause was seen first within this `TIME`, such as 1h (needs --snapshot-name)")
 	command.Flags().StringSliceVar(&a.resources, "resource", nil,
 		"only jobs for which this `RESOURCE` is short, such as cpu or gpu (repeatable)")

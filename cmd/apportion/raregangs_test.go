@@ -36,7 +36,7 @@ func TestRareGangsWaitAsTheDocumentsShow(t *testing.T) {
 	for _, left := range [][]int{{1, 7}, {6, 12}, {1, 2}, {3, 9}, {4, 11}, {2, 8}, {5, 10}, {3, 6}, {2, 11}, {9, 12}} {
 		require.NoError(t, os.WriteFile(trace, []byte(withRareGangs(string(week), left)), 0o600))
 		out := outputOf(t, 0, "rehearse", "-f", "examples/clusters/research", "--trace", trace, "--repeat", "26",
-			"--policy", gangs, "--policy", "fair", "--half-life", "168h", "-o", "json")
+			"--policy", gangs, "--policy", "fair", "--half-life", "7d", "-o", "json")
 		var r report.Report
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
 		found = append(found, r)

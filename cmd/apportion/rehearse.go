@@ -63,7 +63,7 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 		Example: `  apportion rehearse -f cluster.yaml --trace week.csv --policy proportion --policy fair --report report.html
   apportion rehearse -f cluster.yaml --trace week.csv --queues queues.yaml --queues new-queues.yaml
   apportion rehearse -f cluster.yaml --trace KTH-SP2.swf.gz --queue-of group --map 1=physics --map '*=others' --policy fair
-  apportion rehearse -f cluster.yaml --trace week.csv --repeat 26 --policy fair --half-life none --half-life 168h --plot shares.svg
+  apportion rehearse -f cluster.yaml --trace week.csv --repeat 26 --policy fair --half-life none --half-life 7d --plot shares.svg
   apportion rehearse -f cluster.yaml --trace week.csv --policy proportion --policy fair --seed 1,2,3,4 --results results --shard 3/8`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -84,8 +84,8 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 	flags.StringSliceVar(&r.actions, "actions", nil,
 		"`ACTIONS` of each round of decisions, among enqueue, allocate, preempt and reclaim; default: those of the "+
 			"volcano-scheduler.conf, else all")
-	flags.DurationVar(&r.every, "every", 5*time.Minute, "minimum `TIME` between two rounds of decisions")
-	flags.DurationVar(&r.checkpoint, "checkpoint", 0,
+	durationVar(flags, &r.every, "every", 5*time.Minute, "minimum `TIME` between two rounds of decisions")
+	durationVar(flags, &r.checkpoint, "checkpoint", 0,
 		"`TIME` between two checkpoints of a task, from which it goes on after an eviction; 0: none")
 	flags.StringVar(&r.resource, "resource", "",
 		"`RESOURCE` that entitlement, fairness and sizes are measured in; default: the GPUs if the cluster has any, else cpu")

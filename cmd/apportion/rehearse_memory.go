@@ -30,9 +30,9 @@ const noMemory = "none"
 func (f *memoryFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringSliceVar(&f.halfLives, "half-life", nil,
-		"`TIME` after which usage counts half, such as 168h: policies with fair remember what queues use, and kueue with usage_sharing "+
+		"`TIME` after which usage counts half, such as 7d: policies with fair remember what queues use, and kueue with usage_sharing "+
 			"what local queues use; none: they do not (repeatable); default: as the snapshot says")
-	flags.DurationVar(&f.epoch, "epoch", 6*time.Hour, "`TIME` for which usage is stated, a part of the half-life")
+	durationVar(flags, &f.epoch, "epoch", 6*time.Hour, "`TIME` for which usage is stated, a part of the half-life")
 	flags.StringVar(&f.kept, "ledger", "",
 		"`FILE` of a ledger: what queues had used when the trace begins; default: what the snapshot says")
 	flags.StringVar(&f.budget, "budgets", "", "`FILE` of the budgets of queues, as a server reads it")
@@ -68,9 +68,9 @@ func (f *memoryFlags) check() error {
 
 // of returns the memory of a half-life.
 func (f *memoryFlags) of(given string) (*rehearsal.Memory, error) {
-	halfLife, err := time.ParseDuration(given)
+	halfLife, err := duration.Parse(given)
 	if err != nil {
-		return nil, fmt.Errorf("%q is neither a time such as 168h nor none", given)
+		return nil, fmt.Errorf("%q is neither a time such as 7d nor none", given)
 	}
 	if f.epoch < time.Second || f.epoch%time.Second != 0 || halfLife%f.epoch != 0 {
 		return nil, fmt.Errorf("%s is not a multiple of the epoch, %s, which is whole seconds", given, duration.Format(f.epoch))

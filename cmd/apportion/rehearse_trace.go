@@ -72,7 +72,7 @@ const week = 7 * 24 * time.Hour
 // registerRepeat adds the flags that repeat the trace.
 func (f *historyFlags) registerRepeat(command *cobra.Command) {
 	command.Flags().IntVar(&f.repeat, "repeat", 1, "`NUMBER` of times to run the trace, each time --period later")
-	command.Flags().DurationVar(&f.period, "period", week, "`TIME` from one repetition to the next")
+	durationVar(command.Flags(), &f.period, "period", week, "`TIME` from one repetition to the next")
 }
 
 func (f *historyFlags) check() error {

@@ -6,9 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"github.com/apportion/apportion/internal/duration"
 )
 
 // streams are the input and outputs of a command.
@@ -68,20 +65,7 @@ of kubectl:
 	}
 	root.SetCompletionCommandGroupID("files")
 	root.SetHelpCommandGroupID("files")
-	shortenDefaults(root)
 	return root
-}
-
-// shortenDefaults lets the help of all commands write default durations as people write them: 5m, not 5m0s.
-func shortenDefaults(parent *cobra.Command) {
-	for _, command := range parent.Commands() {
-		shortenDefaults(command)
-		command.Flags().VisitAll(func(flag *pflag.Flag) {
-			if d, err := command.Flags().GetDuration(flag.Name); err == nil {
-				flag.DefValue = duration.Format(d)
-			}
-		})
-	}
 }
 
 // pluginName is the file name under which kubectl finds the program as `kubectl apportion`.

@@ -35,7 +35,7 @@ func (f *serverFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.certificate, "tls-certificate", "", "`FILE` of the client certificate (implies --tls)")
 	flags.StringVar(&f.key, "tls-key", "", "`FILE` of the private key of the client certificate")
 	flags.StringVar(&f.token, "token-file", "", "`FILE` of the bearer token")
-	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "timeout of the command")
+	durationVar(flags, &f.timeout, "timeout", 30*time.Second, "timeout of the command")
 }
 
 // options returns the options of the connection and of the caller's identity.

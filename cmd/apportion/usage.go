@@ -44,8 +44,8 @@ func (k *keptLedger) register(command *cobra.Command) {
 func (k *keptLedger) flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&k.name, "ledger", "", "file of the ledger")
-	flags.DurationVar(&k.epoch, "epoch", 0, "length of an epoch; default: that of the ledger, 6h for a new one")
-	flags.DurationVar(&k.halfLife, "half-life", 0, "time after which usage counts half; default: 168h")
+	durationVar(flags, &k.epoch, "epoch", 0, "length of an epoch; default: that of the ledger, 6h for a new one")
+	durationVar(flags, &k.halfLife, "half-life", 0, "time after which usage counts half; default: 7d")
 	must(command, command.MarkFlagFilename("ledger"))
 }
 

@@ -135,9 +135,9 @@ func (f *rangeFlags) register(command *cobra.Command) {
 	flags.StringVar(&f.Query, "query", "", "query of --url, such as kai_queue_allocated_gpus")
 	flags.StringVar(&f.since, "since", "", "first `DAY` of --url, such as 2026-10-01")
 	flags.StringVar(&f.until, "until", "", "`DAY` before which --url ends; default: now")
-	flags.DurationVar(&f.Step, "step", 5*time.Minute, "distance of two samples of --url")
+	durationVar(flags, &f.Step, "step", 5*time.Minute, "distance of two samples of --url")
 	flags.StringVar(&f.token, "token-file", "", "`FILE` of a bearer token for --url")
-	flags.DurationVar(&f.Timeout, "timeout", time.Minute, "longest time for an answer of --url")
+	durationVar(flags, &f.Timeout, "timeout", time.Minute, "longest time for an answer of --url")
 	flags.Int64Var(&f.Bytes, "max-bytes", 256<<20, "most bytes of an answer of --url")
 	must(command, command.MarkFlagFilename("token-file"))
 }

@@ -1,13 +1,25 @@
-// Package duration writes durations in the one form in which people read them: as flags and settings take them, such as 168h or 1h30m.
+// Package duration has the one form in which people read and write durations: 30s, 1h30m, 7d, 11d4h. Flags and settings take what it writes.
 package duration
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"time"
 )
 
-// Format returns a duration without the units that are zero at its end: 168h, 5m, 1h30m. time.ParseDuration reads it again.
+const day = 24 * time.Hour
+
+// Format returns a duration without the units that are zero at its end, with days from 48 hours on: 5m, 1h30m, 36h, 7d, 11d4h. Parse reads it
+// again.
 func Format(d time.Duration) string {
+	if days, rest := d/day, d%day; days >= 2 || days <= -2 {
+		if rest == 0 {
+			return fmt.Sprintf("%dd", days)
+		}
+		return fmt.Sprintf("%dd%s", days, Format(rest.Abs()))
+	}
 	said := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(said, zero) {
@@ -17,12 +29,37 @@ func Format(d time.Duration) string {
 	return said
 }
 
+// Parse reads what time.ParseDuration reads, with days of 24 hours as the first unit: 7d, 1.5d, 11d4h.
+func Parse(text string) (time.Duration, error) {
+	number, rest, found := strings.Cut(text, "d")
+	if !found || strings.Trim(number, "+-.0123456789") != "" {
+		return time.ParseDuration(text)
+	}
+	days, err := time.ParseDuration(number + "h")
+	if err != nil || days.Abs() > math.MaxInt64/24 || strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
+		return 0, errNoDuration
+	}
+	if rest == "" {
+		return 24 * days, nil
+	}
+	more, err := time.ParseDuration(rest)
+	if err != nil || more > math.MaxInt64-24*days.Abs() {
+		return 0, errNoDuration
+	}
+	if strings.HasPrefix(number, "-") {
+		more = -more
+	}
+	return 24*days + more, nil
+}
+
+var errNoDuration = errors.New("not a duration such as 90s, 1h30m or 7d")
+
 // Rough returns a duration that need not be exact, such as a wait or a forecast: in seconds below a minute, in minutes below two days, and
-// in hours beyond. The page has the same function in ui/src/core/duration.ts.
+// in days and hours beyond. The page has the same function in ui/src/core/duration.ts.
 func Rough(d time.Duration) string {
 	unit := time.Second
 	switch size := d.Abs(); {
-	case size >= 48*time.Hour:
+	case size >= 2*day:
 		unit = time.Hour
 	case size >= time.Minute:
 		unit = time.Minute

@@ -45,7 +45,7 @@ test("weeks of use are drawn, the queue that used most first", async () => {
   assert.deepEqual((await page.locator(".spark.usage figcaption bdi").allInnerTexts()).slice(0, 3), ["root", "vision", "language"]);
   assert.match(await plots.nth(1).getAttribute("aria-label"), /^vision: 24,192 hours of GPU from 2026-01-19 to 2026-03-02; [\d.]+ count at the end$/);
   assert.equal(await plots.nth(1).locator(".usage-week").count(), 6);
-  assert.match(await text(page, "main"), /Areas: the mean of each day\. Lines: what counts, with a half-life of 168h\./);
+  assert.match(await text(page, "main"), /Areas: the mean of each day\. Lines: what counts, with a half-life of 7d\./);
   await sound(page);
   await page.context().close();
 });

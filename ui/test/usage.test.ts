@@ -6,7 +6,7 @@ import type { GetUsageResponseJson, PluginSharesJson } from "../src/core/contrac
 import { halfLife, remembered, series, spent } from "../src/core/usage.ts";
 
 test("a half-life is said in days or hours", () => {
-  assert.equal(halfLife("21600", 28), "168h");
+  assert.equal(halfLife("21600", 28), "7d");
   assert.equal(halfLife("3600", 24), "24h");
   assert.equal(halfLife("3600", 1), "1h");
   assert.equal(halfLife(undefined, undefined), undefined);

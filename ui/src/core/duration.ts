@@ -1,7 +1,11 @@
-// The one form in which people read durations: as flags and settings take them, such as 168h or 1h30m. The command line writes the same.
+// The one form in which people read durations: 30s, 1h30m, 7d, 11d4h. The command line writes the same.
 
-// duration writes a number of whole seconds without the units that are zero at its end.
+// duration writes a number of whole seconds without the units that are zero, with days from 48 hours on.
 export function duration(seconds: number): string {
+  const day = 86_400;
+  if (seconds >= 2 * day) {
+    return `${Math.floor(seconds / day)}d` + (seconds % day > 0 ? duration(seconds % day) : "");
+  }
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   const [h, m, s] = [`${hours}h`, `${minutes}m`, `${rest}s`];
   if (hours > 0) {
@@ -10,7 +14,7 @@ export function duration(seconds: number): string {
   return minutes === 0 ? s : rest > 0 ? m + s : m;
 }
 
-// rough writes a duration that need not be exact: in seconds below a minute, in minutes below two days, and in hours beyond.
+// rough writes a duration that need not be exact: in seconds below a minute, in minutes below two days, and in days and hours beyond.
 export function rough(seconds: number): string {
   const unit = seconds >= 48 * 3600 ? 3600 : seconds >= 60 ? 60 : 1;
   return duration(unit * Math.round(seconds / unit));

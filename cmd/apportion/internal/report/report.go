@@ -62,7 +62,7 @@ const (
 	day    = 24 * hour
 )
 
-// Span is a time as people read it: 12s, 25m, 3h20m, 52h.
+// Span is a time as people read it: 12s, 25m, 3h20m, 2d4h.
 func Span(seconds float64) string { return duration.Seconds(int64(math.Round(seconds))) }
 
 func percent(part float64) string { return strconv.FormatFloat(100*part, 'f', 1, 64) + " %" }
