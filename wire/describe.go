@@ -62,7 +62,9 @@ func (m *description) nodeSet(s *model.NodeSet) *apportionv1.NodeSet {
 	for i := range s.Exclusions {
 		e := &s.Exclusions[i]
 		if nodes := m.positions(e.Nodes); len(nodes) > 0 || len(e.Nodes) == 0 {
-			out.Exclusions = append(out.Exclusions, &apportionv1.NodeExclusion{Rule: e.Rule, Nodes: nodes, Firm: e.Firm, OtherRole: e.OtherRole})
+			out.Exclusions = append(out.Exclusions, &apportionv1.NodeExclusion{
+				Rule: e.Rule, Nodes: nodes, Firm: e.Firm, OtherRole: e.OtherRole,
+			})
 		}
 	}
 	return out

@@ -59,10 +59,10 @@ func matching(
 		switch {
 		case chosen[pv.Name] != nil || !holds(pv, c):
 		case keptFor(pv, c):
-			if !reaches(pv, n) {
-				return nil, nil
+			if best = pv; !reaches(pv, n) {
+				best = nil
 			}
-			return pv, nil
+			return best, nil
 		case pv.Spec.ClaimRef == nil && pv.Status.Phase == corev1.VolumeAvailable && volumeClass(pv) == claimClass(c) &&
 			selector.Matches(labels.Set(pv.Labels)) && hasModes(pv, c) && (best == nil || smaller(pv, best)) && reaches(pv, n):
 			best = pv
@@ -73,9 +73,10 @@ func matching(
 
 // holds reports whether a volume that is not being deleted is as large as a claim asks for, and of its mode and attributes.
 func holds(pv *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) bool {
+	const unstated = corev1.PersistentVolumeFilesystem
 	has, asked := pv.Spec.Capacity[corev1.ResourceStorage], c.Spec.Resources.Requests[corev1.ResourceStorage]
 	return has.Cmp(asked) >= 0 && pv.DeletionTimestamp == nil &&
-		ptr.Deref(pv.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == ptr.Deref(c.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) &&
+		ptr.Deref(pv.Spec.VolumeMode, unstated) == ptr.Deref(c.Spec.VolumeMode, unstated) &&
 		ptr.Deref(pv.Spec.VolumeAttributesClassName, "") == ptr.Deref(c.Spec.VolumeAttributesClassName, "")
 }
 

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	storage "k8s.io/component-helpers/storage/volume"
-	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 )
 
@@ -54,7 +53,7 @@ func rarely[T any](t *rapid.T, mostly T, others ...T) T {
 
 func drawMeta(t *rapid.T, name string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Name: name, Namespace: "x", UID: "1", Labels: rarely(t, map[string]string{"tier": "one"}, nil)}
-	if class := rarely(t, nil, ptr.To("fast"), ptr.To("")); class != nil {
+	if class := rarely(t, nil, new("fast"), new("")); class != nil {
 		m.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: *class}
 	}
 	return m
@@ -73,13 +72,13 @@ func drawAccess(t *rapid.T) []corev1.PersistentVolumeAccessMode {
 }
 
 func drawMode(t *rapid.T) *corev1.PersistentVolumeMode {
-	return rarely(t, nil, ptr.To(corev1.PersistentVolumeFilesystem), ptr.To(corev1.PersistentVolumeBlock))
+	return rarely(t, nil, new(corev1.PersistentVolumeFilesystem), new(corev1.PersistentVolumeBlock))
 }
 
 func drawClaim(t *rapid.T) *corev1.PersistentVolumeClaim {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: drawMeta(t, "c"), Spec: corev1.PersistentVolumeClaimSpec{
-		StorageClassName: rarely(t, ptr.To("fast"), nil, ptr.To("")), AccessModes: drawAccess(t), VolumeMode: drawMode(t),
-		VolumeAttributesClassName: rarely(t, nil, ptr.To(""), ptr.To("gold")),
+		StorageClassName: rarely(t, new("fast"), nil, new("")), AccessModes: drawAccess(t), VolumeMode: drawMode(t),
+		VolumeAttributesClassName: rarely(t, nil, new(""), new("gold")),
 	}}
 	c.Spec.Resources.Requests = drawStorage(t, "1024Mi")
 	if oneIn(t, 3) {
@@ -93,7 +92,7 @@ func drawClaim(t *rapid.T) *corev1.PersistentVolumeClaim {
 func drawVolume(t *rapid.T, name string) *corev1.PersistentVolume {
 	pv := &corev1.PersistentVolume{ObjectMeta: drawMeta(t, name), Spec: corev1.PersistentVolumeSpec{
 		Capacity: drawStorage(t, "2Gi"), AccessModes: drawAccess(t), StorageClassName: rarely(t, "fast", "", "slow"),
-		VolumeMode: drawMode(t), VolumeAttributesClassName: rarely(t, nil, ptr.To(""), ptr.To("gold")),
+		VolumeMode: drawMode(t), VolumeAttributesClassName: rarely(t, nil, new(""), new("gold")),
 	}, Status: corev1.PersistentVolumeStatus{Phase: rarely(t, corev1.VolumeAvailable, corev1.VolumeReleased)}}
 	pv.DeletionTimestamp = rarely(t, nil, &metav1.Time{})
 	if oneIn(t, 4) {

@@ -303,8 +303,8 @@ type exclusions struct {
 	nodes map[exclusion][]uint32
 }
 
-// exclusion is a reason. firm: no change of a pod lets it use the node, because that does not reach its volumes. otherRole: the node has a role
-// of its own in the cluster.
+// exclusion is a reason. firm: no change of a pod lets it use the node, because that does not reach its volumes. otherRole: the node has a
+// role of its own in the cluster.
 type exclusion struct {
 	rule            string
 	firm, otherRole bool

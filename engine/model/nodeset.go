@@ -293,8 +293,8 @@ func (m *Model) InSet(s NodeSetID, n NodeID) bool {
 	return found
 }
 
-// OtherRole reports whether a node is excluded for a role of its own in the cluster. That it has enough left is not why a task waits, because
-// it is not meant for the task.
+// OtherRole reports whether a node is excluded for a role of its own in the cluster. That it has enough left is not why a task waits,
+// because it is not meant for the task.
 func (m *Model) OtherRole(t TaskID, n NodeID) bool {
 	s := m.NodeSetOf(t)
 	return !m.InSet(s, n) && m.NodeSets[s].Exclusion(n).OtherRole

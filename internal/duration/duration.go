@@ -1,4 +1,5 @@
-// Package duration has the one form in which people read and write durations: 30s, 1h30m, 7d, 11d4h. Flags and settings take what it writes.
+// Package duration has the one form in which people read and write durations: 30s, 1h30m, 7d, 11d4h. Flags and settings take what it
+// writes.
 package duration
 
 import (
@@ -11,8 +12,8 @@ import (
 
 const day = 24 * time.Hour
 
-// Format returns a duration without the units that are zero at its end, with days from 48 hours on: 5m, 1h30m, 36h, 7d, 11d4h. Parse reads it
-// again.
+// Format returns a duration without the units that are zero at its end, with days from 48 hours on: 5m, 1h30m, 36h, 7d, 11d4h. Parse reads
+// it again.
 func Format(d time.Duration) string {
 	if days, rest := d/day, d%day; days >= 2 || days <= -2 {
 		if rest == 0 {
