@@ -85,11 +85,8 @@ func (s *state) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	return policy.Reject
 }
 
-// Promisable returns total * factor - used, within which the amounts that admitted jobs lack have to stay. It must not be changed.
-func (s *state) Promisable() resource.Row {
-	s.opened()
-	return s.idle
-}
+// Promisable returns total * factor - used, within which the amounts that admitted jobs lack have to stay: now, not as the session opened.
+func (s *state) Promisable() resource.Row { return s.unused(s.view) }
 
 // Enqueued adds the minimum of an admitted job, without its gated tasks, to what has to be got.
 func (s *state) Enqueued(j model.JobID) {
@@ -120,18 +117,23 @@ func (s *state) opened() {
 func (s *state) sum(v *policy.View) {
 	width := v.Dims.Len()
 	s.summed = true
-	s.idle, s.inqueue, s.scratch = resource.NewAccount(width), resource.NewAccount(width), resource.NewAccount(width)
-	s.idle.AddTimes(v.Total, s.factor)
-	used := resource.NewAccount(width)
-	for i, n := range v.NodeOrder {
-		v.Yield(i)
-		used.Add(v.Used(n))
-	}
-	s.idle.SubWithin(used)
+	s.idle, s.inqueue, s.scratch = s.unused(v), resource.NewAccount(width), resource.NewAccount(width)
 	for i, j := range v.Present() {
 		v.Yield(i)
 		s.promise(v, j)
 	}
+}
+
+// unused returns total * factor - used in a state of the cluster.
+func (s *state) unused(v *policy.View) resource.Row {
+	idle, used := resource.NewAccount(v.Dims.Len()), resource.NewAccount(v.Dims.Len())
+	idle.AddTimes(v.Total, s.factor)
+	for i, n := range v.NodeOrder {
+		v.Yield(i)
+		used.Add(v.Used(n))
+	}
+	idle.SubWithin(used)
+	return idle
 }
 
 // promise adds what a job that was admitted before the session still has to get: its whole minimum while it is in the queue (where
