@@ -26,7 +26,7 @@ func (c *compiler) findQueues() {
 	c.cutCircles()
 	c.findAdmission(order, sharer)
 	if sharer != nil {
-		c.m.Capped = sharer.Name == "proportion"
+		c.m.Capped, c.m.Entitles = sharer.Name == "proportion", sharer.Name == "fair"
 		c.findParts(order, sharer.Name == "capacity")
 	}
 }
@@ -45,7 +45,7 @@ func (c *compiler) findAdmission(order []model.QueueID, sharer *Divider) {
 			c.m.Admits = slices.Clone(p.Promisable().V)
 		}
 	}
-	if sharer == nil || sharer.Name != "proportion" {
+	if sharer == nil || sharer.Name != "proportion" && sharer.Name != "fair" {
 		return
 	}
 	for i, q := range order {
@@ -87,10 +87,11 @@ func (c *compiler) cutCircles() {
 	}
 }
 
-// limit returns what a queue may use, as the plugin that divides reads it, else as it is stated; nil if there is no limit.
+// limit returns what a queue may use, as the plugin that divides reads it, else as it is stated; nil if there is no limit. For fair it is
+// what is stated: it knows no other limit at admission, where the total would keep jobs out.
 func (c *compiler) limit(q model.QueueID, sharer *Divider) []float64 {
 	row := c.view.Queues[q].Capability
-	if sharer != nil {
+	if sharer != nil && sharer.Name != "fair" {
 		if share, divided := sharer.Queues.Share(q); divided && !share.RealCapability.Absent() {
 			row = share.RealCapability
 		}

@@ -12,9 +12,11 @@ type Base struct {
 	width int
 	room  *room
 	used  [][]float64
-	// asked are the amounts that the jobs of each queue hold and wait for, and total what all nodes offer.
-	asked [][]float64
-	total []float64
+	// asked are the amounts that the jobs of each queue hold and wait for, and total what all nodes offer. families are the queues that
+	// divide it.
+	asked    [][]float64
+	total    []float64
+	families []siblings
 	// asks are the amounts of the gang of each kind, whole those of all its tasks, and size is the number of these.
 	asks, whole [][]float64
 	size        []int
@@ -68,6 +70,7 @@ func NewBase(m *Model) *Base {
 	for _, free := range m.Nodes {
 		addTo(b.total, free, 1)
 	}
+	b.families = m.family()
 	b.measureKinds()
 	b.findOpens()
 	b.waiting, b.pending = make([][]int32, 2*len(m.Kinds)), make([][]int32, len(m.Kinds))
@@ -136,7 +139,7 @@ func (b *Base) enter(i int) {
 	queue := b.Kinds[job.Kind].Queue
 	for _, h := range job.Held {
 		b.room.add(h.Node, h.Amount, -1)
-		addTo(b.asked[queue], h.Amount, 1)
+		b.addAsked(b.asked, queue, h.Amount, 1)
 		addTo(b.held, h.Amount, 1)
 		for q := queue; q >= 0; q = b.Queues[q].Parent {
 			addTo(b.used[q], h.Amount, 1)
@@ -148,7 +151,7 @@ func (b *Base) enter(i int) {
 	if !job.Waits {
 		return
 	}
-	addTo(b.asked[queue], b.whole[job.Kind], 1)
+	b.addAsked(b.asked, queue, b.whole[job.Kind], 1)
 	if b.Admission && job.Pending {
 		b.pending[job.Kind] = append(b.pending[job.Kind], int32(i))
 		return

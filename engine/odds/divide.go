@@ -1,39 +1,81 @@
 package odds
 
-// divide finds what queues deserve under a policy that holds them to it: each dimension is divided by weight, and none deserves more than
-// it asks for within its limit, or less than its guarantee.
+import "slices"
+
+// siblings are queues that divide what their parent deserves; -1: all nodes.
+type siblings struct {
+	parent int
+	queues []int
+}
+
+// family lists the queues that divide something among each other, those above before those below. Queues that are held to what they deserve
+// divide without regard to the tree.
+func (m *Model) family() []siblings {
+	all := siblings{parent: -1}
+	if m.Capped {
+		for q := range m.Queues {
+			all.queues = append(all.queues, q)
+		}
+		return []siblings{all}
+	}
+	list := []siblings{all}
+	for i := 0; i < len(list); i++ {
+		for q := range m.Queues {
+			if m.Queues[q].Parent == list[i].parent {
+				list[i].queues = append(list[i].queues, q)
+				list = append(list, siblings{parent: q})
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(s siblings) bool { return len(s.queues) == 0 })
+}
+
+// divide finds what queues deserve: each dimension is divided by weight, and none deserves more than it asks for within its limit, or less
+// than its guarantee.
 func (r *run) divide() {
-	for d := range r.width {
-		left, weights := r.total[d], 0.0
-		for q := range r.Queues {
-			r.part[q][d] = -1
-			weights += r.Queues[q].Weight
-		}
-		// Each pass settles a queue that asks for less than its part, or all.
-		for met := true; met; {
-			met = false
-			for q := range r.Queues {
-				least, most := r.wants(q, d)
-				if r.part[q][d] >= 0 || least*weights < left*r.Queues[q].Weight && most*weights > left*r.Queues[q].Weight {
-					continue
-				}
-				settled := most
-				if most*weights > left*r.Queues[q].Weight {
-					settled = least
-				}
-				r.part[q][d], met = settled, true
-				left, weights = max(0, left-settled), weights-r.Queues[q].Weight
+	for i := range r.families {
+		s := &r.families[i]
+		for d := range r.width {
+			left := r.total[d]
+			if s.parent >= 0 {
+				left = r.part[s.parent][d]
 			}
-			r.left -= int64(len(r.Queues))
-		}
-		for q := range r.Queues {
-			if r.part[q][d] < 0 {
-				r.part[q][d] = left * r.Queues[q].Weight / weights
-			}
+			r.divideAmong(s.queues, d, left)
 		}
 	}
 	for q := range r.Queues {
 		r.rate(q)
+	}
+}
+
+// divideAmong divides an amount among siblings.
+func (r *run) divideAmong(queues []int, d int, left float64) {
+	weights := 0.0
+	for _, q := range queues {
+		r.part[q][d] = -1
+		weights += r.Queues[q].Weight
+	}
+	// Each pass settles a queue that asks for less than its part, or all.
+	for met := true; met; {
+		met = false
+		for _, q := range queues {
+			least, most := r.wants(q, d)
+			if r.part[q][d] >= 0 || least*weights < left*r.Queues[q].Weight && most*weights > left*r.Queues[q].Weight {
+				continue
+			}
+			settled := most
+			if most*weights > left*r.Queues[q].Weight {
+				settled = least
+			}
+			r.part[q][d], met = settled, true
+			left, weights = max(0, left-settled), weights-r.Queues[q].Weight
+		}
+		r.left -= int64(len(queues))
+	}
+	for _, q := range queues {
+		if r.part[q][d] < 0 {
+			r.part[q][d] = left * r.Queues[q].Weight / weights
+		}
 	}
 }
 
@@ -44,15 +86,55 @@ func (r *run) wants(q, d int) (least, most float64) {
 		most = min(most, queue.Limit[d])
 	}
 	if queue.Guarantee != nil {
-		least = queue.Guarantee[d]
+		if least = queue.Guarantee[d]; r.Entitles {
+			// What a queue does not ask for is lent.
+			least = min(least, most)
+		}
 	}
 	return least, max(least, most)
 }
 
 // ask adds to what a queue asks for, or takes it off.
 func (r *run) ask(queue int, amount []float64, times float64) {
-	if r.Capped {
-		addTo(r.asked[queue], amount, times)
+	if r.Capped || r.Entitles {
+		r.addAsked(r.asked, queue, amount, times)
 		r.changed = true
 	}
+}
+
+// addAsked adds to what a queue asks for, and those above it if the division follows the tree.
+func (m *Model) addAsked(asked [][]float64, queue int, amount []float64, times float64) {
+	for ; queue >= 0; queue = m.Queues[queue].Parent {
+		if addTo(asked[queue], amount, times); m.Capped {
+			return
+		}
+	}
+}
+
+// entitled reports whether a queue has something waiting that is within what it deserves.
+func (r *run) entitled(q int) bool {
+	if !r.Entitles {
+		return false
+	}
+	r.left -= int64(len(r.Base.lines[q]))
+	for _, i := range r.Base.lines[q] {
+		asks := r.asks[i/2]
+		if i%2 == 1 && len(r.Kinds[i/2].More) > 0 {
+			asks = r.Kinds[i/2].More[0].Request
+		}
+		if l := &r.lines[i]; l.head < len(l.list) && r.deserves(q, asks) {
+			return true
+		}
+	}
+	return false
+}
+
+// deserves reports whether a queue may have amounts more within what it deserves.
+func (r *run) deserves(q int, amount []float64) bool {
+	for d, a := range amount {
+		if a > 0 && r.used[q][d]+a > r.part[q][d]+slack {
+			return false
+		}
+	}
+	return true
 }

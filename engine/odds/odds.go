@@ -33,6 +33,9 @@ type Model struct {
 	// Capped holds queues to what they deserve: a part of all nodes by Weight, divided anew when jobs arrive or end. Parts do not count
 	// then.
 	Capped bool
+	// Entitles serves queues first that have something waiting within what they deserve: a part of all nodes by Weight along the tree,
+	// divided anew when jobs arrive or end. Among these, and among others, Part decides.
+	Entitles bool
 	// Admission says that jobs are admitted to their queue before they may start: while the minima of the jobs of a queue that are admitted
 	// or run are within its limits. Admits bounds the amounts that run and that admitted jobs wait for, of all queues together; nil: there
 	// is no such bound.

@@ -183,6 +183,33 @@ func TestAQueueDeservesItsGuaranteeAndNoMoreThanItsLimit(t *testing.T) {
 	}
 }
 
+// TestAQueueThatIsEntitledToWhatItAsksForIsServedFirst lets a node become free at 50, of 8 of the 12 that there are. The first queue of
+// weight 3 holds 4 and wants 4 more. The second of weight 1 holds nothing and wants it all for 30.
+func TestAQueueThatIsEntitledToWhatItAsksForIsServedFirst(t *testing.T) {
+	kinds := []odds.Kind{{Queue: 0, Gang: whole(1, 4)}, {Queue: 1, Gang: whole(1, 8)}, {Queue: 3, Gang: whole(1, 100)}}
+	long := odds.Job{Held: on(1, 4), Running: 1, Ends: 990}
+	other := odds.Job{Kind: 1, Ends: odds.Unknown, Limit: 30, Waits: true}
+	for story, test := range map[string]struct {
+		entitles bool
+		more     []odds.Queue
+		start    int64
+	}{
+		"the one that uses less of its part first": {false, nil, 80},
+		"the one that is entitled to it first":     {true, nil, 50},
+		"none is, because the two share a half":    {true, []odds.Queue{{Parent: -1, Weight: 1}, {Parent: -1, Weight: 1, Part: gpus(6)}}, 80},
+	} {
+		m := model(kinds, runsUntil(0, 50), long, other, waits(0, 1))
+		m.Nodes[1], m.Entitles, m.Queues[0].Weight, m.Queues[1].Weight = gpus(4), test.entitles, 3, 1
+		if m.Queues = append(m.Queues, test.more...); test.more != nil {
+			m.Queues[0].Parent, m.Queues[1].Parent, m.Asked = 2, 2, 3
+			m.Jobs = append(m.Jobs, odds.Job{Kind: 2, Ends: odds.Unknown, Waits: true})
+		} else {
+			m.Kinds = kinds[:2]
+		}
+		require.Equal(t, test.start, odds.NewBase(m).Run(1, 0).Start, story)
+	}
+}
+
 // TestWithoutARuntimeAsLongAJobRunsAsLongAgainHalfTheTime draws from no past job.
 func TestWithoutARuntimeAsLongAJobRunsAsLongAgainHalfTheTime(t *testing.T) {
 	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 1000, Drawn: sampleOf([]int64{10})}

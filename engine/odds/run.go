@@ -13,7 +13,7 @@ type run struct {
 	room   *room
 	used   [][]float64
 	ratio  []float64
-	// part and asked are set if queues are held to what they deserve, and changed says that they must be divided anew.
+	// part and asked are set if it counts what queues deserve, and changed says that it must be divided anew.
 	part, asked [][]float64
 	changed     bool
 	// doors are the jobs of each kind that wait to be admitted. booked, promised and held are as in the base.
@@ -164,7 +164,7 @@ func (r *run) begin() {
 	r.room.left = &r.left
 	r.ratio, r.open = make([]float64, len(b.Queues)), make([]int, len(b.Queues))
 	r.used = table(len(b.Queues), b.width, b.used)
-	if r.changed = b.Capped; r.changed {
+	if r.changed = b.Capped || b.Entitles; r.changed {
 		r.part, r.asked = table(len(b.Queues), b.width, nil), table(len(b.Queues), b.width, b.asked)
 	}
 	for q := range b.Queues {

@@ -85,10 +85,13 @@ func (r *run) decide() {
 
 // nextQueue returns the queue that is served next, -1 if none is.
 func (r *run) nextQueue() int {
-	best := -1
+	best, first := -1, false
 	for q, n := range r.open {
-		if n > 0 && (best < 0 || r.ratio[q] < r.ratio[best]) {
-			best = q
+		if n == 0 {
+			continue
+		}
+		if entitled := r.entitled(q); best < 0 || entitled && !first || entitled == first && r.ratio[q] < r.ratio[best] {
+			best, first = q, entitled
 		}
 	}
 	r.left -= int64(len(r.open))
@@ -242,12 +245,8 @@ func (r *run) rest(j *live) []float64 {
 
 // permits reports whether a queue and all above it may use amounts more, and it deserves them if queues are held to that.
 func (r *run) permits(q int, amount []float64) bool {
-	if r.Capped {
-		for d, a := range amount {
-			if a > 0 && r.used[q][d]+a > r.part[q][d]+slack {
-				return false
-			}
-		}
+	if r.Capped && !r.deserves(q, amount) {
+		return false
 	}
 	for ; q >= 0; q = r.Queues[q].Parent {
 		r.left--
