@@ -38,7 +38,7 @@ func TestSharesAreThoseOfJobsOfWhichTheOpenOnesGoToLaterOnes(t *testing.T) {
 		var jobs []job
 		own := 0.0
 		for i := range h.list {
-			own += h.list[i].weight / float64(len(h.list))
+			own += h.list[i].weight / float64(2*len(h.list))
 		}
 		sum := own
 		for i := range h.list {
