@@ -1,33 +1,34 @@
 package odds
 
-import "slices"
-
 // siblings are queues that divide what their parent deserves; -1: all nodes.
 type siblings struct {
 	parent int
 	queues []int
 }
 
-// family lists the queues that divide something among each other, those above before those below. Queues that are held to what they deserve
-// divide without regard to the tree.
+// family lists the queues that divide something among each other, those above before those below; nil if it does not count what queues
+// deserve. Queues that are held to that divide without regard to the tree.
 func (m *Model) family() []siblings {
-	all := siblings{parent: -1}
-	if m.Capped {
-		for q := range m.Queues {
-			all.queues = append(all.queues, q)
-		}
-		return []siblings{all}
+	if !m.Capped && !m.Entitles {
+		return nil
 	}
-	list := []siblings{all}
+	below := make([][]int, len(m.Queues)+1)
+	for q := range m.Queues {
+		parent := m.Queues[q].Parent
+		if m.Capped {
+			parent = -1
+		}
+		below[parent+1] = append(below[parent+1], q)
+	}
+	list := []siblings{{-1, below[0]}}
 	for i := 0; i < len(list); i++ {
-		for q := range m.Queues {
-			if m.Queues[q].Parent == list[i].parent {
-				list[i].queues = append(list[i].queues, q)
-				list = append(list, siblings{parent: q})
+		for _, q := range list[i].queues {
+			if len(below[q+1]) > 0 {
+				list = append(list, siblings{q, below[q+1]})
 			}
 		}
 	}
-	return slices.DeleteFunc(list, func(s siblings) bool { return len(s.queues) == 0 })
+	return list
 }
 
 // divide finds what queues deserve: each dimension is divided by weight, and none deserves more than it asks for within its limit, or less
