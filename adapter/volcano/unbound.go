@@ -97,6 +97,10 @@ func (v *volumeRules) provided(claims []*corev1.PersistentVolumeClaim, n *corev1
 			}
 		}
 		class := v.classes[claimClass(c)]
+		if selected == "" && !everywhere(class) && !v.knows(volumeKind, len(v.volumes)) {
+			// One of the volumes that were not read may do.
+			continue
+		}
 		if cmp.Or(class.Provisioner, noProvisioner) == noProvisioner ||
 			!inTopology(class.AllowedTopologies, n) || !v.hasRoom(class, c, n) {
 			return false

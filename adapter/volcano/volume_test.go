@@ -214,6 +214,21 @@ func TestVolumesAreNotJudgedByObjectsThatWereNotRead(t *testing.T) {
 	}
 }
 
+func TestNoNodeIsExcludedForVolumesThatWereNotRead(t *testing.T) {
+	objects := volumeCluster + waitingWith(uses) + claim("", "storageClassName: local", "Pending")
+	var kept []string
+	for document := range strings.SplitSeq(objects, "---\n") {
+		if !strings.Contains(document, "kind: PersistentVolume,") {
+			kept = append(kept, document)
+		}
+	}
+	cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "cluster.yaml", Data: []byte(strings.Join(kept, "---\n"))}})
+	require.NoError(t, err)
+	nodes, _, unjudged := placementOf(t, cluster.Snapshot, "p")
+	require.Len(t, nodes, len(cluster.Snapshot.GetNodes()))
+	require.True(t, unjudged)
+}
+
 // placementOf returns the nodes of a task, the rule that excludes the others, and whether its volumes are not judged.
 func placementOf(t *testing.T, s *apportionv1.Snapshot, task string) (nodes []string, rule string, unjudged bool) {
 	t.Helper()
