@@ -49,12 +49,16 @@ var errDecidedNo = errors.New("decided: no")
 
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	root := newRoot(streams{in: in, out: out, err: errOut}) //nolint:contextcheck // a command gets the context when it runs
+	answer := &output{to: out}
+	root := newRoot(streams{in: in, out: answer, err: errOut}) //nolint:contextcheck // a command gets the context when it runs
 	if isPlugin(os.Args[0]) {
 		becomePlugin(root)
 	}
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if failed := answer.failed(); failed != nil && (err == nil || errors.Is(err, errDecidedNo)) {
+		err = failed
+	}
 	switch {
 	case err == nil:
 		return exitYes
@@ -68,6 +72,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if n := faultsOf(err); n > 1 {
 		text = fmt.Sprintf("the input has %d faults\n%s", n, text)
 	}
+	// The commands that an unknown one resembles come after tabs.
+	text = strings.TrimRight(strings.ReplaceAll(text, "\n\t", "\n  "), "\n")
 	fmt.Fprintln(errOut, "apportion: "+visible.Lines(text))
 	return exitCode(err)
 }

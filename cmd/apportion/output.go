@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -114,8 +116,35 @@ func (a *answering) style() render.Style {
 	}
 }
 
+// output keeps the first error of writing to a stream, because a part of an answer must not pass for the whole.
+type output struct {
+	to    io.Writer
+	mu    sync.Mutex
+	first error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if err != nil {
+		o.mu.Lock()
+		o.first = cmp.Or(o.first, err)
+		o.mu.Unlock()
+	}
+	return n, err
+}
+
+// failed returns the first error.
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.first
+}
+
 // terminalOf returns the terminal behind a writer, nil if there is none.
 func terminalOf(out io.Writer) *os.File {
+	if kept, ok := out.(*output); ok {
+		out = kept.to
+	}
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return file
 	}
