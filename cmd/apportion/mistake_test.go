@@ -18,7 +18,7 @@ func TestAMistakeOfTheCommandLineSaysWhatWasMeant(t *testing.T) {
 		{"shares --polcy fair", `unknown flag: --polcy; did you mean "--policy"?`},
 		{"shares --colour", `unknown flag: --colour; "apportion shares --help" lists the flags`},
 		{"shares -z", `unknown flag: -z; "apportion shares --help" lists the flags`},
-		{"pending --since soon", `--since: "soon" is not a time, such as 90s, 15m or 1h30m`},
+		{"pending --since soon", `--since: "soon" is not a time, such as 90s, 1h30m or 7d`},
 		{"pending --top few", `--top: "few" is not a whole number`},
 		{"generate --seed -1", `--seed: "-1" is not a whole number from 0 on`},
 		{"shares -f", "--file needs a value"},
