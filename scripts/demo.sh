@@ -60,7 +60,7 @@ counted() { # counted PATTERN WHAT COMMAND...
 say "Downloading Go modules that are not on this machine yet (the first time about 300 MB)"
 counted '^go: downloading ' 'modules downloaded' go list -deps -f '{{with .Error}}{{.}}{{end}}' ./cmd/apportion
 
-say "Building bin/apportion (the first time about 770 packages, a minute and a half on two processors)"
+say "Building bin/apportion (the first time about 770 packages, a minute and a quarter on two processors)"
 counted '^[a-z0-9./_-]+$' 'packages compiled' env GOFLAGS="${GOFLAGS:-} -v" make --no-print-directory build
 
 say "Serving on a free port of this machine"
