@@ -288,8 +288,8 @@ func (b *Base) watch(seed uint64, number, waiting int) (starts []int64, found Ou
 
 // Correct moves each start, of those of all runs in order, to one of another run: towards the run that came true for jobs of the past as
 // often as the start is stated to. Those up to the median move half of the way, because forecasts for jobs of the past know less than one
-// for the present: not where jobs ran, which were admitted, nor the policy's order. Later ones are promises, so that they move three quarters
-// of the way, and only to later runs. It returns false, and changes nothing, if too few moments were asked about.
+// for the present: not where jobs ran, which were admitted, nor the policy's order. Later ones are promises, so that they move three
+// quarters of the way, and only to later runs. It returns false, and changes nothing, if too few moments were asked about.
 func (h *Hindcasts) Correct(starts []int64) bool {
 	if h.Times < leastTimes || len(starts) == 0 {
 		return false

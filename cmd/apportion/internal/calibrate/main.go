@@ -35,7 +35,7 @@ func main() {
 	flag.IntVar(&s.seeds, "seeds", 16, "traces of each shape")
 	flag.Uint64Var(&s.first, "first", reported, "seed of the first trace; those below are for changes of the model to be tried on")
 	flag.Int64Var(&s.step, "step", 8*hour, "seconds between two forecasts")
-	flag.StringVar(&s.only, "only", "", "words, separated by commas; only rows of which one is the trace, policy or trace/policy are measured")
+	flag.StringVar(&s.only, "only", "", "traces, policies or TRACE/POLICY, separated by commas; only these rows are measured")
 	flag.StringVar(&s.plot, "plot", "", "file of a plot of the chances that were stated against those that held")
 	flag.BoolVar(&s.alone, "alone", false, "measure the model alone, without the correction by forecasts of the past")
 	s.log.register(flag.CommandLine)
