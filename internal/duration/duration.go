@@ -44,13 +44,16 @@ func Parse(text string) (time.Duration, error) {
 		return 24 * days, nil
 	}
 	more, err := time.ParseDuration(rest)
-	if err != nil || more > math.MaxInt64-24*days.Abs() {
+	if err != nil {
 		return 0, errNoDuration
 	}
 	if strings.HasPrefix(number, "-") {
 		more = -more
 	}
-	return 24*days + more, nil
+	if sum := 24*days + more; (sum < 24*days) == (more < 0) {
+		return sum, nil
+	}
+	return 0, errNoDuration
 }
 
 var errNoDuration = errors.New("not a duration such as 90s, 1h30m or 7d")

@@ -44,13 +44,14 @@ func TestRoughIsAsPreciseAsItMatters(t *testing.T) {
 func TestDaysAreReadWhereverHoursAre(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"7d": 168 * time.Hour, "1.5d": 36 * time.Hour, "11d4h": 268 * time.Hour, "-2d2h": -50 * time.Hour, "+1d": 24 * time.Hour, "0d": 0,
-		"2d1h30m5s": 49*time.Hour + 30*time.Minute + 5*time.Second, "168h": 168 * time.Hour, "0": 0, "106751d23h47m16.854775807s": math.MaxInt64,
+		"2d1h30m5s": 49*time.Hour + 30*time.Minute + 5*time.Second, "168h": 168 * time.Hour, "0": 0, "106751d23h47m16.854775807s": math.MaxInt64, "-106751d23h47m16.854775808s": math.MinInt64, "2d0s": 48 * time.Hour, "-2d0s": -48 * time.Hour,
+		"-0d5h": -5 * time.Hour,
 	} {
 		got, err := duration.Parse(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", "d", "-d", "7", "1h2d", "2d-1h", "2d+1h", "1d1d", "2d3", "1w", "106752d", "106751d24h", "d5h", "1dd", "NaNd", "1e3d", "--1d"} {
+	for _, text := range []string{"", "d", "-d", "7", "1h2d", "2d-1h", "2d+1h", "1d1d", "2d3", "1w", "106752d", "106751d24h", "-106752d", "-106751d24h", "106751d23h47m16.854775808s", "d5h", "1dd", "NaNd", "1e3d", "--1d"} {
 		_, err := duration.Parse(text)
 		require.Error(t, err, text)
 	}
