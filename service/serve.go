@@ -106,6 +106,8 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	// Made here because its workers run until it stops.
 	server := s.register(grpc.NewServer(append(s.grpcOptions(), s.options.Transport...)...))
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
+	// Before the first connection is taken, so that no caller is told otherwise.
+	s.setHealth(healthv1.HealthCheckResponse_SERVING)
 	for _, l := range listeners {
 		serving.Go(func() error {
 			err := server.Serve(listener{l, s})
@@ -116,7 +118,6 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 			return err
 		})
 	}
-	s.setHealth(healthv1.HealthCheckResponse_SERVING)
 	select {
 	case <-ctx.Done():
 	case <-failed.Done():
