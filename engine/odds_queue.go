@@ -42,7 +42,7 @@ func (c *compiler) findAdmission(order []model.QueueID, sharer *Divider) {
 	c.m.Admission = len(c.by.enqueue) > 0
 	for i := range c.by.enqueue {
 		if p, ok := c.by.enqueue[i].part.(promiser); ok {
-			c.m.Admits = slices.Clone(p.Promisable().V)
+			c.m.Admits = p.Promisable().V
 		}
 	}
 	if sharer == nil || sharer.Name != "proportion" && sharer.Name != "fair" {

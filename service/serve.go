@@ -106,7 +106,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	// Made here because its workers run until it stops.
 	server := s.register(grpc.NewServer(append(s.grpcOptions(), s.options.Transport...)...))
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
-	// Before the first connection is taken, so that no caller is told otherwise.
+	// Set before connections are accepted, because a client may ask at once.
 	s.setHealth(healthv1.HealthCheckResponse_SERVING)
 	for _, l := range listeners {
 		serving.Go(func() error {

@@ -87,7 +87,7 @@ func (v *volumeRules) provided(claims []*corev1.PersistentVolumeClaim, n *corev1
 			return false
 		}
 		if selected == "" {
-			pv, err := matching(c, v.candidates(c), n, chosen)
+			pv, err := matching(c, v.offered[claimClass(c)], n, chosen)
 			if err != nil {
 				return false
 			}

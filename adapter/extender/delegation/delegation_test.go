@@ -133,3 +133,17 @@ func TestCapacityKeepsReclaimableBesideAnOrderThatIsNotKnown(t *testing.T) {
 		})
 	}
 }
+
+func TestTimeoutsAreWrittenAsVolcanoReadsThem(t *testing.T) {
+	for name, source := range configurations(t) {
+		long := options
+		long.Timeout = 72 * time.Hour
+		forms, _, err := delegation.New(source, long)
+		require.NoError(t, err)
+		for _, form := range [][]byte{forms.Delegating, forms.Shadow} {
+			if strings.Contains(string(form), "httpTimeout") {
+				require.Contains(t, string(form), "extender.httpTimeout: 72h0m0s", name)
+			}
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/internal/duration"
 )
 
 // document is a configuration as it is written.
@@ -145,7 +144,8 @@ func extender(asked []*function, options *Options, ignorable string) *yaml.Node 
 		arguments.Content = append(arguments.Content, text("extender."+key), value)
 	}
 	set("urlPrefix", text(options.URL))
-	set("httpTimeout", text(duration.Format(options.Timeout)))
+	// Volcano reads it, which knows no days.
+	set("httpTimeout", text(options.Timeout.String()))
 	set("ignorable", truth(ignorable))
 	set("onSessionOpenVerb", text("onSessionOpen"))
 	set("onSessionCloseVerb", text("onSessionClose"))
