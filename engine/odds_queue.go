@@ -6,6 +6,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 )
 
@@ -19,15 +20,18 @@ func (c *compiler) findQueues() {
 		c.place[q] = i
 	}
 	c.m.Queues = make([]odds.Queue, len(order))
-	sharer := c.sharer()
+	sharer, discipline := c.sharer()
 	for i, q := range order {
-		c.m.Queues[i] = odds.Queue{Parent: c.parent(q), Limit: c.limit(q, sharer)}
+		c.m.Queues[i] = odds.Queue{Parent: c.parent(q), Limit: c.limit(q, sharer, discipline)}
 	}
 	c.cutCircles()
-	c.findAdmission(order, sharer)
+	c.findAdmission()
+	c.m.Capped, c.m.Entitles = discipline.Holds, discipline.Entitles
+	if discipline.Holds || discipline.Entitles {
+		c.findGuarantees(order)
+	}
 	if sharer != nil {
-		c.m.Capped, c.m.Entitles = sharer.Name == "proportion", sharer.Name == "fair"
-		c.findParts(order, sharer.Name == "capacity")
+		c.findParts(order, discipline.Stated)
 	}
 }
 
@@ -38,16 +42,17 @@ type promiser interface {
 }
 
 // findAdmission describes the bounds of admission. What jobs hold is added to what may be admitted besides.
-func (c *compiler) findAdmission(order []model.QueueID, sharer *Divider) {
+func (c *compiler) findAdmission() {
 	c.m.Admission = len(c.by.enqueue) > 0
 	for i := range c.by.enqueue {
 		if p, ok := c.by.enqueue[i].part.(promiser); ok {
 			c.m.Admits = p.Promisable().V
 		}
 	}
-	if sharer == nil || sharer.Name != "proportion" && sharer.Name != "fair" {
-		return
-	}
+}
+
+// findGuarantees states what queues deserve at least.
+func (c *compiler) findGuarantees(order []model.QueueID) {
 	for i, q := range order {
 		if row := c.view.Queues[q].Guarantee; !row.Absent() {
 			c.m.Queues[i].Guarantee = row.V
@@ -55,14 +60,17 @@ func (c *compiler) findAdmission(order []model.QueueID, sharer *Divider) {
 	}
 }
 
-// sharer returns the plugin that divides among queues; nil: none does.
-func (c *compiler) sharer() *Divider {
+// sharer returns the plugin that divides among queues and how it serves them; nil: none does.
+func (c *compiler) sharer() (policy.Sharer, policy.Discipline) {
 	for _, d := range c.Dividers() {
+		if of, says := d.Queues.(policy.Discipliner); says {
+			return d.Queues, of.Discipline()
+		}
 		if d.Queues != nil {
-			return &d
+			return d.Queues, policy.Discipline{Offers: true}
 		}
 	}
-	return nil
+	return nil, policy.Discipline{}
 }
 
 // parent returns the place of the queue above, -1 for none.
@@ -87,12 +95,12 @@ func (c *compiler) cutCircles() {
 	}
 }
 
-// limit returns what a queue may use, as the plugin that divides reads it, else as it is stated; nil if there is no limit. For fair it is
-// what is stated: it knows no other limit at admission, where the total would keep jobs out.
-func (c *compiler) limit(q model.QueueID, sharer *Divider) []float64 {
+// limit returns what a queue may use: its real capability if the discipline offers that, else its stated limit, because the total would keep
+// jobs out that are admitted; nil if there is no limit.
+func (c *compiler) limit(q model.QueueID, sharer policy.Sharer, discipline policy.Discipline) []float64 {
 	row := c.view.Queues[q].Capability
-	if sharer != nil && sharer.Name != "fair" {
-		if share, divided := sharer.Queues.Share(q); divided && !share.RealCapability.Absent() {
+	if discipline.Offers {
+		if share, divided := sharer.Share(q); divided && !share.RealCapability.Absent() {
 			row = share.RealCapability
 		}
 	}

@@ -282,6 +282,22 @@ type Sharer interface {
 	Share(q model.QueueID) (Share, bool)
 }
 
+// Discipline is how a Sharer serves queues, for a model that runs a policy forward.
+type Discipline struct {
+	// Stated makes what a queue states to deserve its part; else, and of queues that state nothing, parts divide the total by weight.
+	Stated bool
+	// Holds keeps queues within what they deserve, and Entitles serves those first that have something waiting within it. Both divide it
+	// anew by what queues ask for, within limit and guarantee.
+	Holds, Entitles bool
+	// Offers bounds what a queue admits by its real capability, not by its stated limit alone.
+	Offers bool
+}
+
+// Discipliner is a Sharer that says how it serves queues. Others serve the queue first that uses least of its part by weight.
+type Discipliner interface {
+	Discipline() Discipline
+}
+
 // Standing is a queue that has used more than its part, or more for its weight than siblings that want something.
 type Standing struct {
 	Queue model.QueueID

@@ -155,6 +155,9 @@ func (s *State) above(q model.QueueID) model.QueueID {
 	return s.tree.Parent(q)
 }
 
+// Discipline returns that a queue's part is what it states.
+func (*State) Discipline() policy.Discipline { return policy.Discipline{Stated: true, Offers: true} }
+
 // Share returns a queue's account; false if it takes no part.
 func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	if !s.takesPart[q] {

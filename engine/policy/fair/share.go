@@ -9,6 +9,9 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// Discipline returns that entitled queues come first.
+func (*State) Discipline() policy.Discipline { return policy.Discipline{Entitles: true} }
+
 // Share returns a queue's account: deserved is its entitlement, share what it holds of the total in the dimension in which that is most;
 // false if it is set aside. The rows are valid until the next call.
 func (s *State) Share(q model.QueueID) (policy.Share, bool) {

@@ -167,6 +167,9 @@ func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
 	return true
 }
 
+// Discipline returns that queues are held to what they deserve.
+func (*State) Discipline() policy.Discipline { return policy.Discipline{Holds: true, Offers: true} }
+
 // Share returns a queue's account; false if it has no jobs.
 func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	if !s.takesPart[q] {
