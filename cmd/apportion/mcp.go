@@ -90,7 +90,7 @@ docs/agents.md shows how to add it to common hosts.`,
 			if err != nil {
 				return err
 			}
-			err = server.Run(command.Context(), &mcp.IOTransport{Reader: io.NopCloser(s.in), Writer: unclosed{s.out}})
+			err = server.Run(command.Context(), agent.Lines(s.in, s.out))
 			if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 				err = nil
 			}
@@ -101,11 +101,6 @@ docs/agents.md shows how to add it to common hosts.`,
 	a.registerInput(command)
 	return command
 }
-
-// unclosed is a writer that stays open.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 // agentServer returns a server whose tools add these flags to their command.
 func agentServer(plugin bool, flags []string) (*mcp.Server, error) {

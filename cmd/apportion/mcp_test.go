@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -223,4 +225,27 @@ func TestMCPNeedsAnInput(t *testing.T) {
 	var errOut strings.Builder
 	require.Equal(t, exitUsage, run(t.Context(), []string{"mcp"}, strings.NewReader(""), os.Stdout, &errOut))
 	require.Contains(t, errOut.String(), "no input")
+}
+
+func TestALineThatIsNoMessageIsAnsweredAndTheSessionGoesOn(t *testing.T) {
+	in, write := io.Pipe()
+	read, out := io.Pipe()
+	done := make(chan int)
+	go func() {
+		done <- run(t.Context(), []string{"mcp", "-f", "../../examples/clusters/research"}, in, out, os.Stderr)
+	}()
+	answers := bufio.NewScanner(read)
+	ask := func(line, answer string) {
+		_, err := io.WriteString(write, line+"\n")
+		require.NoError(t, err)
+		require.True(t, answers.Scan(), answers.Err())
+		require.Contains(t, answers.Text(), answer)
+	}
+	ask("hello", `"code":-32700`)
+	ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},`+
+		`"clientInfo":{"name":"test","version":"1"}}}`, `"serverInfo"`)
+	ask("[]", `"code":-32600`)
+	ask(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, `"id":2`)
+	require.NoError(t, write.Close())
+	require.Equal(t, exitYes, <-done)
 }
