@@ -46,7 +46,7 @@ func (f *listFlags) checkNamespace(snapshot *lookup.Snapshot) error {
 	if like := spelling.Similar(f.namespace, slices.Values(known)); like != "" {
 		return fmt.Errorf("--namespace: no job is in namespace %q; did you mean %q?", f.namespace, like)
 	}
-	return fmt.Errorf("--namespace: no job is in namespace %q; there are %s", f.namespace, strings.Join(known, ", "))
+	return fmt.Errorf("--namespace: no job is in namespace %q; there are %s", f.namespace, lookup.Some(known))
 }
 
 // order returns the comparison by all requested keys.

@@ -159,10 +159,14 @@ func JobName(job *apportionv1.Job) string {
 func (s *Snapshot) Names(basis *apportionv1.Basis) text.Names { return text.NamesOf(basis, s.Snapshot) }
 
 // Queue finds a queue.
-func (s *Snapshot) Queue(name string) (uint32, error) { return find("queue", s.queues, name) }
+func (s *Snapshot) Queue(name string) (uint32, error) {
+	return find("queue", s.queues, name, s.GetQueues(), (*apportionv1.Queue).GetName)
+}
 
 // Node finds a node.
-func (s *Snapshot) Node(name string) (uint32, error) { return find("node", s.nodes, name) }
+func (s *Snapshot) Node(name string) (uint32, error) {
+	return find("node", s.nodes, name, s.GetNodes(), (*apportionv1.Node).GetName)
+}
 
 // Has reports whether a thing of a kind, queue, job or node, is found by a name.
 func (s *Snapshot) Has(kind, name string) bool {
@@ -171,7 +175,9 @@ func (s *Snapshot) Has(kind, name string) bool {
 }
 
 // Job finds a job by uid, namespace/name, or name alone if no other job has it.
-func (s *Snapshot) Job(name string) (uint32, error) { return find("job", s.jobs, name) }
+func (s *Snapshot) Job(name string) (uint32, error) {
+	return find("job", s.jobs, name, s.GetJobs(), JobName)
+}
 
 // LeftOut reports whether a job or a pod that the scheduler does not consider has a name, given as namespace/name or as the name alone.
 func (s *Snapshot) LeftOut(name string) bool {
@@ -193,7 +199,9 @@ func (s *Snapshot) JobOrTask(name string) (uint32, error) {
 }
 
 // Task finds a task by uid, namespace/name, or name alone if no other task has it.
-func (s *Snapshot) Task(name string) (uint32, error) { return find("task", s.tasks(), name) }
+func (s *Snapshot) Task(name string) (uint32, error) {
+	return find("task", s.tasks(), name, s.Tasks, Task.Name)
+}
 
 // TaskName returns the name of a task by its number.
 func (s *Snapshot) TaskName(number uint32) string {
@@ -247,8 +255,21 @@ func (s *Snapshot) TasksOf(job uint32) []Task {
 	return tasks
 }
 
-// find looks a name up, and says what is like it if there is no such name.
-func find(kind string, names map[string]int, name string) (uint32, error) {
+// Some lists the first names in order.
+func Some(names []string) string {
+	const most = 8
+	names = slices.Sorted(slices.Values(names))
+	if len(names) == 0 {
+		return "none"
+	}
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// find looks a name up. If there is no such name, it says what is like it, or else what there is.
+func find[T any](kind string, names map[string]int, name string, all []T, nameOf func(T) string) (uint32, error) {
 	index, ok := names[name]
 	switch {
 	case name == "":
@@ -265,7 +286,11 @@ func find(kind string, names map[string]int, name string) (uint32, error) {
 	if like != "" {
 		return 0, fmt.Errorf("no %s %q; did you mean %q?", kind, name, like)
 	}
-	return 0, fmt.Errorf("no %s %q", kind, name)
+	list := make([]string, len(all))
+	for i := range all {
+		list[i] = nameOf(all[i])
+	}
+	return 0, fmt.Errorf("no %s %q; %ss are %s", kind, name, kind, Some(list))
 }
 
 // containing is the shortest known name that a name is part of, "" if there is none; one or two letters are part of too many.

@@ -40,7 +40,11 @@ func TestANameThatIsNearlyRightIsOffered(t *testing.T) {
 	_, err := s.Queue("reserch")
 	require.EqualError(t, err, `no queue "reserch"; did you mean "research"?`)
 	_, err = s.Queue("web")
-	require.EqualError(t, err, `no queue "web"`)
+	require.EqualError(t, err, `no queue "web"; queues are research`)
+	_, err = s.Job("nope")
+	require.EqualError(t, err, `no job "nope"; jobs are a/train, b/train`)
+	_, err = lookup.Of(&apportionv1.Snapshot{}).Node("n")
+	require.EqualError(t, err, `no node "n"; nodes are none`)
 	_, err = s.Queue("")
 	require.EqualError(t, err, "the name of the queue is missing")
 }
@@ -63,5 +67,5 @@ func TestANameOfWhichOnlyAPartIsKnownIsOffered(t *testing.T) {
 	_, err := s.Queue("sear")
 	require.EqualError(t, err, `no queue "sear"; did you mean "research"?`)
 	_, err = s.Queue("se")
-	require.EqualError(t, err, `no queue "se"`)
+	require.EqualError(t, err, `no queue "se"; queues are research`)
 }

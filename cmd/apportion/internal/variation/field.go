@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/spelling"
@@ -186,7 +187,7 @@ func (s *setting) request(group *apportionv1.TaskGroup) error {
 func (s *setting) otherNode(j *apportionv1.Job) error {
 	node, err := s.edit.snapshot.Node(s.valueName("node"))
 	if err != nil {
-		return s.edit.missing(err, "nodes")
+		return err
 	}
 	wider := map[string]string{"": ""}
 	for _, group := range j.GetGroups() {
@@ -264,7 +265,7 @@ func (e *edit) firm(name string, node uint32) bool {
 
 func (s *setting) moveTo(j *apportionv1.Job) error {
 	if _, err := s.edit.snapshot.Queue(s.valueName("queue")); err != nil {
-		return s.edit.missing(err, "queues")
+		return err
 	}
 	s.before, s.after = j.GetQueue(), s.value
 	j.Queue = s.value
@@ -384,5 +385,5 @@ func (s *setting) dimension() (uint32, error) {
 		}
 	}
 	like := spelling.Suggestion(s.resource, slices.Values(short))
-	return 0, fmt.Errorf("no resource %q%s", s.resource, spelling.Then(like, "the cluster has "+some(e.names)))
+	return 0, fmt.Errorf("no resource %q%s", s.resource, spelling.Then(like, "the cluster has "+lookup.Some(e.names)))
 }

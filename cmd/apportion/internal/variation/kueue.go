@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -54,9 +55,9 @@ func quotaField(apply func(*setting, *apportionv1.KueueQuota) error) func(*setti
 		case len(there) == 0:
 			return fmt.Errorf("queue %s has no quota of Kueue", q.GetName())
 		case len(found) == 0:
-			return fmt.Errorf("the queue has no quota of %s; it has %s", s.resource, some(there))
+			return fmt.Errorf("the queue has no quota of %s; it has %s", s.resource, lookup.Some(there))
 		case len(found) > 1:
-			return fmt.Errorf("several flavors have %s: name one of %s", resource, some(there))
+			return fmt.Errorf("several flavors have %s: name one of %s", resource, lookup.Some(there))
 		}
 		s.resource = resource
 		if flavored {

@@ -155,7 +155,7 @@ func queueField(apply func(*setting, *apportionv1.Queue) error) func(*setting) e
 		e := s.edit
 		index, err := e.snapshot.Queue(s.name)
 		if err != nil {
-			return e.missing(err, "queues")
+			return err
 		}
 		if e.queues[index] == nil {
 			e.queues[index] = proto.CloneOf(e.snapshot.GetQueues()[index])
@@ -170,7 +170,7 @@ func jobField(apply func(*setting, *apportionv1.Job) error) func(*setting) error
 		e := s.edit
 		index, err := e.snapshot.Job(s.name)
 		if err != nil {
-			return e.missing(err, "jobs")
+			return err
 		}
 		if earlier, goes := e.ended[index]; goes {
 			return fmt.Errorf("the job is ended by %s", earlier)
@@ -189,7 +189,7 @@ func nodeField(apply func(*setting, *apportionv1.Node) error) func(*setting) err
 		e := s.edit
 		index, err := e.snapshot.Node(s.name)
 		if err != nil {
-			return e.missing(err, "nodes")
+			return err
 		}
 		if earlier, goes := e.gone[index]; goes {
 			return fmt.Errorf("the node is removed by %s", earlier)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
@@ -107,7 +106,8 @@ func (v *Variation) nodes(e *edit) {
 // added adds copies of nodes.
 func (v *Variation) added(e *edit) {
 	if len(v.Add) != len(v.Like) {
-		e.fault("--add-nodes", "each --add-nodes N needs a --like NODE, and the other way round; nodes are %s", some(Nodes(e.snapshot)))
+		e.fault("--add-nodes", "each --add-nodes N needs a --like NODE, and the other way round; nodes are %s",
+			lookup.Some(names(e.snapshot.GetNodes(), (*apportionv1.Node).GetName)))
 		return
 	}
 	taken, everywhere := map[string]bool{}, podsOfEveryNode(e.snapshot.GetNodes())
@@ -214,7 +214,7 @@ func (e *edit) made() *Made {
 func (e *edit) node(flag, name string) (uint32, bool) {
 	index, err := e.snapshot.Node(name)
 	if err != nil {
-		e.fault(flag, "%w", e.missing(err, "nodes"))
+		e.fault(flag, "%w", err)
 		return 0, false
 	}
 	if earlier, goes := e.gone[index]; goes {
@@ -308,7 +308,7 @@ func (e *edit) finish(flag, name string) {
 func (e *edit) job(flag, name string) (uint32, bool) {
 	index, err := e.snapshot.Job(name)
 	if err != nil {
-		e.fault(flag, "%w", e.missing(err, "jobs"))
+		e.fault(flag, "%w", err)
 		return 0, false
 	}
 	if earlier, goes := e.ended[index]; goes {
@@ -316,26 +316,4 @@ func (e *edit) job(flag, name string) (uint32, bool) {
 		return 0, false
 	}
 	return index, true
-}
-
-// missing adds the existing names to an error about a name that is not similar to any.
-func (e *edit) missing(err error, things string) error {
-	if strings.Contains(err.Error(), "did you mean") {
-		return err
-	}
-	list := map[string]func(*lookup.Snapshot) []string{"nodes": Nodes, "jobs": Jobs, "queues": queues}[things](e.snapshot)
-	return fmt.Errorf("%w; %s are %s", err, things, some(list))
-}
-
-// some lists the first names.
-func some(names []string) string {
-	const most = 8
-	sorted := slices.Sorted(slices.Values(names))
-	if len(sorted) == 0 {
-		return "none"
-	}
-	if len(sorted) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(sorted[:most], ", "), len(sorted)-most)
-	}
-	return strings.Join(sorted, ", ")
 }

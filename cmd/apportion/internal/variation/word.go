@@ -113,18 +113,6 @@ func quotas(q *apportionv1.KueueQueue) []string {
 	return out
 }
 
-// Nodes and Jobs return names for the shell.
-func Nodes(cluster *lookup.Snapshot) []string {
-	return names(cluster.GetNodes(), (*apportionv1.Node).GetName)
-}
-
-func queues(cluster *lookup.Snapshot) []string {
-	return names(cluster.GetQueues(), (*apportionv1.Queue).GetName)
-}
-
-// Jobs is documented with Nodes.
-func Jobs(cluster *lookup.Snapshot) []string { return names(cluster.GetJobs(), lookup.JobName) }
-
 func names[T any](of []*T, name func(*T) string) []string {
 	list := make([]string, len(of))
 	for i := range of {
