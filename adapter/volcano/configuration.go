@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/wire/catalogue"
 )
 
@@ -41,6 +42,9 @@ func (c *configuration) parse() *value {
 	err := yaml.NewDecoder(bytes.NewReader(c.doc.data)).Decode(&node)
 	if err != nil && !errors.Is(err, io.EOF) {
 		line, message := yamlFault(err)
+		if tree.Packed(c.doc.data) {
+			message = tree.FaultOfPacked
+		}
 		c.found.addText(c.doc, line, "%s", message)
 		return nil
 	}

@@ -228,7 +228,8 @@ volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
 			conf: "apiVersion: v1\nkind: ConfigMap\n",
 			want: "volcano.conf:2: kind: an object of Kubernetes; give only the text under data.volcano-scheduler.conf",
 		},
-		"no YAML": {conf: "tiers:\n- plugins: [\n", want: "volcano.conf:2: not YAML: did not find expected node content"},
+		"compressed": {conf: "\x1f\x8b\x08", want: "volcano.conf:1: compressed by gzip: unpack it first, as gunzip does"},
+		"no YAML":    {conf: "tiers:\n- plugins: [\n", want: "volcano.conf:2: not YAML: did not find expected node content"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := ReadConfiguration(Source{Name: "volcano.conf", Data: []byte(c.conf)})

@@ -125,6 +125,7 @@ kind: List
 			manifest: "items:\n- kind: Queue\n  metadata: {name: q}\n- kind: Queue\n  metadata: {name: \"r}\nkind: List\n",
 			want:     []string{"f.yaml:5: not YAML: found unexpected end of stream"},
 		},
+		"compressed": {manifest: "\x1f\x8b\x08\x00", want: []string{"f.yaml:1: compressed by gzip: unpack it first, as gunzip does"}},
 		"JSON cut off": {
 			manifest: "{\n\"kind\": \"Queue\",\n\"metadata\": {\"name\":\n",
 			want:     []string{"f.yaml:4: not JSON: unexpected EOF"},

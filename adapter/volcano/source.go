@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // Source is one input.
@@ -48,6 +50,10 @@ type visit func(*document, *value)
 // be JSON); each may be a list of objects.
 func eachObject(source Source, found *problems, each visit) {
 	first := 0
+	if tree.Packed(source.Data) {
+		found.addText(&document{name: source.Name, lines: true}, 1, "%s", tree.FaultOfPacked)
+		return
+	}
 	for _, part := range splitDocuments(source.Data) {
 		doc := document{name: source.Name, data: part, first: first}
 		first += bytes.Count(part, []byte("\n"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/tree"
 )
 
 // stdin is the file name of standard input.
@@ -81,18 +83,45 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 	return sources, nil
 }
 
-// readSource reads a file of manifests or a configuration.
+// readSource reads a file of manifests or a configuration, which may be compressed by gzip.
 func readSource(name string) (volcano.Source, error) {
 	data, err := os.ReadFile(name)
+	if err == nil {
+		data, err = plain(name, data, maxUnpacked)
+	}
 	return volcano.Source{Name: name, Data: data}, err
 }
 
-// readInput reads a file, or standard input.
+// maxUnpacked bounds what a file that is compressed unpacks to.
+const maxUnpacked = 2 << 30
+
+// plain returns data unpacked if gzip compressed it.
+func plain(name string, data []byte, most int64) ([]byte, error) {
+	if !tree.Packed(data) {
+		return data, nil
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(reader, most+1))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be unpacked by gzip: %w", name, err)
+	}
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("%s: unpacks to more than %d MiB", name, most>>20)
+	}
+	return data, nil
+}
+
+// readInput reads a file, or standard input; either may be compressed by gzip.
 func readInput(name string, in io.Reader) (volcano.Source, error) {
 	if name != stdin {
 		return readSource(name)
 	}
 	data, err := io.ReadAll(in)
+	if err == nil {
+		data, err = plain("stdin", data, maxUnpacked)
+	}
 	return volcano.Source{Name: "stdin", Data: data}, err
 }
 

@@ -56,8 +56,17 @@ func move(n *yaml.Node, line int) {
 	}
 }
 
+// FaultOfPacked is the text of a fault of data that gzip compressed.
+const FaultOfPacked = "compressed by gzip: unpack it first, as gunzip does"
+
+// Packed reports whether gzip compressed data.
+func Packed(data []byte) bool { return bytes.HasPrefix(data, []byte("\x1f\x8b")) }
+
 // ParseAll returns the roots of all documents of a source.
 func ParseAll(source string, data []byte) ([]Node, error) {
+	if Packed(data) {
+		return nil, &Fault{Source: source, Text: FaultOfPacked}
+	}
 	var roots []Node
 	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var document yaml.Node

@@ -58,6 +58,7 @@ func TestAFaultNamesSourceLineAndPath(t *testing.T) {
 		"[a]":                             "f:1: keys are expected: name, queues, spec",
 		"name: a\n---\nname: b":           "f:3: a second document; one is expected",
 		"name: *a":                        "f: not YAML: an alias without its anchor",
+		"\x1f\x8b\x08":                    "f: compressed by gzip: unpack it first, as gunzip does",
 		"a\x00":                           "f: not YAML: control characters are not allowed",
 		"x: 1\nname: {}":                  "f:1: x: no such key; there are name, queues, spec\nf:2: name: a text is expected",
 		`"a b": 1`:                        "f:1: a b: no such key; there are name, queues, spec",

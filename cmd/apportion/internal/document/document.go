@@ -18,7 +18,7 @@ import (
 
 // Unmarshal reads a message from YAML, JSON, or its binary form.
 func Unmarshal(file string, data []byte, message proto.Message) error {
-	if isBinary(data) {
+	if isBinary(data) && !tree.Packed(data) {
 		if err := proto.Unmarshal(data, message); err != nil {
 			return &tree.Fault{Source: file, Text: "neither text nor a message in binary form"}
 		}
