@@ -92,11 +92,23 @@ func (c *checked) missed() string {
 	}
 	switch {
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES:
-		return head + ": " + lacking(c.names, miss)
+		lacking := lacking(c.names, miss)
+		if c.saidOfNodes(lacking) {
+			return head + ", for the reason found for the nodes"
+		}
+		return head + ": " + lacking
 	case len(miss.GetReasons()) > 0:
 		return head + ": " + reasonsOf(c.names, miss.GetReasons())
 	}
 	return head + ": the policy does not let all tasks go that are in the way"
+}
+
+// saidOfNodes reports whether the check of the nodes, which people read first, says the same.
+func (c *checked) saidOfNodes(sentence string) bool {
+	return slices.ContainsFunc(c.job.GetFindings(), func(f *apportionv1.Finding) bool {
+		of := &checked{names: c.names, job: c.job, finding: f}
+		return f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES && of.failed() && of.nodes() == sentence
+	})
 }
 
 // spared returns the reason why no task may be evicted.

@@ -186,3 +186,20 @@ func TestTheSentenceAboutALimitNamesGroupLimitAndUse(t *testing.T) {
 	require.Equal(t, "queue "+names.Queue(1)+` may hold at most 3 cpu on the nodes of group g\x1b1: 2 taken, 1.5 more asked (nodegroup)`,
 		text.Reason(names, reason))
 }
+
+func TestWhatTheNodesLackIsSaidOnceAndEvictionsReferToIt(t *testing.T) {
+	counts := []*apportionv1.NodeCount{{Count: 2, Code: apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET, Detail: "the claim"}}
+	failed, task := apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED, uint32(0)
+	nodes := &apportionv1.Finding{
+		Check: apportionv1.CheckKind_CHECK_KIND_NODES, Outcome: failed, Task: &task, NodeCounts: counts,
+		Reasons: []*apportionv1.Reason{{Code: apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET, Detail: "the claim"}}, Counts: []uint32{2},
+	}
+	eviction := &apportionv1.Finding{
+		Check: apportionv1.CheckKind_CHECK_KIND_EVICTION,
+		Miss:  &apportionv1.PlanMiss{Check: apportionv1.CheckKind_CHECK_KIND_NODES, Task: &task, NodeCounts: counts},
+	}
+	job := &apportionv1.Explanation{Findings: []*apportionv1.Finding{nodes, eviction}}
+	require.Equal(t, "no evictions make room, for the reason found for the nodes", text.Finding(text.Names{}, job, eviction))
+	eviction.Miss.NodeCounts = []*apportionv1.NodeCount{{Count: 1, Code: apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET, Detail: "another"}}
+	require.Contains(t, text.Finding(text.Names{}, job, eviction), "no evictions make room: ")
+}
