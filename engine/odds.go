@@ -80,7 +80,7 @@ type Source int
 const (
 	// FromStated: the job states when it ends.
 	FromStated Source = iota
-	// FromKind: past jobs of the same size in the same queue, of the same owner if there are enough.
+	// FromKind: past jobs of the same size: of the same queue and owner if there are enough, of all queues if their runtimes are alike.
 	FromKind
 	// FromQueue: past jobs of the same queue, of the same owner if there are enough.
 	FromQueue

@@ -35,7 +35,9 @@ type compiler struct {
 	// shuts are the periods in which nodes take no tasks of a kind, and shut those for tasks of which neither the job nor the end is known.
 	shuts map[kindKey]map[int][]odds.Span
 	shut  map[int][]odds.Span
-	// drawn are runtimes of past jobs by what jobs have in common, pastDrawn those for each kind of past jobs.
+	// drawn are runtimes of past jobs by what jobs have in common, pastDrawn those for each kind of past jobs. bySize says that jobs are
+	// more like those of their size in other queues than like others of their queue.
+	bySize    bool
 	drawn     map[string]*odds.Sample
 	pastDrawn []*odds.Sample
 	sources   [NumSources]int

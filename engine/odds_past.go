@@ -11,13 +11,26 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// likeness are the keys under which runtimes of past jobs are found, those of the jobs that are most alike first.
-func (c *compiler) likeness(queue model.QueueID, owner string, tasks int, request resource.Row) [5]string {
+// What jobs have in common with past jobs, from the most to the least. Runtimes of past jobs are found under a key for each.
+const (
+	ofOwnerAndSize = iota
+	ofQueueAndSize
+	ofSize
+	ofOwner
+	ofQueue
+	ofAll
+	numLikenesses int = iota
+)
+
+// likeness are the keys under which runtimes of past jobs are found.
+func (c *compiler) likeness(queue model.QueueID, owner string, tasks int, request resource.Row) (keys [numLikenesses]string) {
 	size := fmt.Sprint(tasks, c.sized(request.V))
-	return [...]string{
-		fmt.Sprintf("%d %q %s", queue, owner, size), fmt.Sprintf("%d %s", queue, size), fmt.Sprintf("%d %q", queue, owner),
-		fmt.Sprint(int32(queue)), "",
-	}
+	keys[ofOwnerAndSize] = fmt.Sprintf("%d %q %s", queue, owner, size)
+	keys[ofQueueAndSize] = fmt.Sprintf("%d %s", queue, size)
+	keys[ofSize] = "all " + size
+	keys[ofOwner] = fmt.Sprintf("%d %q", queue, owner)
+	keys[ofQueue] = fmt.Sprint(int32(queue))
+	return keys
 }
 
 // sized names the amounts that tasks ask for. A number of pods is left out, which histories do not state.
@@ -33,13 +46,13 @@ func (c *compiler) sized(request []float64) string {
 
 // sourceOf says for each key of likeness which source it is.
 func sourceOf(key int) Source {
-	return [...]Source{FromKind, FromKind, FromQueue, FromQueue, FromAll}[key]
+	return [...]Source{FromKind, FromKind, FromKind, FromQueue, FromQueue, FromAll}[key]
 }
 
 // findRuntimes makes samples of the runtimes of past jobs, and of those that run, under the keys of likeness.
 func (c *compiler) findRuntimes() {
 	observed := map[string][]odds.Observed{}
-	keys := make([][5]string, len(c.question.Kinds))
+	keys := make([][numLikenesses]string, len(c.question.Kinds))
 	for i := range keys {
 		k := &c.question.Kinds[i]
 		keys[i] = c.likeness(k.Queue, k.Owner, k.Tasks, k.Request)
@@ -65,17 +78,41 @@ func (c *compiler) findRuntimes() {
 	for key, list := range observed {
 		c.drawn[key] = odds.NewSample(list)
 	}
+	c.relate(keys)
 	c.pastDrawn = make([]*odds.Sample, len(keys))
 	for i := range keys {
-		if c.pastDrawn[i] = c.drawn[keys[i][0]]; c.pastDrawn[i] == nil {
-			// No past job is of this kind.
-			continue
-		}
-		// Jobs of one owner and size are some of those of the size, and these as well as those of the owner some of the queue's.
-		for k, like := range [...]int{1, 3, 3, 4} {
-			c.drawn[keys[i][k]].Like = c.drawn[keys[i][like]]
+		c.pastDrawn[i] = c.drawn[keys[i][ofOwnerAndSize]]
+	}
+}
+
+// relate says of which samples each is a part, and how much it is like them. Jobs of a queue and size are some of the size if their
+// runtimes are likelier then than as some of the queue.
+func (c *compiler) relate(keys [][numLikenesses]string) {
+	above := ofQueue
+	c.bySize = odds.Likelier(c.kin(keys, ofQueueAndSize, ofSize), c.kin(keys, ofQueueAndSize, ofQueue))
+	if c.bySize {
+		above = ofSize
+	}
+	for _, of := range [][2]int{{ofOwnerAndSize, ofQueueAndSize}, {ofQueueAndSize, above}, {ofSize, ofAll}, {ofOwner, ofQueue}, {ofQueue, ofAll}} {
+		kin := c.kin(keys, of[0], of[1])
+		trust := odds.Trust(kin)
+		for _, k := range kin {
+			k.Some.Like, k.Some.Trust = k.Like, trust
 		}
 	}
+}
+
+// kin lists the samples of one likeness with those of another of which they are some.
+func (c *compiler) kin(keys [][numLikenesses]string, some, like int) []odds.Kin {
+	var list []odds.Kin
+	listed := map[string]bool{}
+	for i := range keys {
+		if key := keys[i][some]; !listed[key] && c.drawn[key] != nil {
+			listed[key] = true
+			list = append(list, odds.Kin{Some: c.drawn[key], Like: c.drawn[keys[i][like]]})
+		}
+	}
+	return list
 }
 
 // elapsed returns how many seconds a job has run, 0 if it does not run or that is not known.
@@ -92,7 +129,7 @@ func (c *compiler) elapsed(j model.JobID) int64 {
 }
 
 // likenessOf returns the keys of a job of the snapshot.
-func (c *compiler) likenessOf(j model.JobID) [5]string {
+func (c *compiler) likenessOf(j model.JobID) [numLikenesses]string {
 	v := c.view
 	job := v.Jobs.At(j)
 	request := resource.NewRow(c.width)
@@ -110,14 +147,14 @@ func (c *compiler) likenessOf(j model.JobID) [5]string {
 func (c *compiler) runtimes(j model.JobID, elapsed int64) (*odds.Sample, Source) {
 	keys := c.likenessOf(j)
 	sample := c.drawn[""]
-	for _, key := range slices.Backward(keys[:]) {
-		if of := c.drawn[key]; of != nil {
+	for i, key := range slices.Backward(keys[:]) {
+		if of := c.drawn[key]; of != nil && (i != ofSize || c.bySize) {
 			sample = of
 		}
 	}
 	for _, enough := range []int{enoughPast, 1} {
 		for i, key := range keys {
-			if c.drawn[key].Longer(elapsed, enough) >= enough {
+			if (i != ofSize || c.bySize) && c.drawn[key].Longer(elapsed, enough) >= enough {
 				return sample, sourceOf(i)
 			}
 		}

@@ -301,3 +301,39 @@ func TestAKindOfWhichNoPastJobIsTellsNothing(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// TestAJobRunsAsLongAsThoseThatAreMostAlike has a job of queue a of a size that a has no past jobs of, which has run for 1000 s.
+func TestAJobRunsAsLongAsThoseThatAreMostAlike(t *testing.T) {
+	for story, test := range map[string]struct {
+		// small and middle are the runtimes of jobs of one and two cores in a, and then in b. Those of four cores ran 2000 s in b.
+		small, middle [2]int64
+		least, most   int64
+		from          engine.Source
+	}{
+		"of its size, where these are alike in all queues": {[2]int64{40_000, 40_000}, [2]int64{5000, 5000}, 1000, 1000, engine.FromKind},
+		"of its queue, where these are alike":              {[2]int64{40_000, 1500}, [2]int64{40_000, 1500}, 39_000, 39_000, engine.FromQueue},
+	} {
+		t.Run(story, func(t *testing.T) {
+			s := oddsSession(t, 1, oddsJob{uid: "runs", queue: "a", cores: 4}, oddsJob{uid: "waits", queue: "a", node: model.None, cores: 4})
+			q := &engine.OddsQuestion{Job: 1, Seed: 3}
+			past := func(queue model.QueueID, cores float64, seconds int64) {
+				request := resource.NewAccount(s.View().Dims.Len())
+				request.Set(0, cores*1000)
+				for range 20 {
+					q.Past = append(q.Past, engine.PastJob{Kind: len(q.Kinds), Arrival: -86_400, Seconds: seconds})
+				}
+				q.Kinds = append(q.Kinds, engine.PastKind{Queue: queue, Tasks: 1, Min: 1, Request: request})
+			}
+			for queue := range test.small {
+				past(model.QueueID(queue), 1, test.small[queue])
+				past(model.QueueID(queue), 2, test.middle[queue])
+			}
+			past(1, 4, 2000)
+			found, err := s.Odds(q)
+			require.NoError(t, err)
+			require.InDelta(t, test.least, found.Percentile(20), 60)
+			require.InDelta(t, test.most, found.Percentile(80), 60)
+			require.Equal(t, 1, found.Sources[test.from])
+		})
+	}
+}

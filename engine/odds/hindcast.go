@@ -181,7 +181,7 @@ func (m *Model) asOf(at int64, held [][]Held) *then {
 		if !known {
 			old = s.asOf(at)
 			samples[s] = old
-			old.Like = drawn(s.Like)
+			old.Like, old.Trust = drawn(s.Like), s.Trust
 			t.work += int64(len(s.seconds) * bits.Len(uint(len(s.seconds))))
 		}
 		return old
@@ -287,9 +287,9 @@ func (b *Base) watch(seed uint64, number, waiting int) (starts []int64, found Ou
 }
 
 // Correct moves each start, of those of all runs in order, to one of another run: towards the run that came true for jobs of the past as
-// often as the start is stated to. Those up to the median move half of the way, because forecasts for jobs of the past know less than one
-// for the present: not where jobs ran, which were admitted, nor the policy's order. Later ones are promises, so that they move three
-// quarters of the way, and only to later runs. It returns false, and changes nothing, if too few moments were asked about.
+// often as the start is stated to. Those up to the median move a quarter of the way, because forecasts for jobs of the past know less than
+// one for the present: not where jobs ran, which were admitted, nor the policy's order. Later ones are promises, so that they move two
+// thirds of the way, and only to later runs. It returns false, and changes nothing, if too few moments were asked about.
 func (h *Hindcasts) Correct(starts []int64) bool {
 	if h.Times < leastTimes || len(starts) == 0 {
 		return false
@@ -300,9 +300,9 @@ func (h *Hindcasts) Correct(starts []int64) bool {
 		chance := (float64(i) + 0.5) / n
 		off := shares.place(chance) - chance
 		if chance <= 0.5 {
-			off /= 2
+			off /= 4
 		} else {
-			off = max(off*3/4, 0)
+			off = max(off*2/3, 0)
 		}
 		starts[i] = raw[min(int((chance+off)*n), len(raw)-1)]
 	}
@@ -314,14 +314,10 @@ func (h *Hindcasts) Correct(starts []int64) bool {
 type shares [hindcastRuns + 2]float64
 
 // shares finds the share of each place, for a forecast with a median. Where it is only known that a job started later, it counts as Kaplan
-// and Meier count it. The job that is asked about is one more, and is taken to start later than all (R. Tibshirani, R. Barber, E. Candès,
-// A. Ramdas, 2019), and counts half as much as one of the past does on average.
+// and Meier count it.
 func (h *Hindcasts) shares(median int64) *shares {
 	var started, open [hindcastRuns + 1]float64
 	sum := 0.0
-	for i := range h.list {
-		sum += h.list[i].weight / float64(2*len(h.list))
-	}
 	for i := range h.list {
 		c := &h.list[i]
 		weight := c.weight * h.alike(c.starts[(hindcastRuns-1)/2], median)
@@ -338,7 +334,7 @@ func (h *Hindcasts) shares(median int64) *shares {
 	s, left := &shares{}, 1.0
 	for i := range started {
 		if started[i] > 0 {
-			left *= 1 - started[i]/sum
+			left *= max(1-started[i]/sum, 0)
 		}
 		sum -= started[i] + open[i]
 		s[i+1] = 1 - left

@@ -36,7 +36,7 @@ func TestStartsAreMovedByWhatCameOfForecastsOfThePast(t *testing.T) {
 	starts := []int64{1000, 2000, 3000, 4000, odds.Never}
 	require.True(t, h.Correct(starts))
 	require.True(t, slices.IsSorted(starts))
-	require.Equal(t, []int64{3000, 4000, 4000, odds.Never, odds.Never}, starts)
+	require.Equal(t, []int64{2000, 3000, 4000, odds.Never, odds.Never}, starts)
 }
 
 func TestAModelThatIsRightIsHardlyCorrected(t *testing.T) {

@@ -9,7 +9,9 @@ import (
 // Sample is how long jobs of the past ran, those included that still run.
 type Sample struct {
 	// Like are jobs of which these are some, nil for none. A part of what is drawn is drawn from them: the larger, the smaller this sample.
-	Like *Sample
+	// Trust is how many jobs of the sample count as much as those that they are like; 0: 3.
+	Like  *Sample
+	Trust int
 
 	// seconds are in order; ended says of which jobs they are the whole runtime, and began when these jobs began.
 	seconds []int64
@@ -17,8 +19,16 @@ type Sample struct {
 	began   []int64
 }
 
-// trust is how many jobs of a sample count as much as those that they are like.
-const trust = 3
+// usualTrust is Sample.Trust where nothing is known of it.
+const usualTrust = 3
+
+// trust returns Trust, or what stands for it.
+func (s *Sample) trust() int {
+	if s.Trust > 0 {
+		return s.Trust
+	}
+	return usualTrust
+}
 
 // Observed is how long a job of the past has run since it began, and whether it has ended. Began is in seconds after second 0.
 type Observed struct {
@@ -103,7 +113,7 @@ func newLaw(s *Sample, like *law, r stream) *law {
 		l.beyond[i] = sum
 	}
 	prior := 0.0
-	for range trust {
+	for range s.trust() {
 		prior += r.weight()
 		if like == nil {
 			// All that is not in the largest sample are times beyond its longest.
@@ -199,7 +209,7 @@ func (r *run) law(number int32) *law {
 			like = r.law(r.numbers[s.Like])
 		}
 		r.laws[number] = newLaw(s, like, streamOf(r.seed, r.number, sampled-int(number)))
-		r.left -= weighing * int64(len(s.seconds))
+		r.left -= weighing * int64(len(s.seconds)+s.trust())
 	}
 	return r.laws[number]
 }

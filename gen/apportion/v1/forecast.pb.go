@@ -548,7 +548,7 @@ type ForecastSources struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Jobs that state when they end.
 	Stated uint32 `protobuf:"varint,1,opt,name=stated,proto3" json:"stated,omitempty"`
-	// Past jobs of the same size and queue, and of the same owner if there are enough.
+	// Past jobs of the same size: of the same queue and owner if there are enough, of all queues if their runtimes are alike.
 	Alike uint32 `protobuf:"varint,2,opt,name=alike,proto3" json:"alike,omitempty"`
 	// Past jobs of the same queue, and of the same owner if there are enough.
 	Queue uint32 `protobuf:"varint,3,opt,name=queue,proto3" json:"queue,omitempty"`

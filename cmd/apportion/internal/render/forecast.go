@@ -67,7 +67,7 @@ func (p *Printer) sources(a *apportionv1.ForecastAnswer) {
 		n    uint32
 	}{
 		{"their stated end", of.GetStated()},
-		{"jobs of their size and queue", of.GetAlike()},
+		{"jobs of their size", of.GetAlike()},
 		{"jobs of their queue", of.GetQueue()},
 		{"all jobs", of.GetAll()},
 		{"no history as long", of.GetPrior()},
