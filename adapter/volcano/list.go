@@ -99,7 +99,11 @@ type parsedItem struct {
 // visit parses the items, several at a time, and visits them in their order.
 func (l itemList) visit(found *problems, each visit) {
 	const batch = 256
-	for _, part := range l.rest {
+	for i, part := range l.rest {
+		if at, line := itemsBegin(part.data); i > 0 && at >= 0 {
+			found.addText(l.doc, part.first+line, twice, "items")
+			continue
+		}
 		readYAML(&part, found, func(*value) {})
 	}
 	parsed := make([]parsedItem, batch)

@@ -126,6 +126,18 @@ kind: List
 			want:     []string{"f.yaml:5: not YAML: found unexpected end of stream"},
 		},
 		"compressed": {manifest: "\x1f\x8b\x08\x00", want: []string{"f.yaml:1: compressed by gzip: unpack it first, as gunzip does"}},
+		"a key that is given twice": {
+			manifest: "kind: Queue\nmetadata: {name: q}\nspec:\n  weight: 1\n  weight: 2\n",
+			want:     []string{`f.yaml:5: "weight" is given twice; objects in one file are separated by ---`},
+		},
+		"two lists in one document": {
+			manifest: "items:\n- kind: Queue\n  metadata: {name: q}\nkind: List\nitems:\n- kind: Queue\n  metadata: {name: r}\nkind: List\n",
+			want:     []string{`f.yaml:5: "items" is given twice; objects in one file are separated by ---`},
+		},
+		"two lists in flow style in one document": {
+			manifest: "items: [{kind: Queue, metadata: {name: q}}]\nitems: []\n",
+			want:     []string{`f.yaml:2: "items" is given twice; objects in one file are separated by ---`},
+		},
 		"JSON cut off": {
 			manifest: "{\n\"kind\": \"Queue\",\n\"metadata\": {\"name\":\n",
 			want:     []string{"f.yaml:4: not JSON: unexpected EOF"},

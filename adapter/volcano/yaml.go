@@ -43,7 +43,7 @@ func readYAML(doc *document, found *problems, each func(*value)) {
 			found.addText(doc, doc.first+line, "%s", message)
 			return
 		}
-		t := builder{doc: doc, found: found}
+		t := builder{doc: doc, found: found, once: true}
 		t.document(&root, each)
 	}
 }
@@ -61,7 +61,12 @@ type builder struct {
 	// depth is the nesting of the current node, expanded the number of values from aliases.
 	depth, aliases, expanded int
 	full                     bool
+	// once makes a key that an object has twice a fault. Volcano's configuration may have it, and the last one counts.
+	once bool
 }
+
+// twice is the fault of a key that is given twice.
+const twice = "%q is given twice; objects in one file are separated by ---"
 
 // document calls each with the object at the root, or with the items of the list or array there.
 func (t *builder) document(root *yaml.Node, each func(*value)) {
@@ -76,13 +81,20 @@ func (t *builder) document(root *yaml.Node, each func(*value)) {
 		return
 	}
 	if top.Kind == yaml.MappingNode {
+		listed := false
 		for i := 0; i+1 < len(top.Content); i += 2 {
 			if top.Content[i].Value != "items" || top.Content[i+1].Kind != yaml.SequenceNode {
 				continue
 			}
+			if listed {
+				t.found.addText(t.doc, t.doc.first+top.Content[i].Line, twice, "items")
+			}
+			listed = true
 			for _, item := range top.Content[i+1].Content {
 				each(t.value(item, objectShape))
 			}
+		}
+		if listed {
 			return
 		}
 	}
@@ -132,11 +144,16 @@ func (t *builder) members(v *value, n *yaml.Node, sh *shape) {
 			t.merge(v, n.Content[i+1], sh)
 		}
 	}
+	seen := make(map[string]bool, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Tag == "!!merge" || t.full {
 			continue
 		}
+		if t.once && seen[key.Value] {
+			t.found.addText(t.doc, t.doc.first+key.Line, twice, key.Value)
+		}
+		seen[key.Value] = true
 		name := strings.ToValidUTF8(key.Value, "\uFFFD")
 		child := &value{kind: skipped, at: t.doc.first + n.Content[i+1].Line}
 		if wanted := sh.of(name); wanted != nil {
