@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/volcano"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 func TestObjectsOfABackgroundCountWhereNoOtherSourceHasTheirKind(t *testing.T) {
@@ -28,4 +29,29 @@ func TestObjectsOfABackgroundCountWhereNoOtherSourceHasTheirKind(t *testing.T) {
 
 	_, err = volcano.ReadManifests([]volcano.Source{{Name: "a", Data: []byte(node)}, {Name: "b", Data: []byte(node)}})
 	require.ErrorContains(t, err, "Node n is already at a:")
+}
+
+func TestAQueueWithoutAStateHasThatOfTheQueueThatItReplaces(t *testing.T) {
+	queue := func(name, status string) string {
+		return "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: " + name + "}\nspec: {weight: 1}\n" + status
+	}
+	file := volcano.Source{Name: "queues", Data: []byte(queue("new", "") + queue("shut", "") + queue("own", "status: {state: Closing}\n"))}
+	cluster := volcano.Source{Name: "cluster", Background: true, Data: []byte(
+		queue("shut", "status: {state: Closed}\n") + queue("own", "status: {state: Open}\n") + queue("root", ""),
+	)}
+	states := func(sources ...volcano.Source) map[string]apportionv1.QueueState {
+		read, err := volcano.ReadManifests(sources)
+		require.NoError(t, err)
+		states := map[string]apportionv1.QueueState{}
+		for _, q := range read.Snapshot.GetQueues() {
+			states[q.GetName()] = q.GetState()
+		}
+		return states
+	}
+	const unknown = apportionv1.QueueState_QUEUE_STATE_UNKNOWN
+	require.Equal(t, map[string]apportionv1.QueueState{
+		"new": apportionv1.QueueState_QUEUE_STATE_OPEN, "shut": apportionv1.QueueState_QUEUE_STATE_CLOSED,
+		"own": apportionv1.QueueState_QUEUE_STATE_CLOSING, "root": unknown,
+	}, states(cluster, file))
+	require.Equal(t, unknown, states(file)["new"], "a whole dump is what it says")
 }

@@ -80,6 +80,9 @@ func (r *reader) queue(m metadata, root *value) {
 	q.guarantee = r.resourcesAt(guarantee.field("resource"))
 	q.deserved = r.resourcesAt(spec.field("deserved"))
 	q.message.NodeGroupLimits, q.limits = r.nodeGroupLimits(m)
+	if state := root.field("status").field("state"); !r.background && (state == nil || state.text == "") {
+		r.stateless[m.name] = q.message
+	}
 	r.queues = append(r.queues, q)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,6 +144,11 @@ func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 			r.sources += len(source.Data)
 		}
 	}
+	if r.given[queueKind] && slices.ContainsFunc(sources, func(s Source) bool { return s.Background }) {
+		for _, q := range r.stateless {
+			q.State = apportionv1.QueueState_QUEUE_STATE_OPEN
+		}
+	}
 	return r.cluster()
 }
 
@@ -212,6 +218,8 @@ type reader struct {
 	// background is true while background sources are read; given are the kinds that other sources hold.
 	background bool
 	given      map[string]bool
+	// stateless are the queues without a state that may replace one of a background source.
+	stateless map[string]*apportionv1.Queue
 }
 
 // identity distinguishes objects.
@@ -228,8 +236,8 @@ func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.
 func newReader(opts []Option) *reader {
 	r := &reader{
 		placements: make(placements), traits: sharedTraits{}, listed: map[string]bool{}, seen: make(map[identity]origin),
-		unread: make(map[string]int),
-		given:  make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
+		unread: make(map[string]int), stateless: make(map[string]*apportionv1.Queue),
+		given: make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
 	}
 	for _, opt := range opts {
 		opt(r)
@@ -379,6 +387,10 @@ func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 	}
 	key := identity{kind: kindName, namespace: m.namespace, name: m.name}
 	if r.hidden(key) {
+		if of := r.stateless[m.name]; of != nil && kindName == queueKind {
+			of.State = r.queueState(root.field("status").field("state"))
+			delete(r.stateless, m.name)
+		}
 		return m, false
 	}
 	if first, ok := r.seen[key]; ok {

@@ -16,7 +16,8 @@ type Source struct {
 	// Data is the content of the file.
 	Data []byte
 	// Background is the rest of a cluster: its objects of a kind count only if no other source has one of that kind. The queues root and
-	// default, which Volcano makes by itself, count unless another source has a queue of their name.
+	// default, which Volcano makes by itself, count unless another source has a queue of their name. A queue of another source without a
+	// state, as files in a repository have it, has the state of the queue of its name here; without one it is open, as a new queue is.
 	Background bool
 	// Release is that of the Volcano whose configuration this is, as tagged, such as v1.16.0. Empty: it is unknown.
 	Release string
