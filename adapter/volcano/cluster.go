@@ -48,7 +48,8 @@ func (r *reader) cluster() (*Cluster, error) {
 	}
 	snapshot.LeftOut = r.leftOut
 	cluster := &Cluster{
-		Snapshot: snapshot, Faulty: r.faulty, Warnings: r.warnings.all(), Empty: r.empty, Started: started, Unread: r.unread,
+		Snapshot: snapshot, Faulty: r.faulty, Warnings: r.warnings.all(), Empty: r.empty, Nothing: len(r.given) == 0,
+		Started: started, Unread: r.unread,
 		jobs: origins, placed: placed,
 	}
 	for i := range r.queues {

@@ -22,6 +22,8 @@ type Cluster struct {
 	Warnings []*apportionv1.Warning
 	// Empty names the sources without objects.
 	Empty []string
+	// Nothing reports that no source but those of the background has an object that is read.
+	Nothing bool
 	// Faulty lists the objects that are left out because they are invalid, or because the snapshot has no room for them.
 	Faulty []*Faulty
 	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.

@@ -261,6 +261,9 @@ func (f *inputFlags) manifests(s streams, sources []volcano.Source, options []vo
 	if err != nil {
 		return nil, nil, perhapsSnapshot(err, sources)
 	}
+	if f.own != "" && cluster.Nothing {
+		return nil, nil, fmt.Errorf("%s holds no Queue, nor another object that is read: it would change nothing", f.own)
+	}
 	missing, err := manifest.Missing(sources, cluster, "`apportion help` shows the kubectl command that lists a cluster")
 	if err != nil {
 		return nil, nil, err
