@@ -259,20 +259,43 @@ func similar(root *Fact, path []string) string {
 }
 
 // operator is a comparison that begins a text: `>= 20`, `contains GPU`.
-var operator = regexp.MustCompile(`^(>=|<=|>|<|contains|matches|not)\s+(.*)$`)
+var operator = regexp.MustCompile(`^(?:([<>]=?)\s*([-+.\d].*)|(contains|matches|not)\s+(.*))$`)
 
 // meets reports whether a fact meets the expectation of a scalar.
 func meets(f *Fact, n *yaml.Node) bool {
-	if match := operator.FindStringSubmatch(n.Value); match != nil {
-		return compares(f, match[1], match[2])
+	yes, known := says(f, n.Value)
+	return yes && known
+}
+
+// says reports whether a fact has a value or meets a comparison; known is false if it can never have such a value, so that neither the
+// value nor its contrary is met.
+func says(f *Fact, expected string) (yes, known bool) {
+	match := operator.FindStringSubmatch(expected)
+	switch {
+	case match == nil:
+		return is(f, expected), possible(f, expected)
+	case match[3] == "not":
+		yes, known = says(f, match[4])
+		return !yes, known
+	case match[3] == "matches":
+		_, err := regexp.Compile(match[4])
+		return compares(f, match[3], match[4]), err == nil
 	}
-	return is(f, n.Value)
+	return compares(f, match[1]+match[3], match[2]+match[4]), match[3] != "" || possible(f, match[2])
+}
+
+// possible reports whether a value is one of the kind of a fact: an amount or a number for those.
+func possible(f *Fact, value string) bool {
+	switch f.Value.(type) {
+	case Amount, float64:
+		_, _, ok := numbers(f, value)
+		return ok || value == absent
+	}
+	return true
 }
 
 func compares(f *Fact, operator, operand string) bool {
 	switch operator {
-	case "not":
-		return !is(f, operand)
 	case "contains":
 		return slices.ContainsFunc(said(f), func(s string) bool { return strings.Contains(s, operand) })
 	case "matches":
