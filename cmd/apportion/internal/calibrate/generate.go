@@ -46,10 +46,11 @@ type shape struct {
 	name string
 	// load is the part of the GPUs that jobs ask for, and gang the chance of a job to be a gang of several nodes.
 	load, gang float64
-	// spread is that of the logarithms of runtimes, batch how many jobs arrive together at most, and daily whether most arrive by day.
-	spread float64
-	batch  int
-	daily  bool
+	// spread is that of the logarithms of runtimes, and owners that of their medians among the owners and kinds of jobs. batch is how many
+	// jobs arrive together at most, and daily whether most arrive by day.
+	spread, owners float64
+	batch          int
+	daily          bool
 }
 
 // shapes are those of the generated traces.
@@ -59,13 +60,13 @@ var shapes = []shape{
 	{name: "batches", load: 0.8, gang: 0.05, spread: 1, batch: 20},
 	{name: "long tail", load: 0.8, gang: 0.1, spread: 1.7, batch: 2, daily: true},
 	{name: "gangs", load: 0.75, gang: 0.4, spread: 1, batch: 2},
+	{name: "owners", load: 0.85, gang: 0.05, spread: 0.6, owners: 1, batch: 1},
 }
 
 // draw draws a trace of some weeks.
 func (s *shape) draw(seed uint64) *trace.Trace {
 	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // A trace is drawn by a seed, so that it can be drawn again.
-	t := &trace.Trace{}
-	const kinds, median = 3, 2.5 * 3600
+	t, medians := &trace.Trace{}, s.medians(seed)
 	asked := 0.0
 	last := weeks * 7 * day
 	for at := int64(0); at < last; {
@@ -76,7 +77,7 @@ func (s *shape) draw(seed uint64) *trace.Trace {
 		}
 		q, kind := r.IntN(len(queues)), r.IntN(kinds)
 		for range 1 + r.IntN(s.batch) {
-			job := s.job(r, len(t.Jobs), q, kind, median*math.Exp(float64(kind-1)))
+			job := s.job(r, len(t.Jobs), q, kind, medians)
 			job.Arrival = at
 			asked += float64(job.Seconds) * float64(job.Tasks()) * job.Groups[0].Request[2].Amount / 1000
 			t.Jobs = append(t.Jobs, *job)
@@ -90,17 +91,35 @@ func (s *shape) draw(seed uint64) *trace.Trace {
 	return t
 }
 
-// job draws one job. The kind determines its size and the median of its runtime.
-func (s *shape) job(r *rand.Rand, number, queue, kind int, median float64) *trace.Job {
+// Each queue has some owners, who have jobs of some kinds.
+const owners, kinds = 3, 3
+
+// medians are those of runtimes, by queue, owner and kind.
+func (s *shape) medians(seed uint64) (list [4][owners][kinds]float64) {
+	r := rand.New(rand.NewPCG(seed, 8)) //nolint:gosec // As above.
+	for q := range list {
+		for o := range list[q] {
+			for kind := range list[q][o] {
+				const usual = 2.5 * 3600
+				list[q][o][kind] = usual * math.Exp(float64(kind-1)) * math.Exp(s.owners*r.NormFloat64())
+			}
+		}
+	}
+	return list
+}
+
+// job draws one job. The kind determines its size and, with queue and owner, the median of its runtime.
+func (s *shape) job(r *rand.Rand, number, queue, kind int, medians [4][owners][kinds]float64) *trace.Job {
 	each := [...]int{1, 2, 4}[kind]
 	tasks := 1 + r.IntN(2)
 	if r.Float64() < s.gang {
 		each, tasks = gpus, 2+r.IntN(2)
 	}
+	owner := r.IntN(owners)
 	return &trace.Job{
 		Name: fmt.Sprintf("job-%05d", number), Queue: queues[queue].name, Min: tasks,
-		Owner:   fmt.Sprintf("%s-%d", queues[queue].name, r.IntN(3)),
-		Seconds: int64(median * math.Exp(s.spread*r.NormFloat64())),
+		Owner:   fmt.Sprintf("%s-%d", queues[queue].name, owner),
+		Seconds: int64(medians[queue][owner][kind] * math.Exp(s.spread*r.NormFloat64())),
 		Groups: []trace.Group{{Role: "task", Tasks: tasks, Request: []trace.Amount{
 			{Resource: "cpu", Amount: float64(each) * 7000},
 			{Resource: "memory", Amount: float64(each) * 60 * (1 << 30)},
