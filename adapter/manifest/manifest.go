@@ -121,6 +121,9 @@ func LeftOut(c *volcano.Cluster) []*apportionv1.Warning {
 	return warnings
 }
 
+// NoNode is the warning about manifests without nodes.
+const NoNode = "no Node is in the input: nothing is judged that depends on nodes"
+
 // Missing returns an error if the manifests contain no object, and otherwise warnings about missing kinds. hint ends the error: what a
 // person does about it.
 func Missing(sources []volcano.Source, cluster *volcano.Cluster, hint string) ([]*apportionv1.Warning, error) {
@@ -146,7 +149,7 @@ func Missing(sources []volcano.Source, cluster *volcano.Cluster, hint string) ([
 		words string
 	}{
 		{len(snapshot.GetQueues()), "no Queue is in the input: no job has a queue to be in"},
-		{len(snapshot.GetNodes()), "no Node is in the input: nothing is judged that depends on nodes"},
+		{len(snapshot.GetNodes()), NoNode},
 	} {
 		if kind.count == 0 {
 			warnings = append(warnings, &apportionv1.Warning{Message: kind.words})

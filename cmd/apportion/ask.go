@@ -220,14 +220,16 @@ func (q *question) answer(basis *apportionv1.Basis, answer any, table func(*rend
 func (q *question) warn(basis *apportionv1.Basis) {
 	render.Warnings(q.err, q.warnings)
 	warnings := unsaid(basis.GetWarnings(), q.warnings)
-	if len(q.snapshot.GetNodes()) == 0 {
-		// These only follow from the lack of nodes, which a warning of the input states.
-		warnings = slices.DeleteFunc(slices.Clone(warnings), func(w *apportionv1.Warning) bool {
-			return w.GetCode() == apportionv1.WarningCode_WARNING_CODE_DIMENSION_NOT_OFFERED ||
-				w.GetCode() == apportionv1.WarningCode_WARNING_CODE_GUARANTEES_EXCEED_TOTAL
-		})
+	if len(q.snapshot.GetNodes()) == 0 { // A warning of the input states the lack of nodes.
+		warnings = without(warnings, apportionv1.WarningCode_WARNING_CODE_DIMENSION_NOT_OFFERED,
+			apportionv1.WarningCode_WARNING_CODE_GUARANTEES_EXCEED_TOTAL)
 	}
 	render.Warnings(q.err, q.placed(warnings))
+}
+
+// without returns the warnings that have none of the codes.
+func without(warnings []*apportionv1.Warning, codes ...apportionv1.WarningCode) []*apportionv1.Warning {
+	return slices.DeleteFunc(slices.Clone(warnings), func(w *apportionv1.Warning) bool { return slices.Contains(codes, w.GetCode()) })
 }
 
 // unsaid removes the plugins that a warning about the configuration has already named, by file and line.

@@ -102,6 +102,9 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 			return err
 		}
 		c.warnings = slices.Concat(c.warnings, q.placed(unsaid(session.Basis().GetWarnings(), q.warnings)))
+		if a.inputOnly && len(q.snapshot.GetNodes()) == 0 {
+			c.warnings = ofQueuesAlone(c.warnings)
+		}
 		if err := session.Close(); err != nil || a.inputOnly {
 			return err
 		}
@@ -119,6 +122,14 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		return nil
 	})
 	return cmp.Or(err, invalid)
+}
+
+// ofQueuesAlone leaves out the warnings that follow from the lack of nodes and jobs, which a file of queues need not have.
+func ofQueuesAlone(warnings []*apportionv1.Warning) []*apportionv1.Warning {
+	return slices.DeleteFunc(without(warnings, apportionv1.WarningCode_WARNING_CODE_DIMENSION_NOT_OFFERED,
+		apportionv1.WarningCode_WARNING_CODE_GUARANTEES_EXCEED_TOTAL, apportionv1.WarningCode_WARNING_CODE_SCALAR_GUARANTEED_AWAY,
+		apportionv1.WarningCode_WARNING_CODE_IDLE_GUARANTEE,
+	), func(w *apportionv1.Warning) bool { return w.GetMessage() == manifest.NoNode })
 }
 
 // checkPolicy finds the faults of a policy.
