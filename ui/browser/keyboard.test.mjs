@@ -83,3 +83,15 @@ test("keys search, show help and move", async () => {
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 });
+
+test("a link that has the focus can be seen", async () => {
+  const page = await visit(browser, program.address, "#/cluster");
+  await settled(page);
+  const unseen = await page.evaluate(() => [...document.querySelectorAll("main a[href], main button")].filter((e) => {
+    const { width, height } = e.getBoundingClientRect();
+    return e.checkVisibility() && (width < 5 || height < 5);
+  }).map((e) => e.textContent));
+  assert.deepEqual(unseen, []);
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});

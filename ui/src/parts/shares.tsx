@@ -127,7 +127,7 @@ export function Shares({ rows, href, selected, waiting, worst, sorting = true }:
               <span key={h.sort} class={h.class} role="columnheader" aria-sort={sort === h.sort ? "descending" : "none"}>
                 {sorting ? (
                   <a href={having(route, { sort: sort === h.sort ? "" : h.sort })} title={sort === h.sort ? "Back to the given order" : `Sort by ${h.text}`}>
-                    {h.sort === "short" ? <span class="visually-hidden">lacks or borrows</span> : h.text}
+                    {h.sort === "short" ? <><span aria-hidden="true">±</span><span class="visually-hidden">lacks or borrows</span></> : h.text}
                     {sort === h.sort && <span aria-hidden="true"> ↓</span>}
                   </a>
                 ) : h.sort === "short" ? <span class="visually-hidden">lacks or borrows</span> : h.text}
