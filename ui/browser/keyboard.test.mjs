@@ -95,3 +95,17 @@ test("a link that has the focus can be seen", async () => {
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 });
+
+test("the focus goes to the details that replace what had it", async () => {
+  const page = await visit(browser, program.address, "#/cluster?queue=language");
+  await settled(page);
+  await page.locator("aside a", { hasText: "language/pretrain-7b" }).first().focus();
+  await page.keyboard.press("Enter");
+  await says(page, "aside", /^language\/pretrain-7b/);
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), "ASIDE");
+  await page.goBack();
+  await says(page, "aside", /^language /);
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), "ASIDE");
+  await sound(page);
+  await page.context().close();
+});

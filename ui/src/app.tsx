@@ -158,12 +158,16 @@ function Shown({ source, opened, live, route, wide, Beside, Rehearse }: Showing)
   const main = useRef<HTMLElement>(null);
   const view = `${route.view}/${route.name}`;
   const before = useRef(view);
+  // What has the focus may go with this change.
+  const held = main.current?.contains(document.activeElement) ?? false;
   useEffect(() => {
     document.title = `${titles[route.view]}${route.name === "" ? "" : ` ${route.name}`} · ${opened.title} · Apportion`;
     // The keyboard focus moves to the new view.
     if (before.current.split("/")[0] !== route.view) {
       main.current?.focus({ preventScroll: true });
       scrollTo(0, 0);
+    } else if (held && document.activeElement === document.body) {
+      (main.current?.querySelector("aside") ?? main.current)?.focus({ preventScroll: true });
     }
     before.current = view;
   }, [view, opened, route]);

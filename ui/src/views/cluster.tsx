@@ -50,7 +50,7 @@ export function ClusterView() {
         )}
         {cluster.listed && <NodesStrip rows={all} job={cluster.jobIndex(job)} />}
       </section>
-      <aside class="panel" aria-label="Details">
+      <aside class="panel" tabIndex={-1} aria-label="Details">
         {job !== "" && <JobPanel name={job} />}
         {job === "" && queue !== "" && <QueuePanel name={queue} job={(name) => select("job", name)} />}
         <Causes job={(name) => select("job", name)} />

@@ -31,7 +31,7 @@ export function JobView() {
           <p class="actions"><a class="button" href={to(route, "whatif", "", { queue: cluster.jobs[index]?.queue ?? "" })}>Change its queue in What if</a></p>
         )}
       </section>
-      <aside class="panel" aria-label="Its queue, its plan and its tasks">
+      <aside class="panel" tabIndex={-1} aria-label="Its queue, its plan and its tasks">
         <Resources />
         <Own index={index} />
         {!opened.restricted && cluster.tasksOf(index).some((t) => waits(t.json.status)) && <PlanPanel index={index} />}

@@ -49,7 +49,7 @@ export function NodesView() {
         <MapLegend by={by} shade={shade} />
         <Grid shown={shown} shade={shade} />
       </section>
-      <aside class="panel" aria-label="Details">
+      <aside class="panel" tabIndex={-1} aria-label="Details">
         {selected < 0 ? <Empty>Choose a node to see what runs on it.</Empty> : <NodePanel node={selected} />}
       </aside>
     </div>

@@ -75,7 +75,7 @@ export function WaitingView() {
           />
         )}
       </section>
-      <aside class="panel" aria-label="Details">
+      <aside class="panel" tabIndex={-1} aria-label="Details">
         {selected === "" ? <Empty>Choose a job to see why it waits.</Empty> : <JobPanel name={selected} />}
       </aside>
     </div>
