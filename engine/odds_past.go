@@ -93,7 +93,9 @@ func (c *compiler) relate(keys [][numLikenesses]string) {
 	if c.bySize {
 		above = ofSize
 	}
-	for _, of := range [][2]int{{ofOwnerAndSize, ofQueueAndSize}, {ofQueueAndSize, above}, {ofSize, ofAll}, {ofOwner, ofQueue}, {ofQueue, ofAll}} {
+	for _, of := range [][2]int{
+		{ofOwnerAndSize, ofQueueAndSize}, {ofQueueAndSize, above}, {ofSize, ofAll}, {ofOwner, ofQueue}, {ofQueue, ofAll},
+	} {
 		kin := c.kin(keys, of[0], of[1])
 		trust := odds.Trust(kin)
 		for _, k := range kin {

@@ -95,8 +95,8 @@ func (c *compiler) cutCircles() {
 	}
 }
 
-// limit returns what a queue may use: its real capability if the discipline offers that, else its stated limit, because the total would keep
-// jobs out that are admitted; nil if there is no limit.
+// limit returns what a queue may use: its real capability if the discipline offers that, else its stated limit, because the total would
+// keep jobs out that are admitted; nil if there is no limit.
 func (c *compiler) limit(q model.QueueID, sharer policy.Sharer, discipline policy.Discipline) []float64 {
 	row := c.view.Queues[q].Capability
 	if discipline.Offers {

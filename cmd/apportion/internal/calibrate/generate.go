@@ -66,7 +66,7 @@ var shapes = []shape{
 // draw draws a trace of some weeks.
 func (s *shape) draw(seed uint64) *trace.Trace {
 	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // A trace is drawn by a seed, so that it can be drawn again.
-	t, medians := &trace.Trace{}, s.medians(seed)
+	t, of := &trace.Trace{}, s.medians(seed)
 	asked := 0.0
 	last := weeks * 7 * day
 	for at := int64(0); at < last; {
@@ -77,7 +77,7 @@ func (s *shape) draw(seed uint64) *trace.Trace {
 		}
 		q, kind := r.IntN(len(queues)), r.IntN(kinds)
 		for range 1 + r.IntN(s.batch) {
-			job := s.job(r, len(t.Jobs), q, kind, medians)
+			job := s.job(r, len(t.Jobs), q, kind, of)
 			job.Arrival = at
 			asked += float64(job.Seconds) * float64(job.Tasks()) * job.Groups[0].Request[2].Amount / 1000
 			t.Jobs = append(t.Jobs, *job)
@@ -95,7 +95,10 @@ func (s *shape) draw(seed uint64) *trace.Trace {
 const owners, kinds = 3, 3
 
 // medians are those of runtimes, by queue, owner and kind.
-func (s *shape) medians(seed uint64) (list [4][owners][kinds]float64) {
+type medians [4][owners][kinds]float64
+
+func (s *shape) medians(seed uint64) *medians {
+	list := &medians{}
 	r := rand.New(rand.NewPCG(seed, 8)) //nolint:gosec // As above.
 	for q := range list {
 		for o := range list[q] {
@@ -109,7 +112,7 @@ func (s *shape) medians(seed uint64) (list [4][owners][kinds]float64) {
 }
 
 // job draws one job. The kind determines its size and, with queue and owner, the median of its runtime.
-func (s *shape) job(r *rand.Rand, number, queue, kind int, medians [4][owners][kinds]float64) *trace.Job {
+func (s *shape) job(r *rand.Rand, number, queue, kind int, of *medians) *trace.Job {
 	each := [...]int{1, 2, 4}[kind]
 	tasks := 1 + r.IntN(2)
 	if r.Float64() < s.gang {
@@ -119,7 +122,7 @@ func (s *shape) job(r *rand.Rand, number, queue, kind int, medians [4][owners][k
 	return &trace.Job{
 		Name: fmt.Sprintf("job-%05d", number), Queue: queues[queue].name, Min: tasks,
 		Owner:   fmt.Sprintf("%s-%d", queues[queue].name, owner),
-		Seconds: int64(medians[queue][owner][kind] * math.Exp(s.spread*r.NormFloat64())),
+		Seconds: int64(of[queue][owner][kind] * math.Exp(s.spread*r.NormFloat64())),
 		Groups: []trace.Group{{Role: "task", Tasks: tasks, Request: []trace.Amount{
 			{Resource: "cpu", Amount: float64(each) * 7000},
 			{Resource: "memory", Amount: float64(each) * 60 * (1 << 30)},
