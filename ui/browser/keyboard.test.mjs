@@ -109,3 +109,16 @@ test("the focus goes to the details that replace what had it", async () => {
   await sound(page);
   await page.context().close();
 });
+
+test("in the colours of the system, the legend and what is chosen can be seen", async () => {
+  const page = await visit(browser, program.address, "#/cluster?queue=language");
+  await settled(page);
+  await page.emulateMedia({ forcedColors: "active" });
+  const of = (selector, property) => page.locator(selector).evaluateAll((all, name) => all.map((e) => getComputedStyle(e)[name]), property);
+  assert.deepEqual(new Set(await of(".legend .key", "forcedColorAdjust")), new Set(["none"]));
+  const chosen = await of("[aria-current], .selected", "outlineStyle");
+  assert.ok(chosen.length >= 3 && chosen.every((style) => style === "solid"), String(chosen));
+  await page.emulateMedia({ forcedColors: null });
+  assert.deepEqual(page.wrong, []);
+  await page.context().close();
+});
