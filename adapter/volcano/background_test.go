@@ -54,4 +54,7 @@ func TestAQueueWithoutAStateHasThatOfTheQueueThatItReplaces(t *testing.T) {
 		"own": apportionv1.QueueState_QUEUE_STATE_CLOSING, "root": unknown,
 	}, states(cluster, file))
 	require.Equal(t, unknown, states(file)["new"], "a whole dump is what it says")
+	read, err := volcano.ReadManifests([]volcano.Source{file}, volcano.WithOpenQueues())
+	require.NoError(t, err)
+	require.Equal(t, apportionv1.QueueState_QUEUE_STATE_OPEN, read.Snapshot.GetQueues()[0].GetState())
 }

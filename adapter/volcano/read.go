@@ -106,6 +106,9 @@ func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits =
 // cooldown say so.
 func WithStarts() Option { return func(r *reader) { r.starts = true } }
 
+// WithOpenQueues makes queues without a state open, which files in a repository do not state. Without it they are unknown.
+func WithOpenQueues() Option { return func(r *reader) { r.open = true } }
+
 // WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as wire.Size.Memory estimates it. Default:
 // unlimited.
 func WithMemory(bytes int64) Option { return func(r *reader) { r.memory = bytes } }
@@ -146,7 +149,7 @@ func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 			r.sources += len(source.Data)
 		}
 	}
-	if r.given[queueKind] && slices.ContainsFunc(sources, func(s Source) bool { return s.Background }) {
+	if r.open || slices.ContainsFunc(sources, func(s Source) bool { return s.Background }) {
 		for _, q := range r.stateless {
 			q.State = apportionv1.QueueState_QUEUE_STATE_OPEN
 		}
@@ -222,6 +225,8 @@ type reader struct {
 	given      map[string]bool
 	// stateless are the queues without a state that may replace one of a background source.
 	stateless map[string]*apportionv1.Queue
+	// open: queues without a state are open.
+	open bool
 }
 
 // identity distinguishes objects.
