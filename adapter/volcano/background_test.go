@@ -58,3 +58,36 @@ func TestAQueueWithoutAStateHasThatOfTheQueueThatItReplaces(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, apportionv1.QueueState_QUEUE_STATE_OPEN, read.Snapshot.GetQueues()[0].GetState())
 }
+
+func TestAQueueWithoutAWeightHasThatOfTheQueueThatItReplaces(t *testing.T) {
+	queue := func(name, spec string) string {
+		return "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: " + name + "}\nspec: {" + spec + "}\n"
+	}
+	file := volcano.Source{Name: "queues", Data: []byte(
+		queue("new", "") + queue("heavy", "") + queue("own", "weight: 2") + queue("zero", "weight: 0"),
+	)}
+	cluster := volcano.Source{Name: "cluster", Background: true, Data: []byte(queue("heavy", "weight: 7") + queue("own", "weight: 7"))}
+	for story, test := range map[string]struct {
+		sources []volcano.Source
+		options []volcano.Option
+		want    []uint32
+	}{
+		"in a cluster":             {[]volcano.Source{cluster, file}, nil, []uint32{1, 7, 2, 0}},
+		"in a test":                {[]volcano.Source{file}, []volcano.Option{volcano.WithOpenQueues()}, []uint32{1, 1, 2, 0}},
+		"a dump is what it states": {[]volcano.Source{file}, nil, []uint32{0, 0, 2, 0}},
+	} {
+		t.Run(story, func(t *testing.T) {
+			read, err := volcano.ReadManifests(test.sources, test.options...)
+			require.NoError(t, err)
+			var got []uint32
+			for _, name := range []string{"new", "heavy", "own", "zero"} {
+				for _, q := range read.Snapshot.GetQueues() {
+					if q.GetName() == name {
+						got = append(got, q.GetWeight())
+					}
+				}
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+}

@@ -80,10 +80,38 @@ func (r *reader) queue(m metadata, root *value) {
 	q.guarantee = r.resourcesAt(guarantee.field("resource"))
 	q.deserved = r.resourcesAt(spec.field("deserved"))
 	q.message.NodeGroupLimits, q.limits = r.nodeGroupLimits(m)
-	if state := root.field("status").field("state"); !r.background && (state == nil || state.text == "") {
-		r.stateless[m.name] = q.message
+	if state := root.field("status").field("state"); !r.background {
+		r.unstated[m.name] = &unstated{
+			queue: q.message, state: state == nil || state.text == "", weight: spec.field("weight") == nil,
+		}
 	}
 	r.queues = append(r.queues, q)
+}
+
+// unstated says what a file does not state of a queue, because the API server or a controller does.
+type unstated struct {
+	queue         *apportionv1.Queue
+	state, weight bool
+}
+
+// take takes it from the queue of the same name that the file replaces.
+func (u *unstated) take(r *reader, root *value) {
+	if u.state {
+		u.queue.State, u.state = r.queueState(root.field("status").field("state")), false
+	}
+	if weight := root.field("spec").field("weight"); u.weight && weight != nil {
+		*u.queue.Weight, u.weight = r.countAt(weight), false
+	}
+}
+
+// fill takes the defaults of a new queue.
+func (u *unstated) fill() {
+	if u.state {
+		u.queue.State = apportionv1.QueueState_QUEUE_STATE_OPEN
+	}
+	if u.weight {
+		*u.queue.Weight = 1
+	}
 }
 
 // add adds a queue to a snapshot.

@@ -106,7 +106,8 @@ func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits =
 // cooldown say so.
 func WithStarts() Option { return func(r *reader) { r.starts = true } }
 
-// WithOpenQueues makes queues without a state open, which files in a repository do not state. Without it they are unknown.
+// WithOpenQueues makes queues without a state open, and gives those without a weight the weight 1, as a cluster does: files in a repository
+// state neither. Without it such queues are of unknown state, with weight 0.
 func WithOpenQueues() Option { return func(r *reader) { r.open = true } }
 
 // WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as wire.Size.Memory estimates it. Default:
@@ -150,8 +151,8 @@ func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 		}
 	}
 	if r.open || slices.ContainsFunc(sources, func(s Source) bool { return s.Background }) {
-		for _, q := range r.stateless {
-			q.State = apportionv1.QueueState_QUEUE_STATE_OPEN
+		for _, u := range r.unstated {
+			u.fill()
 		}
 	}
 	return r.cluster()
@@ -223,9 +224,9 @@ type reader struct {
 	// background is true while background sources are read; given are the kinds that other sources hold.
 	background bool
 	given      map[string]bool
-	// stateless are the queues without a state that may replace one of a background source.
-	stateless map[string]*apportionv1.Queue
-	// open: queues without a state are open.
+	// unstated are the queues that may replace one of a background source.
+	unstated map[string]*unstated
+	// open: queues have the defaults of new ones.
 	open bool
 }
 
@@ -243,7 +244,7 @@ func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.
 func newReader(opts []Option) *reader {
 	r := &reader{
 		placements: make(placements), traits: sharedTraits{}, listed: map[string]bool{}, seen: make(map[identity]origin),
-		unread: make(map[string]int), stateless: make(map[string]*apportionv1.Queue),
+		unread: make(map[string]int), unstated: make(map[string]*unstated),
 		given: make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
 	}
 	for _, opt := range opts {
@@ -394,9 +395,8 @@ func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 	}
 	key := identity{kind: kindName, namespace: m.namespace, name: m.name}
 	if r.hidden(key) {
-		if of := r.stateless[m.name]; of != nil && kindName == queueKind {
-			of.State = r.queueState(root.field("status").field("state"))
-			delete(r.stateless, m.name)
+		if u := r.unstated[m.name]; u != nil && kindName == queueKind {
+			u.take(r, root)
 		}
 		return m, false
 	}
