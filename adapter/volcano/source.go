@@ -17,8 +17,8 @@ type Source struct {
 	Data []byte
 	// Background is the rest of a cluster: its objects of a kind count only if no other source has one of that kind. The queues root and
 	// default, which Volcano makes by itself, count unless another source has a queue of their name. A queue of another source without a
-	// state or a weight, as files in a repository have it, has that of the queue of its name here; without one it is open and has the weight
-	// 1, as a new queue has.
+	// state or a weight, as files in a repository have it, has that of the queue of its name here; without one it is open and has the
+	// weight 1, as a new queue has.
 	Background bool
 	// Release is that of the Volcano whose configuration this is, as tagged, such as v1.16.0. Empty: it is unknown.
 	Release string

@@ -39,6 +39,7 @@ func (w *writer) Write(line []byte) (int, error) {
 	return w.out.Write(line)
 }
 
+// Close does nothing.
 func (*writer) Close() error { return nil }
 
 // messages reads the lines of in that are messages, and answers the others.
