@@ -103,7 +103,7 @@ test("the nodes: a map of devices, and what runs on one", () => look("#/nodes", 
 test("how a share comes about, by rounds", () => look("#/queue/language?round=2", async (page) => {
   assert.match(await text(page, "main"), /Round 2 divides 8 among queues whose weights sum to 9\./);
   await page.getByRole("link", { name: "Round 5" }).click();
-  assert.match(await text(page, "main"), /No other round follows: the last round changed nothing\./);
+  await says(page, "main", /No other round follows: the last round changed nothing\./);
 }));
 
 test("how a share comes about, by level and by division", async () => {
