@@ -35,9 +35,7 @@ type compiler struct {
 	// shuts are the periods in which nodes take no tasks of a kind, and shut those for tasks of which neither the job nor the end is known.
 	shuts map[kindKey]map[int][]odds.Span
 	shut  map[int][]odds.Span
-	// drawn are runtimes of past jobs by what jobs have in common, pastDrawn those for each kind of past jobs. bySize says that jobs are
-	// more like those of their size in other queues than like others of their queue.
-	bySize    bool
+	// drawn are runtimes of past jobs by what jobs have in common, pastDrawn those for each kind of past jobs.
 	drawn     map[string]*odds.Sample
 	pastDrawn []*odds.Sample
 	sources   [NumSources]int
@@ -48,6 +46,9 @@ func (c *compiler) compile() error {
 	c.width = v.Dims.Len()
 	past := len(q.Past)
 	if err := v.Work.Spend(v.Tasks.Len()+past+len(v.Nodes)+len(v.Queues)*len(v.Queues), c.width); err != nil {
+		return err
+	}
+	if err := v.Work.Spend(past, numLikenesses*odds.Tried); err != nil {
 		return err
 	}
 	c.m.Horizon, c.m.Pause, c.m.Arrivals, c.m.Stop, c.m.Beside = min(q.Horizon, maxHorizon), q.Pause, q.Arrivals, v.Stop, q.Beside

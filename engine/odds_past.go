@@ -86,12 +86,14 @@ func (c *compiler) findRuntimes() {
 }
 
 // relate says of which samples each is a part, and how much it is like them. Jobs of a queue and size are some of the size if their
-// runtimes are likelier then than as some of the queue.
+// runtimes are likelier then than as some of the queue; if not, the samples by size alone are left out.
 func (c *compiler) relate(keys [][numLikenesses]string) {
-	above := ofQueue
-	c.bySize = odds.Likelier(c.kin(keys, ofQueueAndSize, ofSize), c.kin(keys, ofQueueAndSize, ofQueue))
-	if c.bySize {
-		above = ofSize
+	above := ofSize
+	if !odds.Likelier(c.kin(keys, ofQueueAndSize, ofSize), c.kin(keys, ofQueueAndSize, ofQueue)) {
+		above = ofQueue
+		for i := range keys {
+			delete(c.drawn, keys[i][ofSize])
+		}
 	}
 	for _, of := range [][2]int{
 		{ofOwnerAndSize, ofQueueAndSize}, {ofQueueAndSize, above}, {ofSize, ofAll}, {ofOwner, ofQueue}, {ofQueue, ofAll},
@@ -149,14 +151,14 @@ func (c *compiler) likenessOf(j model.JobID) [numLikenesses]string {
 func (c *compiler) runtimes(j model.JobID, elapsed int64) (*odds.Sample, Source) {
 	keys := c.likenessOf(j)
 	sample := c.drawn[""]
-	for i, key := range slices.Backward(keys[:]) {
-		if of := c.drawn[key]; of != nil && (i != ofSize || c.bySize) {
+	for _, key := range slices.Backward(keys[:]) {
+		if of := c.drawn[key]; of != nil {
 			sample = of
 		}
 	}
 	for _, enough := range []int{enoughPast, 1} {
 		for i, key := range keys {
-			if (i != ofSize || c.bySize) && c.drawn[key].Longer(elapsed, enough) >= enough {
+			if c.drawn[key].Longer(elapsed, enough) >= enough {
 				return sample, sourceOf(i)
 			}
 		}

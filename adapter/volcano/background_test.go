@@ -54,7 +54,7 @@ func TestAQueueWithoutAStateHasThatOfTheQueueThatItReplaces(t *testing.T) {
 		"own": apportionv1.QueueState_QUEUE_STATE_CLOSING, "root": unknown,
 	}, states(cluster, file))
 	require.Equal(t, unknown, states(file)["new"], "a whole dump is what it says")
-	read, err := volcano.ReadManifests([]volcano.Source{file}, volcano.WithOpenQueues())
+	read, err := volcano.ReadManifests([]volcano.Source{file}, volcano.WithQueueDefaults())
 	require.NoError(t, err)
 	require.Equal(t, apportionv1.QueueState_QUEUE_STATE_OPEN, read.Snapshot.GetQueues()[0].GetState())
 }
@@ -73,7 +73,7 @@ func TestAQueueWithoutAWeightHasThatOfTheQueueThatItReplaces(t *testing.T) {
 		want    []uint32
 	}{
 		"in a cluster":             {[]volcano.Source{cluster, file}, nil, []uint32{1, 7, 2, 0}},
-		"in a test":                {[]volcano.Source{file}, []volcano.Option{volcano.WithOpenQueues()}, []uint32{1, 1, 2, 0}},
+		"in a test":                {[]volcano.Source{file}, []volcano.Option{volcano.WithQueueDefaults()}, []uint32{1, 1, 2, 0}},
 		"a dump is what it states": {[]volcano.Source{file}, nil, []uint32{0, 0, 2, 0}},
 	} {
 		t.Run(story, func(t *testing.T) {

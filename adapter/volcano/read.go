@@ -106,9 +106,9 @@ func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits =
 // cooldown say so.
 func WithStarts() Option { return func(r *reader) { r.starts = true } }
 
-// WithOpenQueues makes queues without a state open, and gives those without a weight the weight 1, as a cluster does: files in a repository
-// state neither. Without it such queues are of unknown state, with weight 0.
-func WithOpenQueues() Option { return func(r *reader) { r.open = true } }
+// WithQueueDefaults makes queues without a state open, and gives those without a weight the weight 1, as a cluster does: files in a
+// repository state neither. Without it such queues are of unknown state, with weight 0.
+func WithQueueDefaults() Option { return func(r *reader) { r.defaults = true } }
 
 // WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as wire.Size.Memory estimates it. Default:
 // unlimited.
@@ -150,7 +150,7 @@ func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 			r.sources += len(source.Data)
 		}
 	}
-	if r.open || slices.ContainsFunc(sources, func(s Source) bool { return s.Background }) {
+	if r.defaults || slices.ContainsFunc(sources, func(s Source) bool { return s.Background }) {
 		for _, u := range r.unstated {
 			u.fill()
 		}
@@ -226,8 +226,8 @@ type reader struct {
 	given      map[string]bool
 	// unstated are the queues that may replace one of a background source.
 	unstated map[string]*unstated
-	// open: queues have the defaults of new ones.
-	open bool
+	// defaults: queues have the defaults of new ones.
+	defaults bool
 }
 
 // identity distinguishes objects.

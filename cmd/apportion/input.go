@@ -70,10 +70,10 @@ type inputFlags struct {
 	own    string
 	// joined makes the snapshot of a cluster with Kueue one that kueue and fair judge alike.
 	joined bool
-	// open makes queues of manifests open that state nothing else.
-	open   bool
-	ledger ledgerFlags
-	live   cluster.Flags
+	// defaults gives queues of manifests those of new queues for what they do not state.
+	defaults bool
+	ledger   ledgerFlags
+	live     cluster.Flags
 	// unread lists the objects of the live cluster that could not be read.
 	unread []*apportionv1.Warning
 	// snapshotName names a snapshot that the server maintains.
@@ -291,8 +291,8 @@ func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
 	if len(f.schedulers) > 0 {
 		options = append(options, volcano.WithSchedulers(f.schedulers...))
 	}
-	if f.open {
-		options = append(options, volcano.WithOpenQueues())
+	if f.defaults {
+		options = append(options, volcano.WithQueueDefaults())
 	}
 	if f.ledger.file != "" {
 		options = append(options, volcano.WithStarts())

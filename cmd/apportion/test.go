@@ -242,7 +242,7 @@ func (r *runner) input(ctx context.Context, test *suite.Test) (*input, error) {
 	if loaded, ok := r.inputs[key]; ok {
 		return loaded, nil
 	}
-	flags := inputFlags{files: test.Cluster, snapshot: test.Snapshot, policy: test.Policy, open: true}
+	flags := inputFlags{files: test.Cluster, snapshot: test.Snapshot, policy: test.Policy, defaults: true}
 	sources, err := flags.sources(ctx, nil)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,9 @@ func (l *likelihood) times(chance float64) {
 // trusts are the values of Sample.Trust among which Trust chooses, the usual one first.
 var trusts = [...]int{usualTrust, 1, 10, 30, 100}
 
+// Tried is how often Trust counts each runtime.
+const Tried = len(trusts)
+
 // Trust returns the Sample.Trust under which samples are the likeliest: the runtimes of each come from a Dirichlet process around those of
 // the other jobs of which it is some (C. Antoniak, 1974). The more the samples differ from each other, the less of one is drawn from all.
 // Runtimes count by their power of two, and only of jobs that have ended.
@@ -77,7 +80,7 @@ func likeliest(kin []Kin) (int, likelihood) {
 }
 
 // octaves counts the runtimes of jobs that have ended by the power of two at or below them.
-type octaves [64]int
+type octaves [65]int
 
 func (s *Sample) octaves() *octaves {
 	n := &octaves{}
