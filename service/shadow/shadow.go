@@ -311,36 +311,39 @@ func (s *Shadow) compare(j *job, answers []*apportionv1.Answer, err error) {
 	}
 	const most = 5
 	var found []difference.Difference
-	for i, step := range d.Steps {
-		result := same
+	results := make([]string, len(d.Steps))
+	for i := range d.Steps {
+		results[i] = same
 		if i < len(d.Answers) && i < len(answers) {
 			if apart := difference.Between(difference.Bare(d.Answers[i]), difference.Bare(answers[i]), most); len(apart) > 0 {
-				result = different
+				results[i] = different
 				found = append(found, apart[:min(len(apart), most-min(most, len(found)))]...)
 			}
 		}
-		s.decisions.WithLabelValues(service.QuestionOf(step), result).Inc()
 	}
-	if len(found) == 0 {
-		return
+	if len(found) > 0 {
+		texts := make([]string, len(found))
+		for i, f := range found {
+			texts[i] = f.String()
+		}
+		s.log(j, slog.LevelInfo, "the shadow policy decides otherwise", slog.Any("differences", texts))
 	}
-	texts := make([]string, len(found))
-	for i, f := range found {
-		texts[i] = f.String()
+	// What is counted is in the log already.
+	for i, step := range d.Steps {
+		s.decisions.WithLabelValues(service.QuestionOf(step), results[i]).Inc()
 	}
-	s.log(j, slog.LevelInfo, "the shadow policy decides otherwise", slog.Any("differences", texts))
 }
 
 // fail counts the steps of a call that one policy answered and the other did not.
 func (s *Shadow) fail(j *job, err error) {
-	for _, step := range j.decision.Steps {
-		s.decisions.WithLabelValues(service.QuestionOf(step), failed).Inc()
-	}
 	text := "it answers what was refused"
 	if err != nil {
 		text = err.Error()
 	}
 	s.log(j, slog.LevelWarn, "the shadow policy could not decide the same", slog.String("error", text))
+	for _, step := range j.decision.Steps {
+		s.decisions.WithLabelValues(service.QuestionOf(step), failed).Inc()
+	}
 }
 
 func (s *Shadow) log(j *job, level slog.Level, text string, attrs ...slog.Attr) {
