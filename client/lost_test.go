@@ -138,7 +138,7 @@ func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 		startReplica(t, service.Options{}), startReplica(t, service.Options{}),
 	}
 	// The test shows the state that a session reaches, not how long it waits: a busy machine may take long to connect anew.
-	c := dialAll(t, replicas, client.WithAttempts(8))
+	c := dialAll(t, replicas, client.WithAttempts(8), client.WithDeadline(10*time.Minute, client.KindBatch))
 	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 	rapid.Check(t, func(t *rapid.T) {
 		moving, err := c.OpenSession(t.Context(), in)
