@@ -249,3 +249,22 @@ func TestALineThatIsNoMessageIsAnsweredAndTheSessionGoesOn(t *testing.T) {
 	require.NoError(t, write.Close())
 	require.Equal(t, exitYes, <-done)
 }
+
+func TestQuestionsFromAFileAreAnsweredBeforeTheSessionEnds(t *testing.T) {
+	questions := []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+			`"clientInfo":{"name":"test","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"pending","arguments":{}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rehearse","arguments":{}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`,
+	}
+	var out strings.Builder
+	code := run(t.Context(), []string{"mcp", "-f", "../../examples/clusters/research"}, strings.NewReader(strings.Join(questions, "\n")),
+		&out, os.Stderr)
+	require.Equal(t, exitYes, code)
+	for _, id := range []string{`"id":1,`, `"id":"a",`, `"id":3,`} {
+		require.Contains(t, out.String(), id)
+	}
+}

@@ -17,14 +17,14 @@ import (
 const longestLine = 16 << 20
 
 // Lines returns a transport of one message a line. The library ends a session at a line that is no message; this transport answers it with
-// an error, as JSON-RPC asks, and goes on.
+// an error, as JSON-RPC asks, and goes on. At the end of the input it answers what was asked before.
 func Lines(in io.Reader, out io.Writer) mcp.Transport {
 	shared := &writer{out: out}
-	return &mcp.IOTransport{
+	return answering{&mcp.IOTransport{
 		Reader:        io.NopCloser(&messages{in: bufio.NewReaderSize(in, 64<<10), out: shared, longest: longestLine}),
 		Writer:        shared,
 		MaxLineLength: -1, // messages bounds it
-	}
+	}}
 }
 
 // writer writes one line at a time, and stays open.
