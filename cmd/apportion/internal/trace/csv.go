@@ -125,7 +125,8 @@ type csvReader struct {
 	// names contains the jobs so far, with their positions; repeated are the runs of those that are in further lines.
 	names    map[string]int
 	repeated overlaps
-	// moments are the arrivals of jobs that are given as times; dated is true if arrivals are times, plain if they are seconds.
+	// moments are the arrivals of jobs that are given as times; dated is true if arrivals are times, plain if they are seconds. The first
+	// arrival that can be read says which.
 	moments      []time.Time
 	dated, plain bool
 	trace        *Trace
@@ -301,18 +302,21 @@ func (c *csvReader) truth(fields []string, column string) bool {
 	return truth
 }
 
-// arrival reads seconds or a moment. All lines of a file give the same.
+// arrival reads seconds or a moment. All lines of a file give the same; one that gives the other, or neither, is at fault by itself.
 func (c *csvReader) arrival(job *Job, fields []string) time.Time {
 	text := strings.TrimSpace(fields[c.at[columnArrival]])
 	moment, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		job.Arrival = c.number(fields, columnArrival, 0, maxSeconds, 0)
-		c.plain = true
-	} else {
-		c.dated = true
-	}
-	if c.dated && c.plain {
+	switch {
+	case err == nil && c.plain:
 		c.faults.add(c.line(), columnArrival, "some arrivals are times and some are seconds")
+	case err == nil:
+		c.dated = true
+	case c.dated:
+		c.faults.add(c.line(), columnArrival, "%q is not a time like 2006-01-02T15:04:05Z, as other arrivals are", shorten(text))
+	default:
+		before := c.faults.Total
+		job.Arrival = c.number(fields, columnArrival, 0, maxSeconds, 0)
+		c.plain = c.plain || c.faults.Total == before
 	}
 	return moment
 }

@@ -98,6 +98,21 @@ func TestFaultsOfACSVAreNamedByLineAndColumn(t *testing.T) {
 	require.Len(t, strings.Split(err.Error(), "\n"), mostFaults+1, "the first faults, and that there are more")
 }
 
+func TestALineWithAWrongArrivalLeavesTheOthersOfTheHistoryIn(t *testing.T) {
+	const dated = header + "2026-03-02T00:00:00Z,a,q,0,1,1,1,1,60\n2026-13-99T00:00:00Z,b,q,0,1,1,1,1,60\n" +
+		"7,c,q,0,1,1,1,1,60\n2026-03-02T00:00:10Z,d,q,0,1,1,1,1,60\n"
+	const plain = header + "soon,a,q,0,1,1,1,1,60\n0,b,q,0,1,1,1,1,60\n2026-03-02T00:00:00Z,c,q,0,1,1,1,1,60\n10,d,q,0,1,1,1,1,60\n"
+	for name, file := range map[string]string{"dated": dated, "plain": plain} {
+		read, err := ReadCSV("f", strings.NewReader(file), Tolerant)
+		require.NoError(t, err, name)
+		require.Len(t, read.Jobs, 2, name)
+		require.EqualValues(t, 10, read.Jobs[1].Arrival, name)
+		require.Equal(t, 2, read.Faulty.Total, name)
+	}
+	_, err := ReadCSV("f", strings.NewReader(dated), Strict)
+	require.ErrorContains(t, err, `f:3: arrival: "2026-13-99T00:00:00Z" is not a time like 2006-01-02T15:04:05Z, as other arrivals are`)
+}
+
 // kth is made in the form of the archive's files.
 const kth = `; Version: 2.2
 ; MaxNodes: 100
