@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -193,10 +194,10 @@ func (f *historyFlags) open(in io.Reader) (io.Reader, func(), error) {
 			}
 			opened, file = append(opened, one), one
 		}
-		plain, err := unpacked(file)
+		plain, err := unpacked(name, file)
 		if err != nil {
 			closeAll()
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, err
 		}
 		// Separates a file whose last line has no end from the next file.
 		files = append(files, plain, strings.NewReader("\n"))
@@ -204,11 +205,40 @@ func (f *historyFlags) open(in io.Reader) (io.Reader, func(), error) {
 	return io.MultiReader(files...), closeAll, nil
 }
 
-// unpacked returns a reader that decompresses gzip; other data is returned as it is.
-func unpacked(r io.Reader) (io.Reader, error) {
+// unpacked returns a reader of text that decompresses gzip, without the mark with which editors of Windows begin UTF-8. Its errors name the
+// source.
+func unpacked(source string, r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
-	if head, err := buffered.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {
-		return buffered, nil //nolint:nilerr // An empty file is for the reader to refuse.
+	// An empty file is for the reader to refuse.
+	if head, _ := buffered.Peek(2); string(head) == "\x1f\x8b" {
+		packed, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, fmt.Errorf("%s: cannot be unpacked by gzip: %w", source, err)
+		}
+		buffered = bufio.NewReader(&packedReader{source, packed})
 	}
-	return gzip.NewReader(buffered)
+	const mark = "\ufeff"
+	head, _ := buffered.Peek(len(mark))
+	switch {
+	case string(head) == mark:
+		_, err := buffered.Discard(len(mark))
+		return buffered, err
+	case strings.HasPrefix(string(head), "\xff\xfe"), strings.HasPrefix(string(head), "\xfe\xff"):
+		return nil, fmt.Errorf("%s: the text is UTF-16; save it as UTF-8", source)
+	}
+	return buffered, nil
+}
+
+// packedReader reads what gzip packed; its errors name the source.
+type packedReader struct {
+	source string
+	from   io.Reader
+}
+
+func (r *packedReader) Read(to []byte) (int, error) {
+	n, err := r.from.Read(to)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s: cannot be unpacked by gzip: %w", r.source, err)
+	}
+	return n, err
 }
