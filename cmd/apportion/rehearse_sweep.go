@@ -44,6 +44,10 @@ func (f *sweepFlags) register(command *cobra.Command) {
 }
 
 func (f *sweepFlags) check() error {
+	if strings.Contains(f.results, "://") {
+		return fmt.Errorf("--results: %q is the address of a store, and not a directory; copy the results there, with rclone for example",
+			f.results)
+	}
 	if f.shard == "" {
 		return nil
 	}
@@ -229,7 +233,7 @@ func (a *shardAnswer) print(p *render.Printer) {
 		before = fmt.Sprintf(", %d done before", a.Before)
 	}
 	p.Wrapped("Shard %d/%d: %s%s. Once all shards are done, `apportion rehearse merge %s` prints the report.", a.Shard, a.Shards,
-		text.Count(len(a.Runs), "run"), before, visible.Text(a.Results))
+		text.Count(len(a.Runs), "run"), before, render.Quoted([]string{a.Results}))
 }
 
 // newRehearseMerge is `apportion rehearse merge`.
