@@ -274,3 +274,11 @@ func TestDialRefusesWhatIsNoTarget(t *testing.T) {
 	_, err := client.Dial("unknown-scheme:///\x00")
 	require.Error(t, err)
 }
+
+func TestAHorizonThatIsTooLongOrNegativeIsRefusedAndNotCutToAnother(t *testing.T) {
+	in := client.Input{Snapshot: twoTeams(t), Policy: client.VolcanoDefault()}
+	for _, horizon := range []time.Duration{-time.Hour, (1<<32 + 3600) * time.Second} {
+		_, err := client.InProcess().Forecast(t.Context(), in, client.ForecastQuestion{Job: "ml/train", Runs: 1, Horizon: horizon})
+		require.ErrorContains(t, err, "horizon", horizon.String())
+	}
+}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -89,7 +90,7 @@ type ExplainQuestion struct {
 type ForecastQuestion struct {
 	// Job by uid, or namespace/name.
 	Job string
-	// Runs is how many times the cluster is run forward. 0: 100.
+	// Runs is how many times the cluster is run forward, at most 1000. 0: 100.
 	Runs uint32
 	// Seed determines what is drawn.
 	Seed uint64
@@ -101,14 +102,18 @@ type ForecastQuestion struct {
 	Arrivals bool
 	// Started says since when running jobs run, in Unix nanoseconds, by their index in the snapshot.
 	Started map[uint32]int64
-	// Horizon is how far runs look ahead, in whole seconds. 0: 30 days.
+	// Horizon is how far runs look ahead, in whole seconds, at most 366 days. 0: 30 days.
 	Horizon time.Duration
 }
 
 func (q *ForecastQuestion) step() *apportionv1.ForecastStep {
+	horizon := uint32(math.MaxUint32)
+	if seconds := q.Horizon / time.Second; seconds >= 0 && seconds < math.MaxUint32 {
+		horizon = uint32(seconds)
+	}
 	step := &apportionv1.ForecastStep{
 		Job: &apportionv1.Jobs{Uid: []string{q.Job}}, Runs: q.Runs, Seed: q.Seed, Past: q.Past, Arrivals: q.Arrivals,
-		Remembered: q.Remembered, Horizon: uint32(q.Horizon / time.Second),
+		Remembered: q.Remembered, Horizon: horizon,
 	}
 	for _, job := range slices.Sorted(maps.Keys(q.Started)) {
 		step.Running, step.Started = append(step.Running, job), append(step.Started, q.Started[job])

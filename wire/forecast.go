@@ -27,9 +27,11 @@ var forecastQuestion = question[*apportionv1.ForecastStep]{
 
 // The bounds of a question.
 const (
-	maxForecastRuns = 1000
-	maxPastSeconds  = 100 * 366 * 24 * 3600
-	maxPastTasks    = 1_000_000
+	MaxForecastRuns = 1000
+	// MaxForecastHorizon is in seconds.
+	MaxForecastHorizon = 366 * 24 * 3600
+	maxPastSeconds     = 100 * 366 * 24 * 3600
+	maxPastTasks       = 1_000_000
 	// maxRemembered is how many past jobs a server knows at most.
 	maxRemembered = 20_000
 	// mostCauses is how many jobs an answer lists.
@@ -68,11 +70,11 @@ func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*engine.OddsQuestio
 	default:
 		question.Job = jobs[0]
 	}
-	if q.GetRuns() > maxForecastRuns {
-		faults.Add("runs", "%d runs are more than %d", q.GetRuns(), maxForecastRuns)
+	if q.GetRuns() > MaxForecastRuns {
+		faults.Add("runs", "%d runs are more than %d", q.GetRuns(), MaxForecastRuns)
 	}
-	if most := uint32(366 * 24 * 3600); q.GetHorizon() > most {
-		faults.Add("horizon", "%d seconds are more than %d", q.GetHorizon(), most)
+	if q.GetHorizon() > MaxForecastHorizon {
+		faults.Add("horizon", "%d seconds are more than %d", q.GetHorizon(), MaxForecastHorizon)
 	}
 	s.readStarted(q, question, &faults)
 	s.readPast(q.GetPast(), question, &faults)
@@ -233,7 +235,7 @@ func startAt(start int64) *int64 {
 // forecast returns the memory of an answer, and of a run with what all have in common.
 func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
 	row := rowBytes(int(a.Dimensions))
-	runs := int64(min(max(q.GetRuns(), 100), maxForecastRuns))
+	runs := int64(min(max(q.GetRuns(), 100), MaxForecastRuns))
 	past, kinds := int64(len(q.GetPast().GetKind())), int64(len(q.GetPast().GetKinds()))
 	if q.GetRemembered() != "" {
 		past, kinds = maxRemembered, maxRemembered

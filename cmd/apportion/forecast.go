@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
+	"github.com/apportion/apportion/wire"
 )
 
 // oddsFlags say what is asked about the time at which a job starts.
@@ -48,9 +49,10 @@ func (f *oddsFlags) register(command *cobra.Command) {
 	choose(command, &f.arrivals, "arrivals", "", "whether jobs arrive as they did in the history, or none does",
 		arrivalsRecent, arrivalsNone)
 	flags := command.Flags()
-	flags.Uint32Var(&f.ask.Runs, "runs", f.ask.Runs, "`NUMBER` of times to run the cluster forward, from 1 to 1000")
+	flags.Uint32Var(&f.ask.Runs, "runs", f.ask.Runs,
+		fmt.Sprintf("`NUMBER` of times to run the cluster forward, from 1 to %d", wire.MaxForecastRuns))
 	flags.Uint64Var(&f.ask.Seed, "seed", f.ask.Seed, "`NUMBER` that determines what is drawn: equal seeds have equal answers")
-	durationVar(flags, &f.ask.Horizon, "horizon", f.ask.Horizon, "`TIME` that runs look ahead")
+	durationVar(flags, &f.ask.Horizon, "horizon", f.ask.Horizon, "`TIME` that runs look ahead, at most "+duration.Seconds(wire.MaxForecastHorizon))
 }
 
 // forecasting are the flags of `apportion forecast`.
@@ -128,21 +130,48 @@ func later(a *apportionv1.ForecastAnswer, f *apportionv1.Forecast, asOf int64) b
 	return a.GetKind() == apportionv1.ForecastKind_FORECAST_KIND_ODDS && (a.P50 == nil || asOf+a.GetP50()*int64(time.Second) > at)
 }
 
+// remembered returns the name of the cluster whose past the server knows, if the history is that.
+func (f *oddsFlags) remembered() (name string, ok bool) {
+	if len(f.past.files) != 1 {
+		return "", false
+	}
+	return strings.CutPrefix(f.past.files[0], serverHistory)
+}
+
+// check returns an error that names the flag whose value no forecast can have.
+func (f *oddsFlags) check(server *serverFlags) error {
+	most := wire.MaxForecastHorizon * time.Second
+	if f.ask.Horizon < time.Second || f.ask.Horizon%time.Second != 0 || f.ask.Horizon > most {
+		return fmt.Errorf("--horizon: %s is not a whole number of seconds from 1s to %s", duration.Format(f.ask.Horizon), duration.Format(most))
+	}
+	if f.ask.Runs == 0 {
+		return errors.New("--runs must be at least 1")
+	}
+	if f.ask.Runs > wire.MaxForecastRuns {
+		return fmt.Errorf("--runs: %d is more than %d", f.ask.Runs, wire.MaxForecastRuns)
+	}
+	name, ok := f.remembered()
+	switch {
+	case ok && name == "":
+		return fmt.Errorf("--history: %s names no cluster; write %sNAME", serverHistory, serverHistory)
+	case ok && server.address == "":
+		return fmt.Errorf("--history: %s%s is the ledger of a server; name it with --server ADDRESS", serverHistory, name)
+	}
+	return nil
+}
+
 // forecast asks when a job starts.
 func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.Job) (*client.Odds, error) {
 	if q.Snapshot.GetAsOf() == 0 {
 		q.Snapshot.AsOf = time.Now().UnixNano()
 	}
+	if err := f.check(&q.server); err != nil {
+		return nil, err
+	}
 	ask := f.ask
 	ask.Job, ask.Arrivals = idOf(job), f.arrivals == arrivalsRecent
-	if ask.Horizon < time.Second || ask.Horizon%time.Second != 0 {
-		return nil, fmt.Errorf("--horizon: %s is not a whole number of seconds, 1s or more", duration.Format(ask.Horizon))
-	}
-	if ask.Runs == 0 {
-		return nil, errors.New("--runs must be at least 1")
-	}
-	if len(f.past.files) == 1 && strings.HasPrefix(f.past.files[0], serverHistory) {
-		ask.Remembered = strings.TrimPrefix(f.past.files[0], serverHistory)
+	if name, ok := f.remembered(); ok {
+		ask.Remembered = name
 	} else if len(f.past.files) > 0 {
 		if err := f.past.check(); err != nil {
 			return nil, err

@@ -49,7 +49,8 @@ func odds(job string, a *apportionv1.ForecastAnswer) string {
 
 func within(a *apportionv1.ForecastAnswer) string {
 	const hour = 3600
-	if a.P90 != nil && a.GetP90() <= hour || a.GetRuns() == 0 {
+	// Runs that look ahead for less say nothing about the hour.
+	if a.P90 != nil && a.GetP90() <= hour || a.GetRuns() == 0 || a.GetHorizon() < hour {
 		return ""
 	}
 	return fmt.Sprintf("The chance to start within an hour is %d %%.", share(a.GetWithinHour(), a.GetRuns()))
