@@ -13,8 +13,12 @@ import (
 func Odds(names Names, a *apportionv1.ForecastAnswer) string {
 	job := names.job(a.GetJob())
 	var list []string
-	switch a.GetKind() {
+	switch cut := a.GetCutShort(); a.GetKind() {
 	case apportionv1.ForecastKind_FORECAST_KIND_ODDS:
+		if cut > 0 && cut == a.GetRuns() {
+			return visible.Text(fmt.Sprintf("When %s starts is not known, because %s ended at a bound on work before it did. "+
+				"Ask for fewer runs, or with a shorter history.", job, Count(int(cut), "run")))
+		}
 		list = []string{odds(job, a), within(a), depends(names, a), drawn(a), moved(a)}
 	case apportionv1.ForecastKind_FORECAST_KIND_BOUNDS:
 		list = []string{"No history: bounds, not odds.", oddsBounds(job, a)}
