@@ -52,7 +52,8 @@ func (f *oddsFlags) register(command *cobra.Command) {
 	flags.Uint32Var(&f.ask.Runs, "runs", f.ask.Runs,
 		fmt.Sprintf("`NUMBER` of times to run the cluster forward, from 1 to %d", wire.MaxForecastRuns))
 	flags.Uint64Var(&f.ask.Seed, "seed", f.ask.Seed, "`NUMBER` that determines what is drawn: equal seeds have equal answers")
-	durationVar(flags, &f.ask.Horizon, "horizon", f.ask.Horizon, "`TIME` that runs look ahead, at most "+duration.Seconds(wire.MaxForecastHorizon))
+	durationVar(flags, &f.ask.Horizon, "horizon", f.ask.Horizon,
+		"`TIME` that runs look ahead, at most "+duration.Seconds(wire.MaxForecastHorizon))
 }
 
 // forecasting are the flags of `apportion forecast`.

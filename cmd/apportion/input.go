@@ -89,7 +89,7 @@ func (f *inputFlags) registerCluster(command *cobra.Command) {
 	flags.StringVar(&f.snapshot, "snapshot", "",
 		"snapshot `FILE` written by convert or generate, instead of manifests; - is standard input")
 	flags.StringVar(&f.asOf, "as-of", "",
-		"`TIME` of the decisions, as 2006-01-02T15:04:05Z or now; default: now if the policy uses it, else none")
+		"`TIME` of the decisions, as 2006-01-02T15:04:05Z or now; default: that of the snapshot, else now if the policy uses it, else none")
 	flags.StringSliceVar(&f.schedulers, "scheduler", nil,
 		"consider the waiting pods of the scheduler with this `NAME` (repeatable); default: volcano")
 	flags.BoolVar(&f.strict, "strict", false, "treat objects that are left out because they are invalid as errors")
@@ -224,7 +224,8 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 		if err := parseMessage(source, "snapshot", snapshot); err != nil {
 			return nil, err
 		}
-		if given {
+		// What a snapshot states is the default, so that equal files have equal answers.
+		if given && (f.asOf != "" || snapshot.GetAsOf() == 0) {
 			snapshot.AsOf = moment.UnixNano()
 		}
 		loaded.Snapshot, loaded.file = snapshot, f.snapshot
