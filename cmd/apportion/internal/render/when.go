@@ -10,7 +10,10 @@ func (p *Printer) When(e *apportionv1.Explanation) {
 	forecast := e.GetForecast()
 	if forecast == nil {
 		p.Text(Strong, e.GetText())
-		if e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED {
+		switch verdict := e.GetVerdict(); {
+		case verdict == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN && len(e.GetUnjudged()) == 0:
+			p.Text(Good, "It can start now. Without --when its nodes are shown.")
+		case verdict == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED:
 			p.Text(Strong, "When it could start is not known: no running job says when it ends. --ends and --runtime say it.")
 		}
 		return
