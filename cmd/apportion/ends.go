@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
 )
@@ -55,9 +58,21 @@ func (f *endFlags) set(loaded *input, live bool) error {
 			return fmt.Errorf("--ends: a time such as 2006-01-02T15:04:05Z or a duration such as 2h30m is expected, got %q", text)
 		}
 		job := loaded.snapshot.GetJobs()[index]
+		if !runs(job) {
+			return fmt.Errorf("--ends: %s does not run", lookup.JobName(job))
+		}
 		job.ExpectedEnd, job.EndIsDeadline = at.UnixNano(), false
 	}
 	return nil
+}
+
+// runs reports whether a task of a job has a place.
+func runs(job *apportionv1.Job) bool {
+	placed := func(s apportionv1.TaskStatus) bool { return s > apportionv1.TaskStatus_TASK_STATUS_PENDING }
+	return slices.ContainsFunc(job.GetGroups(), func(g *apportionv1.TaskGroup) bool {
+		return slices.ContainsFunc(g.GetTasks(), func(t *apportionv1.Task) bool { return placed(t.GetStatus()) }) ||
+			slices.ContainsFunc(g.GetCounts(), func(c *apportionv1.TaskCount) bool { return placed(c.GetStatus()) })
+	})
 }
 
 // setRuntimes sets the expected ends of the jobs of queues to a time after their start.
@@ -76,6 +91,9 @@ func (f *endFlags) setRuntimes(loaded *input) error {
 		}
 		for i, job := range loaded.snapshot.GetJobs() {
 			if started := loaded.started(i, job); job.GetQueue() == name && job.GetExpectedEnd() == 0 && started != 0 {
+				if int64(runtime) > math.MaxInt64-started {
+					return fmt.Errorf("--runtime: %s after the start of a job is beyond the year 2261", written)
+				}
 				job.ExpectedEnd = started + int64(runtime)
 			}
 		}

@@ -325,11 +325,14 @@ func treeFault(f facts) string {
 // nodeReserved says what a node is reserved for, and when.
 func nodeReserved(f facts) string {
 	text := strings.TrimSpace("the node is reserved " + forWhat(f.reason.GetDetail()))
-	if have := f.reason.GetHave(); have > 0 {
-		text += " in " + seconds(have) + ", and the task may still run then"
-	}
-	if limit := f.reason.GetLimit(); limit > 0 {
-		text += ", until in " + seconds(limit)
+	begins, ends := f.reason.GetHave(), f.reason.GetLimit()
+	switch {
+	case begins > 0 && ends > 0:
+		return text + " in " + seconds(begins) + ", for " + seconds(ends-begins) + ", and the task may still run then"
+	case begins > 0:
+		return text + " in " + seconds(begins) + ", and the task may still run then"
+	case ends > 0:
+		return text + ", for " + seconds(ends) + " more"
 	}
 	return text
 }
