@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
+	"github.com/apportion/apportion/internal/visible"
 	"github.com/apportion/apportion/wire"
 )
 
@@ -186,6 +187,9 @@ func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.
 			for _, note := range list {
 				render.Warn(q.err, "--history: "+note)
 			}
+		}
+		if len(past.GetKind()) == 0 {
+			render.Warn(q.err, fmt.Sprintf("--history: %s has no job that can be used", visible.Text(f.past.files[0])))
 		}
 		ask.Past, f.left = past, len(read.Jobs)-len(past.GetKind())
 		if read.Faulty != nil {

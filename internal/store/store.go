@@ -60,6 +60,7 @@ var (
 	ErrInUse = errors.New("another process uses it")
 	// ErrDamaged says that the file does not hold what was written.
 	ErrDamaged = errors.New("the file is damaged; restore a copy, or move it away to begin anew")
+	errEmpty   = errors.New("it is empty")
 )
 
 // metaTable holds the format and the number of values of each table.
@@ -113,6 +114,9 @@ func (s *Store) complete() error {
 	}
 	if err != nil {
 		return err
+	}
+	if status.Size() == 0 {
+		return errEmpty // The database would try to begin it, without the right to write.
 	}
 	return guarded(func() error {
 		db, err := bolt.Open(s.path, 0o600, &bolt.Options{ReadOnly: true, Timeout: s.options.Wait})
@@ -168,7 +172,7 @@ func (s *Store) begin() error {
 		return s.extend()
 	}
 	if s.options.ReadOnly {
-		return errors.New("it is empty")
+		return errEmpty
 	}
 	return s.db.Update(func(tx *bolt.Tx) error { // An interrupted beginning leaves an empty file, which begins again.
 		meta, err := tx.CreateBucket([]byte(metaTable))
