@@ -16,8 +16,12 @@ func Odds(names Names, a *apportionv1.ForecastAnswer) string {
 	switch cut := a.GetCutShort(); a.GetKind() {
 	case apportionv1.ForecastKind_FORECAST_KIND_ODDS:
 		if cut > 0 && cut == a.GetRuns() {
+			fewer := ""
+			if cut > 1 {
+				fewer = "for fewer runs, or "
+			}
 			return visible.Text(fmt.Sprintf("When %s starts is not known, because %s ended at a bound on work before it did. "+
-				"Ask for fewer runs, or with a shorter history.", job, Count(int(cut), "run")))
+				"Ask %swith a shorter history.", job, Count(int(cut), "run"), fewer))
 		}
 		list = []string{odds(job, a), within(a), depends(names, a), drawn(a), moved(a)}
 	case apportionv1.ForecastKind_FORECAST_KIND_BOUNDS:
