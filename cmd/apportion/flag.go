@@ -166,7 +166,7 @@ func notOfType(invalid *pflag.InvalidValueError) error {
 	kinds := map[string]string{
 		"duration": "a time, such as 90s, 1h30m or 7d", "bool": "true or false", "int": "a whole number", "int32": "a whole number",
 		"int64": "a whole number", "uint": "a whole number from 0 on", "uint32": "a whole number from 0 on",
-		"uint64": "a whole number from 0 on", "float64": "a number",
+		"uint64": "a whole number from 0 on", "uintSlice": "a list of whole numbers from 0 on", "float64": "a number",
 	}
 	kind := kinds[invalid.GetFlag().Value.Type()]
 	if kind == "" {

@@ -21,6 +21,7 @@ func TestAMistakeOfTheCommandLineSaysWhatWasMeant(t *testing.T) {
 		{"pending --since soon", `--since: "soon" is not a time, such as 90s, 1h30m or 7d`},
 		{"pending --top few", `--top: "few" is not a whole number`},
 		{"generate --seed -1", `--seed: "-1" is not a whole number from 0 on`},
+		{"rehearse --seed 1,-1", `--seed: "1,-1" is not a list of whole numbers from 0 on`},
 		{"shares -f", "--file needs a value"},
 		{"shares -f x -o xml", `--output: "xml" is not table, json or yaml`},
 		{"get queues --snapshto x", `unknown flag: --snapshto; did you mean "--snapshot"?`},

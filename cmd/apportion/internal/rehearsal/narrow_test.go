@@ -54,4 +54,14 @@ func TestALimitIsNarrowIfItsGangsRunOneAtATimeAndHaveLittleTimeToSpare(t *testin
 		})
 	}
 	require.Empty(t, rehearsal.Narrows(&apportionv1.Snapshot{}, &trace.Trace{}))
+
+	s := &apportionv1.Snapshot{Dimensions: []string{"gpu"}, Queues: []*apportionv1.Queue{{Name: "a", Capability: limit(6000)}}}
+	atOnce := &trace.Trace{}
+	for i := range 20 {
+		atOnce.Jobs = append(atOnce.Jobs, trace.Job{
+			Name: fmt.Sprint(i), Queue: "a", Seconds: 3600, Min: 2,
+			Groups: []trace.Group{{Tasks: 2, Request: []trace.Amount{{Resource: "gpu", Amount: 2000}}}},
+		})
+	}
+	require.Empty(t, rehearsal.Narrows(s, atOnce), "jobs that arrive together need no part of a time")
 }
