@@ -288,8 +288,8 @@ func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNode
 	return scores
 }
 
-// Explanations explain why jobs wait. The answer contains complete sentences. If few jobs are named in the question, Explanation.forecast says of
-// those that wait for running jobs or reservations to end when they could start at the earliest, and on which nodes.
+// Explanations explain why jobs wait. The answer contains complete sentences. If few jobs are named in the question, Explanation.forecast
+// says of those that wait for running jobs or reservations to end when they could start at the earliest, and on which nodes.
 type Explanations struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.ExplainAnswer
@@ -333,8 +333,8 @@ func (p *Plan) Judged() bool { return len(p.Answer.GetUnjudged()) == 0 }
 // Made reports whether there is a plan; see Judged.
 func (p *Plan) Made() bool { return p.Answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }
 
-// Odds say when a job starts, by chance. The times of the answer are in seconds after that of the snapshot, and absent if they are not before
-// the horizon. It contains complete sentences.
+// Odds say when a job starts, by chance. The times of the answer are in seconds after that of the snapshot, and absent if they are not
+// before the horizon. It contains complete sentences.
 type Odds struct {
 	Basis  *apportionv1.Basis
 	Answer *apportionv1.ForecastAnswer
