@@ -136,12 +136,12 @@ const chunkField protowire.Number = 2
 // checkQuestion holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
 // times as much memory.
 func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
-	if err := exceeded("question_bytes", int64(left), int64(l.QuestionBytes), "the message without its snapshot is too large"); err != nil {
+	if err := exceeded("question_bytes", int64(left), int64(l.QuestionBytes), "the message has too many bytes beside its snapshot"); err != nil {
 		return err
 	}
 	policy := int64(0)
 	eachAt(data, of.policy, func(one []byte) { policy += int64(len(one)) })
-	if err := exceeded("policy_bytes", policy, int64(l.PolicyBytes), "the policy is too large"); err != nil {
+	if err := exceeded("policy_bytes", policy, int64(l.PolicyBytes), "the policy has too many bytes"); err != nil {
 		return err
 	}
 	var steps int64
