@@ -198,7 +198,7 @@ func (c *compiler) want(j model.JobID, job *odds.Job) error {
 	v := c.view
 	w := c.waiting(j)
 	queue := v.Jobs.At(j).Queue
-	if w.short || v.Queues[queue].State != model.Open {
+	if w.short || v.Queues[queue].State != model.Open || !c.takesPart(queue) {
 		return nil
 	}
 	gang, err := c.tasks(w.needed)

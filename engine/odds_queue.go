@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -10,28 +11,44 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// findQueues describes the queues in order of service.
+// findQueues describes the queues. Where a plugin divides among them they are in the order in which those are served that are alike by
+// priority and share, which change in the course of a run; else in their order of service.
 func (c *compiler) findQueues() {
 	v := c.view
 	order := slices.Clone(v.QueueOrder)
-	c.Order().SortQueues(order)
+	sharer, discipline := c.sharer()
+	if sharer == nil {
+		c.Order().SortQueues(order)
+	} else {
+		slices.SortFunc(order, func(l, r model.QueueID) int {
+			lq, rq := &v.Queues[l], &v.Queues[r]
+			return cmp.Or(cmp.Compare(rq.Priority, lq.Priority), cmp.Compare(lq.CreateTime, rq.CreateTime), c.queueName(l, r))
+		})
+	}
 	c.place = make([]int, len(v.Queues))
 	for i, q := range order {
 		c.place[q] = i
 	}
 	c.m.Queues = make([]odds.Queue, len(order))
-	sharer, discipline := c.sharer()
 	for i, q := range order {
-		c.m.Queues[i] = odds.Queue{Parent: c.parent(q), Limit: c.limit(q, sharer, discipline)}
+		c.m.Queues[i] = odds.Queue{Parent: c.parent(q)}
+		if sharer != nil {
+			c.m.Queues[i].Limit, c.m.Queues[i].Priority = c.limit(q, sharer, discipline), v.Queues[q].Priority
+		}
 	}
 	c.cutCircles()
 	c.findAdmission()
-	c.m.Capped, c.m.Entitles = discipline.Holds, discipline.Entitles
+	c.m.Capped, c.m.Entitles, c.m.Units = discipline.Holds, discipline.Entitles, discipline.Units
+	c.m.Branches = discipline.Branches
 	if discipline.Holds || discipline.Entitles {
 		c.findGuarantees(order)
 	}
-	if sharer != nil {
-		c.findParts(order, discipline.Stated)
+	switch {
+	case sharer == nil:
+	case discipline.Stated:
+		c.findStatedParts(order, sharer)
+	default:
+		c.findParts(order)
 	}
 }
 
@@ -71,6 +88,16 @@ func (c *compiler) sharer() (policy.Sharer, policy.Discipline) {
 		}
 	}
 	return nil, policy.Discipline{}
+}
+
+// takesPart reports whether a queue is one of those that the policy divides among; from a tree with faults it takes none.
+func (c *compiler) takesPart(q model.QueueID) bool {
+	sharer, _ := c.sharer()
+	if sharer == nil {
+		return true
+	}
+	_, part := sharer.Share(q)
+	return part
 }
 
 // parent returns the place of the queue above, -1 for none.
@@ -122,9 +149,27 @@ func (c *compiler) limit(q model.QueueID, sharer policy.Sharer, discipline polic
 	return limit
 }
 
-// findParts divides the total along the tree by weight, among queues with jobs. A queue that states what it deserves has that under the
-// policy capacity.
-func (c *compiler) findParts(order []model.QueueID, deserved bool) {
+// findStatedParts gives each queue the part that it states: only the dimensions that it deserves something of count. One that deserves
+// nothing counts as if it used all of its part, and comes after others that do (Volcano).
+func (c *compiler) findStatedParts(order []model.QueueID, sharer policy.Sharer) {
+	for i, q := range order {
+		row, states := make([]float64, c.width), false
+		share, _ := sharer.Share(q)
+		for d := range row {
+			row[d] = math.Inf(1)
+			if of := share.Deserved; !of.Absent() && of.Has.Has(d) && of.V[d] > 0 {
+				row[d], states = of.V[d], states || !c.view.Dims.Pods().Has(d)
+			}
+		}
+		if !states {
+			row, c.m.Queues[i].Ratio = nil, math.Nextafter(1, 2)
+		}
+		c.m.Queues[i].Part, c.m.Queues[i].Weight = row, weightOf(&c.view.Queues[q])
+	}
+}
+
+// findParts divides the total along the tree by weight, among queues with jobs.
+func (c *compiler) findParts(order []model.QueueID) {
 	v := c.view
 	busy, sums := c.busy(), map[int]float64{}
 	for i, q := range order {
@@ -142,9 +187,6 @@ func (c *compiler) findParts(order []model.QueueID, deserved bool) {
 		row := make([]float64, c.width)
 		for d := range row {
 			row[d] = part * v.Total.V[d]
-			if of := v.Queues[q].Deserved; deserved && !of.Absent() && of.Has.Has(d) {
-				row[d] = of.V[d]
-			}
 		}
 		c.m.Queues[i].Part, c.m.Queues[i].Weight = row, weightOf(&v.Queues[q])
 	}

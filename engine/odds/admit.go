@@ -1,9 +1,6 @@
 package odds
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // openDoors copies what the base says of admission.
 func (r *run) openDoors() {
@@ -45,7 +42,8 @@ func (r *run) admit() {
 		}
 		r.left -= int64(1 + len(r.kinds[q]))
 	}
-	slices.SortStableFunc(queues, func(l, k int) int { return cmp.Compare(r.ratio[l], r.ratio[k]) })
+	r.findWants()
+	slices.SortStableFunc(queues, r.compareQueues)
 	for _, q := range queues {
 		for k := r.nextDoor(q); k >= 0; k = r.nextDoor(q) {
 			if !r.admits(q, r.Kinds[k].Min) {
@@ -107,11 +105,7 @@ func (r *run) enter(kind int) {
 	}
 	addTo(r.promised, k.Min, 1)
 	r.jobs[job].booked = k.Min
-	line := 2 * kind
-	if len(k.Gang) == 0 {
-		line++
-	}
-	r.wait(line, int(job))
+	r.wait(r.lineOf(kind), int(job))
 }
 
 // release takes what a job counts off the bounds of admission.

@@ -26,9 +26,12 @@ type Base struct {
 	lines   [][]int32
 	// pending are the jobs of each kind that wait to be admitted, in their order, and kinds the kinds of each queue. booked is what counts
 	// against the limits of each queue at admission, and promised what admitted jobs wait for, of all queues.
-	pending  [][]int32
-	kinds    [][]int32
-	booked   [][]float64
+	pending [][]int32
+	kinds   [][]int32
+	booked  [][]float64
+	// depth counts the queues above each, and inner says that others divide what a queue deserves.
+	depth    []int
+	inner    []bool
 	promised []float64
 	held     []float64
 	// samples are those that runtimes are drawn from, by number; drawnOf and pastOf are the numbers for the jobs of the present and the
@@ -71,6 +74,13 @@ func NewBase(m *Model) *Base {
 		addTo(b.total, free, 1)
 	}
 	b.families = m.family()
+	b.measureDepths()
+	b.inner = make([]bool, len(m.Queues))
+	for i := range b.families {
+		if parent := b.families[i].parent; parent >= 0 {
+			b.inner[parent] = true
+		}
+	}
 	b.measureKinds()
 	b.findOpens()
 	b.waiting, b.pending = make([][]int32, 2*len(m.Kinds)), make([][]int32, len(m.Kinds))

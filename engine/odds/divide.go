@@ -1,5 +1,11 @@
 package odds
 
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
 // siblings are queues that divide what their parent deserves; -1: all nodes.
 type siblings struct {
 	parent int
@@ -34,14 +40,15 @@ func (m *Model) family() []siblings {
 // divide finds what queues deserve: each dimension is divided by weight, and none deserves more than it asks for within its limit, or less
 // than its guarantee.
 func (r *run) divide() {
-	for i := range r.families {
-		s := &r.families[i]
-		for d := range r.width {
+	for d := range r.width {
+		r.findBounds(d)
+		for i := range r.families {
+			s := &r.families[i]
 			left := r.total[d]
 			if s.parent >= 0 {
 				left = r.part[s.parent][d]
 			}
-			r.divideAmong(s.queues, d, left)
+			r.divideAmong(s.queues, d, r.wholeUnits(d, left, false))
 		}
 	}
 	for q := range r.Queues {
@@ -49,48 +56,108 @@ func (r *run) divide() {
 	}
 }
 
-// divideAmong divides an amount among siblings.
+// divideAmong divides an amount among siblings: each gets its part by weight within its bounds. In each pass those are settled whose
+// bounds are broken in the direction in which more is: they are so in the end too.
 func (r *run) divideAmong(queues []int, d int, left float64) {
-	weights := 0.0
-	for _, q := range queues {
-		r.part[q][d] = -1
-		weights += r.Queues[q].Weight
-	}
-	// Each pass settles a queue that asks for less than its part, or all.
-	for met := true; met; {
-		met = false
-		for _, q := range queues {
-			least, most := r.wants(q, d)
-			if r.part[q][d] >= 0 || least*weights < left*r.Queues[q].Weight && most*weights > left*r.Queues[q].Weight {
-				continue
-			}
-			settled := most
-			if most*weights > left*r.Queues[q].Weight {
-				settled = least
-			}
-			r.part[q][d], met = settled, true
-			left, weights = max(0, left-settled), weights-r.Queues[q].Weight
+	r.shared = append(r.shared[:0], queues...)
+	open := r.shared
+	for len(open) > 0 {
+		weights, beyond := 0.0, 0.0
+		for _, q := range open {
+			weights += r.Queues[q].Weight
 		}
-		r.left -= int64(len(queues))
-	}
-	for _, q := range queues {
-		if r.part[q][d] < 0 {
-			r.part[q][d] = left * r.Queues[q].Weight / weights
+		for _, q := range open {
+			part := left * r.Queues[q].Weight / weights
+			r.part[q][d] = min(max(part, r.least[q]), r.most[q])
+			beyond += r.part[q][d] - part
 		}
+		r.left -= int64(len(open))
+		kept := open[:0]
+		given := 0.0
+		for _, q := range open {
+			part := left * r.Queues[q].Weight / weights
+			if part < r.least[q] && beyond >= 0 || part > r.most[q] && beyond <= 0 {
+				given += r.part[q][d]
+			} else {
+				kept = append(kept, q)
+			}
+		}
+		if len(kept) == len(open) {
+			break
+		}
+		open, left = kept, max(0, left-given)
+	}
+	if r.Units != nil && r.Units[d] > 1 {
+		r.round(open, d, left)
 	}
 }
 
-// wants returns what a queue deserves at least and at most of a dimension.
-func (r *run) wants(q, d int) (least, most float64) {
+// round makes whole units of the parts of an amount. What is left of them goes to those whose parts of a unit are the next (F. Webster).
+func (r *run) round(queues []int, d int, left float64) {
+	unit := float64(r.Units[d])
+	units := math.Floor(left/unit + slack)
+	for _, q := range queues {
+		whole := math.Floor(r.part[q][d]/unit + slack)
+		r.part[q][d] = whole * unit
+		units -= whole
+	}
+	slices.SortStableFunc(queues, func(l, k int) int {
+		return cmp.Compare((r.part[l][d]+unit/2)*r.Queues[k].Weight, (r.part[k][d]+unit/2)*r.Queues[l].Weight)
+	})
+	for _, q := range queues {
+		if units >= 1 && r.part[q][d]+unit <= r.most[q] {
+			r.part[q][d] += unit
+			units--
+		}
+	}
+	r.left -= int64(len(queues))
+}
+
+// wholeUnits rounds an amount of a dimension that is divided whole, up or down.
+func (r *run) wholeUnits(d int, amount float64, up bool) float64 {
+	if r.Units == nil || r.Units[d] <= 1 || math.IsInf(amount, 1) {
+		return amount
+	}
+	units := amount / float64(r.Units[d])
+	if up {
+		return math.Ceil(units-slack) * float64(r.Units[d])
+	}
+	return math.Floor(units+slack) * float64(r.Units[d])
+}
+
+// findBounds finds what queues deserve at least and at most of a dimension, those below before those above.
+func (r *run) findBounds(d int) {
+	clear(r.least)
+	clear(r.most)
+	for i := range slices.Backward(r.families) {
+		s := &r.families[i]
+		for _, q := range s.queues {
+			r.least[q], r.most[q] = r.boundsOf(q, d)
+			if s.parent >= 0 {
+				r.least[s.parent] += r.least[q]
+				r.most[s.parent] += r.most[q]
+			}
+		}
+		r.left -= int64(len(s.queues))
+	}
+}
+
+// boundsOf returns the bounds of a queue, which has the sums of those below it.
+func (r *run) boundsOf(q, d int) (least, most float64) {
 	queue := &r.Queues[q]
-	if most = r.asked[q][d]; queue.Limit != nil {
-		most = min(most, queue.Limit[d])
+	least, most = r.least[q], r.most[q]
+	if !r.inner[q] {
+		most = r.wholeUnits(d, r.asked[q][d], true)
+	}
+	if queue.Limit != nil {
+		most = min(most, r.wholeUnits(d, queue.Limit[d], false))
 	}
 	if queue.Guarantee != nil {
-		if least = queue.Guarantee[d]; r.Entitles {
-			// What a queue does not ask for is lent.
-			least = min(least, most)
-		}
+		least = max(least, r.wholeUnits(d, queue.Guarantee[d], false))
+	}
+	if r.Entitles {
+		// What a queue does not ask for is lent.
+		least = min(least, most)
 	}
 	return least, max(least, most)
 }
@@ -117,13 +184,9 @@ func (r *run) entitled(q int) bool {
 	if !r.Entitles {
 		return false
 	}
-	r.left -= int64(len(r.Base.lines[q]))
-	for _, i := range r.Base.lines[q] {
-		asks := r.asks[i/2]
-		if i%2 == 1 && len(r.Kinds[i/2].More) > 0 {
-			asks = r.Kinds[i/2].More[0].Request
-		}
-		if l := &r.lines[i]; l.head < len(l.list) && r.deserves(q, asks) {
+	r.left -= int64(len(r.Base.lines[q]) + len(r.kinds[q]))
+	for i := range r.queued(q) {
+		if r.deserves(q, r.asksOf(i)) {
 			return true
 		}
 	}

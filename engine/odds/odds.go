@@ -36,6 +36,11 @@ type Model struct {
 	// Entitles serves queues first that have something waiting within what they deserve: a part of all nodes by Weight along the tree,
 	// divided anew when jobs arrive or end. Among these, and among others, Part decides.
 	Entitles bool
+	// Branches compares two queues by the branches that lead to them from where their paths part: by all but their own priority, and by
+	// what branches used at the begin of a round, or if it Entitles by all and by what they use.
+	Branches bool
+	// Units are the amounts of each dimension that are divided whole; nil: none is.
+	Units []int64
 	// Admission says that jobs are admitted to their queue before they may start: while the minima of the jobs of a queue that are admitted
 	// or run are within its limits. Admits bounds the amounts that run and that admitted jobs wait for, of all queues together; nil: there
 	// is no such bound.
@@ -63,14 +68,18 @@ func (m *Model) beside(n int, run func(i int)) {
 	}
 }
 
-// Queue is a queue. Its part orders it among others: the queue with the smallest ratio of what it uses to its part is served first, in
-// the dimension in which it uses most; of equal ones the first. Without a part it is served in its place.
+// Queue is a queue. Its part orders it among others of its priority: the queue with the smallest ratio of what it uses to its part is
+// served first, in the dimension in which it uses most; of equal ones the first.
 type Queue struct {
+	// Priority orders queues: the highest is served first.
+	Priority int32
 	// Parent is -1 for none. Limits hold on the whole path.
 	Parent int
 	// Limit has an amount for each dimension, +Inf for none; nil for no limit at all.
-	Limit  []float64
+	Limit []float64
+	// Part has an amount for each dimension, +Inf for one that does not count. Ratio is that of a queue without a part.
 	Part   []float64
+	Ratio  float64
 	Weight float64
 	// Guarantee is what the queue deserves at least if queues are held to what they deserve; nil: nothing.
 	Guarantee []float64

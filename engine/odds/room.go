@@ -90,6 +90,30 @@ func (r *room) below(i int, tasks *Tasks, at int64) int {
 	return r.below(2*i+1, tasks, at)
 }
 
+// place takes room for all tasks of a gang at a second, and adds what it took to held; or it takes none and returns false.
+func (r *room) place(gang []Tasks, at int64, held []Held) ([]Held, bool) {
+	before := len(held)
+	for g := range gang {
+		for range gang[g].N {
+			n := r.find(&gang[g], at)
+			if n < 0 {
+				r.giveBack(held[before:])
+				return held[:before], false
+			}
+			r.add(n, gang[g].Request, -1)
+			held = append(held, Held{n, gang[g].Request})
+		}
+	}
+	return held, true
+}
+
+// giveBack gives back what was taken.
+func (r *room) giveBack(held []Held) {
+	for _, h := range held {
+		r.add(h.Node, h.Amount, 1)
+	}
+}
+
 // fits reports whether a node has room at a second for one of the tasks of a kind.
 func (r *room) fits(node int, list []Tasks, at int64) bool {
 	for i := range list {

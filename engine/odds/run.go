@@ -13,9 +13,18 @@ type run struct {
 	room   *room
 	used   [][]float64
 	ratio  []float64
+	wants  []bool
 	// part and asked are set if it counts what queues deserve, and changed says that it must be divided anew.
 	part, asked [][]float64
 	changed     bool
+	// least and most bound what queues deserve of the dimension that is divided.
+	least, most []float64
+	// shared are the queues of a division that get what others leave.
+	shared []int
+	// state is the number of the present state, states how many there have been, and lent what the queue that asked last must leave to
+	// others.
+	state, states int
+	lent          lending
 	// doors are the jobs of each kind that wait to be admitted. booked, promised and held are as in the base.
 	doors          []line
 	booked         [][]float64
@@ -162,9 +171,10 @@ func (r *run) begin() {
 	}
 	r.room = b.room.clone()
 	r.room.left = &r.left
-	r.ratio, r.open = make([]float64, len(b.Queues)), make([]int, len(b.Queues))
+	r.ratio, r.open, r.wants = make([]float64, len(b.Queues)), make([]int, len(b.Queues)), make([]bool, len(b.Queues))
 	r.used = table(len(b.Queues), b.width, b.used)
 	if r.changed = b.Capped || b.Entitles; r.changed {
+		r.least, r.most = make([]float64, len(b.Queues)), make([]float64, len(b.Queues))
 		r.part, r.asked = table(len(b.Queues), b.width, nil), table(len(b.Queues), b.width, b.asked)
 	}
 	for q := range b.Queues {
@@ -209,23 +219,6 @@ func table(n, width int, of [][]float64) [][]float64 {
 		}
 	}
 	return rows
-}
-
-// rate finds how much of its part a queue uses.
-func (r *run) rate(q int) {
-	r.ratio[q] = 0
-	parts := r.Queues[q].Part
-	if r.Capped {
-		parts = r.part[q]
-	}
-	for d, part := range parts {
-		switch used := r.used[q][d]; {
-		case part > 0:
-			r.ratio[q] = max(r.ratio[q], used/part)
-		case used > slack:
-			r.ratio[q] = float64(longest)
-		}
-	}
 }
 
 // toStart goes from event to event until the job starts.
@@ -328,10 +321,7 @@ func (r *run) finish(i int) {
 func (r *run) take(l *live, h Held, sign float64) {
 	r.room.add(h.Node, h.Amount, -sign)
 	addTo(r.held, h.Amount, sign)
-	for q := r.Kinds[l.kind].Queue; q >= 0; q = r.Queues[q].Parent {
-		addTo(r.used[q], h.Amount, sign)
-		r.rate(q)
-	}
+	r.use(r.Kinds[l.kind].Queue, h.Amount, sign)
 }
 
 // causes follows the causes of the start back to jobs that run at second 0.

@@ -65,11 +65,17 @@ func (r *run) decide() {
 		r.divide()
 		r.changed = false
 	}
+	r.rateBranches()
 	r.admit()
+	r.change()
 	for !r.done && r.left >= 0 {
 		q := r.nextQueue()
 		if q < 0 {
 			return
+		}
+		if r.barred(q) {
+			r.bar(q)
+			continue
 		}
 		i := r.nextLine(q)
 		if i < 0 {
@@ -81,21 +87,6 @@ func (r *run) decide() {
 			r.open[q]--
 		}
 	}
-}
-
-// nextQueue returns the queue that is served next, -1 if none is.
-func (r *run) nextQueue() int {
-	best, first := -1, false
-	for q, n := range r.open {
-		if n == 0 {
-			continue
-		}
-		if entitled := r.entitled(q); best < 0 || entitled && !first || entitled == first && r.ratio[q] < r.ratio[best] {
-			best, first = q, entitled
-		}
-	}
-	r.left -= int64(len(r.open))
-	return best
 }
 
 // nextLine returns the line of a queue whose first job is served next: gangs before jobs that want more, by priority, and in their order.
@@ -141,35 +132,73 @@ func (r *run) serve(i int) closed {
 	if !r.permits(kind.Queue, r.asks[i/2]) {
 		return limited
 	}
-	r.placed = r.placed[:0]
-	for g := range kind.Gang {
-		for range kind.Gang[g].N {
-			n := r.room.find(&kind.Gang[g], r.now)
-			if n < 0 {
-				for _, h := range r.placed {
-					r.room.add(h.Node, h.Amount, 1)
-				}
-				return noRoom
-			}
-			h := Held{n, kind.Gang[g].Request}
-			r.room.add(n, h.Amount, -1)
-			r.placed = append(r.placed, h)
-		}
+	if why := r.place(kind); why != served {
+		return why
 	}
 	r.leave(i)
 	r.start(job, i)
 	return served
 }
 
+// place takes room for a gang, or says why it cannot. Where queues borrow, each task is asked for by itself.
+func (r *run) place(kind *Kind) closed {
+	if !r.Entitles {
+		var placed bool
+		if r.placed, placed = r.room.place(kind.Gang, r.now, r.placed[:0]); !placed {
+			return noRoom
+		}
+		return served
+	}
+	why, used, state := served, r.used[kind.Queue], r.state
+	r.placed = r.placed[:0]
+	for g := range kind.Gang {
+		for n := kind.Gang[g].N; n > 0 && why == served; n-- {
+			request := kind.Gang[g].Request
+			if why = r.placeOne(kind.Queue, &kind.Gang[g]); why == served {
+				addTo(used, request, 1)
+				addTo(r.held, request, 1)
+				r.change()
+			}
+		}
+	}
+	for _, h := range r.placed {
+		addTo(used, h.Amount, -1)
+		addTo(r.held, h.Amount, -1)
+	}
+	if why != served {
+		r.room.giveBack(r.placed)
+		r.state = state
+	}
+	return why
+}
+
+// change begins a state of its own.
+func (r *run) change() {
+	r.states++
+	r.state = r.states
+}
+
+// placeOne takes room for a task that its queue deserves or may borrow for.
+func (r *run) placeOne(q int, t *Tasks) closed {
+	if !r.deserves(q, t.Request) && !r.lends(q, t.Request) {
+		return limited
+	}
+	n := r.room.find(t, r.now)
+	if n < 0 {
+		return noRoom
+	}
+	r.room.add(n, t.Request, -1)
+	r.placed = append(r.placed, Held{n, t.Request})
+	return served
+}
+
 // start begins a job whose gang is placed.
 func (r *run) start(job, line int) {
 	j := &r.jobs[job]
+	r.change()
 	addTo(r.held, r.asks[line/2], 1)
 	addTo(r.promised, r.Kinds[line/2].Min, -1)
-	for q := r.Kinds[line/2].Queue; q >= 0; q = r.Queues[q].Parent {
-		addTo(r.used[q], r.asks[line/2], 1)
-		r.rate(q)
-	}
+	r.use(r.Kinds[line/2].Queue, r.asks[line/2], 1)
 	j.cause = r.ended
 	for _, h := range r.placed {
 		if by := r.by[h.Node]; by >= 0 {
@@ -213,7 +242,7 @@ func (r *run) grow(i, job int) closed {
 		}
 		at -= t.N
 	}
-	if !r.permits(kind.Queue, t.Request) {
+	if !r.permits(kind.Queue, t.Request) || r.Entitles && !r.deserves(kind.Queue, t.Request) && !r.lends(kind.Queue, t.Request) {
 		return limited
 	}
 	n := r.room.find(t, r.now)
@@ -221,6 +250,7 @@ func (r *run) grow(i, job int) closed {
 		return noRoom
 	}
 	h := Held{n, t.Request}
+	r.change()
 	r.take(j, h, 1)
 	j.held = append(j.held, h)
 	j.grown++

@@ -284,11 +284,15 @@ type Sharer interface {
 
 // Discipline is how a Sharer serves queues, for a model that runs a policy forward.
 type Discipline struct {
-	// Stated makes what a queue states to deserve its part; else, and of queues that state nothing, parts divide the total by weight.
+	// Stated makes what a queue deserves its part, which does not change; else parts divide the total by weight.
 	Stated bool
 	// Holds keeps queues within what they deserve, and Entitles serves those first that have something waiting within it. Both divide it
 	// anew by what queues ask for, within limit and guarantee.
 	Holds, Entitles bool
+	// Branches compares two queues by the branches that lead to them from where their paths part.
+	Branches bool
+	// Units are the amounts of each dimension that are given whole; nil: none is.
+	Units []int64
 	// Offers bounds what a queue admits by its real capability, not by its stated limit alone.
 	Offers bool
 }

@@ -156,7 +156,9 @@ func (s *State) above(q model.QueueID) model.QueueID {
 }
 
 // Discipline returns that a queue's part is what it states.
-func (*State) Discipline() policy.Discipline { return policy.Discipline{Stated: true, Offers: true} }
+func (s *State) Discipline() policy.Discipline {
+	return policy.Discipline{Stated: true, Branches: s.tree != nil, Offers: true}
+}
 
 // Share returns a queue's account; false if it takes no part.
 func (s *State) Share(q model.QueueID) (policy.Share, bool) {

@@ -27,7 +27,8 @@ const (
 )
 
 // Narrows returns the limits of a cluster's queues under which gangs of a trace, of which no two fit at the same time, need more than
-// nine tenths of the time from the first arrival to the last, if that is any. Of each queue it returns the resource in which they need most.
+// nine tenths of the time from the first arrival to the last, if that is any. Of each queue it returns the resource in which they need
+// most.
 func Narrows(s *apportionv1.Snapshot, t *trace.Trace) []Narrow {
 	if len(t.Jobs) == 0 {
 		return nil

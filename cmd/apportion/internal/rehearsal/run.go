@@ -65,6 +65,8 @@ type Options struct {
 
 	// plain switches off what saves time: sessions that follow changes, and answers that are remembered.
 	plain bool
+	// timed lets sessions state when jobs end under every policy.
+	timed bool
 }
 
 // Moment is the state of a run after a round of decisions.
@@ -168,7 +170,7 @@ func (r *run) open(t *trace.Trace) error {
 	snapshot := emptied(r.variant.Snapshot, t)
 	r.tree = treeOf(snapshot)
 	var err error
-	r.turns, r.timed = catalogue.HasTurns(r.variant.Policy), catalogue.HasEnds(r.variant.Policy)
+	r.turns, r.timed = catalogue.HasTurns(r.variant.Policy), r.options.timed || catalogue.HasEnds(r.variant.Policy)
 	if r.variant.Memory != nil {
 		if r.memory, err = r.variant.Memory.remember(snapshot, t, r.turns); err != nil {
 			return err
