@@ -136,7 +136,8 @@ const chunkField protowire.Number = 2
 // checkQuestion holds the bytes of a message, snapshot left out, against the limits before they become messages, which take up to a hundred
 // times as much memory.
 func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
-	if err := exceeded("question_bytes", int64(left), int64(l.QuestionBytes), "the message has too many bytes beside its snapshot"); err != nil {
+	const beside = "the message has too many bytes beside its snapshot"
+	if err := exceeded("question_bytes", int64(left), int64(l.QuestionBytes), beside); err != nil {
 		return err
 	}
 	policy := int64(0)

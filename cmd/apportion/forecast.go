@@ -144,7 +144,8 @@ func (f *oddsFlags) remembered() (name string, ok bool) {
 func (f *oddsFlags) check(server *serverFlags) error {
 	most := wire.MaxForecastHorizon * time.Second
 	if f.ask.Horizon < time.Second || f.ask.Horizon%time.Second != 0 || f.ask.Horizon > most {
-		return fmt.Errorf("--horizon: %s is not a whole number of seconds from 1s to %s", duration.Format(f.ask.Horizon), duration.Format(most))
+		return fmt.Errorf("--horizon: %s is not a whole number of seconds from 1s to %s",
+			duration.Format(f.ask.Horizon), duration.Format(most))
 	}
 	if f.ask.Runs == 0 {
 		return errors.New("--runs must be at least 1")
