@@ -108,7 +108,7 @@ func (r *run) claim(q int, aside []float64, taken []Held) []Held {
 		parts = append(parts, claimants{line: i, jobs: jobs, left: r.countOf(i, jobs[0])})
 	}
 	claimed := make([]float64, r.width)
-	for len(parts) > 0 {
+	for len(parts) > 0 && r.left >= 0 {
 		first := 0
 		for i := range parts {
 			if r.claimsBefore(&parts[i], &parts[first]) {

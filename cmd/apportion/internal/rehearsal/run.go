@@ -237,7 +237,11 @@ func (e *QueueError) Error() string {
 		}
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("the trace has jobs of queues that the cluster does not have: %s; there are %s", few(e.Missing), few(e.Known))
+	known := "it has none"
+	if len(e.Known) > 0 {
+		known = "there are " + few(e.Known)
+	}
+	return fmt.Sprintf("the trace has jobs of queues that the cluster does not have: %s; %s", few(e.Missing), known)
 }
 
 // admitTrace makes jobs of the trace.
