@@ -86,9 +86,10 @@ function search(): void {
   field.addEventListener("input", () => void show());
   field.addEventListener("focus", () => void show());
   addEventListener("keydown", (event) => {
-    if (event.key === "/" && document.activeElement === document.body) {
+    if (event.key === "/" && !(document.activeElement instanceof HTMLInputElement || document.activeElement instanceof HTMLTextAreaElement)) {
       event.preventDefault();
       field.focus();
+      field.select();
     } else if (event.key === "Escape" && !found.hidden) {
       // The focus shows what was found.
       field.focus();

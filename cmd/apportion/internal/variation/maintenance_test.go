@@ -47,7 +47,7 @@ func TestPlannedDowntimeReplacesThatOfANodeAndKeepsWhatIsReservedForJobs(t *test
 		"nothing where nothing is planned": {"free.maintenance=", "", nil, "no downtime of the node is planned"},
 		"words and a period backwards": {
 			"free.maintenance=today, 2026-03-02T17:00:00Z/2026-03-02T15:00:00Z", "", nil,
-			`"today": not a period like 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z; "2026-03-02T17:00:00Z/2026-03-02T15:00:00Z": the period ends before it begins`,
+			`"today": not a period like 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z; "2026-03-02T17:00:00Z/2026-03-02T15:00:00Z": the period does not end after it begins`,
 		},
 		"a period that is over": {"free.maintenance=2026-03-02T12:00:00Z/2026-03-02T14:00:00Z", "", nil, "the period is over at 2026-03-02T14:00:00Z"},
 		"too many": {
