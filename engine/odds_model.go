@@ -27,6 +27,8 @@ type compiler struct {
 	byPriority bool
 	// place is the position of a queue in order of service.
 	place []int
+	// refused are the queues that the policy gives nothing, such as all of a tree with faults.
+	refused []bool
 	// on are the nodes for a kind of task, alike those for what tasks of a queue ask for, open those that take tasks without constraints.
 	on    map[kindKey][]bool
 	alike map[string][]bool
@@ -198,7 +200,7 @@ func (c *compiler) want(j model.JobID, job *odds.Job) error {
 	v := c.view
 	w := c.waiting(j)
 	queue := v.Jobs.At(j).Queue
-	if w.short || v.Queues[queue].State != model.Open || !c.takesPart(queue) {
+	if w.short || v.Queues[queue].State != model.Open || c.refused[queue] {
 		return nil
 	}
 	gang, err := c.tasks(w.needed)

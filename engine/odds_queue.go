@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// findQueues describes the queues. Where a plugin divides among them they are in the order in which those are served that are alike by
-// priority and share, which change in the course of a run; else in their order of service.
+// findQueues describes the queues, in their order of service. Where a plugin divides among them the order is that of queues of equal
+// shares, because shares change in the course of a run.
 func (c *compiler) findQueues() {
 	v := c.view
 	order := slices.Clone(v.QueueOrder)
@@ -29,11 +29,13 @@ func (c *compiler) findQueues() {
 	for i, q := range order {
 		c.place[q] = i
 	}
-	c.m.Queues = make([]odds.Queue, len(order))
+	c.m.Queues, c.refused = make([]odds.Queue, len(order)), make([]bool, len(v.Queues))
 	for i, q := range order {
 		c.m.Queues[i] = odds.Queue{Parent: c.parent(q)}
 		if sharer != nil {
 			c.m.Queues[i].Limit, c.m.Queues[i].Priority = c.limit(q, sharer, discipline), v.Queues[q].Priority
+			_, part := sharer.Share(q)
+			c.refused[q] = !part
 		}
 	}
 	c.cutCircles()
@@ -88,16 +90,6 @@ func (c *compiler) sharer() (policy.Sharer, policy.Discipline) {
 		}
 	}
 	return nil, policy.Discipline{}
-}
-
-// takesPart reports whether a queue is one of those that the policy divides among; from a tree with faults it takes none.
-func (c *compiler) takesPart(q model.QueueID) bool {
-	sharer, _ := c.sharer()
-	if sharer == nil {
-		return true
-	}
-	_, part := sharer.Share(q)
-	return part
 }
 
 // parent returns the place of the queue above, -1 for none.

@@ -56,8 +56,9 @@ func (r *run) divide() {
 	}
 }
 
-// divideAmong divides an amount among siblings: each gets its part by weight within its bounds. In each pass those are settled whose
-// bounds are broken in the direction in which more is: they are so in the end too.
+// divideAmong divides an amount among siblings: each gets its part by weight within its bounds. Each pass settles the queues below their
+// least if these lack more than those above their most have too much, and else the latter: what is left for the others only moves further
+// in that direction.
 func (r *run) divideAmong(queues []int, d int, left float64) {
 	r.shared = append(r.shared[:0], queues...)
 	open := r.shared

@@ -26,7 +26,7 @@ func (r *run) lends(q int, amount []float64) bool {
 	return true
 }
 
-// asideOf returns what a queue must leave to others. What it claims itself is on nodes where they cannot have it.
+// asideOf returns what a queue must leave to others. Its own claims are no part of that, but take room on nodes as theirs do.
 func (r *run) asideOf(q int) []float64 {
 	r.findWants()
 	var order []int
@@ -48,15 +48,20 @@ func (r *run) asideOf(q int) []float64 {
 	return aside
 }
 
-// barred reports whether something waits in a queue and all of it is more than the queue deserves and may borrow. Then none of it is
-// served.
-func (r *run) barred(q int) bool {
+// gives reports whether a queue deserves amounts more or may borrow them, where queues borrow.
+func (r *run) gives(q int, amount []float64) bool {
+	return !r.Entitles || r.deserves(q, amount) || r.lends(q, amount)
+}
+
+// overused reports whether something waits in a queue that borrows, and all of it is more than the queue deserves and may borrow. None of
+// it is served in the round then (Volcano).
+func (r *run) overused(q int) bool {
 	if !r.Entitles {
 		return false
 	}
 	waits := false
 	for i := range r.queued(q) {
-		if asks := r.asksOf(i); r.permits(q, asks) && (r.deserves(q, asks) || r.lends(q, asks)) {
+		if asks := r.asksOf(i); r.permits(q, asks) && r.gives(q, asks) {
 			return false
 		}
 		waits = true
@@ -64,8 +69,8 @@ func (r *run) barred(q int) bool {
 	return waits
 }
 
-// bar closes the lines of a queue.
-func (r *run) bar(q int) {
+// skip closes the lines of a queue.
+func (r *run) skip(q int) {
 	for _, i := range r.Base.lines[q] {
 		if l := &r.lines[i]; l.closed == served && l.head < len(l.list) {
 			l.closed = limited

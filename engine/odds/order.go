@@ -115,7 +115,8 @@ func (r *run) use(q int, amount []float64, times float64) {
 	}
 }
 
-// rateBranches finds how much of their parts the queues use at the begin of a round that others compare them by in the course of it.
+// rateBranches finds how much of its part each queue uses when a round begins. Unless it Entitles, the policy compares branches by that
+// until the round ends (Volcano's capacity).
 func (r *run) rateBranches() {
 	if r.Branches && !r.Entitles {
 		for q := range r.Queues {

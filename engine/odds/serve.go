@@ -73,8 +73,8 @@ func (r *run) decide() {
 		if q < 0 {
 			return
 		}
-		if r.barred(q) {
-			r.bar(q)
+		if r.overused(q) {
+			r.skip(q)
 			continue
 		}
 		i := r.nextLine(q)
@@ -180,7 +180,7 @@ func (r *run) change() {
 
 // placeOne takes room for a task that its queue deserves or may borrow for.
 func (r *run) placeOne(q int, t *Tasks) closed {
-	if !r.deserves(q, t.Request) && !r.lends(q, t.Request) {
+	if !r.gives(q, t.Request) {
 		return limited
 	}
 	n := r.room.find(t, r.now)
@@ -242,7 +242,7 @@ func (r *run) grow(i, job int) closed {
 		}
 		at -= t.N
 	}
-	if !r.permits(kind.Queue, t.Request) || r.Entitles && !r.deserves(kind.Queue, t.Request) && !r.lends(kind.Queue, t.Request) {
+	if !r.permits(kind.Queue, t.Request) || !r.gives(kind.Queue, t.Request) {
 		return limited
 	}
 	n := r.room.find(t, r.now)

@@ -155,7 +155,7 @@ func (s *State) above(q model.QueueID) model.QueueID {
 	return s.tree.Parent(q)
 }
 
-// Discipline returns that a queue's part is what it states.
+// Discipline returns that a queue's part is what it states, and that queues of a tree are compared by branches.
 func (s *State) Discipline() policy.Discipline {
 	return policy.Discipline{Stated: true, Branches: s.tree != nil, Offers: true}
 }
