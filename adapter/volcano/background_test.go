@@ -48,15 +48,13 @@ func TestAQueueWithoutAStateHasThatOfTheQueueThatItReplaces(t *testing.T) {
 		}
 		return states
 	}
-	const unknown = apportionv1.QueueState_QUEUE_STATE_UNKNOWN
+	const open = apportionv1.QueueState_QUEUE_STATE_OPEN
 	require.Equal(t, map[string]apportionv1.QueueState{
-		"new": apportionv1.QueueState_QUEUE_STATE_OPEN, "shut": apportionv1.QueueState_QUEUE_STATE_CLOSED,
-		"own": apportionv1.QueueState_QUEUE_STATE_CLOSING, "root": unknown,
+		"new": open, "shut": apportionv1.QueueState_QUEUE_STATE_CLOSED, "own": apportionv1.QueueState_QUEUE_STATE_CLOSING, "root": open,
 	}, states(cluster, file))
-	require.Equal(t, unknown, states(file)["new"], "a whole dump is what it says")
-	read, err := volcano.ReadManifests([]volcano.Source{file}, volcano.WithQueueDefaults())
-	require.NoError(t, err)
-	require.Equal(t, apportionv1.QueueState_QUEUE_STATE_OPEN, read.Snapshot.GetQueues()[0].GetState())
+	require.Equal(t, open, states(file)["new"], "Volcano's controller opens a queue without a state")
+	said := volcano.Source{Name: "said", Data: []byte(queue("said", "status: {state: Unknown}\n") + queue("none", "status: {state: ''}\n"))}
+	require.Equal(t, map[string]apportionv1.QueueState{"said": apportionv1.QueueState_QUEUE_STATE_UNKNOWN, "none": open}, states(said))
 }
 
 func TestAQueueWithoutAWeightHasThatOfTheQueueThatItReplaces(t *testing.T) {

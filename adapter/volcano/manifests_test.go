@@ -82,13 +82,15 @@ status: {state: Closing}
 }
 
 func TestQueueThatSaysNothing(t *testing.T) {
-	for name, manifest := range map[string]string{
-		"absent":           `{kind: Queue, metadata: {name: q}}`,
-		"null":             `{kind: Queue, metadata: {name: q}, spec: {weight: null, capability: null, affinity: null, guarantee: {}}, status: null}`,
-		"an unknown state": `{kind: Queue, metadata: {name: q}, status: {state: Ajar}}`,
+	for name, test := range map[string]struct{ manifest, state string }{
+		"absent": {`{kind: Queue, metadata: {name: q}}`, "OPEN"},
+		"null": {
+			`{kind: Queue, metadata: {name: q}, spec: {weight: null, capability: null, affinity: null, guarantee: {}}, status: null}`, "OPEN",
+		},
+		"an unknown state": {`{kind: Queue, metadata: {name: q}, status: {state: Ajar}}`, "UNKNOWN"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			requireMessage(t, `{"name": "q", "weight": 0, "state": "QUEUE_STATE_UNKNOWN"}`, read(t, manifest).Snapshot.Queues[0])
+			requireMessage(t, `{"name": "q", "weight": 0, "state": "QUEUE_STATE_`+test.state+`"}`, read(t, test.manifest).Snapshot.Queues[0])
 		})
 	}
 }
@@ -103,7 +105,7 @@ func TestWhatIsPresentAndEmptyStaysPresent(t *testing.T) {
 {kind: PodGroup, metadata: {name: k}, spec: {queue: q}}
 `).Snapshot
 	requireMessage(t, `{
-		"name": "r", "weight": 0, "state": "QUEUE_STATE_UNKNOWN",
+		"name": "r", "weight": 0, "state": "QUEUE_STATE_OPEN",
 		"capability": {}, "deserved": {}, "guarantee": {}, "nodeGroupAffinity": {}
 	}`, s.Queues[1])
 	require.NotNil(t, s.Jobs[0].MinResources)

@@ -58,8 +58,8 @@ type queue struct {
 	written origin
 }
 
-// queue reads a Queue. An absent weight is 0, and with an absent state the queue admits no job, as for a queue without an API server's
-// defaults in Volcano.
+// queue reads a Queue. An absent weight is 0, as for a queue without an API server's defaults in Volcano. An absent state is Open, as which
+// Volcano's controller takes it: a file in a repository has no status.
 func (r *reader) queue(m metadata, root *value) {
 	spec := r.known(root.field("spec"), queueSpecNames)
 	weight := r.countAt(spec.field("weight"))
@@ -80,7 +80,8 @@ func (r *reader) queue(m metadata, root *value) {
 	q.guarantee = r.resourcesAt(guarantee.field("resource"))
 	q.deserved = r.resourcesAt(spec.field("deserved"))
 	q.message.NodeGroupLimits, q.limits = r.nodeGroupLimits(m)
-	if state := root.field("status").field("state"); !r.background {
+	if !r.background {
+		state := root.field("status").field("state")
 		r.unstated[m.name] = &unstated{
 			queue: q.message, state: state == nil || state.text == "", weight: spec.field("weight") == nil,
 		}
@@ -104,11 +105,8 @@ func (u *unstated) take(r *reader, root *value) {
 	}
 }
 
-// fill takes the defaults of a new queue.
+// fill takes the weight of a new queue.
 func (u *unstated) fill() {
-	if u.state {
-		u.queue.State = apportionv1.QueueState_QUEUE_STATE_OPEN
-	}
 	if u.weight {
 		*u.queue.Weight = 1
 	}
@@ -127,8 +125,11 @@ func (q *queue) add(to *apportionv1.Snapshot, d *dimensions) {
 // queueState reads the state of a queue, and warns of one that Volcano does not have.
 func (r *reader) queueState(v *value) apportionv1.QueueState {
 	name := r.textAt(v)
+	if name == "" {
+		return apportionv1.QueueState_QUEUE_STATE_OPEN
+	}
 	state := queueState(name)
-	if state == apportionv1.QueueState_QUEUE_STATE_UNKNOWN && name != "" && name != unknownName {
+	if state == apportionv1.QueueState_QUEUE_STATE_UNKNOWN && name != unknownName {
 		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 			"not a state of a queue: %q; valid are Open, Closing, Closed and Unknown, as which it counts", name)
 	}

@@ -106,8 +106,8 @@ func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits =
 // cooldown say so.
 func WithStarts() Option { return func(r *reader) { r.starts = true } }
 
-// WithQueueDefaults makes queues without a state open, and gives those without a weight the weight 1, as a cluster does: files in a
-// repository state neither. Without it such queues are of unknown state, with weight 0.
+// WithQueueDefaults gives queues without a weight the weight 1, as a cluster does: files in a repository state none. Without it such queues
+// have the weight 0.
 func WithQueueDefaults() Option { return func(r *reader) { r.defaults = true } }
 
 // WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as wire.Size.Memory estimates it. Default:
@@ -226,7 +226,7 @@ type reader struct {
 	given      map[string]bool
 	// unstated are the queues that may replace one of a background source.
 	unstated map[string]*unstated
-	// defaults: queues have the defaults of new ones.
+	// defaults: queues without a weight have that of new ones.
 	defaults bool
 }
 
