@@ -199,11 +199,7 @@ func (l *Ledger) Merge(other *Ledger) error {
 	other.sealBefore(end)
 	counts := l.counts
 	for _, k := range slices.SortedFunc(maps.Keys(other.records), compareKeys) {
-		r := other.records[k]
-		l.see(&Evidence{
-			Task: k.task, Start: k.start, Path: other.lines.list[r.line].path, Owner: other.lines.list[r.line].owner,
-			Amounts: other.named(r.amounts), Seen: r.seen, End: r.end, Ended: r.ended,
-		})
+		l.see(other.evidence(k, other.records[k]))
 	}
 	l.counts = counts
 	for _, n := range slices.Sorted(maps.Keys(other.cells)) {

@@ -357,3 +357,16 @@ func (o *Options) Quantum(name string) uint64 {
 	}
 	return 1000
 }
+
+// Unit returns the raw amount of what people count of a dimension: of a device, a core, a GiB, a pod.
+func Unit(name string) float64 {
+	switch {
+	case name == "memory":
+		return 1 << 30
+	case name == "pods":
+		return 1
+	case name == "ephemeral-storage" || strings.HasPrefix(name, "hugepages-"):
+		return 1000 << 30
+	}
+	return 1000
+}

@@ -90,7 +90,8 @@ below it. It is not decayed. -o csv is for chargeback.
 		Example: `  apportion usage --server apportion:7171 --by week
   apportion usage --ledger usage.ledger --by month --owners -o csv
   apportion usage --ledger usage.ledger --budgets budgets.yaml --by budget --owners
-  sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES | apportion usage import --ledger usage.ledger --from sacct -`,
+  TZ=UTC sacct -X -a -P -D -S 2026-01-01 -o JobID,Cluster,Account,User,Start,End,AllocTRES,Suspended |
+    apportion usage import --ledger usage.ledger --from sacct -`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return u.run(command.Context()) },
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/internal/moment"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/ledger/history"
@@ -24,25 +25,30 @@ func newUsageImport(s streams) *cobra.Command {
 	a := &answering{streams: s}
 	from := string(history.Slurm)
 	var paths []string
-	var queues string
+	var queues, asOf string
 	o := history.Options{}
 	var asked rangeFlags
 	command := &cobra.Command{
 		Use:   "import --ledger FILE --from FORMAT {HISTORY...|--url URL}",
 		Short: "Fill a ledger from Slurm's sacct, a range query of Prometheus, or CSV",
 		Long: `Fill a ledger, new or not, from the history of another system; - is standard input. Rows that cannot be
-read are left out and counted, with an example of each kind. A history may be imported again: nothing counts
-twice.
+read are left out and counted, with an example of each kind.
 
-sacct: sacct -X -a -P -o JobID,Account,User,Start,End,AllocTRES, with its first line. The account is the
-queue, the user the owner. Times are UTC: set TZ=UTC for sacct.
-prometheus: the JSON of query_range. Each series is one queue, named by --queue-label; --metric says what it counts.
-With --url the server is asked for --query from --since to --until, every --step; ask again with the same step.
+Each row counts once by its identity, in any number of imports, in any order, overlapping or not. Once a
+server has used the ledger its older epochs are closed: what lies there is left out, and said. A task without
+an end counts until the time of its history (the newest time in it, or --as-of); the end corrects it in a
+later import.
+
+sacct: TZ=UTC sacct -X -a -P -D -o JobID,Cluster,Account,User,Start,End,AllocTRES,Suspended, with its first line.
+The account is the queue, the user the owner. Without -D runs before a requeue are missing. Times are UTC.
+prometheus: the JSON of query_range. Each series is a use of the queue that --queue-label names; --metric says of
+what. With --url the server is asked for --query from --since to --until, every --step; of a file --step is
+the distance of two samples.
 csv: columns task, queue, owner, start, end, and one for each resource, with quantities such as 8 and 64Gi.
 
 A queue is directly below the root unless --queues or --path says where it is. Import with the tree: usage stays
 where it was charged.`,
-		Example: `  sacct -X -a -P -S 2026-01-01 -o JobID,Account,User,Start,End,AllocTRES > sacct.txt
+		Example: `  TZ=UTC sacct -X -a -P -D -S 2026-01-01 -o JobID,Cluster,Account,User,Start,End,AllocTRES,Suspended > sacct.txt
   apportion usage import --ledger usage.ledger --from sacct sacct.txt
   apportion usage import --ledger usage.ledger --from prometheus --url http://prometheus:9090 --query gpus_by_queue --since 2026-10-01
   apportion usage import --ledger usage.ledger --from csv --path vision/research/root history.csv`,
@@ -51,7 +57,14 @@ where it was charged.`,
 			if o.Queues, err = pathsOf(command.Context(), queues); err != nil {
 				return err
 			}
-			o.Now = time.Now().Unix()
+			o.Now, o.Tree = time.Now().Unix(), queues != ""
+			if asOf != "" {
+				at, err := moment.Parse(asOf)
+				if err != nil {
+					return fmt.Errorf("--as-of: %w", err)
+				}
+				o.AsOf = at.Unix()
+			}
 			for _, path := range paths {
 				names := strings.Split(path, "/")
 				o.Queues[names[0]] = names
@@ -60,6 +73,9 @@ where it was charged.`,
 			case (asked.URL == "") == (len(args) == 0):
 				return errors.New("name files, or a server with --url")
 			case asked.URL == "":
+				if command.Flags().Changed("step") {
+					o.Step = int64(asked.Step / time.Second)
+				}
 				return importUsage(a, &kept, args, func(to *ledger.Ledger, name string) (*history.Report, error) {
 					return importFile(s, to, history.Format(from), o, name)
 				})
@@ -71,7 +87,7 @@ where it was charged.`,
 				return err
 			}
 			return importUsage(a, &kept, []string{asked.URL}, func(to *ledger.Ledger, _ string) (*history.Report, error) {
-				return history.ReadRange(command.Context(), query, o, func(e *ledger.Evidence) error { return to.Enter(e, o.Now) })
+				return history.ReadRange(command.Context(), query, o, to)
 			})
 		},
 	}
@@ -83,6 +99,7 @@ where it was charged.`,
 		"`FILE` of the queues, as convert --from and kubectl get queues -o yaml write it: it says where each is in the tree")
 	flags.StringSliceVar(&paths, "path", nil,
 		"path of a queue that is not directly below the root, the queue first: vision/research/root (repeatable)")
+	flags.StringVar(&asOf, "as-of", "", "`TIME` of the history, until when tasks without an end ran; default: the newest time in it")
 	flags.StringVar(&o.Metric, "metric", "nvidia.com/gpu", "resource that a range query of Prometheus counts")
 	flags.StringVar(&o.QueueLabel, "queue-label", "queue", "label of the queue in a range query")
 	flags.StringVar(&o.OwnerLabel, "owner-label", "user", "label of the owner in a range query")
@@ -135,7 +152,7 @@ func (f *rangeFlags) register(command *cobra.Command) {
 	flags.StringVar(&f.Query, "query", "", "query of --url, such as kai_queue_allocated_gpus")
 	flags.StringVar(&f.since, "since", "", "first `DAY` of --url, such as 2026-10-01")
 	flags.StringVar(&f.until, "until", "", "`DAY` before which --url ends; default: now")
-	durationVar(flags, &f.Step, "step", 5*time.Minute, "distance of two samples of --url")
+	durationVar(flags, &f.Step, "step", 5*time.Minute, "distance of two samples of --url, and of a file; default of a file: the shortest")
 	flags.StringVar(&f.token, "token-file", "", "`FILE` of a bearer token for --url")
 	durationVar(flags, &f.Timeout, "timeout", time.Minute, "longest time for an answer of --url")
 	flags.Int64Var(&f.Bytes, "max-bytes", 256<<20, "most bytes of an answer of --url")
@@ -167,6 +184,8 @@ func (f *rangeFlags) query(now int64) (*history.Range, error) {
 type imported struct {
 	Ledger    string            `json:"ledger"`
 	Histories []importedHistory `json:"histories"`
+	// Warnings say what of the histories does not count because of what the ledger has.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // importedHistory counts the rows of one history.
@@ -175,6 +194,7 @@ type importedHistory struct {
 	Rows         int      `json:"rows"`
 	WithUsage    int      `json:"withUsage"`
 	WithoutUsage int      `json:"withoutUsage"`
+	StillRunning int      `json:"stillRunning,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`
 }
 
@@ -199,15 +219,22 @@ func importUsage(
 		for _, warning := range report.Warnings() {
 			fmt.Fprintf(a.err, "apportion: %s: %s\n", name, warning)
 		}
-		answer.Histories = append(answer.Histories, importedHistory{name, report.Rows, report.Tasks, report.Skipped, report.Warnings()})
+		answer.Histories = append(answer.Histories,
+			importedHistory{name, report.Rows, report.Tasks, report.Skipped, report.Running, report.Warnings()})
 	}
-	filled.Seal()
-	if err := mergeInto(kept, filled); err != nil {
+	if answer.Warnings, err = importInto(kept, options, filled); err != nil {
 		return err
+	}
+	for _, warning := range answer.Warnings {
+		fmt.Fprintf(a.err, "apportion: %s: %s\n", kept.name, warning)
 	}
 	return a.write(answer, func(p *render.Printer) {
 		for _, h := range answer.Histories {
-			p.Line("%s: %d rows, %d with usage, %d without", h.Name, h.Rows, h.WithUsage, h.WithoutUsage)
+			running := ""
+			if h.StillRunning > 0 {
+				running = fmt.Sprintf(", %d still ran", h.StillRunning)
+			}
+			p.Line("%s: %d rows, %d with usage, %d without%s", h.Name, h.Rows, h.WithUsage, h.WithoutUsage, running)
 		}
 	})
 }
@@ -222,7 +249,25 @@ func importFile(s streams, to *ledger.Ledger, format history.Format, o history.O
 		defer func() { _ = opened.Close() }()
 		from = opened
 	}
-	return history.Read(format, from, o, func(e *ledger.Evidence) error { return to.Enter(e, o.Now) })
+	return history.Read(format, from, o, to)
+}
+
+// importInto takes what histories said into the ledger of a file, and returns what is to say of it. If that fails, the file is as it was, and
+// none is made.
+func importInto(kept *keptLedger, options ledger.Options, from *ledger.Ledger) ([]string, error) {
+	if err := history.Check(from); err != nil {
+		return nil, err
+	}
+	f, err := file.Open(kept.name, options)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []string
+	f.Change(func(l *ledger.Ledger) { warnings, err = history.Import(l, from) })
+	if err == nil {
+		err = f.Update(func(*ledger.Ledger) error { return nil })
+	}
+	return warnings, errors.Join(err, f.Close())
 }
 
 // mergeInto merges a ledger into that of a file. The file is as it was if that fails.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/ledger"
 )
 
 // used is one row of `apportion usage`: what a queue, or an owner in a queue, used of a resource in a period.
@@ -27,16 +28,7 @@ type used struct {
 
 // hoursIn returns hours of whole units of an amount: of a device, a core, a GiB, a pod.
 func hoursIn(r *apportionv1.GetUsageResponse, d uint32, amount int64) float64 {
-	unit := 1000.0
-	switch name := r.GetDimensions()[d]; {
-	case name == "memory":
-		unit = 1 << 30
-	case name == "pods":
-		unit = 1
-	case name == "ephemeral-storage" || strings.HasPrefix(name, "hugepages-"):
-		unit = 1000 << 30
-	}
-	return float64(amount) * float64(r.GetQuanta()[d]) / unit / 3600
+	return float64(amount) * float64(r.GetQuanta()[d]) / ledger.Unit(r.GetDimensions()[d]) / 3600
 }
 
 // ownerOf returns the owner of a use as people read it, empty for a queue.

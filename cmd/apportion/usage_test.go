@@ -81,6 +81,102 @@ func TestUsageOfAHistoryIsThatOfEveryFormat(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+// hoursOf returns the hours of a resource that the queues of a ledger used altogether.
+func hoursOf(t *testing.T, kept, resource string) map[string]string {
+	t.Helper()
+	code, out, errors := execute(t, "", "usage", "--ledger", kept, "--by", "total", "--resource", resource, "-o", "csv")
+	require.Zero(t, code, errors)
+	hours := map[string]string{}
+	for line := range strings.Lines(out) {
+		if cells := strings.Split(line, ","); cells[0] != "begin" && len(cells) > 5 {
+			hours[cells[2]] = cells[5]
+		}
+	}
+	return hours
+}
+
+func TestEachRowCountsOnceInAnyNumberOfImports(t *testing.T) {
+	for story, c := range map[string]struct {
+		imports  [][]string
+		want     map[string]string
+		out      string
+		warnings []string
+	}{
+		"two halves": {
+			[][]string{{"import-1.txt"}, {"import-2.txt"}}, map[string]string{"a": "61.0000", "c": "86.0000", "root": "147.0000"}, "3 rows, 3 with usage", nil,
+		},
+		"in one call": {
+			[][]string{{"import-1.txt", "import-2.txt"}}, map[string]string{"a": "61.0000", "c": "86.0000", "root": "147.0000"}, "", nil,
+		},
+		"rows that still ran in January": {
+			[][]string{{"running-january.txt"}}, map[string]string{"beta": "192.0000", "root": "192.0000"}, "3 rows, 1 with usage, 2 without, 2 still ran",
+			[]string{"2 rows have no end: what still ran counts until 2026-01-30T00:00:00Z, the time of the history"},
+		},
+		"by the time of the file": {
+			[][]string{{"--as-of", "2026-01-31", "running-january.txt"}},
+			map[string]string{"alpha": "192.0000", "beta": "216.0000", "root": "408.0000"}, "3 with usage", []string{"until 2026-01-31T00:00:00Z"},
+		},
+		"and their ends": {
+			[][]string{{"--as-of", "2026-03-01", "running-january.txt"}, {"running-today.txt"}},
+			map[string]string{"alpha": "384.0000", "beta": "240.0000", "root": "624.0000"}, "", nil,
+		},
+		"ends first": {
+			[][]string{{"running-today.txt"}, {"--as-of", "2026-03-01", "running-january.txt"}},
+			map[string]string{"alpha": "384.0000", "beta": "240.0000", "root": "624.0000"}, "", nil,
+		},
+		"two clusters": {
+			[][]string{{"two-clusters.txt"}}, map[string]string{"alpha": "27.0000", "beta": "1.0000", "root": "28.0000"}, "4 with usage", nil,
+		},
+		"two clusters without their names": {
+			[][]string{{"no-clusters.txt"}}, map[string]string{"alpha": "5.0000", "root": "5.0000"}, "",
+			[]string{"of 2 rows task and start are those of an earlier row with another queue, owner, amount or end"},
+		},
+		"runs before a requeue": {[][]string{{"requeue.txt"}}, map[string]string{"alpha": "12.0000", "root": "12.0000"}, "3 with usage", nil},
+		"devices": {
+			[][]string{{"devices.txt"}}, map[string]string{"alpha": "10.0000", "beta": "30.0000", "root": "40.0000"}, "13 rows, 9 with usage, 1 without",
+			[]string{
+				"of 1 row gres/shard is not counted", "of 1 row gres/gpumem is not counted",
+				"1 row was left out: it has no resource that is counted, which are cpu, mem and gres/gpu, such as line 5",
+				"an amount of cpu that is no quantity",
+			},
+		},
+		"a start of 1970, suspended time, no end": {
+			[][]string{{"--queues", "../tree.yaml", "odd.txt"}}, map[string]string{"alpha": "6.0000", "gone": "1.0000", "root": "7.0000"}, "2 with usage",
+			[]string{
+				"the start is before the year 2000, such as line 2", "of 1 row the time for which the job was suspended does not count",
+				"1 row is charged directly below the root, because the tree lacks the queue: gone", "Suspended is no time",
+			},
+		},
+		"series of one queue": {
+			[][]string{{"--from", "prometheus", "pods.json"}}, map[string]string{"vision": "5.0000", "root": "5.0000"}, "4 with usage",
+			[]string{"of 1 row the series differs from another one of its queue and owner in other labels: their values are added", "each sample counts for 30m"},
+		},
+	} {
+		t.Run(story, func(t *testing.T) {
+			kept := filepath.Join(t.TempDir(), "ledger")
+			for i, files := range c.imports {
+				args := []string{"usage", "import", "--ledger", kept}
+				for _, name := range files {
+					if filepath.Ext(name) != "" {
+						name = filepath.Join("testdata", "history", name)
+					}
+					args = append(args, name)
+				}
+				code, out, errors := execute(t, "", args...)
+				require.Zero(t, code, errors)
+				require.Contains(t, out, " rows, ")
+				if i == len(c.imports)-1 {
+					require.Contains(t, out, c.out)
+				}
+				for _, warning := range c.warnings {
+					require.Contains(t, errors, warning)
+				}
+			}
+			require.Equal(t, c.want, hoursOf(t, kept, "gpu"))
+		})
+	}
+}
+
 func TestALedgerIsFilledFromAServerOfPrometheus(t *testing.T) {
 	answer, err := os.ReadFile("testdata/history/range.json")
 	require.NoError(t, err)

@@ -2,10 +2,14 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apportion/apportion/ledger"
 )
@@ -25,11 +29,12 @@ type series struct {
 	Values [][2]any          `json:"values"`
 }
 
-// prometheus reads the JSON of query_range. Each series is the use of one queue (and owner); each sample counts for one step, which is the
-// shortest distance of two samples. In a gap nothing is counted.
+// prometheus reads the JSON of query_range. Each series is a use of one queue (and owner); series of one queue that differ in other labels
+// are uses of it that add up. Each sample counts for one step, which is the shortest distance of two samples unless it is stated, but at most
+// until the next sample. In a gap nothing is counted.
 func (r *reading) prometheus(from io.Reader) error {
 	const largest = 1 << 30
-	return r.answered(io.LimitReader(from, largest), 0)
+	return r.answered(io.LimitReader(from, largest), r.Step)
 }
 
 // answered reads an answer whose samples have a distance, which is found if it is 0.
@@ -42,7 +47,11 @@ func (r *reading) answered(from io.Reader, step int64) error {
 		return fmt.Errorf("the answer is not that of a range query: status %q, %q %s", a.Status, a.Data.ResultType, a.Error)
 	}
 	if step == 0 {
-		step = stepOf(a.Data.Result)
+		var some bool
+		if step, some = stepOf(a.Data.Result); some && step == 0 {
+			return errors.New("no series has two samples, so that it is not known for how long one counts: state the step")
+		}
+		r.Found = step
 	}
 	for n, s := range a.Data.Result {
 		queue := s.Metric[r.QueueLabel]
@@ -51,33 +60,56 @@ func (r *reading) answered(from io.Reader, step int64) error {
 			r.bad(n+1, fmt.Sprint(s.Metric), "the series has no label "+r.QueueLabel)
 			continue
 		}
+		use := r.use(n, &s, queue)
 		for i := range s.Values {
 			r.Rows++
-			r.sample(n, i, &s, queue, step)
+			r.sample(n, i, &s, use, step)
 		}
 	}
 	return nil
 }
 
-// stepOf returns the shortest distance of two samples, a minute if there are no two.
-func stepOf(all []series) int64 {
-	step := int64(math.MaxInt64)
+// sampled begins the names of tasks that are series of samples.
+const sampled = "prometheus/"
+
+// use returns the evidence of a series without its samples. It reports one of several series of a queue and owner.
+func (r *reading) use(n int, s *series, queue string) ledger.Evidence {
+	owner := s.Metric[r.OwnerLabel]
+	name := sampled + r.Metric + "/" + queue + "/" + owner
+	var others []string
+	for _, label := range slices.Sorted(maps.Keys(s.Metric)) {
+		if label != "__name__" && label != r.QueueLabel && label != r.OwnerLabel {
+			others = append(others, label+"="+s.Metric[label])
+		}
+	}
+	rest := strings.Join(others, ",")
+	if first, known := r.series[name]; known && first != rest {
+		r.note(n+1, fmt.Sprint(s.Metric), "the series differs from another one of its queue and owner in other labels: their values are added")
+	} else {
+		r.series[name] = rest
+	}
+	if rest != "" {
+		name += "/" + rest
+	}
+	return ledger.Evidence{Task: name, Path: r.path(queue), Owner: owner, Ended: true}
+}
+
+// stepOf returns the shortest distance of two samples of a series; 0 if there are no two. It reports whether there is a sample.
+func stepOf(all []series) (step int64, some bool) {
 	for _, s := range all {
+		some = some || len(s.Values) > 0
 		for i := 1; i < len(s.Values); i++ {
 			before, ok := s.Values[i-1][0].(float64)
 			at, is := s.Values[i][0].(float64)
-			if ok && is && at > before {
-				step = min(step, int64(at-before))
+			if ok && is && at >= before+1 && (step == 0 || at-before < float64(step)) {
+				step = int64(at - before)
 			}
 		}
 	}
-	if step == math.MaxInt64 || step == 0 {
-		return 60
-	}
-	return step
+	return step, some
 }
 
-func (r *reading) sample(n, i int, s *series, queue string, step int64) {
+func (r *reading) sample(n, i int, s *series, use ledger.Evidence, step int64) {
 	row := fmt.Sprint(s.Metric, s.Values[i])
 	at, is := s.Values[i][0].(float64)
 	text, ok := s.Values[i][1].(string)
@@ -98,10 +130,8 @@ func (r *reading) sample(n, i int, s *series, queue string, step int64) {
 		r.Skipped++
 		return
 	}
-	start := int64(at)
-	owner := s.Metric[r.OwnerLabel]
-	r.take(n+1, row, &ledger.Evidence{
-		Task: "prometheus/" + r.Metric + "/" + queue + "/" + owner, Start: start, Path: r.path(queue), Owner: owner,
-		Amounts: map[string]int64{r.Metric: int64(value * scale)}, Seen: start + step, End: start + step, Ended: true,
-	})
+	use.Start = int64(at)
+	use.Seen, use.End = use.Start+step, use.Start+step
+	use.Amounts = map[string]int64{r.Metric: int64(value * scale)}
+	r.take(n+1, row, &use)
 }

@@ -53,12 +53,12 @@ func (q *Range) check() error {
 	return errors.Join(faults...)
 }
 
-// ReadRange asks a range query and calls use with evidence, as Read does for its answer in a file.
-func ReadRange(ctx context.Context, q *Range, o Options, use func(*ledger.Evidence) error) (*Report, error) {
+// ReadRange asks a range query and reads its answers into a ledger, as Read does with one in a file.
+func ReadRange(ctx context.Context, q *Range, o Options, to *ledger.Ledger) (*Report, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	r := &reading{Options: o, use: use}
+	r := newReading(o, to)
 	step := int64(q.Step / time.Second)
 	end := q.End.Unix() / step * step
 	for begin := q.Begin.Unix() / step * step; begin < end; begin += mostSamples * step {

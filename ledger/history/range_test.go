@@ -63,8 +63,7 @@ func TestARangeQueryIsAskedInPartsAndCountsEachStepOnce(t *testing.T) {
 	l, err := ledger.New(ledger.Options{Epoch: time.Hour, Retain: 1000})
 	require.NoError(t, err)
 	for range 2 {
-		report, err := history.ReadRange(t.Context(), question(server.URL+"/prometheus/"), labels,
-			func(e *ledger.Evidence) error { return l.Enter(e, labels.Now) })
+		report, err := history.ReadRange(t.Context(), question(server.URL+"/prometheus/"), labels, l)
 		require.NoError(t, err)
 		require.Equal(t, 20*24*60, report.Rows)
 		require.Empty(t, report.Bad)
@@ -114,7 +113,9 @@ func TestARangeQueryThatIsNotAnsweredIsAnError(t *testing.T) {
 			if c.change != nil {
 				c.change(q)
 			}
-			_, err := history.ReadRange(t.Context(), q, labels, func(*ledger.Evidence) error { return nil })
+			l, err := ledger.New(ledger.Options{})
+			require.NoError(t, err)
+			_, err = history.ReadRange(t.Context(), q, labels, l)
 			require.ErrorContains(t, err, c.want)
 		})
 	}
