@@ -32,39 +32,77 @@ func (l *Ledger) Import(from *Ledger, sample func(task string) bool) (*Imported,
 	if l.sealed != math.MinInt64 {
 		out.Opens = l.sealed * l.seconds
 	}
-	lost := map[string]*big.Int{}
+	lost, taken := map[string]*big.Int{}, newMapping(from, l)
 	for _, k := range slices.SortedFunc(maps.Keys(from.records), compareKeys) {
-		e := from.evidence(k, from.records[k])
+		r := from.records[k]
 		if own := l.records[k]; own != nil {
-			probe := *e
+			e := from.evidence(k, r)
 			// A sample that another one follows sooner ends sooner.
-			probe.Ended = e.Ended && !sample(k.task)
-			if l.Contradicts(&probe) {
+			if e.Ended = r.ended && !sample(k.task); l.Contradicts(e) {
 				out.Contradicting++
-			} else if e.Ended && e.End < min(own.until(), out.Opens) {
+			} else if r.ended && r.end < min(own.until(), out.Opens) {
 				// It counted in closed epochs until after its end.
 				out.Cut++
 			}
-		} else if until := min(from.records[k].until(), out.Opens); k.start < until {
-			if from.records[k].until() <= out.Opens {
+		} else if until := min(r.until(), out.Opens); k.start < until {
+			if r.until() <= out.Opens {
 				out.Closed++
 			} else {
 				out.Cut++
 			}
-			for name, amount := range e.Amounts {
+			for name, amount := range from.named(r.amounts) {
 				if lost[name] == nil {
 					lost[name] = new(big.Int)
 				}
 				lost[name].Add(lost[name], times(amount, until-k.start).Big())
 			}
 		}
-		l.see(e)
+		l.take(k, taken.line(r.line), taken.vector(r.amounts), sighting{r.seen, r.end, r.ended})
 	}
 	for name, n := range lost {
 		out.Lost[name] = clip(n.Quo(n, new(big.Int).SetUint64(l.quantum(name))))
 	}
 	out.Twice = l.succeed(from, sample)
 	return out, nil
+}
+
+// mapping finds the lines and dimensions of a ledger in another one.
+type mapping struct {
+	from, to   *Ledger
+	lines      map[int32]int32
+	dimensions map[int]int
+}
+
+func newMapping(from, to *Ledger) *mapping {
+	return &mapping{from, to, map[int32]int32{}, map[int]int{}}
+}
+
+func (m *mapping) line(n int32) int32 {
+	to, known := m.lines[n]
+	if !known {
+		to = m.to.lines.of(m.from.lines.list[n].path, m.from.lines.list[n].owner)
+		m.lines[n] = to
+	}
+	return to
+}
+
+func (m *mapping) vector(v []int64) []int64 {
+	out := make([]int64, len(m.to.dimensions), len(m.to.dimensions)+len(v))
+	for d, amount := range v {
+		if amount == 0 {
+			continue
+		}
+		to, known := m.dimensions[d]
+		if !known {
+			to = m.to.dimensionOf(m.from.dimensions[d])
+			m.dimensions[d] = to
+		}
+		for len(out) <= to {
+			out = append(out, 0)
+		}
+		out[to] = amount
+	}
+	return out
 }
 
 // evidence returns what is known of a task.

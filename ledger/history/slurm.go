@@ -112,7 +112,7 @@ func tres(text string) (amounts map[string]int64, others []string, reason string
 	var typed float64
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(part, "=")
-		dimension := map[string]string{"cpu": "cpu", "mem": "memory", "gres/gpu": "nvidia.com/gpu"}[name]
+		dimension := dimensionOf(name)
 		of := strings.HasPrefix(name, "gres/gpu:")
 		if dimension == "" && !of {
 			base, _, _ := strings.Cut(name, "/")
@@ -141,6 +141,19 @@ func tres(text string) (amounts map[string]int64, others []string, reason string
 	}
 	slices.Sort(others)
 	return amounts, slices.Compact(others), ""
+}
+
+// dimensionOf returns the dimension of a resource of Slurm that is counted, "" of another.
+func dimensionOf(name string) string {
+	switch name {
+	case "cpu":
+		return "cpu"
+	case "mem":
+		return "memory"
+	case "gres/gpu":
+		return "nvidia.com/gpu"
+	}
+	return ""
 }
 
 // elapsed reads a time as sacct prints it, [days-]hours:minutes:seconds or minutes:seconds, in seconds; "" is none.
