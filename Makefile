@@ -52,9 +52,9 @@ LANGUAGES ?=
 HALFYEARFLAGS ?=
 UIFLAGS ?=
 
-# tools/cluster pins an API server, and adapter/kubescheduler/cmd a scheduler, whose modules take minutes to tidy: `make test-cluster` and
-# `make test-schedulers` use them as they are.
-MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*' -not -path './tools/cluster/*' \
+# adapter/kubescheduler/cmd pins the programs of Kubernetes, and takes minutes to tidy: `make test-cluster` and `make test-schedulers` use it as it
+# is.
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*' \
 	-not -path './adapter/kubescheduler/cmd/*')))
 # The adapters with modules of their own, whose packages `./...` does not reach.
 ADAPTERS := adapter/kubescheduler

@@ -1,18 +1,25 @@
 package bench_test
 
 import (
+	"context"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/bench/internal/peer"
+	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/wire"
 )
 
-// BenchmarkCost reports the processor time of what a scheduler asks, as cpu-ns/op, so that two builds can be compared in turns on a busy
-// machine (scripts/bench-pair.sh). It uses nothing that older builds lack.
+// BenchmarkCost reports the processor time of what a scheduler asks, as cpu-ns/op, so that the builds of two commits can be compared in turns
+// on a busy machine (scripts/bench-pair.sh). Each commit compiles its own version of this file. What two commits share are the names of the
+// rows: a name keeps its meaning.
 func BenchmarkCost(b *testing.B) {
 	for _, rule := range []string{"proportion", "fair", "fair-tree"} {
 		shape := generate.Standard()
@@ -31,6 +38,47 @@ func BenchmarkCost(b *testing.B) {
 			costs(b, s.questions)
 		})
 	}
+	for _, rule := range []string{"proportion", "fair"} {
+		b.Run("whole/"+rule, func(b *testing.B) {
+			ask := overTheWire(b, rule, generate.Standard())
+			costs(b, ask)
+		})
+	}
+	b.Run("small/proportion", func(b *testing.B) {
+		ask := overTheWire(b, "proportion", generate.Shape{Queues: 10, Jobs: 20, TasksPerJob: 3, Nodes: 10, Seed: 1})
+		costs(b, func() {
+			for range 100 {
+				ask()
+			}
+		})
+	})
+}
+
+// overTheWire returns a function that asks a server of this build on a loopback port for all shares, from messages to messages, by the
+// client of this build. Both run in this process, so that its processor time is that of both.
+func overTheWire(b *testing.B, rule string, shape generate.Shape) func() {
+	b.Helper()
+	server, err := service.New(service.Options{Limit: setting.Limit{MessageBytes: peer.RequestBytes}})
+	require.NoError(b, err)
+	l, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	ended := make(chan error, 1)
+	ctx, end := context.WithCancel(b.Context())
+	go func() { ended <- server.Serve(ctx, l) }()
+	asked, err := client.Dial(l.Addr().String(), client.WithPlaintext())
+	require.NoError(b, err)
+	b.Cleanup(func() {
+		require.NoError(b, asked.Close())
+		end()
+		require.NoError(b, <-ended)
+	})
+	in := client.Input{Snapshot: generate.Snapshot(shape), Policy: message(b, rule)}
+	ask := func() {
+		_, err := asked.Shares(ctx, in, client.SharesQuestion{})
+		require.NoError(b, err)
+	}
+	ask()
+	return ask
 }
 
 // costs reports the processor time of one operation.

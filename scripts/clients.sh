@@ -68,10 +68,7 @@ first_rust() (
 build_cpp() (
   packages=(cmake g++ libgrpc++-dev libprotobuf-dev make pkg-config protobuf-compiler protobuf-compiler-grpc)
   if ! dpkg --status "${packages[@]}" >/dev/null 2>&1; then
-    command -v apt-get >/dev/null || die "cpp needs gRPC and protobuf for C++ and CMake; see examples/cpp/README.md"
-    sudo=$( ((EUID == 0)) || echo sudo)
-    $sudo apt-get update -qq -o Acquire::Retries=3
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq -o Acquire::Retries=3 --no-install-recommends "${packages[@]}" >/dev/null
+    scripts/debian.sh "${packages[@]}" || die "cpp needs gRPC and protobuf for C++ and CMake; see examples/cpp/README.md"
   fi
   cd "$examples/cpp"
   cmake -S . -B build >/dev/null

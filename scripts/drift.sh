@@ -1,4 +1,5 @@
-# !/usr/bin/env bash Fails if gen/ and docs/api are not exactly what proto/ generates. It generates into another directory and compares, so
+#!/usr/bin/env bash
+# Fails if gen/ and docs/api are not exactly what proto/ generates. It generates into another directory and compares, so
 # that it does not touch the tree, and accepts correct changes that are not committed yet.
 set -euo pipefail
 cd "$(dirname "$0")/.."

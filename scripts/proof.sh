@@ -7,16 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# coq finds Coq and OCaml, or installs them by apt-get if that may be done; otherwise it fails.
-coq() {
-  command -v coqc >/dev/null && command -v ocamlopt >/dev/null && return 0
-  command -v apt-get >/dev/null || return 1
-  local sudo=()
-  ((EUID == 0)) || sudo=(sudo -n)
-  "${sudo[@]}" apt-get update -qq -o Acquire::Retries=3 || return 1
-  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq -o Acquire::Retries=3 --no-install-recommends coq ocaml-nox >/dev/null
-}
-if ! coq; then
+if ! { command -v coqc && command -v ocamlopt; } >/dev/null && ! scripts/debian.sh coq ocaml-nox; then
   echo 'the proofs are SKIPPED: there is no Coq, and it could not be installed' >&2
   exit 0
 fi

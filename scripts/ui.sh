@@ -13,7 +13,7 @@ install() {
   fi
 }
 
-# browser finds Chromium, or installs it by apt-get if that may be done; otherwise it fails.
+# browser finds Chromium, or installs it if that may be done; otherwise it fails.
 browser() {
   local name
   for name in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do
@@ -22,11 +22,7 @@ browser() {
       return 0
     fi
   done
-  command -v apt-get >/dev/null || return 1
-  local sudo=()
-  ((EUID == 0)) || sudo=(sudo -n)
-  "${sudo[@]}" apt-get update -qq -o Acquire::Retries=3 || return 1
-  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq -o Acquire::Retries=3 --no-install-recommends chromium >/dev/null || return 1
+  ../scripts/debian.sh chromium || return 1
   CHROMIUM=$(command -v chromium) && export CHROMIUM
 }
 

@@ -1,4 +1,5 @@
-# !/usr/bin/env bash Looks for known vulnerabilities in what the code calls, with govulncheck. A finding fails. If the database cannot be
+#!/usr/bin/env bash
+# Looks for known vulnerabilities in what the code calls, with govulncheck. A finding fails. If the database cannot be
 # reached, the check is skipped with a message: a machine without a network cannot know. GOVULNDB names another database, such as
 # file:///srv/vulndb, which must be there. First a made-up finding shows that findings are found.
 set -euo pipefail
