@@ -98,8 +98,12 @@ test-race: ## Run the tests of packages with goroutines again, under the race de
 	@echo "== the tests of $$(scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 1h $(LAZY) $(TESTFLAGS) $$(scripts/concurrent.sh)
 
+.PHONY: schedulers
+schedulers: ## Build the API server and the schedulers of the next two targets into .bin (half an hour of processor time the first time).
+	scripts/schedulers.sh
+
 .PHONY: test-cluster
-test-cluster: ## Test against a real API server and scheduler of Kubernetes, Kueue's manager and etcd, built from their Go modules (half an hour of processor time the first time; TESTFLAGS='-run WithKueue', PACKAGES=…).
+test-cluster: ## Test against a real API server and scheduler of Kubernetes, Kueue's manager and etcd, built from their Go modules (TESTFLAGS='-run WithKueue', PACKAGES=…).
 	scripts/test-cluster.sh
 
 .PHONY: test-schedulers

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 readonly tools=$PWD/.bin
 
-scripts/kubernetes.sh kube-apiserver apportion-kube-scheduler
+scripts/schedulers.sh kube-apiserver apportion-kube-scheduler
 CGO_ENABLED=0 go build -buildvcs=false -o "$tools/apportion" ./cmd/apportion
 # shellcheck disable=SC2086 # TESTFLAGS may hold several flags.
 cd adapter/kubescheduler && KUBE_APISERVER=$tools/kube-apiserver PLUGIN_KUBE_SCHEDULER=$tools/apportion-kube-scheduler APPORTION=$tools/apportion \
