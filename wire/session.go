@@ -222,6 +222,14 @@ func (s *Session) names() text.Names {
 	names.Job = func(j uint32) string { return s.audience.jobName(v, model.JobID(j)) }
 	names.Node = func(n uint32) string { return v.Nodes[n].Name }
 	names.Task = func(t uint32) string { return s.audience.taskName(v, model.TaskID(t)) }
+	names.Spent = func(q, dimension uint32) (all, almost bool) {
+		if int(q) >= len(v.Queues) || int(dimension) >= v.Dims.Len() || v.Memory == nil || v.Queues[q].Memory == nil {
+			return false, false
+		}
+		of, d := v.Queues[q].Memory.Budget, v.Dims.Order()[dimension]
+		hard := of != nil && of.Kind == model.HardBudget && of.Amount.Has.Has(d)
+		return hard && of.Spent.At(d) >= of.Amount.At(d), hard && of.Amount.At(d)-of.Spent.At(d) < v.Memory.EpochSeconds
+	}
 	return names
 }
 

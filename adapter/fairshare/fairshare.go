@@ -11,9 +11,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/wire/kueue/asfair"
 )
 
 // System is a scheduler whose settings are read.
@@ -57,6 +60,7 @@ type Proposal struct {
 type Queue struct {
 	Name, Parent         string
 	Weight               uint32
+	Priority             int32
 	Deserved, Capability map[string]string
 }
 
@@ -90,9 +94,13 @@ func Read(system System, sources []Source, now time.Time) (*Proposal, error) {
 	}
 	p.Policy = &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{
 		{Plugin: &apportionv1.Plugin_Priority{Priority: &apportionv1.Priority{}}},
-		{Plugin: &apportionv1.Plugin_Gang{Gang: &apportionv1.Gang{}}},
+		{Plugin: &apportionv1.Plugin_Gang{Gang: &apportionv1.Gang{}}, Disabled: p.unprotected},
 		{Plugin: &apportionv1.Plugin_Fair{Fair: fair}},
 	}}}}
+	if system == Kueue {
+		asfair.Adapt(p.Policy)
+	}
+	p.names()
 	slices.SortFunc(p.Queues, func(a, b Queue) int { return slices.Compare([]string{a.Parent, a.Name}, []string{b.Parent, b.Name}) })
 	return &p.Proposal, nil
 }
@@ -103,7 +111,26 @@ type proposal struct {
 
 	settings *apportionv1.FairMemory
 	base     apportionv1.FairBase
-	now      time.Time
+	// unprotected are the decisions in which gangs are not protected.
+	unprotected []apportionv1.Decision
+	now         time.Time
+}
+
+// names notes names of queues that Kubernetes refuses, and parents that are not there.
+func (p *proposal) names() {
+	known := map[string]bool{"": true}
+	for _, q := range p.Queues {
+		known[q.Name] = true
+	}
+	for _, q := range p.Queues {
+		if len(validation.IsDNS1123Subdomain(q.Name)) > 0 {
+			p.note("queue %q: Kubernetes takes no such name, only lower case letters, digits, - and .: give it another one in all files that "+
+				"are written, and import its usage with --path %s=NAME/…/root", q.Name, q.Name)
+		}
+		if !known[q.Parent] {
+			p.note("queue %s: its parent %s is in none of the files, so that nothing is divided to it: add it", q.Name, q.Parent)
+		}
+	}
 }
 
 func (p *proposal) note(format string, args ...any) {

@@ -141,3 +141,65 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestAccountsKeepTheirParentsLimitsAndPartsOfAnHour(t *testing.T) {
+	p, _ := read(t, fairshare.Slurm, "ClusterName=c\nInclude /etc/slurm/nodes.conf\n",
+		"Account|ParentName|User|Share|GrpTRESMins|GrpTRES|MaxJobs|QOS\n"+
+			"root|||||cpu=9||\n"+
+			"rootlab|root||20||cpu=64,mem=4000,gres/gpu=16,node=3|5|normal\n"+
+			"cells|rootlab||5|gres/gpu=30,cpu=90,mem=1||7|normal\n"+
+			"cells|rootlab|ann|1||cpu=1||\n"+
+			"My_Lab|gone||1||mem=2T||\n")
+	require.Equal(t, []fairshare.Queue{
+		{Name: "rootlab", Weight: 20, Capability: map[string]string{"cpu": "64", "memory": "4000Mi", "nvidia.com/gpu": "16"}},
+		{Name: "My_Lab", Parent: "gone", Weight: 1, Capability: map[string]string{"memory": "2Ti"}},
+		{Name: "cells", Parent: "rootlab", Weight: 5},
+	}, p.Queues)
+	require.Equal(t, map[string]string{"nvidia.com/gpu": "0.5", "cpu": "1.5", "memory": "17Ki"}, p.Budgets[0].Hours)
+	for _, want := range []string{
+		"f: the file of Include /etc/slurm/nodes.conf is not read: give it with -f",
+		"account root: GrpTRES cpu=9 is not carried over: the nodes are the limit of the cluster",
+		"account rootlab: GrpTRES node=3 is not carried over",
+		"column maxjobs is not carried over, which 2 of the associations state",
+		"column qos is not carried over, which 2 of the associations state",
+		"shares and limits of users are not carried over (1): Queue.owners states weights, budgets are those of queues",
+		`queue "My_Lab": Kubernetes takes no such name, only lower case letters, digits, - and .: give it another one in all files that are ` +
+			`written, and import its usage with --path My_Lab=NAME/…/root`,
+		"queue My_Lab: its parent gone is in none of the files, so that nothing is divided to it: add it",
+	} {
+		require.Contains(t, p.Notes, want)
+	}
+	p, _ = read(t, fairshare.Slurm, "ClusterName=c\n", "Account|User|Share\na||1\n")
+	require.Contains(t, p.Notes, "there is no column ParentName: all accounts are directly below the root")
+}
+
+func TestOtherOutputsOfSlurmAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare\nroot|||1.0|0|1.0|\n":                            "output of sshare",
+		"             Account       User  RawShares  NormShares\n-------------------- ---------- ----------\nroot\n":        "output of sshare",
+		"   Cluster    Account       User  Share\n---------- ---------- ---------- ---------\n  c  root\n":                  "table for people",
+		"# To edit this file start with a cluster line for the new cluster\nCluster - 'tux':Fairshare=1\nParent - 'root'\n": "output of sacctmgr dump",
+	} {
+		_, err := fairshare.Read(fairshare.Slurm, []fairshare.Source{{Name: "c", Data: []byte("ClusterName=c\n")}, {Name: "f", Data: []byte(text)}}, now)
+		require.ErrorContains(t, err, "f: this is")
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "sacctmgr show assoc -P")
+	}
+}
+
+func TestWhatKAIHasBesidesIsNamed(t *testing.T) {
+	p, _ := read(t, fairshare.KAI, "apiVersion: kai.scheduler/v1\nkind: SchedulingShard\nmetadata: {name: s}\nspec: {minRuntime: {reclaimMinRuntime: 1h}}\n",
+		"apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: q}\nspec: {priority: 90, preemptMinRuntime: 4h, reclaimMinRuntime: 1h}\n"+
+			"---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: v}\n---\nkind: PodGroup\nmetadata: {name: g}\n")
+	require.Len(t, p.Queues, 1)
+	require.Equal(t, int32(90), p.Queues[0].Priority)
+	for _, want := range []string{
+		"SchedulingShard s: minRuntime is not carried over", "Queue q: preemptMinRuntime is not carried over", "Queue q: reclaimMinRuntime is not carried over",
+		"Queue v of scheduling.volcano.sh/v1beta1 is left out: it is not one of KAI", "PodGroup g is not read",
+	} {
+		require.Contains(t, p.Notes, want)
+	}
+	gang := p.Policy.GetTiers()[0].GetPlugins()[1]
+	require.NotNil(t, gang.GetGang())
+	require.Equal(t, []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}, gang.GetDisabled())
+}

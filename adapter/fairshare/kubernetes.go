@@ -2,6 +2,7 @@ package fairshare
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,25 +40,51 @@ func documents[T any](sources []Source, use func(*T)) error {
 
 // kaiObject is a SchedulingShard or a Queue of KAI.
 type kaiObject struct {
+	Version  string `json:"apiVersion"`
 	Kind     string `json:"kind"`
 	Metadata struct {
 		Name string `json:"name"`
 	} `json:"metadata"`
-	Spec struct {
-		KValue  *float64 `json:"kValue"`
-		UsageDB *struct {
-			ClientType       string `json:"clientType"`
-			ConnectionString string `json:"connectionString"`
-			Params           struct {
-				HalfLife   string `json:"halfLifePeriod"`
-				WindowSize string `json:"windowSize"`
-				WindowType string `json:"windowType"`
-			} `json:"usageParams"`
-		} `json:"usageDBConfig"`
-		Parent    string                 `json:"parentQueue"`
-		Resources map[string]kaiResource `json:"resources"`
-	} `json:"spec"`
+	Spec  kaiSpec     `json:"spec"`
 	Items []kaiObject `json:"items"`
+}
+
+// kaiSpec is the specification of either.
+type kaiSpec struct {
+	kaiFields
+
+	// unread are the names of the fields that are not read.
+	unread []string
+}
+
+// UnmarshalJSON reads the fields that are known and names the others.
+func (s *kaiSpec) UnmarshalJSON(data []byte) error {
+	var all map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(data, &s.kaiFields), json.Unmarshal(data, &all)); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Contains([]string{"kValue", "usageDBConfig", "parentQueue", "priority", "resources", "displayName"}, name) {
+			s.unread = append(s.unread, name)
+		}
+	}
+	return nil
+}
+
+type kaiFields struct {
+	KValue  *float64 `json:"kValue"`
+	UsageDB *struct {
+		ClientType       string `json:"clientType"`
+		ConnectionString string `json:"connectionString"`
+		Params           struct {
+			HalfLife   string `json:"halfLifePeriod"`
+			WindowSize string `json:"windowSize"`
+			WindowType string `json:"windowType"`
+		} `json:"usageParams"`
+	} `json:"usageDBConfig"`
+	Parent    string                 `json:"parentQueue"`
+	Priority  *int32                 `json:"priority"`
+	Resources map[string]kaiResource `json:"resources"`
 }
 
 type kaiResource struct {
@@ -71,6 +98,9 @@ func (p *proposal) kai(sources []Source) error {
 	shards := 0
 	var read func(o *kaiObject)
 	read = func(o *kaiObject) {
+		for _, name := range o.Spec.unread {
+			p.note("%s %s: %s is not carried over", o.Kind, o.Metadata.Name, name)
+		}
 		switch o.Kind {
 		case "SchedulingShard":
 			if shards++; shards == 1 {
@@ -79,7 +109,14 @@ func (p *proposal) kai(sources []Source) error {
 				p.note("SchedulingShard %s is left out: one policy is written, of the first", o.Metadata.Name)
 			}
 		case "Queue":
+			if o.Version != "" && !strings.HasPrefix(o.Version, "scheduling.run.ai/") {
+				p.note("Queue %s of %s is left out: it is not one of KAI", o.Metadata.Name, o.Version)
+				break
+			}
 			p.kaiQueue(o)
+		case "List", "QueueList", "SchedulingShardList", "":
+		default:
+			p.note("%s %s is not read", o.Kind, o.Metadata.Name)
 		}
 		for i := range o.Items {
 			read(&o.Items[i])
@@ -92,6 +129,9 @@ func (p *proposal) kai(sources []Source) error {
 		return errors.New("there is no SchedulingShard")
 	}
 	p.base = apportionv1.FairBase_FAIR_BASE_DESERVED
+	p.unprotected = []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}
+	p.note("KAI reclaims whole jobs: gangs are not protected here either (the plugin gang would protect each, and every single pod), but one " +
+		"task of a gang may be taken alone, and the gang stops; take \"disabled\" out of the policy to protect gangs")
 	return nil
 }
 
@@ -132,6 +172,10 @@ func (p *proposal) shard(o *kaiObject) {
 // kaiQueue reads a queue: its quota is what it deserves, its weight that of GPUs.
 func (p *proposal) kaiQueue(o *kaiObject) {
 	q := Queue{Name: o.Metadata.Name, Parent: o.Spec.Parent, Weight: 1, Deserved: map[string]string{}, Capability: map[string]string{}}
+	if o.Spec.Priority != nil {
+		q.Priority = *o.Spec.Priority
+		p.priority(&q)
+	}
 	units := map[string]struct{ name, unit string }{"gpu": {gpu, ""}, "cpu": {"cpu", "m"}, memory: {memory, "M"}}
 	for _, kind := range slices.Sorted(maps.Keys(o.Spec.Resources)) {
 		r, known := o.Spec.Resources[kind], units[kind]
@@ -153,6 +197,14 @@ func (p *proposal) kaiQueue(o *kaiObject) {
 		}
 	}
 	p.Queues = append(p.Queues, q)
+}
+
+// priority notes, of the first queue that has one, what its priority means here.
+func (p *proposal) priority(of *Queue) {
+	if !slices.ContainsFunc(p.Queues, func(q Queue) bool { return q.Priority != 0 }) && of.Priority != 0 {
+		p.note("queue %s and others have priorities: in KAI a queue of higher priority gets what is over quota first; here weights divide it, "+
+			"and priority decides ties and order", of.Name)
+	}
 }
 
 // kueueObject is Kueue's Configuration, or a ConfigMap that holds it.

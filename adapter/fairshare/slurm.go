@@ -12,21 +12,27 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/internal/duration"
 )
 
 // slurm reads slurm.conf and the associations of `sacctmgr show assoc -P`, in any order.
 func (p *proposal) slurm(sources []Source) error {
-	settings, weights, found := map[string]string{}, map[string]string{}, false
+	settings, weights := map[string]string{}, map[string]string{}
+	var configurations, tables []Source
 	for _, s := range sources {
-		first, _, _ := bytes.Cut(s.Data, []byte("\n"))
-		if bytes.Contains(first, []byte("|")) {
+		isTable, err := table(s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		if isTable {
+			tables = append(tables, s)
 			continue
 		}
-		found = true
-		slurmConf(s.Data, settings, weights)
+		configurations = append(configurations, s)
+		p.slurmConf(s, settings, weights)
 	}
-	if !found {
+	if len(configurations) == 0 {
 		return errors.New("slurm.conf is missing")
 	}
 	p.slurmUsage(settings)
@@ -34,23 +40,48 @@ func (p *proposal) slurm(sources []Source) error {
 	p.settings.Owners = true
 	p.note("users of an account become the owners of its jobs: set the annotation apportion.dev/owner of PodGroups")
 	p.note("Slurm's fairshare factor is one of several priorities of a job; here it decides between queues, and priorities within one")
-	for _, s := range sources {
-		first, _, _ := bytes.Cut(s.Data, []byte("\n"))
-		if bytes.Contains(first, []byte("|")) {
-			if err := p.associations(s, strings.ToUpper(settings["priorityusageresetperiod"])); err != nil {
-				return fmt.Errorf("%s: %w", s.Name, err)
-			}
+	for _, s := range tables {
+		if err := p.associations(s, strings.ToUpper(settings["priorityusageresetperiod"])); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
+	}
+	if len(tables) == 0 {
+		p.note("no associations: queues and budgets come from the output of %s", associationsOf)
 	}
 	return nil
 }
 
+// associationsOf is the command whose output is read.
+const associationsOf = "sacctmgr show assoc -P format=Account,ParentName,User,Share,GrpTRESMins,GrpTRES"
+
+// table reports whether a file is a table of associations rather than slurm.conf. Other outputs of Slurm's commands are refused.
+func table(s Source) (bool, error) {
+	first, rest, _ := strings.Cut(strings.TrimLeft(string(s.Data), "\ufeff\r\n"), "\n")
+	second, _, _ := strings.Cut(rest, "\n")
+	named := strings.Fields(strings.ReplaceAll(strings.ToLower(first), "|", " "))
+	switch {
+	case slices.Contains(named, "rawshares"):
+		return false, errors.New("this is the output of sshare, which states no limits: give that of " + associationsOf)
+	case strings.Contains(first, "|"):
+		return true, nil
+	case strings.HasPrefix(strings.TrimSpace(second), "---") || slices.Contains(named, "account") && !strings.Contains(first, "="):
+		return false, errors.New("this is a table for people, whose columns cut names off: give the output of " + associationsOf)
+	case strings.Contains("\n"+string(s.Data), "\nCluster - ") || strings.Contains("\n"+string(s.Data), "\nParent - "):
+		return false, errors.New("this is the output of sacctmgr dump: give that of " + associationsOf)
+	}
+	return false, nil
+}
+
 // slurmConf reads settings by their names in lower case, and the TRESBillingWeights of partitions.
-func slurmConf(data []byte, settings, weights map[string]string) {
-	text := strings.ReplaceAll(strings.ReplaceAll(string(data), "\r\n", "\n"), "\\\n", " ")
+func (p *proposal) slurmConf(s Source, settings, weights map[string]string) {
+	text := strings.ReplaceAll(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\\\n", " ")
 	for line := range strings.SplitSeq(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		partition := ""
+		if fields := strings.Fields(line); len(fields) == 2 && strings.EqualFold(fields[0], "include") {
+			p.note("%s: the file of Include %s is not read: give it with -f", s.Name, fields[1])
+			continue
+		}
 		for field := range strings.FieldsSeq(line) {
 			key, value, _ := strings.Cut(field, "=")
 			switch key = strings.ToLower(key); {
@@ -186,7 +217,7 @@ func (p *proposal) billing(weights map[string]string, first string) {
 func (p *proposal) associations(s Source, reset string) error {
 	lines := bufio.NewScanner(bytes.NewReader(s.Data))
 	lines.Buffer(nil, 1<<20)
-	column, users, seen := map[string]int{}, 0, map[string]bool{}
+	column, users, seen, unread := map[string]int{}, 0, map[string]bool{}, map[string]int{}
 	for number := 1; lines.Scan(); number++ {
 		cells := strings.Split(strings.TrimSpace(lines.Text()), "|")
 		if number == 1 {
@@ -196,7 +227,15 @@ func (p *proposal) associations(s Source, reset string) error {
 			if _, ok := column["account"]; !ok {
 				return errors.New("the first line names no column Account, as sacctmgr show assoc -P writes it")
 			}
+			if !slices.ContainsFunc(cells, func(name string) bool { return strings.HasPrefix(strings.ToLower(name), "par") }) {
+				p.note("there is no column ParentName: all accounts are directly below the root")
+			}
 			continue
+		}
+		for name, i := range column {
+			if i < len(cells) && cells[i] != "" && !slices.Contains(readColumns, name) {
+				unread[name]++
+			}
 		}
 		cell := func(names ...string) string {
 			for _, name := range names {
@@ -211,7 +250,7 @@ func (p *proposal) associations(s Source, reset string) error {
 		case account == "":
 			continue
 		case cell("user") != "":
-			if share != "1" && share != "" || cell("grptresmins") != "" {
+			if share != "1" && share != "" || cell("grptresmins") != "" || cell("grptres") != "" {
 				users++
 			}
 			continue
@@ -220,18 +259,36 @@ func (p *proposal) associations(s Source, reset string) error {
 			continue
 		}
 		seen[account] = true
-		if account != "root" {
-			p.account(account, strings.TrimPrefix(cell("parname", "parentname"), "root"), share)
+		parent := cell("parname", "parentname")
+		if parent == rootAccount {
+			parent = ""
+		}
+		if account != rootAccount {
+			p.account(account, parent, share, cell("grptres"))
+		} else if limit := cell("grptres"); limit != "" {
+			p.note("account root: GrpTRES %s is not carried over: the nodes are the limit of the cluster", limit)
 		}
 		p.minutes(account, cell("grptresmins"), reset)
 	}
 	if users > 0 {
 		p.note("shares and limits of users are not carried over (%d): Queue.owners states weights, budgets are those of queues", users)
 	}
+	for _, name := range slices.Sorted(maps.Keys(unread)) {
+		p.note("column %s is not carried over, which %d of the associations state", name, unread[name])
+	}
 	return lines.Err()
 }
 
-func (p *proposal) account(name, parent, share string) {
+// rootAccount is the account above all others.
+const rootAccount = "root"
+
+// readColumns are those that are read, and those that limit nothing.
+var readColumns = []string{
+	"account", "user", "parname", "parentname", "share", "fairshare", "grptresmins", "grptres", "cluster", "partition", "id", "lft", "rgt",
+	"lineage", "comment",
+}
+
+func (p *proposal) account(name, parent, share, limit string) {
 	weight, err := strconv.ParseUint(share, 10, 31)
 	if err != nil {
 		if share != "" {
@@ -239,7 +296,35 @@ func (p *proposal) account(name, parent, share string) {
 		}
 		weight = 1
 	}
-	p.Queues = append(p.Queues, Queue{Name: name, Parent: parent, Weight: uint32(weight)})
+	p.Queues = append(p.Queues, Queue{Name: name, Parent: parent, Weight: uint32(weight), Capability: p.limit(name, limit)})
+}
+
+// limit makes a capability of GrpTRES, such as cpu=1000,mem=4000G,gres/gpu=16.
+func (p *proposal) limit(account, text string) map[string]string {
+	out := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		tres, amount, _ := strings.Cut(part, "=")
+		name := resourceOf(tres)
+		if name == memory && amount != "" {
+			// In MB, unless the number ends in another unit.
+			if unit := amount[len(amount)-1]; unit >= '0' && unit <= '9' {
+				amount += "M"
+			}
+			amount += "i"
+		}
+		if part == "" {
+			continue
+		}
+		if n, err := quantity.Parse(name, amount); name == "" || err != nil || n < 0 {
+			p.note("account %s: GrpTRES %s is not carried over", account, part)
+			continue
+		}
+		out[name] = amount
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
 // minutes makes a hard budget of GrpTRESMins, such as cpu=60000,gres/gpu=1200.
@@ -248,7 +333,7 @@ func (p *proposal) minutes(account, text, reset string) {
 	for part := range strings.SplitSeq(text, ",") {
 		tres, number, _ := strings.Cut(part, "=")
 		name := resourceOf(tres)
-		minutes, err := strconv.ParseUint(number, 10, 53)
+		minutes, err := strconv.ParseUint(number, 10, 50)
 		switch {
 		case part == "":
 			continue
@@ -256,9 +341,17 @@ func (p *proposal) minutes(account, text, reset string) {
 			p.note("account %s: GrpTRESMins %s is not carried over", account, part)
 			continue
 		case name == memory:
-			hours[name] = fmt.Sprintf("%dMi", minutes/60)
+			hours[name] = strconv.FormatUint(minutes<<10/60, 10) + "Ki"
+			if minutes%60 == 0 {
+				hours[name] = strconv.FormatUint(minutes/60, 10) + "Mi"
+			}
 		default:
-			hours[name] = strconv.FormatUint(minutes/60, 10)
+			// Thousandths are the least that counts.
+			thousandths := (minutes*1000 + 30) / 60
+			hours[name] = strconv.FormatUint(thousandths/1000, 10)
+			if rest := thousandths % 1000; rest > 0 {
+				hours[name] += strings.TrimRight(fmt.Sprintf(".%03d", rest), "0")
+			}
 		}
 	}
 	if len(hours) == 0 {

@@ -53,6 +53,9 @@ func TestAQueueWithoutAStateHasThatOfTheQueueThatItReplaces(t *testing.T) {
 		"new": open, "shut": apportionv1.QueueState_QUEUE_STATE_CLOSED, "own": apportionv1.QueueState_QUEUE_STATE_CLOSING, "root": open,
 	}, states(cluster, file))
 	require.Equal(t, open, states(file)["new"], "Volcano's controller opens a queue without a state")
+	read, err := volcano.ReadManifests([]volcano.Source{file}, volcano.AsScheduler())
+	require.NoError(t, err)
+	require.Equal(t, apportionv1.QueueState_QUEUE_STATE_UNKNOWN, read.Snapshot.GetQueues()[0].GetState())
 	said := volcano.Source{Name: "said", Data: []byte(queue("said", "status: {state: Unknown}\n") + queue("none", "status: {state: ''}\n"))}
 	require.Equal(t, map[string]apportionv1.QueueState{"said": apportionv1.QueueState_QUEUE_STATE_UNKNOWN, "none": open}, states(said))
 }

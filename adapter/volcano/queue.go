@@ -125,11 +125,11 @@ func (q *queue) add(to *apportionv1.Snapshot, d *dimensions) {
 // queueState reads the state of a queue, and warns of one that Volcano does not have.
 func (r *reader) queueState(v *value) apportionv1.QueueState {
 	name := r.textAt(v)
-	if name == "" {
+	if name == "" && !r.unopened {
 		return apportionv1.QueueState_QUEUE_STATE_OPEN
 	}
 	state := queueState(name)
-	if state == apportionv1.QueueState_QUEUE_STATE_UNKNOWN && name != unknownName {
+	if state == apportionv1.QueueState_QUEUE_STATE_UNKNOWN && name != "" && name != unknownName {
 		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 			"not a state of a queue: %q; valid are Open, Closing, Closed and Unknown, as which it counts", name)
 	}

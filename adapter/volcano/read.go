@@ -106,6 +106,10 @@ func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits =
 // cooldown say so.
 func WithStarts() Option { return func(r *reader) { r.starts = true } }
 
+// AsScheduler reads queues as Volcano's scheduler has them: one without a state, which its controller has not opened yet, is in none of its
+// states and admits nothing. It is for comparisons with what Volcano decided.
+func AsScheduler() Option { return func(r *reader) { r.unopened = true } }
+
 // WithQueueDefaults gives queues without a weight the weight 1, as a cluster does: files in a repository state none. Without it such queues
 // have the weight 0.
 func WithQueueDefaults() Option { return func(r *reader) { r.defaults = true } }
@@ -226,8 +230,8 @@ type reader struct {
 	given      map[string]bool
 	// unstated are the queues that may replace one of a background source.
 	unstated map[string]*unstated
-	// defaults: queues without a weight have that of new ones.
-	defaults bool
+	// defaults: queues without a weight have that of new ones. unopened: queues without a state have none.
+	defaults, unopened bool
 }
 
 // identity distinguishes objects.

@@ -212,6 +212,7 @@ func (q *question) answer(basis *apportionv1.Basis, answer any, table func(*rend
 	return q.write(answer, func(p *render.Printer) {
 		p.Snapshot, p.Names = q.snapshot, q.snapshot.Names(basis)
 		p.Program, p.Input = q.again()
+		p.ByOwners = render.ByOwners(q.Policy)
 		table(p)
 	})
 }

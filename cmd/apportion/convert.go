@@ -46,7 +46,7 @@ of one stream or as files in --into, which then also has the cluster as fair see
 With --from, propose policy fair with memory for the settings by which Slurm, KAI or Kueue share by past
 usage: a policy, settings of the ledger, budgets and queues, as documents of one stream or as files in
 --into. Every setting that is dropped, or changes its meaning, causes a warning with the reason. -f names
-slurm.conf and the output of sacctmgr show assoc -P format=Account,ParentName,User,Share,GrpTRESMins;
+slurm.conf and the output of sacctmgr show assoc -P format=Account,ParentName,User,Share,GrpTRESMins,GrpTRES;
 KAI's SchedulingShard and Queues; or Kueue's Configuration, or the ConfigMap that holds it.
 
 With --to extender, rewrite the volcano-scheduler.conf of --policy so that stock Volcano calls Apportion
@@ -106,7 +106,7 @@ func registerFrom(command *cobra.Command, system, into *string) {
 	choose(command, system, "from", "", "propose policy fair with memory for the settings in -f of a system",
 		string(fairshare.Slurm), string(fairshare.KAI), string(fairshare.Kueue))
 	command.Flags().StringVar(into, "into", "",
-		"`DIRECTORY` for the files of --from or --to, none of which exists; default: standard output")
+		"`DIRECTORY` for the files of --from or --to, none of which exists; it is made; default: standard output")
 }
 
 // registerReached adds the flags that say how Volcano reaches Apportion.

@@ -53,8 +53,14 @@ func convertFrom(s streams, input *inputFlags, system, into string) error {
 	return s.writeFiles(files, into)
 }
 
-// writeFiles writes files into a directory, or as documents of one stream if that is "". It replaces no file.
+// writeFiles writes files into a directory, which it makes, or as documents of one stream if that is "". It replaces no file.
 func (s streams) writeFiles(files []written, into string) error {
+	if into != "" {
+		const listed = 0o755
+		if err := os.MkdirAll(into, listed); err != nil {
+			return err
+		}
+	}
 	for i, f := range files {
 		if into == "" {
 			if i > 0 {
@@ -128,6 +134,9 @@ func proposed(p *fairshare.Proposal) ([]written, error) {
 	var queues []any
 	for _, q := range p.Queues {
 		spec := map[string]any{"weight": q.Weight}
+		if q.Priority != 0 {
+			spec["priority"] = q.Priority
+		}
 		if q.Parent != "" {
 			spec["parent"] = q.Parent
 		}

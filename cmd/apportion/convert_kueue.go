@@ -39,6 +39,12 @@ func convertKueue(ctx context.Context, s streams, input *inputFlags, into string
 	if err != nil {
 		return err
 	}
+	for _, q := range loaded.Snapshot.GetQueues() {
+		if q.GetState() == apportionv1.QueueState_QUEUE_STATE_CLOSED {
+			loaded.warnings = append(loaded.warnings, &apportionv1.Warning{Message: "queue " + q.GetName() +
+				" is stopped in Kueue and closed in queues.yaml: kubectl apply leaves out the status, so close it in Volcano as well"})
+		}
+	}
 	render.Warnings(s.err, loaded.warnings)
 	files, err := proposedForKueue(loaded.Snapshot, policy)
 	if err != nil {
@@ -101,7 +107,11 @@ func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy
 		if len(q.GetGuarantee().GetDimension()) > 0 {
 			spec["guarantee"] = map[string]any{"resource": amounts(q.GetGuarantee())}
 		}
-		one, err := yaml.Marshal(queueObject(q.GetName(), spec))
+		object := queueObject(q.GetName(), spec)
+		if q.GetState() == apportionv1.QueueState_QUEUE_STATE_CLOSED {
+			object["status"] = map[string]any{"state": "Closed"}
+		}
+		one, err := yaml.Marshal(object)
 		if err != nil {
 			return nil, err
 		}

@@ -30,12 +30,15 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the stories in testdata/script: commands, their output to the last byte, and their exit codes. Each finds a small
-// cluster in cluster.yaml, 10,000 faults in faulty.yaml, the sample clusters in $EXAMPLES, and a server at $SERVER. Commands run in processes
-// of their own: scripts of commands that start no goroutines are skipped under the race detector, by the condition raced.
+// cluster in cluster.yaml, 10,000 faults in faulty.yaml, the sample clusters in $EXAMPLES, inputs of other schedulers in $COMING, and a
+// server at $SERVER. Commands run in processes of their own: scripts of commands that start no goroutines are skipped under the race
+// detector, by the condition raced.
 func TestScripts(t *testing.T) {
 	cluster, err := os.ReadFile(filepath.Join("testdata", "cluster.yaml"))
 	require.NoError(t, err)
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples", "clusters"))
+	require.NoError(t, err)
+	coming, err := filepath.Abs(filepath.Join("testdata", "coming"))
 	require.NoError(t, err)
 	address := startServer(t)
 	testscript.Run(t, testscript.Params{
@@ -44,6 +47,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("COMING", coming)
 			env.Setenv("SERVER", address)
 			faulty := "jobs:\n" + strings.Repeat("- queue: gone\n", 5000)
 			return errors.Join(

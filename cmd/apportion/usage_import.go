@@ -66,8 +66,12 @@ where it was charged.`,
 				o.AsOf = at.Unix()
 			}
 			for _, path := range paths {
-				names := strings.Split(path, "/")
-				o.Queues[names[0]] = names
+				name, renamed, is := strings.Cut(path, "=")
+				if !is {
+					name, _, _ = strings.Cut(path, "/")
+					renamed = path
+				}
+				o.Queues[name] = strings.Split(renamed, "/")
 			}
 			switch {
 			case (asked.URL == "") == (len(args) == 0):
@@ -98,7 +102,8 @@ where it was charged.`,
 	flags.StringVar(&queues, "queues", "",
 		"`FILE` of the queues, as convert --from and kubectl get queues -o yaml write it: it says where each is in the tree")
 	flags.StringSliceVar(&paths, "path", nil,
-		"path of a queue that is not directly below the root, the queue first: vision/research/root (repeatable)")
+		"path of a queue that is not directly below the root, the queue first: vision/research/root, or my_lab=my-lab/research/root for a "+
+			"queue of another name (repeatable)")
 	flags.StringVar(&asOf, "as-of", "", "`TIME` of the history, until when tasks without an end ran; default: the newest time in it")
 	flags.StringVar(&o.Metric, "metric", "nvidia.com/gpu", "resource that a range query of Prometheus counts")
 	flags.StringVar(&o.QueueLabel, "queue-label", "queue", "label of the queue in a range query")

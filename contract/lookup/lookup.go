@@ -156,7 +156,20 @@ func JobName(job *apportionv1.Job) string {
 }
 
 // Names returns names for indices in answers with this basis.
-func (s *Snapshot) Names(basis *apportionv1.Basis) text.Names { return text.NamesOf(basis, s.Snapshot) }
+func (s *Snapshot) Names(basis *apportionv1.Basis) text.Names {
+	names := text.NamesOf(basis, s.Snapshot)
+	names.Spent = func(queue, dimension uint32) (all, almost bool) {
+		if int(queue) >= len(s.GetQueues()) || s.GetMemory() == nil {
+			return false, false
+		}
+		budget := s.GetQueues()[queue].GetBudget()
+		amount, stated := Used(budget.GetAmount(), dimension)
+		spent, _ := Used(budget.GetSpent(), dimension)
+		stated = stated && budget.GetKind() == apportionv1.BudgetKind_BUDGET_KIND_HARD
+		return stated && spent >= amount, stated && amount-spent < s.GetMemory().GetEpochSeconds()
+	}
+	return names
+}
 
 // Queue finds a queue.
 func (s *Snapshot) Queue(name string) (uint32, error) {

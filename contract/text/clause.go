@@ -172,6 +172,9 @@ var fairClauses = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_ENTITLED: func(f facts) string { return f.queue() + " is entitled to it" },
 	apportionv1.ReasonCode_REASON_CODE_BORROWED: borrowed,
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
+		if said := f.spent(); said != "" {
+			return f.exceeds(said)
+		}
 		return f.exceeds("is limited to " + f.limit() + f.of())
 	},
 	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE:   notIdle,
@@ -270,6 +273,21 @@ func joined(clause, detail string) string {
 // exceeds says that what is held and what is asked together are more than a bound.
 func (f facts) exceeds(bound string) string {
 	return fmt.Sprintf("%s %s: %s taken, %s more asked", f.queue(), bound, f.have(), f.need())
+}
+
+// spent says that the limit meant is a hard budget of which too little is left; "" if it is another one.
+func (f facts) spent() string {
+	r := f.reason
+	if f.names.Spent == nil || r.Queue == nil || r.Dimension == nil || r.GetLimit() != 0 || f.names.Queue(r.GetQueue()) == HiddenQueue {
+		return ""
+	}
+	switch all, almost := f.names.Spent(r.GetQueue(), r.GetDimension()); {
+	case all:
+		return "has used up its hard budget" + f.of()
+	case almost:
+		return "has almost used up its hard budget" + f.of()
+	}
+	return ""
 }
 
 // tasks compares a number of tasks with a bound. No name: the role's.

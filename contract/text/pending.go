@@ -259,6 +259,9 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           plain("too few tasks of a role can become ready"),
 	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED:              plain("scheduling gates hold all tasks back"),
 	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
+		if said := f.spent(); said != "" {
+			return f.queue() + " " + said
+		}
 		return f.queue() + " would hold more " + f.dimension() + " than its limit"
 	},
 	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string {

@@ -20,6 +20,9 @@ type Names struct {
 	Queues []string
 	// Job, Task and Node name jobs and nodes by index and tasks by number. nil: they are called by their number.
 	Job, Task, Node func(uint32) string
+	// Spent reports whether the hard budget of a queue is used up in a dimension, or what is left of it is less than one unit uses in an
+	// epoch. nil: that is not known of any.
+	Spent func(queue, dimension uint32) (all, almost bool)
 }
 
 // NamesOf are the names for answers about a snapshot.

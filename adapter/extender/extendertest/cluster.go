@@ -28,9 +28,9 @@ type Cluster struct {
 	raw map[string]Object
 }
 
-// Read reads manifests as the API server gives them.
+// Read reads manifests as the API server gives them, and queues as Volcano's scheduler has them.
 func Read(manifests []json.RawMessage, asOf time.Time) (*Cluster, error) {
-	read, err := volcano.FromObjects(manifests, volcano.WithAsOf(asOf))
+	read, err := volcano.FromObjects(manifests, volcano.WithAsOf(asOf), volcano.AsScheduler())
 	if err != nil {
 		return nil, err
 	}

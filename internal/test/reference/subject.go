@@ -26,7 +26,7 @@ type subject struct {
 
 // subject reads the case's manifests and its configuration.
 func (c *Case) subject() (*subject, error) {
-	cluster, err := volcano.FromObjects(c.Manifests, volcano.WithAsOf(asOf))
+	cluster, err := volcano.FromObjects(c.Manifests, volcano.WithAsOf(asOf), volcano.AsScheduler())
 	if err != nil {
 		return nil, fmt.Errorf("manifests: %w", err)
 	}

@@ -30,6 +30,11 @@ func (p *Printer) Findings(e *apportionv1.Explanation) {
 	for _, budget := range p.limitingBudgets(e) {
 		table.Row(" ", "budget", budget)
 	}
+	if int(e.GetQueue()) < len(p.Snapshot.GetQueues()) {
+		if owners := p.owners(p.Snapshot.GetQueues()[e.GetQueue()]); owners != "" {
+			table.Row(" ", "owner", owners)
+		}
+	}
 	if forecast := e.GetForecast(); forecast != nil {
 		table.Row(" ", "forecast", strings.TrimSuffix(forecast.GetText(), "."))
 	}

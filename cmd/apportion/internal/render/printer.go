@@ -29,6 +29,8 @@ type Printer struct {
 	// Program is the command by which the user runs the program, and Input the flags that name the input, for commands in answers.
 	Program string
 	Input   []string
+	// ByOwners says that the policy serves jobs of equal priority by what their owners used.
+	ByOwners bool
 	// Since says since when each waiting job waits for its present cause; nil: that is not known of any.
 	Since map[uint32]string
 }

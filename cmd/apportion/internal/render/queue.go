@@ -30,6 +30,9 @@ func (p *Printer) Queue(index uint32, known bool, shares *apportionv1.SharesAnsw
 		}
 		p.table(p.pendingTable(shown, ""))
 		p.more(len(jobs)-len(shown), "job")
+		if owners := p.owners(queue); owners != "" {
+			p.Text("", strings.ToUpper(owners[:1])+owners[1:]+".")
+		}
 	}
 	if out := explained.GetLeftOut(); len(out) > 0 {
 		p.Heading("%d %s", len(out), text.Say("notConsidered"))

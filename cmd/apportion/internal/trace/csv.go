@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/resource"
+	"github.com/apportion/apportion/internal/moment"
 )
 
 // The columns of a CSV trace; all others are resources.
@@ -40,7 +41,7 @@ var (
 
 // ReadCSV reads a trace of one line for each job, below a line that names the columns, in any order:
 //
-//	arrival   seconds, or a moment like 2006-01-02T15:04:05Z (required)
+//	arrival   seconds, or a moment like 2006-01-02T15:04:05Z, which is UTC without a zone, as Slurm prints it (required)
 //	queue     name of the queue (required)
 //	seconds   how long the job takes with all its tasks (required)
 //	job       a unique name; default: job- and the number of the line
@@ -305,7 +306,7 @@ func (c *csvReader) truth(fields []string, column string) bool {
 // arrival reads seconds or a moment. All lines of a file give the same; one that gives the other, or neither, is at fault by itself.
 func (c *csvReader) arrival(job *Job, fields []string) time.Time {
 	text := strings.TrimSpace(fields[c.at[columnArrival]])
-	moment, err := time.Parse(time.RFC3339, text)
+	at, err := moment.Parse(text)
 	switch {
 	case err == nil && c.plain:
 		c.faults.add(c.line(), columnArrival, "some arrivals are times and some are seconds")
@@ -318,7 +319,7 @@ func (c *csvReader) arrival(job *Job, fields []string) time.Time {
 		job.Arrival = c.number(fields, columnArrival, 0, maxSeconds, 0)
 		c.plain = c.plain || c.faults.Total == before
 	}
-	return moment
+	return at
 }
 
 func (c *csvReader) request(fields []string) []Amount {

@@ -113,6 +113,13 @@ func TestALineWithAWrongArrivalLeavesTheOthersOfTheHistoryIn(t *testing.T) {
 	require.ErrorContains(t, err, `f:3: arrival: "2026-13-99T00:00:00Z" is not a time like 2006-01-02T15:04:05Z, as other arrivals are`)
 }
 
+func TestATimeWithoutAZoneIsReadAsSlurmPrintsIt(t *testing.T) {
+	read, err := ReadCSV("f", strings.NewReader(header+"2026-11-02T01:00:00,a,q,0,1,1,1,1,60\n2026-11-02T02:30:00Z,b,q,0,1,1,1,1,60\n"), Strict)
+	require.NoError(t, err)
+	require.EqualValues(t, 5400, read.Jobs[1].Arrival)
+	require.Equal(t, "2026-11-02T01:00:00Z", read.Start.Format(time.RFC3339))
+}
+
 // kth is made in the form of the archive's files.
 const kth = `; Version: 2.2
 ; MaxNodes: 100
@@ -173,8 +180,8 @@ func TestFaultsOfAnArchivedTraceAreNamedByLineAndColumn(t *testing.T) {
 	}
 }
 
-// moment is a snapshot of jobs, named with the number of their tasks that run.
-func moment(t *testing.T, jobs map[string]int) (string, *model.Model) {
+// instant is a snapshot of jobs, named with the number of their tasks that run.
+func instant(t *testing.T, jobs map[string]int) (string, *model.Model) {
 	t.Helper()
 	s := client.NewSnapshot()
 	s.Node(client.Node{Name: "n", Allocatable: client.Resources{"cpu": "64"}})
@@ -209,7 +216,7 @@ func TestADecisionLogShowsWhenJobsRan(t *testing.T) {
 	models := map[string]*model.Model{}
 	var log bytes.Buffer
 	entry := func(second int64, jobs map[string]int) {
-		digest, m := moment(t, jobs)
+		digest, m := instant(t, jobs)
 		models[digest] = m
 		line, err := json.Marshal(decisionlog.Entry{Time: time.Unix(second, 0), Method: "EvaluateShares", SnapshotDigest: digest})
 		require.NoError(t, err)
