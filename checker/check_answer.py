@@ -633,7 +633,9 @@ class Search:
         return False
 
 
+# The steps that change the state, and those that leave the answers here as they are.
 CHANGES = {"setStatus", "allocate", "deallocate", "addJob", "removeJob", "rollback", "change"}
+BESIDE = {"mark", "enqueue"}
 
 
 def check(request, response):
@@ -672,7 +674,11 @@ def answers_of(request, response):
              "allocatable": lambda path, s, got: a.task_verdicts(path, s, got, lambda q, r: a.allocatable(q, r, s.get("mode") == "ACCOUNTING_MODE_SIMULATION")),
              "preemptive": lambda path, s, got: a.task_verdicts(path, s, got, a.preemptive)}
     for n, (step, answer) in enumerate(zip(steps, answers)):
+        changed = "error" not in answer and next(iter(step)) in CHANGES | BESIDE
+        expect(f"answers[{n}].changed", answer.get("changed", False), changed)
+    for n, (step, answer) in enumerate(zip(steps, answers)):
         kind = next(iter(step))
+        answer = {field: value for field, value in answer.items() if field != "changed"}
         if kind in CHANGES:
             for k in range(n, len(answers)):
                 omit(f"answers[{k}]", "the state has changed since the request")

@@ -143,14 +143,20 @@ func (c *check) alone(among ...string) bool {
 	return c.lines != nil && len(names) == 1
 }
 
-// changing are the steps that change the state.
-var changing = []protoreflect.Name{"set_status", "allocate", "deallocate", "add_job", "remove_job", "rollback", "change"}
+// changing are the steps that change the state, and beside those that leave the answers here as they are: a mark changes what a rollback
+// returns to, and an admission what the next one may take.
+var (
+	changing = []protoreflect.Name{"set_status", "allocate", "deallocate", "add_job", "remove_job", "rollback", "change"}
+	beside   = []protoreflect.Name{"mark", "enqueue"}
+)
 
 // answer checks one answer and reports whether the state has changed after it.
 func (c *check) answer(path string, step *apportionv1.Step, answer *apportionv1.Answer, changed bool) bool {
 	question, kind := memberOf(step), memberOf(answer)
 	// A step that fails changes nothing.
-	changed = changed || kind != "error" && slices.Contains(changing, question)
+	changes := kind != "error" && slices.Contains(changing, question)
+	changed = changed || changes
+	expect(c, path+".changed", answer.GetChanged(), changes || kind != "error" && slices.Contains(beside, question))
 	if len(answer.ProtoReflect().GetUnknown()) > 0 {
 		c.wrong("%s has fields that the contract does not have", path)
 	}

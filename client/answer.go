@@ -82,7 +82,7 @@ func (s *Shares) queue(plugin string, q *apportionv1.QueueShare) QueueShare {
 
 // Verdict is the policy's answer to a question.
 type Verdict struct {
-	// Permitted is also true if no plugin had an opinion.
+	// Permitted is also true if no plugin had an opinion. It is false for a vote that this version does not know.
 	Permitted bool
 	Vote      apportionv1.Vote
 	// Reasons contain codes and numbers, Why is their text.
@@ -92,7 +92,7 @@ type Verdict struct {
 
 func newVerdict(names text.Names, v *apportionv1.Verdict, by Fallback) Verdict {
 	verdict := Verdict{
-		Permitted: v.GetVote() != apportionv1.Vote_VOTE_REJECT, Vote: v.GetVote(),
+		Permitted: v.GetVote() == apportionv1.Vote_VOTE_PERMIT, Vote: v.GetVote(),
 		Reasons: v.GetReasons(), Why: text.Reasons(names, v.GetReasons()),
 	}
 	if by == FailClosed {

@@ -6,7 +6,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
 )
 
 // defaultLogBytes is the default number of bytes of steps that a session keeps.
@@ -35,27 +34,23 @@ type extent struct{ steps, bytes int }
 
 func (l *stepLog) len() int { return len(l.steps) }
 
-// add adds steps with their answers.
+// add adds those of the steps that changed the session, as their answers say.
 func (l *stepLog) add(steps []*apportionv1.Step, answers []*apportionv1.Answer) {
 	for i, step := range steps {
-		if l.full || answers[i].GetError() != nil {
+		if l.full || !answers[i].GetChanged() {
 			continue
 		}
-		switch q := wire.QuestionOf(step); {
-		case q == nil:
-			// It is not known whether a step of an unknown kind changes the session.
-			l.append(step)
-		case q.Undoes:
-			if mark := int(step.GetRollback().GetMark()); mark < len(l.marks) {
+		if back := step.GetRollback(); back != nil {
+			if mark := int(back.GetMark()); mark < len(l.marks) {
 				l.marks = l.marks[:mark+1]
 				clear(l.steps[l.marks[mark].steps:])
 				l.steps, l.bytes = l.steps[:l.marks[mark].steps], l.marks[mark].bytes
 			}
-		case q.Marks:
-			l.append(step)
+			continue
+		}
+		l.append(step)
+		if step.GetMark() != nil {
 			l.marks = append(l.marks, extent{len(l.steps), l.bytes})
-		case q.Changes:
-			l.append(step)
 		}
 	}
 }

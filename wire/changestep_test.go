@@ -175,9 +175,9 @@ func TestABatchIsBookedForWhatItAdds(t *testing.T) {
 func TestChangesBeyondWhatCanBeRememberedAreRefusedUntilTheyAreRolledBack(t *testing.T) {
 	s := open(t, twoQueues, proportional, wire.Options{UndoBytes: 100_000})
 	for range 1000 {
-		requireAnswer(t, `done {}`, ask(t, s, `set_status { tasks { index: 6 } status: TASK_STATUS_PIPELINED }`))
+		requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { index: 6 } status: TASK_STATUS_PIPELINED }`))
 	}
-	requireAnswer(t, `mark {}`, ask(t, s, `mark {}`))
+	requireAnswer(t, `mark {} changed: true`, ask(t, s, `mark {}`))
 	const change = `set_status { tasks { index: 5 } status: TASK_STATUS_PIPELINED }`
 	requireFull := func() {
 		t.Helper()
@@ -194,8 +194,8 @@ func TestChangesBeyondWhatCanBeRememberedAreRefusedUntilTheyAreRolledBack(t *tes
 	require.Greater(t, changes, 50)
 	require.Less(t, changes, 5000)
 	requireFull()
-	requireAnswer(t, `done {}`, ask(t, s, `rollback {}`))
-	requireAnswer(t, `done {}`, ask(t, s, change))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `rollback {}`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, change))
 
 	jobs := 0
 	for ask(t, s, `add_job { job { name: "new" namespace: "`+string(rune('a'+jobs%26))+string(rune('a'+jobs/26))+`" queue: "web" } }`).GetError() == nil {
@@ -205,5 +205,5 @@ func TestChangesBeyondWhatCanBeRememberedAreRefusedUntilTheyAreRolledBack(t *tes
 	requireFull()
 	s.Keep()
 	s.Restore()
-	requireAnswer(t, `done {}`, ask(t, s, change))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, change))
 }

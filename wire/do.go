@@ -90,6 +90,7 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 		answer, err := s.bounded(q, step)
 		s.follow()
 		if err == nil {
+			answer.Changed = q.Changes
 			return answer, nil
 		}
 		if violations, ok := errors.AsType[*model.Error](err); ok {

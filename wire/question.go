@@ -16,8 +16,8 @@ type Question struct {
 	Name string
 	// Changes reports whether a step of this kind changes the session, so that another session needs it to reach the same state.
 	Changes bool
-	// Marks is true for mark, and Undoes for rollback, which takes back every change since a mark.
-	Marks, Undoes bool
+	// Undoes is true for rollback, which takes back every change since a mark.
+	Undoes bool
 	// Visible holds, by message, the fields of the answer that an audience may see; after a colon, what a field is the position of: aQueue,
 	// aJob or aTask. It is nil if an audience may not ask the question.
 	Visible map[string]string
@@ -53,8 +53,8 @@ type question[Q proto.Message] struct {
 	visible map[string]string
 	// decision returns the decisions in an answer; nil: a question that is answered, or a change, is one.
 	decision decision
-	// changes, marks and undoes are Question.Changes, Marks and Undoes.
-	changes, marks, undoes bool
+	// changes and undoes are Question.Changes and Undoes.
+	changes, undoes bool
 	// sums is the set of decisions that a policy must make from sums of tasks, so that the question does not need single tasks.
 	sums catalogue.Sums
 	// added counts what a step adds to the model, whose encoding field 1 of its message holds.
@@ -67,7 +67,7 @@ func (q *question[Q]) row() *Question {
 	of := q.of
 	field := fieldOf[Q]()
 	row := &Question{
-		Name: string(field.Name()), number: field.Number(), Changes: q.changes, Marks: q.marks, Undoes: q.undoes, Visible: q.visible,
+		Name: string(field.Name()), number: field.Number(), Changes: q.changes, Undoes: q.undoes, Visible: q.visible,
 		sums: q.sums, decision: q.decision, added: q.added, read: q.read,
 		answer: func(s *Session, step *apportionv1.Step) (*apportionv1.Answer, error) { return q.answer(s, of(step)) },
 	}

@@ -234,7 +234,7 @@ func TestWhatATaskLeavesBehindIsNotCarriedIntoAReopenedSession(t *testing.T) {
 			    tasks { uid: "huge" status: TASK_STATUS_RUNNING detail { request { dimension: [0, 1] amount: [1e18, 1] } } }
 			    tasks { uid: "small" status: TASK_STATUS_RUNNING detail { request { dimension: 0 amount: 500 } } } } }
 			  jobs { uid: "spare" queue: "q" }`, proportional)
-			requireAnswer(t, `done {}`, ask(t, s, `set_status { tasks { uid: "huge" } status: TASK_STATUS_RELEASING }`))
+			requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { uid: "huge" } status: TASK_STATUS_RELEASING }`))
 			require.Nil(t, ask(t, s, reopen).GetError())
 			allocated := ask(t, s, `shares {}`).GetShares().GetPlugins()[0].GetQueues()[0].GetAllocated()
 			require.Equal(t, []float64{500, 0}, allocated.GetAmount(), "neither 512 millicores, the difference of two roundings, nor a gpu")

@@ -199,10 +199,10 @@ func TestAnEventOfSeveralTasksHappensWhollyOrNotAtAll(t *testing.T) {
 		require.Equal(t, "WRONG_TASK_STATUS", errorInfo(t, st).GetReason())
 		require.True(t, proto.Equal(before, ask(t, s, question)))
 	}
-	requireAnswer(t, `done {}`, ask(t, s, `allocate { tasks { uid: ["s0", "s1"] } node: [0, 1] }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `allocate { tasks { uid: ["s0", "s1"] } node: [0, 1] }`))
 	after := ask(t, s, question).GetShares().GetPlugins()[0].GetQueues()[0]
 	require.Equal(t, []float64{6000, 0}, after.GetAllocated().GetAmount())
-	requireAnswer(t, `done {}`, ask(t, s, `deallocate { tasks { uid: ["s0", "s1"] } }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `deallocate { tasks { uid: ["s0", "s1"] } }`))
 	tasks := ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()
 	require.Equal(t, apportionv1.TaskStatus_TASK_STATUS_RELEASING, tasks[6].GetStatus(), "that is the status afterwards unless another is given")
 	require.True(t, proto.Equal(before, ask(t, s, question)))
@@ -211,19 +211,19 @@ func TestAnEventOfSeveralTasksHappensWhollyOrNotAtAll(t *testing.T) {
 func TestAStatusAloneLeavesTheAccountsAsTheyAre(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } plugins { gang {} } }`)
 	before := ask(t, s, `shares {}`)
-	requireAnswer(t, `done {}`, ask(t, s, `set_status { tasks { uid: "t0" } status: TASK_STATUS_FAILED }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { uid: "t0" } status: TASK_STATUS_FAILED }`))
 	require.True(t, proto.Equal(before, ask(t, s, `shares {}`)))
 	require.Equal(t, uint32(2), ask(t, s, `jobs { jobs { uid: "train" } }`).GetJobs().GetJobs()[0].GetReadyTasks())
 }
 
 func TestAJobIsAddedAndRemoved(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } }`)
-	requireAnswer(t, `mark {}`, ask(t, s, `mark {}`))
-	requireAnswer(t, `add_job { job: 4 first_task: 10 task_count: 2 }`, ask(t, s, `add_job { dimensions: ["memory", "cpu"]
+	requireAnswer(t, `mark {} changed: true`, ask(t, s, `mark {}`))
+	requireAnswer(t, `add_job { job: 4 first_task: 10 task_count: 2 } changed: true`, ask(t, s, `add_job { dimensions: ["memory", "cpu"]
 	  job { name: "new" namespace: "a" queue: "web" groups { request { dimension: 1 amount: 500 } tasks { name: "p" } tasks { name: "q" } counts { count: 2 } } } }`))
 	require.Equal(t, []float64{500, 0}, ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()[11].GetRequest().GetAmount())
 	require.Nil(t, ask(t, s, `allocatable { tasks { uid: "a/q" } }`).GetError())
-	requireAnswer(t, `done {}`, ask(t, s, `remove_job { jobs { uid: ["a/new", "train"] } }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `remove_job { jobs { uid: ["a/new", "train"] } }`))
 
 	for step, want := range map[string]string{
 		`jobs { jobs { uid: "a/new" } }`:                                         `jobs.jobs.uid[0]: no job "a/new"`,
@@ -241,16 +241,16 @@ func TestAJobIsAddedAndRemoved(t *testing.T) {
 		require.Equal(t, want, fields(t, st)[0], step)
 	}
 	require.Equal(t, uint32(3), ask(t, s, `inspect {}`).GetInspect().GetJobCount())
-	requireAnswer(t, `done {}`, ask(t, s, `rollback {}`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `rollback {}`))
 	require.Equal(t, uint32(4), ask(t, s, `inspect {}`).GetInspect().GetJobCount())
 	require.Nil(t, ask(t, s, `allocatable { tasks { uid: "t0" } }`).GetError())
 }
 
 func TestAMarkThatIsNotThere(t *testing.T) {
 	s := open(t, contested, ``)
-	requireAnswer(t, `mark {}`, ask(t, s, `mark {}`))
-	requireAnswer(t, `mark { mark: 1 }`, ask(t, s, `mark {}`))
-	requireAnswer(t, `done {}`, ask(t, s, `rollback { mark: 0 }`))
+	requireAnswer(t, `mark {} changed: true`, ask(t, s, `mark {}`))
+	requireAnswer(t, `mark { mark: 1 } changed: true`, ask(t, s, `mark {}`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `rollback { mark: 0 }`))
 	for _, mark := range []string{"1", "4294967295"} {
 		st := ask(t, s, `rollback { mark: `+mark+` }`).GetError()
 		require.Equal(t, int32(codes.NotFound), st.GetCode())
@@ -267,7 +267,7 @@ func TestTheEnqueueActionAdmitsInItsOwnOrder(t *testing.T) {
 	requireAnswer(t, `enqueue { jobs { job: 3 uid: "urgent" verdict { vote: VOTE_PERMIT
 	    reasons { code: REASON_CODE_NO_MIN_RESOURCES } } } jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } }
 	  jobs { job: 1 uid: "small" verdict { vote: VOTE_REJECT
-	    reasons { plugin: "proportion" code: REASON_CODE_ABOVE_REAL_CAPABILITY queue: 0 dimension: 0 have: 900 need: 200 limit: 1000 } } } }`,
+	    reasons { plugin: "proportion" code: REASON_CODE_ABOVE_REAL_CAPABILITY queue: 0 dimension: 0 have: 900 need: 200 limit: 1000 } } } } changed: true`,
 		ask(t, s, `enqueue { mode: ENQUEUE_MODE_ACTION }`))
 	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
 		ask(t, s, `enqueue { jobs { uid: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
@@ -282,10 +282,10 @@ func TestAJobThatTheSchedulerAdmitsIsBookedWithoutAVote(t *testing.T) {
 	s := open(t, `dimensions: "cpu" nodes { name: "n" allocatable { dimension: 0 amount: 1000 } } queues { name: "q" }
 	  jobs { uid: "large" queue: "q" min_resources { dimension: 0 amount: 9000 } } jobs { uid: "small" queue: "q" min_resources { dimension: 0 amount: 200 } }`,
 		`tiers { plugins { overcommit {} } }`)
-	requireAnswer(t, `enqueue { jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } } }`,
+	requireAnswer(t, `enqueue { jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } } } changed: true`,
 		ask(t, s, `enqueue { jobs { uid: "large" } mode: ENQUEUE_MODE_ADMIT }`))
 	requireAnswer(t, `enqueue { jobs { job: 1 uid: "small" verdict { vote: VOTE_REJECT
-	    reasons { plugin: "overcommit" code: REASON_CODE_ABOVE_OVERCOMMIT queue: 0 dimension: 0 have: 9000 need: 200 limit: 1200 } } } }`,
+	    reasons { plugin: "overcommit" code: REASON_CODE_ABOVE_OVERCOMMIT queue: 0 dimension: 0 have: 9000 need: 200 limit: 1200 } } } } changed: true`,
 		ask(t, s, `enqueue { jobs { uid: "small" } }`))
 }
 

@@ -45,7 +45,7 @@ var changeQuestion = question[*apportionv1.ChangeStep]{
 }
 
 var markQuestion = question[*apportionv1.MarkStep]{
-	of: (*apportionv1.Step).GetMark, changes: true, marks: true, answer: (*Session).mark,
+	of: (*apportionv1.Step).GetMark, changes: true, answer: (*Session).mark,
 	memory: func(a *asking, _ *apportionv1.MarkStep) (answer, work int64) {
 		a.marked = true
 		a.undo += markBytes

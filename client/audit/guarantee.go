@@ -95,7 +95,7 @@ func (s *state) withheld(block []uint32, held map[string][]float64, d int) (othe
 	}
 	k := keeping{state: s, held: held, dimension: d, above: map[string]float64{}, byNode: map[int][]uint32{}}
 	answer := answers[1].GetReclaim()
-	if verdict := answers[0].GetPreemptive().GetTasks()[0].GetVerdict(); verdict.GetVote() == apportionv1.Vote_VOTE_REJECT {
+	if verdict := answers[0].GetPreemptive().GetTasks()[0].GetVerdict(); verdict.GetVote() != apportionv1.Vote_VOTE_PERMIT {
 		k.why = text.Reasons(s.names, verdict.GetReasons())
 		for _, v := range answer.GetVictims() {
 			k.add(v.GetTask(), "")

@@ -86,7 +86,7 @@ func (s *state) evictFor(block []uint32) (bool, error) {
 		&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
 			Jobs: &apportionv1.Jobs{Index: []uint32{s.of[block[0]].index}}, OmitNames: true,
 		}}})
-	if err != nil || answers[0].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() == apportionv1.Vote_VOTE_REJECT {
+	if err != nil || answers[0].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_PERMIT {
 		return false, err
 	}
 	starving := answers[1].GetJobs().GetJobs()[0].GetStarving().GetVote() == apportionv1.Vote_VOTE_PERMIT

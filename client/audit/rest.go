@@ -71,7 +71,7 @@ func (s *state) Enqueue() error {
 		return err
 	}
 	for _, verdict := range answers[0].GetEnqueue().GetJobs() {
-		if verdict.GetVerdict().GetVote() == apportionv1.Vote_VOTE_REJECT {
+		if verdict.GetVerdict().GetVote() != apportionv1.Vote_VOTE_PERMIT {
 			s.jobs[verdict.GetJob()].tasks, s.jobs[verdict.GetJob()].current = nil, false
 		}
 	}
@@ -98,7 +98,7 @@ func (s *state) Allocate(block []uint32) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if allowed.GetVote() == apportionv1.Vote_VOTE_REJECT {
+	if allowed.GetVote() != apportionv1.Vote_VOTE_PERMIT {
 		s.refused[block[0]] = true
 		return false, nil
 	}
@@ -133,7 +133,7 @@ func (s *state) idle() error {
 		if err != nil {
 			return err
 		}
-		if allowed.GetVote() != apportionv1.Vote_VOTE_REJECT || excused(allowed) {
+		if allowed.GetVote() == apportionv1.Vote_VOTE_PERMIT || excused(allowed) {
 			continue
 		}
 		nodes, err := s.room(block)

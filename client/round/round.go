@@ -139,7 +139,7 @@ func (r *round) Enqueue() error {
 	}
 	var admitted []string
 	for _, verdict := range answers[0].GetEnqueue().GetJobs() {
-		if c := r.waiting[verdict.GetUid()]; c != nil && verdict.GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT {
+		if c := r.waiting[verdict.GetUid()]; c != nil && verdict.GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT {
 			c.Admitted = true
 			admitted = append(admitted, c.UID)
 		}

@@ -34,7 +34,7 @@ func Cycle(ctx context.Context, decide *client.Client, c *Cluster) (waits map[st
 	for _, admission := range answers[0].GetEnqueue().GetJobs() {
 		job := c.Jobs[admission.GetJob()]
 		why := text.Reasons(d.names, admission.GetVerdict().GetReasons())
-		if admission.GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT {
+		if admission.GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT {
 			if why, err = d.start(ctx, job); err != nil {
 				return nil, err
 			}
@@ -97,7 +97,7 @@ func (d *desk) place(ctx context.Context, pod string) (node int, why string, err
 		return 0, "", err
 	}
 	verdict := answers[0].GetAllocatable().GetTasks()[0].GetVerdict()
-	if verdict.GetVote() == apportionv1.Vote_VOTE_REJECT {
+	if verdict.GetVote() != apportionv1.Vote_VOTE_PERMIT {
 		return 0, text.Reasons(d.names, verdict.GetReasons()), nil
 	}
 	nodes := answers[1].GetNodes().GetTasks()[0].GetNode()

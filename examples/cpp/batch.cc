@@ -87,10 +87,10 @@ class Platform {
       }
       auto node = answers[4].nodes().tasks(0).node();
       if (answers[3].jobs().jobs(0).starving().vote() == v1::VOTE_PERMIT &&
-          answers[1].preemptive().tasks(0).verdict().vote() != v1::VOTE_REJECT) {
+          answers[1].preemptive().tasks(0).verdict().vote() == v1::VOTE_PERMIT) {
         for (const auto victim : answers[2].reclaim().eviction_order()) {
           if (!node.empty()) break;
-          const auto freed = session.ask(Steps().deallocate(victim, v1::TASK_STATUS_PENDING).best_node(*task));
+          const auto freed = session.ask(Steps().stop(victim).best_node(*task));
           node = freed[1].nodes().tasks(0).node();
           evicted.push_back(tasks[victim].second);
         }
@@ -102,7 +102,7 @@ class Platform {
       session.ask(Steps().allocate(*task, node));
       placed.emplace_back(task, node[0]);
     }
-    if (session.ask(Steps().standing(job))[0].jobs().jobs(0).ready().vote() == v1::VOTE_REJECT) {
+    if (session.ask(Steps().standing(job))[0].jobs().jobs(0).ready().vote() != v1::VOTE_PERMIT) {
       session.ask(Steps().rollback(mark));
       return;
     }

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <thread>
@@ -40,12 +41,6 @@ std::optional<std::chrono::milliseconds> retry_delay(const grpc::Status& status)
 }
 
 constexpr int kAttempts = 5;
-
-// Whether a step changes the state of a session, so that another replica has to do it again.
-bool changes(const v1::Step& step) {
-  return step.has_enqueue() || step.has_set_status() || step.has_allocate() || step.has_deallocate() || step.has_add_job() ||
-         step.has_remove_job() || step.has_mark() || step.has_rollback();
-}
 
 v1::RunSessionRequest said(const v1::StepBatch& batch) {
   v1::RunSessionRequest request;
@@ -92,10 +87,11 @@ Steps& Steps::allocate(const v1::Task& task, const Nodes& node) {
   return name(allocate.mutable_tasks(), task);
 }
 
-Steps& Steps::deallocate(std::uint32_t task, v1::TaskStatus status) {
-  auto& deallocate = *add().mutable_deallocate();
-  deallocate.mutable_tasks()->add_index(task);
-  deallocate.set_status(status);
+Steps& Steps::stop(std::uint32_t task) {
+  auto& update = *add().mutable_change()->mutable_change()->add_tasks();
+  update.set_number(task);
+  update.set_status(v1::TASK_STATUS_PENDING);
+  update.set_no_node(true);
   return *this;
 }
 
@@ -113,8 +109,7 @@ std::vector<v1::Answer> Session::ask(const Steps& steps) {
   });
   if (going_away_) leave();
   for (int i = 0; i < batch.answers_size(); ++i) {
-    const auto& step = steps.batch().steps(i);
-    if (changes(step) && !batch.answers(i).has_error()) *changes_.add_steps() = step;
+    if (batch.answers(i).changed()) *changes_.add_steps() = steps.batch().steps(i);
   }
   for (const auto& answer : batch.answers()) {
     if (answer.has_error()) throw std::logic_error(answer.error().message());
@@ -133,7 +128,12 @@ void Session::restore() {
     leave();
     throw CallError({grpc::StatusCode::ABORTED, "policy or engine are others where the session should have gone on: begin anew"});
   }
-  if (changes_.steps_size() > 0) exchange(said(changes_));
+  if (changes_.steps_size() == 0) return;
+  const auto repeated = exchange(said(changes_)).answers();
+  if (!std::all_of(repeated.answers().begin(), repeated.answers().end(), [](const auto& answer) { return answer.changed(); })) {
+    leave();
+    throw CallError({grpc::StatusCode::ABORTED, "a step that succeeded before is refused: begin anew"});
+  }
 }
 
 v1::RunSessionResponse Session::exchange(const v1::RunSessionRequest& request) {
@@ -159,7 +159,7 @@ grpc::Status Session::leave() {
 }
 
 std::optional<std::string> refusal(const v1::Verdict& verdict, const Names& dimensions) {
-  if (verdict.vote() != v1::VOTE_REJECT) return std::nullopt;
+  if (verdict.vote() == v1::VOTE_PERMIT) return std::nullopt;
   const auto& reason = verdict.reasons(0);
   // No name: only a newer version knows the code.
   const auto code = v1::ReasonCode_Name(reason.code());

@@ -54,7 +54,8 @@ class Steps {
   Steps& reclaim(const v1::Task& claimant) { return name(add().mutable_reclaim()->mutable_claimant(), claimant); }
   Steps& best_node(const v1::Task& task);
   Steps& allocate(const v1::Task& task, const Nodes& node);
-  Steps& deallocate(std::uint32_t task, v1::TaskStatus status);
+  // A task stops, and waits again.
+  Steps& stop(std::uint32_t task);
   Steps& mark() { return add().mutable_mark(), *this; }
   Steps& rollback(std::uint32_t mark) { return add().mutable_rollback()->set_mark(mark), *this; }
 

@@ -27,7 +27,7 @@ class Platform:
         except grpc.RpcError as error:
             return print(f"refuse {job.uid}: {fault(error)}")
         verdict = response.enqueue.jobs[0].verdict
-        if verdict.vote == reason_pb2.VOTE_REJECT:
+        if verdict.vote != reason_pb2.VOTE_PERMIT:
             return print(f"refuse {job.uid}: {grounds(verdict, response.basis.dimensions)}")
         self.snapshot.jobs.append(job)
 
@@ -48,7 +48,7 @@ class Platform:
             print(f"cut short: {fault(error)}")
 
     def admit(self, decided, dimensions):
-        if decided.verdict.vote == reason_pb2.VOTE_REJECT:
+        if decided.verdict.vote != reason_pb2.VOTE_PERMIT:
             print(f"hold {decided.uid}: {grounds(decided.verdict, dimensions)}")
         else:
             print(f"enqueue {decided.uid}")
@@ -70,15 +70,15 @@ class Platform:
                 where,
             )
             verdict, fit = allowed.allocatable.tasks[0].verdict, nodes.nodes.tasks[0].node
-            if verdict.vote == reason_pb2.VOTE_REJECT:
+            if verdict.vote != reason_pb2.VOTE_PERMIT:
                 print(f"wait {task.uid}: {grounds(verdict, session.dimensions)}")
                 break
             starving = standing.jobs.jobs[0].starving.vote == reason_pb2.VOTE_PERMIT
-            if starving and may_take.preemptive.tasks[0].verdict.vote != reason_pb2.VOTE_REJECT:
+            if starving and may_take.preemptive.tasks[0].verdict.vote == reason_pb2.VOTE_PERMIT:
                 for victim in reclaim.reclaim.eviction_order:
                     if not fit:
-                        gone = {"tasks": {"index": [victim]}, "status": snapshot_pb2.TASK_STATUS_PENDING}
-                        fit = session.ask(Step(deallocate=gone), where)[1].nodes.tasks[0].node
+                        gone = {"tasks": [{"number": victim, "status": snapshot_pb2.TASK_STATUS_PENDING, "no_node": True}]}
+                        fit = session.ask(Step(change={"change": gone}), where)[1].nodes.tasks[0].node
                         evicted.append(tasks[victim])
             if not fit:
                 print(f"wait {task.uid}: no node has room")
@@ -86,7 +86,7 @@ class Platform:
             session.ask(Step(allocate={"tasks": claimant, "node": fit}))
             placed.append((task, fit[0]))
         (standing,) = session.ask(Step(jobs=this))
-        if standing.jobs.jobs[0].ready.vote == reason_pb2.VOTE_REJECT:
+        if standing.jobs.jobs[0].ready.vote != reason_pb2.VOTE_PERMIT:
             session.ask(Step(rollback={"mark": mark.mark.mark}))
             return
         for task in evicted:

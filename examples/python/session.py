@@ -10,8 +10,6 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 ATTEMPTS = 5
-# The steps that change the state of a session: another replica has to repeat these.
-CHANGES = {"enqueue", "set_status", "allocate", "deallocate", "add_job", "remove_job", "mark", "rollback"}
 
 
 class StepError(Exception):
@@ -19,7 +17,7 @@ class StepError(Exception):
 
 
 class MovedError(Exception):
-    """Policy or engine are others where the session should have gone on: begin anew, with a fresh snapshot."""
+    """The session cannot go on at another replica, such as one with another policy or engine: begin anew, with a fresh snapshot."""
 
 
 def again(ask, seconds):
@@ -58,7 +56,7 @@ class Session:
     def ask(self, *steps):
         """Returns one answer for each step."""
         answers = again(lambda _: self._answered(steps), self._end - time.monotonic())
-        self._changes += [s for s, a in zip(steps, answers) if s.WhichOneof("step") in CHANGES and not a.HasField("error")]
+        self._changes += [s for s, a in zip(steps, answers) if a.changed]
         for answer in answers:
             if answer.HasField("error"):
                 raise StepError(answer.error.message)
@@ -81,7 +79,10 @@ class Session:
             self._leave()
             raise MovedError(f"{basis.policy_digest} and engine {basis.engine_version} are there now")
         if self._changes:
-            self._exchange(service_pb2.RunSessionRequest(batch={"steps": self._changes}))
+            answers = self._exchange(service_pb2.RunSessionRequest(batch={"steps": self._changes})).answers.answers
+            if not all(answer.changed for answer in answers):
+                self._leave()
+                raise MovedError("a step that succeeded before is refused")
 
     def _exchange(self, request):
         """Says something, and returns what answers it."""

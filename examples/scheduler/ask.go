@@ -82,7 +82,7 @@ func (d *Desk) admit() ([]*Job, error) {
 	}
 	var admitted []*Job
 	for _, verdict := range answers[0].GetEnqueue().GetJobs() {
-		if verdict.GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT {
+		if verdict.GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT {
 			admitted = append(admitted, d.jobs[verdict.GetJob()])
 		}
 	}
@@ -149,7 +149,7 @@ func (d *Desk) ready(job *Job) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return answers[0].GetJobs().GetJobs()[0].GetReady().GetVote() != apportionv1.Vote_VOTE_REJECT, nil
+	return answers[0].GetJobs().GetJobs()[0].GetReady().GetVote() == apportionv1.Vote_VOTE_PERMIT, nil
 }
 
 // allowed asks whether the queue of a task may use that much more.
@@ -160,7 +160,7 @@ func (d *Desk) allowed(job *Job, task int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_REJECT, nil
+	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT, nil
 }
 
 // node asks for the best node that has room for a task; idle if none has.

@@ -27,7 +27,7 @@ class Platform {
       const request = { input: { ...this.world, source } };
       const { basis, enqueue } = await again((timeoutMs) => this.service.checkEnqueue(request, { timeoutMs }), this.timeoutMs);
       const verdict = enqueue!.jobs[0].verdict!;
-      if (verdict.vote === Vote.REJECT) console.log(`refuse ${job.uid}: ${grounds(verdict, basis!.dimensions)}`);
+      if (verdict.vote !== Vote.PERMIT) console.log(`refuse ${job.uid}: ${grounds(verdict, basis!.dimensions)}`);
       else this.snapshot.jobs.push(job);
     } catch (error) {
       console.log(`refuse ${job.uid}: ${fault(error)}`);
@@ -59,7 +59,7 @@ class Platform {
   }
 
   private admit({ uid, job, verdict }: EnqueueVerdict, dimensions: string[]) {
-    if (verdict!.vote === Vote.REJECT) {
+    if (verdict!.vote !== Vote.PERMIT) {
       console.log(`hold ${uid}: ${grounds(verdict!, dimensions)}`);
     } else {
       console.log(`enqueue ${uid}`);
@@ -85,16 +85,17 @@ class Platform {
         where,
       );
       const verdict = allocatable.tasks[0].verdict!;
-      if (verdict.vote === Vote.REJECT) {
+      if (verdict.vote !== Vote.PERMIT) {
         console.log(`wait ${task.uid}: ${grounds(verdict, session.dimensions)}`);
         break;
       }
       let { node } = nodes.tasks[0];
-      const mayTake = jobs.jobs[0].starving!.vote === Vote.PERMIT && preemptive.tasks[0].verdict!.vote !== Vote.REJECT;
+      const mayTake = jobs.jobs[0].starving!.vote === Vote.PERMIT && preemptive.tasks[0].verdict!.vote === Vote.PERMIT;
       for (const victim of mayTake ? reclaim.evictionOrder : []) {
         if (node.length > 0) break;
-        const gone = { case: "deallocate" as const, value: { tasks: { index: [victim] }, status: TaskStatus.PENDING } };
-        [, { tasks: [{ node }] }] = await session.ask(gone, where);
+        const task = { case: "number" as const, value: victim };
+        const gone = { task, status: TaskStatus.PENDING, place: { case: "noNode" as const, value: true } };
+        [, { tasks: [{ node }] }] = await session.ask({ case: "change", value: { change: { tasks: [gone] } } }, where);
         evicted.push(tasks[victim]);
       }
       if (node.length === 0) {
@@ -105,7 +106,7 @@ class Platform {
       placed.push([task, node[0]]);
     }
     const [{ jobs }] = await session.ask(standing);
-    if (jobs[0].ready!.vote === Vote.REJECT) {
+    if (jobs[0].ready!.vote !== Vote.PERMIT) {
       await session.ask({ case: "rollback", value: { mark } });
       return;
     }

@@ -20,10 +20,6 @@ type Kind = NonNullable<Answer["answer"]["case"]>;
 type Result<K> = Extract<Answer["answer"], { case: K extends Kind ? K : "done" }>["value"];
 
 const attempts = 5;
-/** The steps that change the state of a session: those that another replica has to do again. */
-const changing = new Set<Step["step"]["case"]>([
-  "enqueue", "setStatus", "allocate", "deallocate", "addJob", "removeJob", "mark", "rollback",
-]);
 
 /** The result of ask, called with the milliseconds left, and again while servers are busy or lost. No call changes the server's state. */
 export async function again<T>(ask: (left: number) => Promise<T>, within: number): Promise<T> {
@@ -68,7 +64,7 @@ export class Session {
   async ask<Q extends Question[]>(...questions: Q): Promise<{ [I in keyof Q]: Result<Q[I]["case"]> }> {
     const steps = questions.map((step) => create(StepSchema, { step }));
     const answers = await again(() => this.answered(steps), this.end - performance.now());
-    this.changes.push(...steps.filter(({ step }, i) => changing.has(step.case) && answers[i].answer.case !== "error"));
+    this.changes.push(...steps.filter((_, i) => answers[i].changed));
     return answers.map(({ answer }) => {
       if (answer.case === "error") throw new Error(answer.value.message);
       return answer.value;
@@ -99,7 +95,12 @@ export class Session {
       await this.close();
       throw new ConnectError("policy or engine are others where the session should have gone on: begin anew", Code.Aborted);
     }
-    if (this.changes.length > 0) await this.exchange({ message: { case: "batch", value: { steps: this.changes } } });
+    if (this.changes.length === 0) return;
+    const repeated = (await this.exchange({ message: { case: "batch", value: { steps: this.changes } } })).message;
+    if (repeated.case !== "answers" || !repeated.value.answers.every((answer) => answer.changed)) {
+      await this.close();
+      throw new ConnectError("a step that succeeded before is refused: begin anew", Code.Aborted);
+    }
   }
 
   /** Says something, and returns what answers it. */

@@ -87,9 +87,14 @@ impl Platform {
             let may_take = starving && refusal(may_take.tasks[0].verdict.as_ref(), session.dimensions()).is_none();
             let mut victims = reclaim.eviction_order.into_iter().filter(|_| may_take);
             while let (None, Some(victim)) = (node, victims.next()) {
-                let tasks = Some(v1::Tasks { index: vec![victim], ..Default::default() });
-                let gone = Step::Deallocate(v1::DeallocateStep { tasks, status: TaskStatus::Pending as i32 });
-                let [_, Answer::Nodes(nodes)] = session.ask([gone, place()]).await? else { return Err(unexpected()) };
+                let gone = v1::TaskUpdate {
+                    task: Some(v1::task_update::Task::Number(victim)),
+                    status: TaskStatus::Pending as i32,
+                    place: Some(v1::task_update::Place::NoNode(true)),
+                };
+                let change = Some(v1::Change { tasks: vec![gone], ..Default::default() });
+                let questions = [Step::Change(v1::ChangeStep { change }), place()];
+                let [_, Answer::Nodes(nodes)] = session.ask(questions).await? else { return Err(unexpected()) };
                 node = nodes.tasks[0].node.first().copied();
                 evicted.push(victim);
             }

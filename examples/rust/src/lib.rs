@@ -92,18 +92,15 @@ impl Session {
         let steps = steps.map(|step| v1::Step { step: Some(step) });
         let batch = v1::StepBatch { id: 0, steps: steps.to_vec() };
         let answers = again(self.end, async || self.answered(batch.clone()).await).await?;
-        for (step, answer) in steps.into_iter().zip(&answers) {
-            if !matches!(answer, Answer::Error(_)) && step.step.as_ref().is_some_and(changes) {
-                self.changes.push(step);
-            }
-        }
+        self.changes.extend(steps.into_iter().zip(&answers).filter(|(_, answer)| answer.changed).map(|(step, _)| step));
+        let answers: Vec<_> = answers.into_iter().filter_map(|answer| answer.answer).collect();
         if let Some(Answer::Error(error)) = answers.iter().find(|answer| matches!(answer, Answer::Error(_))) {
             panic!("{}", error.message);
         }
         answers.try_into().map_err(|_| unexpected())
     }
 
-    async fn answered(&mut self, batch: v1::StepBatch) -> Result<Vec<Answer>, Status> {
+    async fn answered(&mut self, batch: v1::StepBatch) -> Result<Vec<v1::Answer>, Status> {
         if self.stream.is_none() {
             self.restore().await?;
         }
@@ -111,7 +108,7 @@ impl Session {
         if self.going_away {
             self.stream = None;
         }
-        Ok(batch.answers.into_iter().filter_map(|answer| answer.answer).collect())
+        Ok(batch.answers)
     }
 
     async fn restore(&mut self) -> Result<(), Status> {
@@ -127,8 +124,13 @@ impl Session {
             self.stream = None;
             return Err(Status::aborted("policy or engine are others where the session should have gone on: begin anew"));
         }
-        if !self.changes.is_empty() {
-            self.exchange(Said::Batch(v1::StepBatch { id: 0, steps: self.changes.clone() })).await?;
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let repeated = self.exchange(Said::Batch(v1::StepBatch { id: 0, steps: self.changes.clone() })).await?;
+        if !matches!(repeated, Heard::Answers(batch) if batch.answers.iter().all(|answer| answer.changed)) {
+            self.stream = None;
+            return Err(Status::aborted("a step that succeeded before is refused: begin anew"));
         }
         Ok(())
     }
@@ -160,12 +162,6 @@ impl Session {
 
 fn said(message: Said) -> v1::RunSessionRequest {
     v1::RunSessionRequest { message: Some(message) }
-}
-
-/// Whether a step changes the state of a session, so that another replica has to do it again.
-fn changes(step: &Step) -> bool {
-    use Step::*;
-    matches!(step, Enqueue(_) | SetStatus(_) | Allocate(_) | Deallocate(_) | AddJob(_) | RemoveJob(_) | Mark(_) | Rollback(_))
 }
 
 fn ended() -> Status {
@@ -241,7 +237,7 @@ fn name(code: Code) -> String {
 
 /// The first reason of a verdict, if it is a refusal.
 pub fn refusal(verdict: Option<&v1::Verdict>, dimensions: &[String]) -> Option<String> {
-    let reason = &verdict.filter(|verdict| verdict.vote() == v1::Vote::Reject)?.reasons[0];
+    let reason = &verdict.filter(|verdict| verdict.vote() != v1::Vote::Permit)?.reasons[0];
     // An unknown code: only a newer version knows it.
     let code = v1::ReasonCode::try_from(reason.code).map_or_else(|_| reason.code.to_string(), |code| code.as_str_name().to_owned());
     let numbers = |i: u32| format!(", {}: {} + {} > {}", dimensions[i as usize], reason.have, reason.need, reason.limit);

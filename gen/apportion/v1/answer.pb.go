@@ -568,7 +568,10 @@ type Answer struct {
 	//	*Answer_Remedies
 	//	*Answer_Evictable
 	//	*Answer_Forecast
-	Answer        isAnswer_Answer `protobuf_oneof:"answer"`
+	Answer isAnswer_Answer `protobuf_oneof:"answer"`
+	// The step made the state of the session: another session on the same input reaches the same state by the steps whose answers have this, in
+	// their order. A client repeats these, and no others, if its session is lost or sent away. Unset: the step only asked, or failed.
+	Changed       bool `protobuf:"varint,15,opt,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -788,6 +791,13 @@ func (x *Answer) GetForecast() *ForecastAnswer {
 		}
 	}
 	return nil
+}
+
+func (x *Answer) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
 }
 
 type isAnswer_Answer interface {
@@ -4708,7 +4718,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x14\n" +
 	"\x05fault\x18\x05 \x01(\tR\x05fault\x12\x19\n" +
-	"\bleft_out\x18\x06 \x01(\rR\aleftOut\"\xe2\b\n" +
+	"\bleft_out\x18\x06 \x01(\rR\aleftOut\"\xfc\b\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -4732,7 +4742,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04plan\x18\x15 \x01(\v2\x18.apportion.v1.PlanAnswerH\x00R\x04plan\x12:\n" +
 	"\bremedies\x18\x16 \x01(\v2\x1c.apportion.v1.RemediesAnswerH\x00R\bremedies\x12=\n" +
 	"\tevictable\x18\x17 \x01(\v2\x1d.apportion.v1.EvictableAnswerH\x00R\tevictable\x12:\n" +
-	"\bforecast\x18\x18 \x01(\v2\x1c.apportion.v1.ForecastAnswerH\x00R\bforecastB\b\n" +
+	"\bforecast\x18\x18 \x01(\v2\x1c.apportion.v1.ForecastAnswerH\x00R\bforecast\x12\x18\n" +
+	"\achanged\x18\x0f \x01(\bR\achangedB\b\n" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +

@@ -318,6 +318,16 @@ func (m *Answer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i -= size
 	}
+	if m.Changed {
+		i--
+		if m.Changed {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x78
+	}
 	return len(dAtA) - i, nil
 }
 
@@ -4466,6 +4476,9 @@ func (m *Answer) SizeVT() (n int) {
 	_ = l
 	if vtmsg, ok := m.Answer.(interface{ SizeVT() int }); ok {
 		n += vtmsg.SizeVT()
+	}
+	if m.Changed {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n

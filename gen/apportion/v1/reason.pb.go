@@ -21,14 +21,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Vote is the answer of a plugin, or of a whole policy, to a question.
+// Vote is the answer of a plugin, or of a whole policy, to a question. Only VOTE_PERMIT lets a caller go on with what it asked about: every
+// other vote of a policy counts as a refusal, also one that the caller does not know.
 type Vote int32
 
 const (
 	// Never sent.
 	Vote_VOTE_UNSPECIFIED Vote = 0
 	Vote_VOTE_PERMIT      Vote = 1
-	// No opinion.
+	// No opinion: of a plugin only.
 	Vote_VOTE_ABSTAIN Vote = 2
 	Vote_VOTE_REJECT  Vote = 3
 )
@@ -811,7 +812,7 @@ func (ProportionEnd) EnumDescriptor() ([]byte, []int) {
 // Verdict is a vote with its reasons.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// PERMIT, REJECT, or ABSTAIN.
+	// PERMIT or REJECT.
 	Vote Vote `protobuf:"varint,1,opt,name=vote,proto3,enum=apportion.v1.Vote" json:"vote,omitempty"`
 	// At least one unless the vote is a plain permit.
 	Reasons       []*Reason `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`

@@ -162,13 +162,19 @@ func TestOurOwnClientBearsALaterVersionOnABadDay(t *testing.T) {
 	decide, err := client.Dial(later(t), client.WithPlaintext())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, decide.Close()) }()
-	snapshot, err := client.NewSnapshot().Queue(client.Queue{Name: "research", Weight: 1}).Build()
+	snapshot, err := client.NewSnapshot().Queue(client.Queue{Name: "research", Weight: 1}).
+		Job(client.Job{UID: "large", Queue: "research", MinAvailable: 1, MinResources: client.Resources{"cpu": "1"}}).Build()
 	require.NoError(t, err)
 	in := client.Input{Snapshot: snapshot, PolicyName: "fair"}
 	for range 2 {
 		_, err = decide.Shares(t.Context(), in, client.SharesQuestion{})
 		require.NoError(t, err)
 	}
+	admissions, err := decide.Enqueue(t.Context(), in, client.EnqueueQuestion{})
+	require.NoError(t, err)
+	refused := admissions.Jobs[0]
+	require.EqualValues(t, unknownVote, refused.Vote)
+	require.False(t, refused.Permitted, "a vote that is not known is a refusal")
 	session, err := decide.OpenSession(t.Context(), in)
 	require.NoError(t, err)
 	for n := range 2 * lastAnswer {
@@ -176,6 +182,15 @@ func TestOurOwnClientBearsALaterVersionOnABadDay(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, n, answers[0].GetMark().GetMark(), "the state has come along")
 	}
+	for _, name := range []string{"one", "two", "three"} {
+		_, err := session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{
+			Change: &apportionv1.Change{Queues: []*apportionv1.Queue{{Name: name}}},
+		}}})
+		require.NoError(t, err)
+	}
+	answers, err := session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Queues: true}}})
+	require.NoError(t, err)
+	require.Len(t, answers[0].GetInspect().GetQueues(), 4, "research, and three that were added")
 	require.NoError(t, session.Close())
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,9 +24,9 @@ import (
 
 // serveNewer serves as a later version of the contract might, on a bad day, until ctx ends:
 //
-//   - every message of an answer has a field that this version does not know,
+//   - every message of an answer has a field that this version does not know, and every refusal is a vote that it does not know,
 //   - every other call is refused with the time to retry, as a busy server does,
-//   - every session is sent away with its third answer, and ends with the next batch.
+//   - every session is sent away with its third answer, or after a change if an answer came before, and ends with the next batch.
 //
 // A client that is written well comes to the same decisions. The address is written to out.
 func serveNewer(ctx context.Context, out io.Writer, address, folder string) error {
@@ -85,7 +86,7 @@ func (n *newer) converse(server any, stream grpc.ServerStream, info *grpc.Stream
 	}
 	s := &newerStream{ServerStream: stream}
 	err := handle(server, s)
-	if s.answers.Load() > lastAnswer {
+	if s.overstayed.Load() {
 		return errOverstayed
 	}
 	return err
@@ -101,20 +102,26 @@ var errOverstayed = status.Error(codes.Unavailable, "the session was to go elsew
 type newerStream struct {
 	grpc.ServerStream
 
-	answers atomic.Int32
+	answers    atomic.Int32
+	sent       atomic.Bool
+	overstayed atomic.Bool
 }
 
-// SendMsg sends a message as a later version might, and a GoingAway before the last answer of a session. There is no answer after that.
+// SendMsg sends a message as a later version might, and a GoingAway before the last answer of a session. There is no answer after that. The
+// first answer may be that to the repeated steps of a session that was sent here.
 func (s *newerStream) SendMsg(message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {
 		return s.ServerStream.SendMsg(message)
 	}
 	if response, ok := m.(*apportionv1.RunSessionResponse); ok && response.GetAnswers() != nil {
+		changed := slices.ContainsFunc(response.GetAnswers().GetAnswers(), func(a *apportionv1.Answer) bool { return a.GetChange() != nil })
 		switch n := s.answers.Add(1); {
-		case n > lastAnswer:
+		case s.sent.Load():
+			s.overstayed.Store(true)
 			return errOverstayed
-		case n == lastAnswer:
+		case n == lastAnswer || changed && n > 1:
+			s.sent.Store(true)
 			away := &apportionv1.RunSessionResponse{Message: &apportionv1.RunSessionResponse_GoingAway{
 				GoingAway: &apportionv1.GoingAway{DeadlineMs: 1},
 			}}
@@ -133,12 +140,19 @@ const (
 	unknownText  = "of a later version"
 )
 
-// extend gives a message, and every message in it, the field that this version does not know.
+// unknownVote is a vote that this version does not know.
+const unknownVote = 100
+
+// extend gives a message, and every message in it, the field that this version does not know, and refusals the vote.
 func extend(m protoreflect.Message) {
 	added := protowire.AppendTag(nil, unknownField, protowire.BytesType)
 	m.SetUnknown(protowire.AppendString(added, unknownText))
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
+		case field.Enum() != nil && field.Enum().FullName() == apportionv1.Vote_VOTE_REJECT.Descriptor().FullName():
+			if value.Enum() == apportionv1.Vote_VOTE_REJECT.Number() {
+				m.Set(field, protoreflect.ValueOfEnum(unknownVote))
+			}
 		case field.Message() == nil || field.IsMap():
 		case field.IsList():
 			for i := range value.List().Len() {

@@ -108,7 +108,7 @@ func (p *Printer) Jobs(answer *apportionv1.JobsAnswer) {
 // firstReasons are the reasons of the first verdict that is a no.
 func (p *Printer) firstReasons(j *apportionv1.JobStanding) string {
 	for _, v := range []*apportionv1.Verdict{j.GetValid(), j.GetReady(), j.GetPipelined()} {
-		if v.GetVote() == apportionv1.Vote_VOTE_REJECT {
+		if v.GetVote() != apportionv1.Vote_VOTE_PERMIT {
 			return p.Reasons(v.GetReasons())
 		}
 	}

@@ -118,7 +118,7 @@ func (t *teller) message(to *Fact, key string, m protoreflect.Message) {
 		if key != "verdict" {
 			to = to.add(key, nil)
 		}
-		to.add("permitted", v.GetVote() != apportionv1.Vote_VOTE_REJECT)
+		to.add("permitted", v.GetVote() == apportionv1.Vote_VOTE_PERMIT)
 		to.add("vote", text.Vote(v.GetVote()))
 		t.reasons(to, v.GetReasons())
 	default:

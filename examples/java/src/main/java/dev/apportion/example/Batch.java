@@ -27,7 +27,7 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
       var request = CheckEnqueueRequest.newBuilder().setInput(alone).build();
       var response = Session.again(deadline, () -> service.withDeadline(deadline).checkEnqueue(request));
       var verdict = response.getEnqueue().getJobs(0).getVerdict();
-      if (verdict.getVote() == Vote.VOTE_REJECT) {
+      if (verdict.getVote() != Vote.VOTE_PERMIT) {
         System.out.printf("refuse %s: %s%n", job.getUid(), Session.grounds(verdict, response.getBasis().getDimensionsList()));
       } else {
         snapshot.addJobs(job);
@@ -64,7 +64,7 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
   }
 
   private void admit(EnqueueVerdict decided, List<String> dimensions) {
-    if (decided.getVerdict().getVote() == Vote.VOTE_REJECT) {
+    if (decided.getVerdict().getVote() != Vote.VOTE_PERMIT) {
       System.out.printf("hold %s: %s%n", decided.getUid(), Session.grounds(decided.getVerdict(), dimensions));
     } else {
       System.out.printf("enqueue %s%n", decided.getUid());
@@ -87,18 +87,19 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
           Step.newBuilder().setPreemptive(PreemptiveStep.newBuilder().setTasks(claimant)),
           Step.newBuilder().setReclaim(ReclaimStep.newBuilder().setClaimant(claimant)), standing, where);
       var verdict = answers.get(0).getAllocatable().getTasks(0).getVerdict();
-      if (verdict.getVote() == Vote.VOTE_REJECT) {
+      if (verdict.getVote() != Vote.VOTE_PERMIT) {
         System.out.printf("wait %s: %s%n", task.getUid(), Session.grounds(verdict, session.dimensions()));
         break;
       }
       var node = answers.get(4).getNodes().getTasks(0).getNodeList();
       if (answers.get(3).getJobs().getJobs(0).getStarving().getVote() == Vote.VOTE_PERMIT
-          && answers.get(1).getPreemptive().getTasks(0).getVerdict().getVote() != Vote.VOTE_REJECT) {
+          && answers.get(1).getPreemptive().getTasks(0).getVerdict().getVote() == Vote.VOTE_PERMIT) {
         var victims = answers.get(2).getReclaim().getEvictionOrderList().iterator();
         while (node.isEmpty() && victims.hasNext()) {
           int victim = victims.next();
-          var gone = DeallocateStep.newBuilder().setTasks(Tasks.newBuilder().addIndex(victim)).setStatus(TaskStatus.TASK_STATUS_PENDING);
-          node = session.ask(Step.newBuilder().setDeallocate(gone), where).get(1).getNodes().getTasks(0).getNodeList();
+          var gone = TaskUpdate.newBuilder().setNumber(victim).setStatus(TaskStatus.TASK_STATUS_PENDING).setNoNode(true);
+          var change = ChangeStep.newBuilder().setChange(Change.newBuilder().addTasks(gone));
+          node = session.ask(Step.newBuilder().setChange(change), where).get(1).getNodes().getTasks(0).getNodeList();
           evicted.add(tasks.get(victim));
         }
       }
@@ -109,7 +110,7 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
       session.ask(Step.newBuilder().setAllocate(AllocateStep.newBuilder().setTasks(claimant).addAllNode(node)));
       placed.put(task, node.get(0));
     }
-    if (session.ask(standing).get(0).getJobs().getJobs(0).getReady().getVote() == Vote.VOTE_REJECT) {
+    if (session.ask(standing).get(0).getJobs().getJobs(0).getReady().getVote() != Vote.VOTE_PERMIT) {
       session.ask(Step.newBuilder().setRollback(RollbackStep.newBuilder().setMark(mark)));
       return;
     }

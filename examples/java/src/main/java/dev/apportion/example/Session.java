@@ -18,7 +18,6 @@ import dev.apportion.v1.RunSessionRequest;
 import dev.apportion.v1.RunSessionResponse;
 import dev.apportion.v1.Snapshot;
 import dev.apportion.v1.Step;
-import dev.apportion.v1.Step.StepCase;
 import dev.apportion.v1.StepBatch;
 import dev.apportion.v1.Verdict;
 import io.grpc.Deadline;
@@ -31,7 +30,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -40,9 +38,6 @@ import java.util.concurrent.TimeUnit;
  */
 final class Session implements AutoCloseable {
   private static final int ATTEMPTS = 5;
-  /** The steps that change the state of a session: those that another replica has to do again. */
-  private static final Set<StepCase> CHANGING = Set.of(StepCase.ENQUEUE, StepCase.SET_STATUS, StepCase.ALLOCATE, StepCase.DEALLOCATE,
-      StepCase.ADD_JOB, StepCase.REMOVE_JOB, StepCase.MARK, StepCase.ROLLBACK);
 
   private final ApportionServiceBlockingV2Stub service;
   private final Deadline deadline;
@@ -70,7 +65,7 @@ final class Session implements AutoCloseable {
     var steps = Arrays.stream(builders).map(Step.Builder::build).toList();
     var answers = again(deadline, () -> answered(steps));
     for (int i = 0; i < steps.size(); i++) {
-      if (CHANGING.contains(steps.get(i).getStepCase()) && !answers.get(i).hasError()) {
+      if (answers.get(i).getChanged()) {
         changes.add(steps.get(i));
       }
     }
@@ -112,8 +107,9 @@ final class Session implements AutoCloseable {
       close();
       throw Status.ABORTED.withDescription("policy or engine are others where the session should have gone on: begin anew").asException();
     }
-    if (!changes.isEmpty()) {
-      exchange(batch(changes));
+    if (!changes.isEmpty() && !exchange(batch(changes)).getAnswers().getAnswersList().stream().allMatch(Answer::getChanged)) {
+      close();
+      throw Status.ABORTED.withDescription("a step that succeeded before is refused: begin anew").asException();
     }
     return basis;
   }
