@@ -49,6 +49,9 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	}
 	of, ok := shapeOf(request)
 	if !ok {
+		if err := wire.Known(decoded, m.data()); err != nil {
+			return err
+		}
 		// A piece of a snapshot is copied, nothing more.
 		if err := m.decoding(ctx, in, m.buffer.Len()); err != nil {
 			return err
@@ -69,13 +72,15 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	if err := m.decoding(ctx, in, decodedBytes*question+len(rest)-question); err != nil {
 		return err
 	}
+	if session, ok := request.(*apportionv1.RunSessionRequest); ok && !apart && wire.DecodeBatch(rest, session) {
+		return nil
+	}
+	if err := wire.Known(decoded, rest); err != nil {
+		return err
+	}
 	if apart {
 		m.buffer.Ref()
 		into.data, into.change, into.buffer = taken.data, taken.change, m.buffer
-		return readable(in.unmarshal(rest, decoded))
-	}
-	if session, ok := request.(*apportionv1.RunSessionRequest); ok && wire.DecodeBatch(rest, session) {
-		return nil
 	}
 	return readable(in.unmarshal(rest, decoded))
 }

@@ -268,10 +268,10 @@ func TestALongOnlyChunkIsReadHoweverItIsWritten(t *testing.T) {
 	r := start(t, service.Options{})
 	data := long(t)
 	require.Greater(t, len(data), 32<<10)
-	// Unknown fields are passed over.
-	unknown := chunk(data, true)
-	unknown.GetChunk().ProtoReflect().SetUnknown([]byte{0x78, 1})
-	for _, last := range []*apportionv1.UploadSnapshotRequest{chunk(data, true), unknown} {
+	// Informative fields are passed over.
+	informative := chunk(data, true)
+	informative.GetChunk().ProtoReflect().SetUnknown([]byte{0xa0, 0x06, 1})
+	for _, last := range []*apportionv1.UploadSnapshotRequest{chunk(data, true), informative} {
 		response, err := upload(t.Context(), t, r, header("", len(data)), last)
 		require.NoError(t, err)
 		require.Equal(t, wire.Digest([]byte(data)), response.GetDigest())

@@ -13,9 +13,9 @@ import (
 // A batch of a session mostly holds small steps of a few kinds. What the protobuf library makes in nine pieces of memory for each of them
 // is made here in one or two.
 
-// DecodeBatch decodes an encoded batch of steps into an empty request, with the same result as the protobuf library except for unknown
-// fields, which are dropped. For other requests, unusual encodings and invalid bytes it returns false and leaves the request unchanged; use
-// the library for them.
+// DecodeBatch decodes an encoded batch of steps into an empty request, with the same result as the protobuf library, but drops informative
+// fields. For other requests, unusual encodings, fields that are not known, and invalid bytes it returns false and leaves the request
+// unchanged; use Known and the library for them.
 func DecodeBatch(data []byte, request *apportionv1.RunSessionRequest) bool {
 	tag, _, from, to := uint32(0), uint64(0), 0, -1
 	if len(data) > 0 {
@@ -58,6 +58,10 @@ func readBatch(data []byte, batch *apportionv1.StepBatch, list []*apportionv1.St
 				return false
 			}
 			batch.Steps = append(batch.Steps, step)
+		default:
+			if !batchShape.has(tag) {
+				return false
+			}
 		}
 		i = to
 	}
@@ -77,7 +81,7 @@ func readStep(data []byte) *apportionv1.Step {
 		return q.read(data[from:])
 	}
 	step := &apportionv1.Step{}
-	if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, step) != nil {
+	if !stepShape.knows(data) || (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, step) != nil {
 		return nil
 	}
 	return step
@@ -95,6 +99,7 @@ type made[M, B any] struct {
 
 // stepFields are the fields of steps about tasks or jobs: the selection in field 1, numbers in the others.
 type stepFields struct {
+	of       *shape
 	selected bool
 	index    []uint32
 	uid      []string
@@ -115,9 +120,12 @@ const (
 
 // reader returns a function that reads the message of a step, whose field 2 may be a list; set sets it, and makes it the step.
 func reader[M, B any](listed bool, set func(*made[M, B], stepFields)) func([]byte) *apportionv1.Step {
+	var body any = new(B)
+	message, _ := body.(proto.Message)
+	of := shapes[message.ProtoReflect().Descriptor().FullName()]
 	return func(data []byte) *apportionv1.Step {
 		m := &made[M, B]{}
-		r := stepFields{index: m.one[:0]}
+		r := stepFields{of: of, index: m.one[:0]}
 		if !r.read(data, listed) {
 			return nil
 		}
@@ -135,6 +143,8 @@ func (r *stepFields) read(data []byte, listed bool) bool {
 		}
 		ok := true
 		switch number := tag >> 3; {
+		case !r.of.has(tag):
+			ok = false
 		case tag == tagStepSelection:
 			// A second one would have to be merged.
 			ok = !r.selected && r.selection(data[from:to])
@@ -166,6 +176,8 @@ func (r *stepFields) selection(data []byte) bool {
 		case tagSelectionUID:
 			ok = utf8.Valid(data[from:to])
 			r.uid = append(r.uid, string(data[from:to]))
+		default:
+			ok = tag>>3 >= informative
 		}
 		if !ok {
 			return false

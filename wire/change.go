@@ -45,7 +45,7 @@ func (d *Decoder) CompileChange(base *model.Model, data []byte, g Guard) (*model
 // compileChange reads the jobs in n parts.
 func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) (*model.Model, error) {
 	own := d.c.b
-	d.c.limits, d.c.longest, d.stop, d.asked = g.Limits, 0, g.Stop, 0
+	d.of, d.c.limits, d.c.longest, d.stop, d.asked = changeShape, g.Limits, 0, g.Stop, 0
 	defer func() {
 		d.c.b, d.stop = own, nil
 		for _, p := range d.parts[:min(n-1, len(d.parts))] {
@@ -54,7 +54,7 @@ func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) 
 	}()
 	head, ok := d.head(data, g.Size)
 	if !ok {
-		return nil, malformed("change")
+		return nil, d.unread("change", data)
 	}
 	b := base.Change(head.dimensions)
 	first := g.Size.extents(n)[0]
@@ -134,7 +134,7 @@ func (d *Decoder) feed(b *model.ChangeBuilder, head *head, n int) error {
 	case d.stop != nil && d.stop():
 		return policy.ErrStopped
 	}
-	return malformed("change")
+	return d.unread("change", head.data)
 }
 
 // names hands every text of a field to remove.
@@ -174,6 +174,10 @@ func (d *Decoder) update(b *model.ChangeBuilder, i int, data []byte) bool {
 			u.Node, u.HasNode = model.NodeID(min(uint32(value), math.MaxInt32)), true
 		case tagUpdateNoNode:
 			u.Node, u.HasNode = model.None, value != 0
+		default:
+			if !updateShape.has(tag) {
+				return false
+			}
 		}
 	}
 	path := func(field string) string { return fmt.Sprintf("tasks[%d].%s", i, field) }
@@ -211,7 +215,7 @@ func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
 	if size.Queues+size.Updates > 0 {
 		bytes += sizeOf[model.Queue](len(base.Queues))
 	}
-	head, _ := new(Decoder).head(data, size)
+	head, _ := (&Decoder{of: changeShape}).head(data, size)
 	for _, name := range head.dimensions {
 		if _, known := base.Dims.Index(name); !known {
 			return bytes + ModelBytes(base)

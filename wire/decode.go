@@ -39,6 +39,8 @@ type Decoder struct {
 	asked          int
 	// tally is true if tasks that differ only in their uids are counted.
 	tally bool
+	// of is the shape of what is read: a Snapshot, or a Change.
+	of *shape
 	// parts read parts of the jobs of one snapshot.
 	parts []*Decoder
 	// first is how many jobs lie before those that this decoder reads.
@@ -81,7 +83,7 @@ func (d *Decoder) CompileWithin(data []byte, g Guard) (*model.Model, error) {
 
 // compile reads the jobs in n parts.
 func (d *Decoder) compile(data []byte, g Guard, n int) (*model.Model, error) {
-	d.c.limits, d.c.longest, d.stop, d.asked, d.tally = g.Limits, 0, g.Stop, 0, g.Sums
+	d.of, d.c.limits, d.c.longest, d.stop, d.asked, d.tally = snapshotShape, g.Limits, 0, g.Stop, 0, g.Sums
 	defer func() { d.stop, d.tally = nil, false }()
 	err := d.snapshot(data, g.Size, n)
 	if g.Sums && err == nil && d.c.longest == 0 {
@@ -132,7 +134,7 @@ func (d *Decoder) stopped() bool {
 func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	head, ok := d.head(data, size)
 	if !ok {
-		return malformed("snapshot")
+		return d.unread("snapshot", data)
 	}
 	if d.c.b.Builder == nil {
 		d.c.b = model.NewBuilder(head.asOf).Loader()
@@ -158,7 +160,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
 		}
-		return malformed("snapshot")
+		return d.unread("snapshot", data)
 	}
 	return nil
 }
@@ -215,15 +217,16 @@ func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
 				if h.kueue == nil {
 					h.kueue = &apportionv1.KueueSnapshot{}
 				}
-				ok = proto.UnmarshalOptions{Merge: true}.Unmarshal(text, h.kueue) == nil
+				ok = kueueShape.knows(text) && proto.UnmarshalOptions{Merge: true}.Unmarshal(text, h.kueue) == nil
 			case tagSnapshotPods:
 				if h.pods == nil {
 					h.pods = &apportionv1.PodRules{}
 				}
-				ok = proto.UnmarshalOptions{Merge: true}.Unmarshal(text, h.pods) == nil
+				ok = podsShape.knows(text) && proto.UnmarshalOptions{Merge: true}.Unmarshal(text, h.pods) == nil
 			case tagChangeClearMemory:
 				h.clearMemory = value != 0
 			}
+			ok = ok && d.of.has(tag)
 			if !ok {
 				return h, false
 			}
@@ -232,7 +235,11 @@ func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
 	return h, true
 }
 
-func malformed(path string) error {
+// unread returns the fault of bytes that were not read: the fields that are not known, or else that they are malformed.
+func (d *Decoder) unread(path string, data []byte) error {
+	if err := d.of.fault(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, data, path+"."); err != nil {
+		return err
+	}
 	return InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_SNAPSHOT, path, "%s", errMalformed)
 }
 

@@ -23,7 +23,7 @@ type slot[M any] struct {
 	record
 }
 
-// fill reads an encoded message as the protobuf library does, but drops unknown fields; false: it is malformed.
+// fill reads an encoded message as the protobuf library does; false: it is malformed, or has a field that is not known.
 func (s *slot[M]) fill(of *table, data []byte) bool {
 	s.empty(of)
 	return s.merge(data)
@@ -63,6 +63,8 @@ type table struct {
 	// rooms are the types of what the struct refers to, and inner the tables of the messages among them.
 	rooms []reflect.Type
 	inner []*table
+	// shapes are those of the messages that the library makes.
+	shapes []*shape
 }
 
 // column describes the setter of a field and its position in the struct. An optional field has its value in its room.
@@ -156,7 +158,7 @@ func (t *table) check(f *reflect.StructField, encoding string, number uint32) st
 // add adds a field; the tag is its number alone.
 func (t *table) add(f *reflect.StructField, tag uint32) {
 	c := column{offset: uint16(f.Offset), room: uint8(len(t.rooms))}
-	of, inner := f.Type, (*table)(nil)
+	of, inner, known := f.Type, (*table)(nil), (*shape)(nil)
 	if of.Kind() == reflect.Pointer {
 		of, c.optional = of.Elem(), true
 	}
@@ -167,6 +169,9 @@ func (t *table) add(f *reflect.StructField, tag uint32) {
 		inner, fault = newTable(of)
 		if fault != "" || slices.ContainsFunc(inner.columns, func(c column) bool { return c.set == leave }) {
 			c.set, inner = setByLibrary, nil
+			if m, ok := reflect.TypeAssert[proto.Message](reflect.New(of)); ok {
+				known = shapes[m.ProtoReflect().Descriptor().FullName()]
+			}
 		}
 		t.put(tag|field.Delimited, c)
 	case reflect.Slice:
@@ -191,7 +196,7 @@ func (t *table) add(f *reflect.StructField, tag uint32) {
 		c.set = setters[of.Kind()]
 		t.put(tag|field.Varint, c)
 	}
-	t.rooms, t.inner = append(t.rooms, of), append(t.inner, inner)
+	t.rooms, t.inner, t.shapes = append(t.rooms, of), append(t.inner, inner), append(t.shapes, known)
 }
 
 func (t *table) put(tag uint32, c column) {
@@ -250,6 +255,9 @@ func (r *record) merge(b []byte) bool {
 			return false
 		}
 		if tag >= uint32(len(columns)) || columns[tag].set == unknown {
+			if tag>>3 < informative {
+				return false
+			}
 			i = to
 			continue
 		}
@@ -318,7 +326,7 @@ func (r *record) add(c *column, at unsafe.Pointer, tag uint32, value uint64, dat
 			*(*unsafe.Pointer)(at) = reflect.New(r.of.rooms[c.room]).UnsafePointer()
 		}
 		m, ok := reflect.TypeAssert[proto.Message](reflect.NewAt(r.of.rooms[c.room], *(*unsafe.Pointer)(at)))
-		return ok && proto.UnmarshalOptions{Merge: true}.Unmarshal(data, m) == nil
+		return ok && r.of.shapes[c.room].knows(data) && proto.UnmarshalOptions{Merge: true}.Unmarshal(data, m) == nil
 	default:
 	}
 	return true

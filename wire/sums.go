@@ -49,6 +49,7 @@ func (d *Decoder) sumJob(data []byte) bool {
 			owner, ok = data[from:to], owner == nil
 		default:
 			jobNumber(&spec, tag, value)
+			ok = jobShape.has(tag)
 		}
 		if !ok {
 			return false
@@ -123,6 +124,8 @@ func (d *Decoder) sumGroup(data []byte) bool {
 			unjudged, ok = numbers(unjudged, tag, value, data[from:to])
 		case tagGroupPodClass:
 			spec.PodClass = uint32(value)
+		default:
+			ok = groupShape.has(tag)
 		}
 		if !ok {
 			return false
@@ -206,6 +209,8 @@ func (d *Decoder) sumDetail(data []byte, request int32) (model.Gate, int32) {
 			unjudged, ok = numbers(unjudged, tag, value, data[from:to])
 		case tagDetailPodClass:
 			ok = d.c.b.HasPodClass(uint32(value))
+		default:
+			ok = detailShape.has(tag)
 		}
 		if !ok {
 			return 0, faulty

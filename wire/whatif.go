@@ -90,12 +90,12 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 	if err != nil {
 		return nil, faultAt("change", "a text is not UTF-8")
 	}
-	d := Decoder{stop: s.stop}
+	d := Decoder{stop: s.stop, of: changeShape}
 	d.c.limits = s.limits
 	size := Measure(data)
 	head, ok := d.head(data, &size)
 	if !ok {
-		return nil, malformed("change")
+		return nil, d.unread("change", data)
 	}
 	s.leave()
 	before := s.engine.View()

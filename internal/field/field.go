@@ -15,8 +15,8 @@ const (
 )
 
 // At reads the field that begins at i. A varint and a fixed number of 64 bits have a value; the bytes of a delimited field lie between
-// from and to; to is where the next field begins. Fields that are written in other ways, which the contract does not use, have the tag 0.
-// Where the protobuf library fails, the tag is 0 and to negative.
+// from and to; to is where the next field begins. Of fields that are written in other ways, which the contract does not use, there is the
+// tag alone. Where the protobuf library fails, the tag is 0 and to negative.
 //
 // Almost all tags take one byte, and lengths one or two.
 func At(b []byte, i int) (tag uint32, value uint64, from, to int) {
@@ -64,7 +64,7 @@ func atAny(b []byte, i int) (tag uint32, value uint64, from, to int) {
 	if n < 0 {
 		return 0, 0, 0, -1
 	}
-	return 0, 0, from + n, from + n
+	return tag, 0, from + n, from + n
 }
 
 // NumberAt reads the varint that begins at i and returns where it ends, or -1.

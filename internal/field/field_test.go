@@ -33,8 +33,6 @@ func agree(t *testing.T, b []byte) {
 		case protowire.BytesType:
 			want, _ := protowire.ConsumeBytes(rest)
 			require.Equal(t, want, b[from:to])
-		default:
-			number, kind = 0, 0
 		}
 		require.Equal(t, uint32(number)<<3|uint32(kind), tag)
 		i = to
