@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 
-	"google.golang.org/grpc/status"
-
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -13,15 +11,9 @@ import (
 // decideAlone asks about each job that waits, as if it were the only one: kueue decides about whole workloads and fair about tasks, and
 // this question has the same meaning for both.
 func (s *side) decideAlone(ctx context.Context, session *client.Session) error {
-	waiting := &apportionv1.ExplainStep{}
-	answers, err := session.Do(ctx, sharesStep(), &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: waiting}})
+	answers, err := answersOf(ctx, session, comparison.Steps()...)
 	if err != nil {
 		return err
-	}
-	for _, a := range answers {
-		if err := a.GetError(); err != nil {
-			return status.FromProto(err).Err()
-		}
 	}
 	s.basis, s.shares = session.Basis(), answers[0].GetShares()
 	s.outcome = comparison.Alone(s.snapshot, answers[1].GetExplain())

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/audit"
@@ -283,14 +282,9 @@ func (s *side) decide(ctx context.Context) error {
 	if s.between {
 		return s.decideAlone(ctx, session)
 	}
-	answers, err := session.Do(ctx, s.plan.Steps()...)
+	answers, err := answersOf(ctx, session, comparison.Steps()...)
 	if err != nil {
 		return err
-	}
-	for i := range comparison.Needed {
-		if err := answers[i].GetError(); err != nil {
-			return status.FromProto(err).Err()
-		}
 	}
 	s.basis, s.shares = session.Basis(), answers[0].GetShares()
 	s.outcome = s.plan.OutcomeOf(answers, s.snapshot.Names(s.basis))

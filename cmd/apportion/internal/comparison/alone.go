@@ -16,9 +16,7 @@ func Alone(snapshot *lookup.Snapshot, explained *apportionv1.ExplainAnswer) *Out
 	for _, q := range snapshot.GetQueues() {
 		o.Queues[q.GetName()] = &Queue{Evictable: map[string]bool{}}
 	}
-	for _, job := range snapshot.GetJobs() {
-		o.Jobs[lookup.JobName(job)] = &Job{Queue: job.GetQueue(), Admission: wordOf(nil), Allocation: wordOf(nil)}
-	}
+	o.addJobs(snapshot)
 	for _, e := range explained.GetJobs() {
 		job := o.Jobs[e.GetName()]
 		job.Allocation, job.AllocationWhy = word(e), text.Found(e)

@@ -13,8 +13,8 @@ import (
 // Plan contains the questions to both policies.
 type Plan struct {
 	snapshot *lookup.Snapshot
-	// waiting contains one waiting task of each job. claimants are the same, the first of each queue first.
-	waiting, claimants []uint32
+	// claimants contains one waiting task of each job, for which others may be evicted; the first of each queue come first.
+	claimants []uint32
 }
 
 const (
@@ -36,11 +36,10 @@ func New(snapshot *lookup.Snapshot) *Plan {
 			continue
 		}
 		seen[task.Job] = true
-		p.waiting = append(p.waiting, task.Number)
+		p.claimants = append(p.claimants, task.Number)
 		turns[task.Number] = perQueue[task.Job.GetQueue()]
 		perQueue[task.Job.GetQueue()]++
 	}
-	p.claimants = slices.Clone(p.waiting)
 	slices.SortStableFunc(p.claimants, func(l, r uint32) int { return cmp.Compare(turns[l], turns[r]) })
 	return p
 }
@@ -48,23 +47,14 @@ func New(snapshot *lookup.Snapshot) *Plan {
 // The positions of the answers.
 const (
 	sharesAt = iota
-	_
-	enqueueAt
-	_
-	allocatableAt
+	explainAt
 )
 
-// Needed is the number of first steps whose answers every comparison needs.
-const Needed = enqueueAt + 2
-
-// Steps returns the questions about queues and jobs.
-func (p *Plan) Steps() []*apportionv1.Step {
+// Steps returns the questions about queues, and about the jobs that wait: each is judged as a whole, alone.
+func Steps() []*apportionv1.Step {
 	return []*apportionv1.Step{
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
-		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
-		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}},
-		{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}},
-		{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Index: p.waiting}}}},
+		{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{}}},
 	}
 }
 
@@ -113,23 +103,4 @@ func yesOrNo(yes bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// wordOf returns a verdict as one word. ABSTAIN counts as a permit.
-func wordOf(v *apportionv1.Verdict) string {
-	switch {
-	case v == nil:
-		return "not asked"
-	case v.GetVote() == apportionv1.Vote_VOTE_REJECT:
-		return "no"
-	default:
-		return "yes"
-	}
-}
-
-func verdictAt(a *apportionv1.Answer, i int) *apportionv1.Verdict {
-	if tasks := a.GetAllocatable().GetTasks(); i < len(tasks) {
-		return tasks[i].GetVerdict()
-	}
-	return nil
 }

@@ -226,8 +226,9 @@ func (e *effects) job(name string, was, is *Job) {
 	e.verdict(name, NoLongerAllocated, Allocated, was.Allocation, is.Allocation, is.AllocationWhy)
 }
 
+// verdict compares two verdicts, of which an empty one says nothing.
 func (e *effects) verdict(job string, lost, gained Kind, was, is, why string) {
-	if was == is {
+	if was == is || was == "" || is == "" {
 		return
 	}
 	kind := gained

@@ -22,7 +22,7 @@ func TestEvictionsOfJobsThatAreLeftAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	found := lookup.Of(snapshot)
 	plan := comparison.New(found)
-	answers := make([]*apportionv1.Answer, comparison.Needed+1)
+	answers := make([]*apportionv1.Answer, 2)
 	outcome := plan.OutcomeOf(answers, found.Names(nil))
 	ask := func(step *apportionv1.Step) (*apportionv1.Answer, error) {
 		claimants := step.GetEvictable().GetClaimants().GetIndex()

@@ -23,23 +23,28 @@ type Queue struct {
 	Evictable map[string]bool
 	// Why is the reason for overused.
 	Why string
-	// victims are the workloads that Kueue would evict for the first ones of queues.
+	// victims are the workloads that Kueue would evict for those that wait.
 	victims map[string]bool
 }
 
 // Job contains the decisions about a job.
 type Job struct {
 	Queue string
-	// Admission and Allocation are yes, no or not asked, with the reason.
+	// Admission says whether the job may enter its queue, and Allocation whether nothing else keeps it from starting, each with the reason:
+	// yes, no, not known, or not asked about a job that does not wait. Allocation is empty for a job that may not enter.
 	Admission, Allocation       string
 	AdmissionWhy, AllocationWhy string
 }
+
+// notAsked is the verdict about a job that does not wait.
+const notAsked = "not asked"
 
 // OutcomeOf reads the answers to the steps of the plan.
 func (p *Plan) OutcomeOf(answers []*apportionv1.Answer, names text.Names) *Outcome {
 	o := &outcome{Plan: p, names: names, Outcome: &Outcome{Queues: map[string]*Queue{}, Jobs: map[string]*Job{}}}
 	o.queues(answers[sharesAt].GetShares())
-	o.jobs(answers[enqueueAt].GetEnqueue(), answers[allocatableAt])
+	o.addJobs(p.snapshot)
+	o.jobs(answers[explainAt].GetExplain())
 	return o.Outcome
 }
 
@@ -91,20 +96,25 @@ func (o *outcome) amounts(r *apportionv1.Resource) map[string]float64 {
 	return amounts
 }
 
-func (o *outcome) jobs(admissions *apportionv1.EnqueueAnswer, allocations *apportionv1.Answer) {
-	for _, job := range o.snapshot.GetJobs() {
-		o.Jobs[lookup.JobName(job)] = &Job{Queue: job.GetQueue(), Admission: wordOf(nil), Allocation: wordOf(nil)}
+// addJobs adds all jobs, none of which waits.
+func (o *Outcome) addJobs(snapshot *lookup.Snapshot) {
+	for _, job := range snapshot.GetJobs() {
+		o.Jobs[lookup.JobName(job)] = &Job{Queue: job.GetQueue(), Admission: notAsked, Allocation: notAsked}
 	}
-	for _, a := range admissions.GetJobs() {
-		job := o.Jobs[o.snapshot.JobName(a.GetJob())]
-		job.Admission, job.AdmissionWhy = wordOf(a.GetVerdict()), text.Reasons(o.names, a.GetVerdict().GetReasons())
-		for _, v := range a.GetKueue().GetVictims() {
+}
+
+// jobs notes what blocks the jobs that wait.
+func (o *outcome) jobs(explained *apportionv1.ExplainAnswer) {
+	for _, e := range explained.GetJobs() {
+		job := o.Jobs[e.GetName()]
+		if e.Blocking != nil && e.GetFindings()[e.GetBlocking()].GetCheck() == apportionv1.CheckKind_CHECK_KIND_ADMISSION {
+			job.Admission, job.AdmissionWhy, job.Allocation = yesOrNo(false), text.Found(e), ""
+		} else {
+			job.Admission, job.Allocation, job.AllocationWhy = yesOrNo(true), word(e), text.Found(e)
+		}
+		for _, v := range e.GetKueue().GetVictims() {
 			victim := o.snapshot.GetJobs()[v.GetJob()]
 			o.Queues[victim.GetQueue()].victims[lookup.JobName(victim)] = true
 		}
-	}
-	for i, task := range o.waiting {
-		job, verdict := o.Jobs[lookup.JobName(o.snapshot.Tasks[task].Job)], verdictAt(allocations, i)
-		job.Allocation, job.AllocationWhy = wordOf(verdict), text.Reasons(o.names, verdict.GetReasons())
 	}
 }
