@@ -44,6 +44,8 @@ func expected(name string, was, is *apportionv1.Explanation) []string {
 		return []string{fmt.Sprintf("%s %s: %s to %s: %s", name, kind, from, to, text.Found(is))}
 	}
 	switch {
+	case before == "no" && after == "no" && text.Fares(was) != text.Fares(is):
+		return say(comparison.BlockedOtherwise, text.Fares(was), text.Fares(is))
 	case before == after:
 		return nil
 	case after == "outside":
@@ -75,7 +77,7 @@ func changedBy(s *apportionv1.Snapshot, change *apportionv1.Change) *apportionv1
 		out.Nodes[slices.IndexFunc(out.GetNodes(), func(o *apportionv1.Node) bool { return o.GetName() == n.GetName() })] = n
 	}
 	for _, j := range change.GetJobs() {
-		out.Jobs[slices.IndexFunc(out.GetJobs(), func(o *apportionv1.Job) bool { return o.GetUid() == j.GetUid() })] = j
+		out.Jobs[slices.IndexFunc(out.GetJobs(), func(o *apportionv1.Job) bool { return lookup.JobName(o) == lookup.JobName(j) })] = j
 	}
 	return out
 }

@@ -35,6 +35,7 @@ const (
 	Admitted          Kind = "admitted"
 	NoLongerAllocated Kind = "no-longer-allocated"
 	Allocated         Kind = "allocated"
+	BlockedOtherwise  Kind = "blocked-otherwise"
 	MoreEvictions     Kind = "more-evictions"
 	FewerEvictions    Kind = "fewer-evictions"
 	Moved             Kind = "moved"
@@ -44,7 +45,7 @@ const (
 var Kinds = []Kind{
 	QueueRemoved, QueueAdded, JobRemoved, JobAdded, Moved, BelowGuarantee, LessDeserved, MoreDeserved, LowerGuarantee, HigherGuarantee,
 	LowerLimit, HigherLimit, Overused, NoLongerOverused, LaterInOrder, EarlierInOrder, NoLongerAdmitted, Admitted, NoLongerAllocated,
-	Allocated, MoreEvictions, FewerEvictions,
+	Allocated, BlockedOtherwise, MoreEvictions, FewerEvictions,
 }
 
 // Effect is one difference between two outcomes.
@@ -224,6 +225,9 @@ func (e *effects) job(name string, was, is *Job) {
 	}
 	e.verdict(name, NoLongerAdmitted, Admitted, was.Admission, is.Admission, is.AdmissionWhy)
 	e.verdict(name, NoLongerAllocated, Allocated, was.Allocation, is.Allocation, is.AllocationWhy)
+	if was.Blocked != is.Blocked && was.Blocked != "" && is.Blocked != "" {
+		e.add(Effect{Kind: BlockedOtherwise, Job: name, Was: was.Blocked, Is: is.Blocked, Why: is.AllocationWhy})
+	}
 }
 
 // verdict compares two verdicts, of which an empty one says nothing.

@@ -34,6 +34,8 @@ type Job struct {
 	// yes, no, not known, or not asked about a job that does not wait. Allocation is empty for a job that may not enter.
 	Admission, Allocation       string
 	AdmissionWhy, AllocationWhy string
+	// Blocked says in a few words what keeps a job from starting whose Allocation is no.
+	Blocked string
 }
 
 // notAsked is the verdict about a job that does not wait.
@@ -111,6 +113,9 @@ func (o *outcome) jobs(explained *apportionv1.ExplainAnswer) {
 			job.Admission, job.AdmissionWhy, job.Allocation = yesOrNo(false), text.Found(e), ""
 		} else {
 			job.Admission, job.Allocation, job.AllocationWhy = yesOrNo(true), word(e), text.Found(e)
+			if e.Blocking != nil {
+				job.Blocked = text.Fares(e)
+			}
 		}
 		for _, v := range e.GetKueue().GetVictims() {
 			victim := o.snapshot.GetJobs()[v.GetJob()]
