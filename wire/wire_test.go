@@ -107,7 +107,7 @@ func TestStepsAreAnswered(t *testing.T) {
 		{"preemptive jointly", `preemptive { tasks { uid: ["s0", "s1"] } jointly: true }`, `preemptive { tasks { verdict { vote: VOTE_PERMIT } } }`},
 		{
 			"enqueue", `enqueue { jobs { uid: "serve" } mode: ENQUEUE_MODE_ACTION }`,
-			`enqueue { jobs { job: 1 uid: "serve" verdict { vote: VOTE_PERMIT } } }`,
+			`enqueue { jobs { job: 1 uid: "serve" verdict { vote: VOTE_PERMIT } } } changed: true`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
