@@ -31,6 +31,7 @@ func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv
 		name = ""
 	}
 	expect(c, path+".uid", got.GetUid(), name)
+	expect(c, path+".kueue is present", got.GetKueue() != nil, false)
 	c.asWasAsked(path, step, got)
 	why := planOnly
 	if c.GetPods() != nil {

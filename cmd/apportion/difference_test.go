@@ -88,8 +88,8 @@ func TestDiffSaysWhatExplainAndWhatIfSay(t *testing.T) {
 	seen := map[string]int{}
 	try := func(t *rapid.T) {
 		cluster := generate.Snapshot(generate.Shape{
-			Queues: rapid.IntRange(2, 6).Draw(t, "queues"), Jobs: rapid.IntRange(2, 14).Draw(t, "jobs"), Tasks: rapid.IntRange(4, 60).Draw(t, "tasks"),
-			Nodes: rapid.IntRange(1, 8).Draw(t, "nodes"), Depth: rapid.IntRange(0, 2).Draw(t, "depth"), Dimensions: 2,
+			Queues: rapid.IntRange(2, 6).Draw(t, "queues"), Jobs: rapid.IntRange(6, 20).Draw(t, "jobs"), Tasks: rapid.IntRange(20, 120).Draw(t, "tasks"),
+			Nodes: rapid.IntRange(1, 3).Draw(t, "nodes"), Depth: rapid.IntRange(0, 2).Draw(t, "depth"), Dimensions: 2,
 			Seed: rapid.Uint64().Draw(t, "seed"), UIDs: true,
 		})
 		name := rapid.SampledFrom([]string{"proportion", "capacity", "fair"}).Draw(t, "policy")
@@ -128,18 +128,22 @@ func TestDiffSaysWhatExplainAndWhatIfSay(t *testing.T) {
 		}
 		_, err = decideBoth(t.Context(), sides, "a", "b")
 		require.NoError(t, err)
-		var want, got []string
-		for _, j := range cluster.GetJobs() {
-			name := lookup.JobName(j)
-			want = append(want, expected(name, explained[0][name], explained[1][name])...)
-		}
-		for _, e := range comparison.Effects(sides[0].outcome, sides[1].outcome, func(string) bool { return true }) {
-			if e.Job != "" {
-				got = append(got, fmt.Sprintf("%s %s: %s to %s: %s", e.Job, e.Kind, e.Was, e.Is, e.Why))
-				seen[string(e.Kind)]++
+		// The way back is a change too.
+		for _, way := range [][2]int{{0, 1}, {1, 0}} {
+			was, is := way[0], way[1]
+			var want, got []string
+			for _, j := range cluster.GetJobs() {
+				name := lookup.JobName(j)
+				want = append(want, expected(name, explained[was][name], explained[is][name])...)
 			}
+			for _, e := range comparison.Effects(sides[was].outcome, sides[is].outcome, func(string) bool { return true }) {
+				if e.Job != "" {
+					got = append(got, fmt.Sprintf("%s %s: %s to %s: %s", e.Job, e.Kind, e.Was, e.Is, e.Why))
+					seen[string(e.Kind)]++
+				}
+			}
+			require.ElementsMatch(t, want, got, set)
 		}
-		require.ElementsMatch(t, want, got, set)
 
 		_, before, after, err := compared(t.Context(), of(made.Base.Snapshot).question, made, nil)
 		require.NoError(t, err)

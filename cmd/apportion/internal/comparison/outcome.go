@@ -112,7 +112,8 @@ func (o *outcome) jobs(explained *apportionv1.ExplainAnswer) {
 		if e.Blocking != nil && e.GetFindings()[e.GetBlocking()].GetCheck() == apportionv1.CheckKind_CHECK_KIND_ADMISSION {
 			job.Admission, job.AdmissionWhy, job.Allocation = yesOrNo(false), text.Found(e), ""
 		} else {
-			job.Admission, job.Allocation, job.AllocationWhy = yesOrNo(true), word(e), text.Found(e)
+			job.Admission, job.AdmissionWhy = yesOrNo(true), text.Found(e)
+			job.Allocation, job.AllocationWhy = word(e), text.Found(e)
 			if e.Blocking != nil {
 				job.Blocked = text.Fares(e)
 			}
