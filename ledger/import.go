@@ -22,8 +22,8 @@ type Imported struct {
 	Twice []string
 }
 
-// Import takes in the tasks of a ledger that was filled from a history and has nothing sealed. Unlike Merge it closes no epoch, so that each
-// task counts once by its identity however a history is divided. Of tasks that are samples, one lasts at most until the next one.
+// Import takes in the tasks of a ledger that was filled from a history and has nothing sealed. Unlike Merge it closes no epoch, so that
+// each task counts once by its identity however a history is divided. Of tasks that are samples, one lasts at most until the next one.
 func (l *Ledger) Import(from *Ledger, sample func(task string) bool) (*Imported, error) {
 	if l.seconds != from.seconds {
 		return nil, errEpoch(l.options.Epoch, from.options.Epoch)

@@ -1,8 +1,6 @@
 package fairshare
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/internal/duration"
 )
 
@@ -211,156 +208,6 @@ func (p *proposal) billing(weights map[string]string, first string) {
 		prices[name] = price.Quo(price, new(big.Rat).SetInt64(unit))
 	}
 	p.prices(prices)
-}
-
-// associations reads accounts as queues and their GrpTRESMins as budgets.
-func (p *proposal) associations(s Source, reset string) error {
-	lines := bufio.NewScanner(bytes.NewReader(s.Data))
-	lines.Buffer(nil, 1<<20)
-	column, users, seen, unread := map[string]int{}, 0, map[string]bool{}, map[string]int{}
-	for number := 1; lines.Scan(); number++ {
-		cells := strings.Split(strings.TrimSpace(lines.Text()), "|")
-		if number == 1 {
-			for i, name := range cells {
-				column[strings.ToLower(strings.ReplaceAll(name, " ", ""))] = i
-			}
-			if _, ok := column["account"]; !ok {
-				return errors.New("the first line names no column Account, as sacctmgr show assoc -P writes it")
-			}
-			if !slices.ContainsFunc(cells, func(name string) bool { return strings.HasPrefix(strings.ToLower(name), "par") }) {
-				p.note("there is no column ParentName: all accounts are directly below the root")
-			}
-			continue
-		}
-		for name, i := range column {
-			if i < len(cells) && cells[i] != "" && !slices.Contains(readColumns, name) {
-				unread[name]++
-			}
-		}
-		cell := func(names ...string) string {
-			for _, name := range names {
-				if i, ok := column[name]; ok && i < len(cells) {
-					return cells[i]
-				}
-			}
-			return ""
-		}
-		account, share := cell("account"), cell("share", "fairshare")
-		switch {
-		case account == "":
-			continue
-		case cell("user") != "":
-			if share != "1" && share != "" || cell("grptresmins") != "" || cell("grptres") != "" {
-				users++
-			}
-			continue
-		case seen[account]:
-			p.note("account %s is there twice, of several clusters or partitions: the first one is taken", account)
-			continue
-		}
-		seen[account] = true
-		parent := cell("parname", "parentname")
-		if parent == rootAccount {
-			parent = ""
-		}
-		if account != rootAccount {
-			p.account(account, parent, share, cell("grptres"))
-		} else if limit := cell("grptres"); limit != "" {
-			p.note("account root: GrpTRES %s is not carried over: the nodes are the limit of the cluster", limit)
-		}
-		p.minutes(account, cell("grptresmins"), reset)
-	}
-	if users > 0 {
-		p.note("shares and limits of users are not carried over (%d): Queue.owners states weights, budgets are those of queues", users)
-	}
-	for _, name := range slices.Sorted(maps.Keys(unread)) {
-		p.note("column %s is not carried over, which %d of the associations state", name, unread[name])
-	}
-	return lines.Err()
-}
-
-// rootAccount is the account above all others.
-const rootAccount = "root"
-
-// readColumns are those that are read, and those that limit nothing.
-var readColumns = []string{
-	"account", "user", "parname", "parentname", "share", "fairshare", "grptresmins", "grptres", "cluster", "partition", "id", "lft", "rgt",
-	"lineage", "comment",
-}
-
-func (p *proposal) account(name, parent, share, limit string) {
-	weight, err := strconv.ParseUint(share, 10, 31)
-	if err != nil {
-		if share != "" {
-			p.note("account %s: a fairshare of %q is no number; its weight is 1", name, share)
-		}
-		weight = 1
-	}
-	p.Queues = append(p.Queues, Queue{Name: name, Parent: parent, Weight: uint32(weight), Capability: p.limit(name, limit)})
-}
-
-// limit makes a capability of GrpTRES, such as cpu=1000,mem=4000G,gres/gpu=16.
-func (p *proposal) limit(account, text string) map[string]string {
-	out := map[string]string{}
-	for part := range strings.SplitSeq(text, ",") {
-		tres, amount, _ := strings.Cut(part, "=")
-		name := resourceOf(tres)
-		if name == memory && amount != "" {
-			// In MB, unless the number ends in another unit.
-			if unit := amount[len(amount)-1]; unit >= '0' && unit <= '9' {
-				amount += "M"
-			}
-			amount += "i"
-		}
-		if part == "" {
-			continue
-		}
-		if n, err := quantity.Parse(name, amount); name == "" || err != nil || n < 0 {
-			p.note("account %s: GrpTRES %s is not carried over", account, part)
-			continue
-		}
-		out[name] = amount
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return out
-}
-
-// minutes makes a hard budget of GrpTRESMins, such as cpu=60000,gres/gpu=1200.
-func (p *proposal) minutes(account, text, reset string) {
-	hours := map[string]string{}
-	for part := range strings.SplitSeq(text, ",") {
-		tres, number, _ := strings.Cut(part, "=")
-		name := resourceOf(tres)
-		minutes, err := strconv.ParseUint(number, 10, 50)
-		switch {
-		case part == "":
-			continue
-		case name == "" || err != nil:
-			p.note("account %s: GrpTRESMins %s is not carried over", account, part)
-			continue
-		case name == memory:
-			hours[name] = strconv.FormatUint(minutes<<10/60, 10) + "Ki"
-			if minutes%60 == 0 {
-				hours[name] = strconv.FormatUint(minutes/60, 10) + "Mi"
-			}
-		default:
-			// Thousandths are the least that counts.
-			thousandths := (minutes*1000 + 30) / 60
-			hours[name] = strconv.FormatUint(thousandths/1000, 10)
-			if rest := thousandths % 1000; rest > 0 {
-				hours[name] += strings.TrimRight(fmt.Sprintf(".%03d", rest), "0")
-			}
-		}
-	}
-	if len(hours) == 0 {
-		return
-	}
-	if len(p.Budgets) == 0 {
-		p.note("GrpTRESMins become hard budgets: in Slurm what was used of them decays with PriorityDecayHalfLife, here it counts in full")
-	}
-	p.Budgets = append(p.Budgets, Budget{Queue: account, Begin: periodOf(reset, p.now), Hours: hours})
 }
 
 // periodOf returns when the period began that contains a time.

@@ -24,9 +24,7 @@ func newUsageImport(s streams) *cobra.Command {
 	var kept keptLedger
 	a := &answering{streams: s}
 	from := string(history.Slurm)
-	var paths []string
-	var queues, asOf string
-	o := history.Options{}
+	var given importFlags
 	var asked rangeFlags
 	command := &cobra.Command{
 		Use:   "import --ledger FILE --from FORMAT {HISTORY...|--url URL}",
@@ -53,25 +51,9 @@ where it was charged.`,
   apportion usage import --ledger usage.ledger --from prometheus --url http://prometheus:9090 --query gpus_by_queue --since 2026-10-01
   apportion usage import --ledger usage.ledger --from csv --path vision/research/root history.csv`,
 		RunE: func(command *cobra.Command, args []string) error {
-			var err error
-			if o.Queues, err = pathsOf(command.Context(), queues); err != nil {
+			o, err := given.options(command.Context())
+			if err != nil {
 				return err
-			}
-			o.Now, o.Tree = time.Now().Unix(), queues != ""
-			if asOf != "" {
-				at, err := moment.Parse(asOf)
-				if err != nil {
-					return fmt.Errorf("--as-of: %w", err)
-				}
-				o.AsOf = at.Unix()
-			}
-			for _, path := range paths {
-				name, renamed, is := strings.Cut(path, "=")
-				if !is {
-					name, _, _ = strings.Cut(path, "/")
-					renamed = path
-				}
-				o.Queues[name] = strings.Split(renamed, "/")
 			}
 			switch {
 			case (asked.URL == "") == (len(args) == 0):
@@ -98,19 +80,57 @@ where it was charged.`,
 	a.register(command)
 	kept.register(command)
 	choose(command, &from, "from", "", "format of the history", string(history.Slurm), string(history.Prometheus), string(history.CSV))
+	given.register(command)
+	asked.register(command)
+	return command
+}
+
+// importFlags say how a history is read.
+type importFlags struct {
+	history.Options
+
+	queues, asOf string
+	paths        []string
+}
+
+func (f *importFlags) register(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&queues, "queues", "",
+	flags.StringVar(&f.queues, "queues", "",
 		"`FILE` of the queues, as convert --from and kubectl get queues -o yaml write it: it says where each is in the tree")
-	flags.StringSliceVar(&paths, "path", nil,
+	flags.StringSliceVar(&f.paths, "path", nil,
 		"path of a queue that is not directly below the root, the queue first: vision/research/root, or my_lab=my-lab/research/root for a "+
 			"queue of another name (repeatable)")
-	flags.StringVar(&asOf, "as-of", "", "`TIME` of the history, until when tasks without an end ran; default: the newest time in it")
-	flags.StringVar(&o.Metric, "metric", "nvidia.com/gpu", "resource that a range query of Prometheus counts")
-	flags.StringVar(&o.QueueLabel, "queue-label", "queue", "label of the queue in a range query")
-	flags.StringVar(&o.OwnerLabel, "owner-label", "user", "label of the owner in a range query")
-	asked.register(command)
+	flags.StringVar(&f.asOf, "as-of", "", "`TIME` of the history, until when tasks without an end ran; default: the newest time in it")
+	flags.StringVar(&f.Metric, "metric", "nvidia.com/gpu", "resource that a range query of Prometheus counts")
+	flags.StringVar(&f.QueueLabel, "queue-label", "queue", "label of the queue in a range query")
+	flags.StringVar(&f.OwnerLabel, "owner-label", "user", "label of the owner in a range query")
 	must(command, command.MarkFlagFilename("queues", formatYAML, "yml"))
-	return command
+}
+
+// options returns how a history is read by the flags, now.
+func (f *importFlags) options(ctx context.Context) (history.Options, error) {
+	o := f.Options
+	var err error
+	if o.Queues, err = pathsOf(ctx, f.queues); err != nil {
+		return o, err
+	}
+	o.Now, o.Tree = time.Now().Unix(), f.queues != ""
+	if f.asOf != "" {
+		at, err := moment.Parse(f.asOf)
+		if err != nil {
+			return o, fmt.Errorf("--as-of: %w", err)
+		}
+		o.AsOf = at.Unix()
+	}
+	for _, path := range f.paths {
+		name, renamed, is := strings.Cut(path, "=")
+		if !is {
+			name, _, _ = strings.Cut(path, "/")
+			renamed = path
+		}
+		o.Queues[name] = strings.Split(renamed, "/")
+	}
+	return o, nil
 }
 
 // pathsOf returns the path of each queue of a file, the queue first. Without a file there are none.
@@ -257,8 +277,7 @@ func importFile(s streams, to *ledger.Ledger, format history.Format, o history.O
 	return history.Read(format, from, o, to)
 }
 
-// importInto takes what histories said into the ledger of a file, and returns what is to say of it. If that fails, the file is as it was, and
-// none is made.
+// importInto takes what histories said into the ledger of a file, and returns what is to say of it. If that fails, the file is as it was.
 func importInto(kept *keptLedger, options ledger.Options, from *ledger.Ledger) ([]string, error) {
 	if err := history.Check(from); err != nil {
 		return nil, err

@@ -30,8 +30,8 @@ type series struct {
 }
 
 // prometheus reads the JSON of query_range. Each series is a use of one queue (and owner); series of one queue that differ in other labels
-// are uses of it that add up. Each sample counts for one step, which is the shortest distance of two samples unless it is stated, but at most
-// until the next sample. In a gap nothing is counted.
+// are uses of it that add up. Each sample counts for one step, which is the shortest distance of two samples unless it is stated, but at
+// most until the next sample. In a gap nothing is counted.
 func (r *reading) prometheus(from io.Reader) error {
 	const largest = 1 << 30
 	return r.answered(io.LimitReader(from, largest), r.Step)
