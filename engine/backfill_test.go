@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -27,6 +28,8 @@ type filledJob struct {
 	waiting int
 	end     int64
 	runtime int64
+	// outside: it has not entered its queue.
+	outside bool
 }
 
 // filledNow is the time of the snapshots; a unit of time is a nanosecond.
@@ -37,20 +40,35 @@ const smallLimit = 8
 
 // filledCluster is a session on nodes of so many cpu by priority, gang, capacity and backfill. Jobs are in order of service.
 func filledCluster(t require.TestingT, now int64, kind backfill.Kind, nodes []int, jobs []filledJob) *engine.Session {
+	return filledClusterUnder(t, engine.Tier{{Plugin: capacity.Plugin{}}}, now, kind, nodes, nil, jobs)
+}
+
+// filledClusterUnder is filledCluster with other plugins than capacity, and with reservations of the nodes.
+func filledClusterUnder(
+	t require.TestingT, sharing engine.Tier, now int64, kind backfill.Kind, nodes []int, kept map[int][]model.ReservationSpec, jobs []filledJob,
+) *engine.Session {
 	b := model.NewBuilder(now)
 	b.Dimensions([]string{"cpu", "gpu"})
 	for i, cpu := range nodes {
-		b.Node(model.NodeSpec{Name: fmt.Sprint("n", i), Allocatable: amounts(cpu, 0)})
+		b.Node(model.NodeSpec{Name: fmt.Sprint("n", i), Allocatable: amounts(cpu, 0), Reservations: kept[i]})
 	}
 	b.Queue(model.QueueSpec{Name: "q", Weight: 1, Deserved: amounts(1_000, 1_000)})
 	b.Queue(model.QueueSpec{Name: "small", Weight: 1, Capability: amounts(smallLimit, 0), Deserved: amounts(smallLimit, 0)})
+	b.Queue(model.QueueSpec{Name: "closed", Weight: 1, State: model.Closed})
 	for i, j := range jobs {
 		queue := "q"
 		if j.queue != "" {
 			queue = j.queue
 		}
+		phase, minimum := model.PhaseInqueue, j.cpu*(len(j.runs)+j.waiting)
+		switch {
+		case j.outside:
+			phase = model.PhasePending
+		case j.waiting == 0:
+			phase = model.PhaseRunning
+		}
 		b.Job(model.JobSpec{
-			UID: j.name, Queue: queue, Phase: model.PhaseInqueue, Priority: int32(len(jobs) - i),
+			UID: j.name, Queue: queue, Phase: phase, MinResources: amounts(minimum, 0), Priority: int32(len(jobs) - i),
 			MinAvailable: uint32(len(j.runs) + j.waiting), ExpectedEnd: j.end, ExpectedRuntime: j.runtime,
 		})
 		b.Group(model.GroupSpec{Request: amounts(j.cpu, 0)})
@@ -65,7 +83,7 @@ func filledCluster(t require.TestingT, now int64, kind backfill.Kind, nodes []in
 	require.NoError(t, err)
 	plugin := backfill.Default()
 	plugin.Kind, plugin.Resolution, plugin.Window = kind, 1, 1_000_000
-	tier := engine.Tier{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}, {Plugin: capacity.Plugin{}}, {Plugin: plugin}}
+	tier := slices.Concat(engine.Tier{{Plugin: priority.Plugin{}}, {Plugin: gang.Plugin{}}}, sharing, engine.Tier{{Plugin: plugin}})
 	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{tier}}, nil)
 	require.NoError(t, err)
 	return s
@@ -314,10 +332,16 @@ func TestPlansOfBackfillAreThoseOfAPlainPlanner(t *testing.T) {
 
 // next lets every job start that may, in order of service, and time pass until something ends or starts. It returns the jobs then.
 func (s filledState) next(t require.TestingT) filledState {
-	session := filledCluster(t, s.now, s.kind, s.nodes, s.jobs)
+	session := filledClusterUnder(t, s.sharing, s.now, s.kind, s.nodes, nil, s.jobs)
+	for _, id := range session.Order().Pending() {
+		if session.Job(id).Enqueue(nil) {
+			uid := session.View().Jobs.At(id).UID
+			s.jobs[slices.IndexFunc(s.jobs, func(j filledJob) bool { return j.name == uid })].outside = false
+		}
+	}
 	for i := range s.jobs {
 		j := &s.jobs[i]
-		if j.waiting > 0 && s.start(t, session, j) {
+		if j.waiting > 0 && !j.outside && s.start(t, session, j) {
 			if j.runtime > 0 {
 				j.end = s.now + j.runtime
 			}
@@ -336,10 +360,11 @@ func (s filledState) next(t require.TestingT) filledState {
 
 // filledState is a cluster at a time.
 type filledState struct {
-	now   int64
-	kind  backfill.Kind
-	nodes []int
-	jobs  []filledJob
+	now     int64
+	kind    backfill.Kind
+	sharing engine.Tier
+	nodes   []int
+	jobs    []filledJob
 	// starts has when room is kept for each job.
 	starts map[string]int64
 	// elsewhere lets tasks start on the last node with room in place of the first.
@@ -374,9 +399,16 @@ func (s filledState) start(t require.TestingT, session *engine.Session, j *fille
 }
 
 func TestNoStartDelaysAJobForWhichRoomIsKept(t *testing.T) {
+	policies := admitting()
+	// Of jobs that are inside of their queues, such a policy lets each use more than the queue's limit.
+	delete(policies, onlyAdmits)
 	rapid.Check(t, func(t *rapid.T) {
 		s := filledState{now: filledNow, kind: backfill.Kind(rapid.IntRange(0, 1).Draw(t, "kind"))}
 		s.nodes, s.jobs = drawnFill(t)
+		s.sharing = policies[rapid.SampledFrom(slices.Sorted(maps.Keys(policies))).Draw(t, "policy")]
+		for i := range s.jobs {
+			s.jobs[i].outside = s.jobs[i].waiting > 0 && rapid.Bool().Draw(t, "outside")
+		}
 		s.elsewhere = rapid.Bool().Draw(t, "elsewhere")
 		for range 24 {
 			// Jobs that run too long have no end that is known.

@@ -10,8 +10,14 @@ import (
 func (j Job) Enqueueable(why *policy.Reasons) bool { return j.EnqueueVote(why) != policy.Reject }
 
 // EnqueueVote is Enqueueable, but distinguishes no opinion from a permit. The first tier with a permit and no rejection decides; a
-// rejection decides at once. A plugin's booking stays when a later plugin of its tier rejects.
+// rejection decides at once. A plugin's booking stays when a later plugin of its tier rejects. A plugin that keeps room
+// decides before all tiers: jobs that were admitted before and wait must not keep out the one that they wait for.
 func (j Job) EnqueueVote(why *policy.Reasons) policy.Vote {
+	for _, e := range j.s.by.entering {
+		if vote := e.Enqueueable(j.id, why); vote != policy.Abstain {
+			return vote
+		}
+	}
 	vote, tier := policy.Abstain, 0
 	for _, e := range j.s.by.enqueue {
 		if vote == policy.Permit && e.tier != tier {

@@ -19,7 +19,7 @@ func (s *state) keep(p Policy) error {
 		// The plugin asks in the middle of questions, of which the memory must not be used.
 		own := *s
 		own.scratch = resource.NewAccount(s.view.Dims.Len())
-		list, err := keeper.Keep(&line{Session: &Session{policy: p, state: &own}})
+		list, err := keeper.Keep(&line{Session: &Session{policy: p.without(opened.name), state: &own}})
 		if err != nil {
 			return err
 		}
@@ -39,6 +39,8 @@ type line struct {
 	kin map[model.QueueID][]model.JobID
 	// tops are the queues at the top of the tree, nil until needed.
 	tops []model.QueueID
+	// outside are the jobs of the present Each that only what is missing now keeps out of their queues.
+	outside map[model.JobID]bool
 }
 
 // Each is policy.Line.Each.
@@ -48,12 +50,19 @@ func (l *line) Each(offer func(j model.JobID, tasks []model.TaskID) (more bool))
 		if err := v.Work.Spend(len(v.Present())+len(v.Queues)*maxDepth, v.Dims.Len()); err != nil {
 			return err
 		}
+		var refused []model.JobID
 		for i, j := range l.Order().Pending() {
 			if v.Stopped(i) {
 				return policy.ErrStopped
 			}
-			l.Job(j).Enqueue(nil)
+			if !l.Job(j).Enqueue(nil) {
+				refused = append(refused, j)
+			}
 		}
+		if err := l.findOutside(refused); err != nil {
+			return err
+		}
+		defer func() { l.outside = nil }()
 		for i, j := range slices.Concat(l.byQueue(l.starts)...) {
 			if v.Stopped(i) {
 				return policy.ErrStopped
@@ -62,7 +71,7 @@ func (l *line) Each(offer func(j model.JobID, tasks []model.TaskID) (more bool))
 			if err := v.Work.Spend(int(job.EndTask-job.FirstTask), v.Dims.Len()); err != nil {
 				return err
 			}
-			if tasks := l.startsWith(j); tasks != nil && !offer(j, tasks) {
+			if tasks := l.Needs(j); tasks != nil && !offer(j, tasks) {
 				break
 			}
 		}
@@ -70,20 +79,21 @@ func (l *line) Each(offer func(j model.JobID, tasks []model.TaskID) (more bool))
 	})
 }
 
-// starts reports whether a job is admitted and has not started.
+// starts reports whether a job is admitted, or only kept out by what is missing now, and has not started.
 func (l *line) starts(j model.JobID) bool {
 	account := l.view.Account(j)
 	switch l.view.Phase(j) {
-	case model.PhasePending, model.PhaseCompleted:
+	case model.PhasePending:
+		return l.outside[j] && account.Tasks[model.Pending] > 0
+	case model.PhaseCompleted:
 		return false
 	default:
 		return account.Tasks[model.Pending] > 0 && (account.Holding() == 0 || !l.settled(j, nil))
 	}
 }
 
-// startsWith returns the tasks that a job needs to start, nil if it lacks some, if the snapshot keeps room for it, or if it is not known
-// which nodes take them.
-func (l *line) startsWith(j model.JobID) []model.TaskID {
+// Needs is policy.Line.Needs.
+func (l *line) Needs(j model.JobID) []model.TaskID {
 	v, w := l.view, l.waiting(j)
 	if w.short || len(w.tasks) == 0 || w.unjudged != 0 || v.Reservations().Holds(j) ||
 		slices.ContainsFunc(w.kinds, func(t model.TaskID) bool { return v.PodKind(t) != 0 }) ||

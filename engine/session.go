@@ -67,20 +67,22 @@ type table struct {
 	overused         []policy.Overuser
 	allocatable      []policy.Allocater
 	preemptive       []policy.Preempter
-	enqueue          []named[policy.Enqueuer]
-	enqueued         []policy.EnqueuedHandler
-	reclaim          []voter
-	preempt          []voter
-	valid            []policy.Validator
-	ready            []policy.Readier
-	pipelined        []policy.Pipeliner
-	starving         []named[policy.Starver]
-	predicate        []policy.Predicater
-	bounds           []policy.NodeBounder
-	score            []named[policy.NodeScorer]
-	events           []policy.EventHandler
-	statuses         []policy.StatusHandler
-	victims          victimOrder
+	// entering are the plugins that keep room and decide about admission before all others.
+	entering  []policy.Enqueuer
+	enqueue   []named[policy.Enqueuer]
+	enqueued  []policy.EnqueuedHandler
+	reclaim   []voter
+	preempt   []voter
+	valid     []policy.Validator
+	ready     []policy.Readier
+	pipelined []policy.Pipeliner
+	starving  []named[policy.Starver]
+	predicate []policy.Predicater
+	bounds    []policy.NodeBounder
+	score     []named[policy.NodeScorer]
+	events    []policy.EventHandler
+	statuses  []policy.StatusHandler
+	victims   victimOrder
 }
 
 // Open returns a session on a model. stop, if not nil, is called periodically during long work; if it returns true, Open returns
@@ -162,7 +164,11 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	part(&t.events, state, 0, off)
 	part(&t.statuses, state, 0, off)
 	if p, ok := state.(policy.Enqueuer); ok && !off.Has(JobEnqueued) {
-		t.enqueue = append(t.enqueue, named[policy.Enqueuer]{name, tier, p})
+		if _, keeps := state.(policy.Keeper); keeps {
+			t.entering = append(t.entering, p)
+		} else {
+			t.enqueue = append(t.enqueue, named[policy.Enqueuer]{name, tier, p})
+		}
 	}
 	if p, ok := state.(policy.Starver); ok && !off.Has(JobStarving) {
 		t.starving = append(t.starving, named[policy.Starver]{name, tier, p})

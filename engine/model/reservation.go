@@ -28,6 +28,9 @@ func (r *Reservation) Whole() bool { return r.Request.Absent() }
 // Over reports whether a reservation has ended at a time.
 func (r *Reservation) Over(at int64) bool { return r.Until != 0 && r.Until <= at }
 
+// KeepsPart reports whether a reservation keeps a part of its node at a time.
+func (r *Reservation) KeepsPart(at int64) bool { return !r.Whole() && r.From <= at && !r.Over(at) }
+
 // Reservations returns those of a node.
 func (n *Node) Reservations() []Reservation {
 	if n.reserved == nil {

@@ -12,8 +12,9 @@ import (
 type NodeReservations struct {
 	view  *View
 	nodes map[model.NodeID]*reservedNode
-	// ends has when the tasks of a job end that run or start now.
-	ends []int64
+	// ends has when the tasks of a job end that run or start now, and likely when those of jobs end that have run longer than expected.
+	ends   []int64
+	likely map[model.JobID]int64
 	// begins are the times at which reservations begin, in order, and holders the jobs that hold one.
 	begins  []int64
 	holders map[model.JobID]bool
@@ -42,8 +43,12 @@ type reservedNode struct {
 
 // moment is a time at which parts of a node are kept. used is what tasks use then, and left what is left beside all parts, in the
 // dimensions that are kept.
+//
+// A job that has run longer than expected is known to have ended at no time. It counts as long as it is likely to run at a moment that
+// is planned, at which a plugin alone keeps parts: it planned so, and else what it planned beside that room could not start.
 type moment struct {
 	at         int64
+	planned    bool
 	used, left resource.Row
 }
 
@@ -82,10 +87,14 @@ func (v *View) OpenReservations() error {
 func newNodeReservations(v *View) *NodeReservations {
 	r := &NodeReservations{
 		view: v, nodes: map[model.NodeID]*reservedNode{}, holders: map[model.JobID]bool{}, ends: make([]int64, v.Jobs.Len()),
+		likely: map[model.JobID]int64{},
 	}
 	for i, j := range v.Present() {
 		v.Yield(i)
 		r.ends[j] = v.EndOf(j)
+		if likely := v.LikelyEnd(j); likely != r.ends[j] {
+			r.likely[j] = likely
+		}
 	}
 	return r
 }
@@ -118,7 +127,8 @@ func (r *NodeReservations) arrange(node *reservedNode) {
 	for i, at := range moments {
 		rows := resource.NewAccounts(2, r.view.Dims.Len())
 		rows[0].Add(node.UsedByOthers)
-		node.moments[i] = moment{at, rows[0], rows[1]}
+		planned := !slices.ContainsFunc(node.list, func(one *model.Reservation) bool { return !r.isPlanned(one) && one.KeepsPart(at) })
+		node.moments[i] = moment{at, planned, rows[0], rows[1]}
 	}
 	if len(moments) > 0 {
 		node.held = resource.NewAccounts(len(node.list), r.view.Dims.Len())
@@ -215,13 +225,21 @@ func (r *NodeReservations) add(t model.TaskID, s model.Status, n model.NodeID, s
 	}
 	for i := range node.moments {
 		m := &node.moments[i]
-		if r.ends[j] > m.at {
+		if r.endAt(j, m) > m.at {
 			move(save(&m.used), request, sign)
 		}
 		if saved {
 			r.settle(node, save(&node.moments[i].left), i)
 		}
 	}
+}
+
+// endAt returns when the tasks of a job end as far as a moment is concerned.
+func (r *NodeReservations) endAt(j model.JobID, m *moment) int64 {
+	if likely, late := r.likely[j]; late && m.planned {
+		return likely
+	}
+	return r.ends[j]
 }
 
 func move(row *resource.Row, request resource.Row, sign int) {
@@ -237,7 +255,7 @@ func (r *NodeReservations) settle(node *reservedNode, left *resource.Row, i int)
 	m := &node.moments[i]
 	left.Has = 0
 	for _, one := range node.list {
-		if keepsAt(one, m.at) {
+		if one.KeepsPart(m.at) {
 			left.Has |= one.Request.Positive()
 		}
 	}
@@ -259,7 +277,7 @@ func (r *NodeReservations) kept(node *reservedNode, at int64, d, first int) floa
 		end = len(node.list)
 	}
 	for k := first; k < end; k++ {
-		if node.first[k] == first && keepsAt(node.list[k], at) {
+		if node.first[k] == first && node.list[k].KeepsPart(at) {
 			sum += max(0, node.list[k].Request.V[d])
 		}
 	}
@@ -268,9 +286,6 @@ func (r *NodeReservations) kept(node *reservedNode, at int64, d, first int) floa
 	}
 	return sum
 }
-
-// keepsAt reports whether a reservation keeps a part of its node at a time.
-func keepsAt(r *model.Reservation, at int64) bool { return !r.Whole() && r.From <= at && !r.Over(at) }
 
 // isPlanned reports whether a plugin keeps the room: then what the holder uses is no part of it.
 func (r *NodeReservations) isPlanned(one *model.Reservation) bool {
@@ -355,7 +370,7 @@ func (r *NodeReservations) short(node *reservedNode, m *moment, j model.JobID, r
 			continue
 		}
 		for i, one := range node.list {
-			if node.holder[i] != j && keepsAt(one, m.at) && one.Request.V[d] > 0 {
+			if node.holder[i] != j && one.KeepsPart(m.at) && one.Request.V[d] > 0 {
 				return one
 			}
 		}

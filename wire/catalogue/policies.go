@@ -128,7 +128,7 @@ var Policies = []Policy{
 	{
 		Name: backfill.Name, Clock: true, Ends: true,
 		Settings:  SettingsOf(readBackfill, writeBackfill),
-		Decisions: engine.DecisionsOf(engine.Allocatable),
+		Decisions: engine.DecisionsOf(engine.JobEnqueued, engine.Allocatable),
 		Forms: []Form{
 			{Name: backfill.Name},
 			{

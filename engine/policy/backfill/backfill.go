@@ -159,6 +159,32 @@ func (s *State) waits(r *policy.Reservation) bool {
 	return false
 }
 
+// Enqueueable permits the job that waits and starts now by the plan. While some job for which room is kept has not entered its queue, it
+// rejects others that may not start because of what is kept: they would wait for it inside of their queues, and evict it once it has started
+// where the policy lets them. It has no opinion on all else.
+func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
+	if s.startsNow(j) {
+		return policy.Permit
+	}
+	if !slices.ContainsFunc(s.kept, func(r policy.Reservation) bool { return s.view.Phase(r.Job) == model.PhasePending }) {
+		return policy.Abstain
+	}
+	q, tasks := s.view.Jobs.At(j).Queue, s.line.Needs(j)
+	if i, planned := s.at[j]; planned {
+		tasks = s.unstarted(&s.kept[i]).Tasks
+	}
+	if len(tasks) == 0 || s.Allocatable(q, policy.Request{Tasks: tasks}, policy.InSession, why, nil) {
+		return policy.Abstain
+	}
+	return policy.Reject
+}
+
+// startsNow reports whether a job waits and starts now by the plan.
+func (s *State) startsNow(j model.JobID) bool {
+	i, ok := s.at[j]
+	return ok && s.kept[i].From <= s.view.AsOf && s.waits(&s.kept[i])
+}
+
 // Allocatable permits the tasks of a job that starts now by the plan. Others, and those that would start earlier than planned, may start
 // if they end before each job starts for which room is kept, or if its queue may still use what it asks for, and if not all nodes with
 // room for them are kept: which node takes a task is said by the reservations.
@@ -167,7 +193,7 @@ func (s *State) Allocatable(q model.QueueID, r policy.Request, _ policy.Mode, wh
 		return true
 	}
 	j := s.view.Tasks.At(r.Tasks[0]).Job
-	if i, ok := s.at[j]; ok && s.kept[i].From <= s.view.AsOf && s.waits(&s.kept[i]) {
+	if s.startsNow(j) {
 		return true
 	}
 	s.asking = true

@@ -13,6 +13,7 @@ import (
 // Between two starts of such jobs of the same kin, what the queue may use only grows, as jobs end. At a start it may become less.
 type permission struct {
 	profile *profile
+	job     model.JobID
 	tasks   []model.TaskID
 	runtime int64
 	kept    []policy.Reservation
@@ -22,10 +23,10 @@ type permission struct {
 	known map[int64]bool
 }
 
-// permission returns when the queue of tasks, all of one queue, may use what they ask for while they run for a time, in nanoseconds, beside
-// the jobs of kept.
-func (p *profile) permission(tasks []model.TaskID, runtime int64, kept []policy.Reservation) *permission {
-	m := &permission{profile: p, tasks: tasks, runtime: runtime, kept: kept, known: map[int64]bool{}}
+// permission returns when a job may enter its queue, and when the queue may use what its tasks ask for while they run for a time, in
+// nanoseconds, beside the jobs of kept.
+func (p *profile) permission(j model.JobID, tasks []model.TaskID, runtime int64, kept []policy.Reservation) *permission {
+	m := &permission{profile: p, job: j, tasks: tasks, runtime: runtime, kept: kept, known: map[int64]bool{}}
 	kin := p.line.Kin(p.view.QueueOf(tasks[0]))
 	for i := range kept {
 		if from := kept[i].From; from > p.view.AsOf && p.line.Kin(p.view.Jobs.At(kept[i].Job).Queue) == kin {
@@ -91,12 +92,46 @@ func (m *permission) within(at, end int64) (int64, bool) {
 	if m.permits(at) {
 		return at, true
 	}
+	return m.first(at, end, m.permits)
+}
+
+// first returns the first time after another one, and before an end, at which something ends or starts and a condition holds, which holds
+// from some time on.
+func (m *permission) first(at, end int64, holds func(int64) bool) (int64, bool) {
 	times := m.profile.times
 	i, _ := slices.BinarySearch(times, at+1)
 	to, _ := slices.BinarySearch(times, end)
 	times = times[i:max(i, to)]
-	if len(times) == 0 || !m.permits(times[len(times)-1]) {
+	if len(times) == 0 || !holds(times[len(times)-1]) {
 		return 0, false
 	}
-	return times[sort.Search(len(times)-1, func(i int) bool { return m.permits(times[i]) })], true
+	return times[sort.Search(len(times)-1, func(i int) bool { return holds(times[i]) })], true
+}
+
+// entry returns the first time from another one on, of this one and those at which something ends or starts, at which the job may enter its
+// queue; false if there is none. Between two starts of jobs for which room is kept what is missing only becomes less.
+func (m *permission) entry(at int64) (first int64, ok bool, err error) {
+	enters := func(at int64) bool {
+		enters, fault := m.profile.line.Enters(m.job, at, during(m.kept, at))
+		if fault != nil {
+			err = fault
+		}
+		return enters && fault == nil
+	}
+	for {
+		end := policy.Endless
+		for i := range m.kept {
+			if from := m.kept[i].From; from > at {
+				end = min(end, from)
+			}
+		}
+		if enters(at) {
+			return at, true, err
+		}
+		first, ok = m.first(at, end, enters)
+		if ok || end == policy.Endless || err != nil {
+			return first, ok && err == nil, err
+		}
+		at = end
+	}
 }

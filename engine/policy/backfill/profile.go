@@ -50,6 +50,11 @@ func newProfile(v *policy.View, l policy.Line, settings Plugin) (*profile, error
 	ends := p.ends(settings.Resolution)
 	for i, n := range v.NodeOrder {
 		v.Yield(i)
+		if kept, tasks := len(v.Nodes[n].Reservations()), len(ends[n]); kept > 0 {
+			if err := v.Work.Spend((tasks+2*kept+1)*(tasks+kept), p.width); err != nil {
+				return nil, err
+			}
+		}
 		p.nodes[i] = p.timeline(n, ends[n])
 		p.spans += len(p.nodes[i].at)
 		for _, at := range p.nodes[i].at[1:] {
@@ -63,10 +68,11 @@ func newProfile(v *policy.View, l policy.Line, settings Plugin) (*profile, error
 	return p, nil
 }
 
-// end is a task on a node with the time at which it is expected to end.
+// end is a task on a node with the time at which it is likely to end, and the one by which it is known to have ended, which differ for jobs
+// that have run longer than expected.
 type end struct {
-	at   int64
-	task model.TaskID
+	at, latest int64
+	task       model.TaskID
 }
 
 // ends lists for each node the tasks on it that end within the window, and as ending now those that are being released.
@@ -76,7 +82,7 @@ func (p *profile) ends(resolution int64) [][]end {
 	passed := 0
 	for _, j := range v.JobOrder {
 		job := v.Jobs.At(j)
-		at := roundedUp(v.LikelyEnd(j), resolution)
+		at, latest := roundedUp(v.LikelyEnd(j), resolution), roundedUp(v.EndOf(j), resolution)
 		for t := job.FirstTask; t < job.EndTask; t++ {
 			v.Yield(passed)
 			passed++
@@ -84,9 +90,9 @@ func (p *profile) ends(resolution int64) [][]end {
 			switch {
 			case n == model.None:
 			case status == model.Releasing:
-				ends[n] = append(ends[n], end{v.AsOf, t})
+				ends[n] = append(ends[n], end{v.AsOf, v.AsOf, t})
 			case status == model.Pipelined || status.Occupies():
-				ends[n] = append(ends[n], end{at, t})
+				ends[n] = append(ends[n], end{at, latest, t})
 			}
 		}
 	}
@@ -119,12 +125,7 @@ func (p *profile) timeline(n model.NodeID, tasks []end) timeline {
 			l.add(l.split(e.at), p.view.Request(e.task), 1)
 		}
 	}
-	list := node.Reservations()
-	for i := range list {
-		if one := &list[i]; !one.Over(p.view.AsOf) {
-			l.reserve(p.view, one)
-		}
-	}
+	p.reserve(&l, tasks)
 	return l
 }
 
@@ -161,29 +162,77 @@ func (l *timeline) take(from, until int64, request resource.Row, times float64) 
 	l.rises = l.rises && begin == 0
 }
 
-// reserve takes what a reservation of the snapshot keeps: all that there is, or a part beyond what its holder uses.
-func (l *timeline) reserve(v *policy.View, one *model.Reservation) {
-	from, until := max(one.From, v.AsOf), policy.Endless
-	if one.Until != 0 {
-		until = one.Until
-	}
-	if one.Whole() {
-		// Twice what the node offers is more than it has free at any time, whatever ends meanwhile.
-		l.take(from, until, v.Nodes[l.node].Allocatable, 2)
-		return
-	}
-	rest := resource.NewRow(len(one.Request.V))
-	rest.Add(one.Request)
-	if j, known := v.Job(one.Holder); known && one.Holder != "" {
-		job := v.Jobs.At(j)
-		for t := job.FirstTask; t < job.EndTask; t++ {
-			if v.NodeOf(t) == l.node && v.Status(t).Occupies() {
-				rest.SubWithin(v.Request(t))
-			}
+// reserve takes what the reservations of the snapshot keep of a node with some tasks: all that there is, or parts beyond what the tasks of
+// their holders use as long as they run. While a part is kept, what has run longer than expected runs on, as in policy.NodeReservations.
+func (p *profile) reserve(l *timeline, tasks []end) {
+	now, partly := p.view.AsOf, false
+	list := p.view.Nodes[l.node].Reservations()
+	for i := range list {
+		one := &list[i]
+		if one.Over(now) {
+			continue
+		}
+		from, until := max(one.From, now), policy.Endless
+		if one.Until != 0 {
+			until = one.Until
+		}
+		l.rises = l.rises && from == now
+		if one.Whole() {
+			// Twice what the node offers is more than it has free at any time, whatever ends meanwhile.
+			l.take(from, until, p.view.Nodes[l.node].Allocatable, 2)
+			continue
+		}
+		partly = true
+		l.split(from)
+		if until != policy.Endless {
+			l.split(until)
 		}
 	}
-	rest.FloorAtZero()
-	l.take(from, until, rest, 1)
+	for span := 0; partly && span < len(l.at); span++ {
+		p.reserveParts(l, span, list, tasks)
+	}
+}
+
+// reserveParts takes from a span what reservations keep of a part of the node.
+func (p *profile) reserveParts(l *timeline, span int, list []model.Reservation, tasks []end) {
+	at := l.at[span]
+	var holders []model.JobID
+	var kept []resource.Row
+	for i := range list {
+		one := &list[i]
+		if !one.KeepsPart(at) {
+			continue
+		}
+		holder := model.JobID(model.None)
+		if j, known := p.view.Job(one.Holder); known && one.Holder != "" {
+			holder = j
+		}
+		k := slices.Index(holders, holder)
+		if k < 0 {
+			k = len(holders)
+			holders, kept = append(holders, holder), append(kept, resource.NewRow(p.width))
+		}
+		kept[k].Add(one.Request)
+	}
+	if len(holders) == 0 {
+		return
+	}
+	for _, e := range tasks {
+		ended := e.at <= at && e.at <= p.horizon
+		if ended && e.latest <= at {
+			continue
+		}
+		if ended {
+			l.add(span, p.view.Request(e.task), -1)
+		}
+		if k := slices.Index(holders, p.view.Tasks.At(e.task).Job); k >= 0 {
+			kept[k].Sub(p.view.Request(e.task))
+		}
+	}
+	for _, row := range kept {
+		row.FloorAtZero()
+		l.add(span, row, -1)
+	}
 }
 
 // fits returns how many of up to most equal tasks have room in a span together.

@@ -25,9 +25,9 @@ type change struct {
 // maxTries bounds at how many times it is tried to place tasks of several kinds, of which each alone has room.
 const maxTries = 64
 
-// earliest reserves room for tasks of a job from the earliest time on at which its queue may use what they ask for beside the jobs that
-// were planned before, and all have room as long as it runs; false if there is no such time. Tasks are placed by first fit: tasks that are
-// equal always have room then, others perhaps only later.
+// earliest reserves room for tasks of a job from the earliest time on at which it may enter its queue, the queue may use what they ask for
+// beside the jobs that were planned before, and all have room as long as it runs; false if there is no such time. Tasks are placed by first
+// fit: tasks that are equal always have room then, others perhaps only later.
 func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Reservation) (policy.Reservation, bool, error) {
 	runtime := policy.Endless
 	// A difference that cannot be expressed is negative.
@@ -42,7 +42,7 @@ func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Re
 	if err != nil {
 		return policy.Reservation{}, false, err
 	}
-	permission := p.permission(tasks, runtime, kept)
+	permission := p.permission(j, tasks, runtime, kept)
 	room, next := make([]int, len(groups)), 0
 	at, ok := permission.from(p.view.AsOf)
 	for tries := 0; ok && tries < maxTries; {
@@ -55,8 +55,16 @@ func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Re
 				return policy.Reservation{}, false, err
 			}
 			if nodes := p.place(tasks, groups, at, policy.After(at, runtime)); nodes != nil {
+				entry, enters, err := permission.entry(at)
+				if err != nil || !enters {
+					return policy.Reservation{}, false, err
+				}
+				if entry > at {
+					at, ok = permission.from(entry)
+					continue
+				}
 				one := policy.Reservation{Job: j, Tasks: tasks, Nodes: nodes, From: at, Until: policy.After(at, runtime)}
-				err := p.take(&one)
+				err = p.take(&one)
 				return one, true, err
 			}
 		}

@@ -1,0 +1,160 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/backfill"
+	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/drf"
+	"github.com/apportion/apportion/engine/policy/overcommit"
+	"github.com/apportion/apportion/engine/policy/proportion"
+)
+
+const onlyAdmits = "proportion, which only admits"
+
+// admitting are the plugins that keep jobs out of their queues, alone and together.
+func admitting() map[string]engine.Tier {
+	tight := overcommit.Plugin{Factor: 1}
+	return map[string]engine.Tier{
+		"overcommit":                {{Plugin: overcommit.Default()}},
+		"overcommit without excess": {{Plugin: tight}},
+		"proportion":                {{Plugin: proportion.Plugin{}}},
+		"capacity":                  {{Plugin: capacity.Plugin{}}},
+		"Volcano's default":         {{Plugin: overcommit.Default()}, {Plugin: drf.Plugin{}}, {Plugin: proportion.Plugin{}}},
+		"capacity and overcommit":   {{Plugin: tight}, {Plugin: capacity.Plugin{}}},
+		onlyAdmits:                  {{Plugin: proportion.Plugin{}, Disabled: engine.DecisionsOf(engine.Allocatable, engine.Overused)}},
+	}
+}
+
+func TestWhatOnlyMissingRoomKeepsOutOfItsQueueStandsInTheLine(t *testing.T) {
+	for name, sharing := range admitting() {
+		for _, kind := range []backfill.Kind{backfill.EASY, backfill.Conservative} {
+			for _, inside := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, kind, inside), func(t *testing.T) {
+					jobs := []filledJob{
+						{name: "runs", cpu: 3, runs: []int{0}, end: 1_500},
+						{name: "gang", cpu: 1, waiting: 4, runtime: 300, outside: true},
+						{name: "long", cpu: 1, waiting: 1, runtime: 501, outside: !inside},
+						{name: "short", cpu: 1, waiting: 1, runtime: 500, outside: true},
+					}
+					s := filledClusterUnder(t, sharing, filledNow, kind, []int{4}, nil, jobs)
+					job := func(name string) engine.Job {
+						j, _ := s.View().Job(name)
+						return s.Job(j)
+					}
+					at, nodes := planned(s, "gang")
+					require.Equal(t, int64(500), at)
+					require.Equal(t, []model.NodeID{0, 0, 0, 0}, nodes)
+					fits, _ := startable(s, "long")
+					require.Empty(t, fits)
+					require.False(t, job("gang").Enqueue(nil))
+					var why policy.Reasons
+					require.False(t, job("long").Enqueue(&why))
+					if !inside {
+						require.Equal(t, policy.Reserved, why.List[0].Code)
+						require.Contains(t, []string{"gang", "short"}, why.List[0].Detail)
+					}
+					fits, _ = startable(s, "short")
+					require.Equal(t, []int{0}, fits)
+
+					// Once it can start, it enters its queue although another job was admitted before and waits.
+					s = filledClusterUnder(t, sharing, 1_500, kind, []int{4}, nil, jobs[1:])
+					at, _ = planned(s, "gang")
+					require.Zero(t, at)
+					require.True(t, job("gang").Enqueue(nil))
+					fits, _ = startable(s, "gang")
+					require.Equal(t, []int{0}, fits)
+					fits, _ = startable(s, "long")
+					require.Empty(t, fits)
+				})
+			}
+		}
+	}
+}
+
+func TestNoRoomIsKeptForAJobThatMayNeverEnterItsQueue(t *testing.T) {
+	for name, sharing := range admitting() {
+		t.Run(name, func(t *testing.T) {
+			jobs := []filledJob{
+				{name: "runs", cpu: 3, runs: []int{0}, end: 1_500},
+				{name: "never", cpu: 1, waiting: 11, runtime: 300, outside: true},
+				{name: "gang", cpu: 2, waiting: 4, runtime: 300, outside: true},
+			}
+			if name == "capacity" {
+				jobs[1].queue = "closed"
+			}
+			s := filledClusterUnder(t, sharing, filledNow, backfill.EASY, []int{4, 4}, nil, jobs)
+			at, _ := planned(s, "never")
+			require.Equal(t, int64(-1), at)
+			at, _ = planned(s, "gang")
+			require.Equal(t, int64(500), at)
+		})
+	}
+}
+
+// drawnKept draws reservations of nodes, of which jobs that run hold some.
+func drawnKept(t *rapid.T, nodes []int, jobs []filledJob) map[int][]model.ReservationSpec {
+	kept := map[int][]model.ReservationSpec{}
+	for n, cpu := range nodes {
+		for range rapid.IntRange(0, 3).Draw(t, "kept") {
+			r := model.ReservationSpec{From: filledNow + rapid.Int64Range(-3, 9).Draw(t, "from")}
+			if rapid.Bool().Draw(t, "ends") {
+				r.Until = r.From + rapid.Int64Range(1, 9).Draw(t, "until")
+			}
+			if rapid.IntRange(0, 9).Draw(t, "whole") > 0 {
+				r.Request = amounts(rapid.IntRange(1, cpu).Draw(t, "part"), 0)
+			}
+			if holder := rapid.IntRange(0, len(jobs)+1).Draw(t, "holder"); holder < len(jobs) {
+				r.Holder = jobs[holder].name
+			}
+			kept[n] = append(kept[n], r)
+		}
+	}
+	return kept
+}
+
+// TestWhatIsPlannedToStartNowMayStart plays the starts of the plan in order: each job enters its queue, which may use what its tasks ask for,
+// and these fit on the nodes of the plan.
+func TestWhatIsPlannedToStartNowMayStart(t *testing.T) {
+	policies := admitting()
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, jobs := drawnFill(t)
+		for i := range jobs {
+			j := &jobs[i]
+			j.outside = j.waiting > 0 && rapid.Bool().Draw(t, "outside")
+			if j.end > 0 && rapid.Bool().Draw(t, "late") {
+				// It has run longer than expected.
+				j.end, j.runtime = filledNow-rapid.Int64Range(0, 3).Draw(t, "since"), rapid.Int64Range(1, 30).Draw(t, "expected")
+			}
+		}
+		name := rapid.SampledFrom(slices.Sorted(maps.Keys(policies))).Draw(t, "policy")
+		kind := backfill.Kind(rapid.IntRange(0, 1).Draw(t, "kind"))
+		s := filledClusterUnder(t, policies[name], filledNow, kind, nodes, drawnKept(t, nodes, jobs), jobs)
+		for _, j := range s.Waiting() {
+			kept, ok := s.ReservationOf(j)
+			if !ok || kept.From > filledNow {
+				continue
+			}
+			uid := s.View().Jobs.At(j).UID
+			if s.View().Phase(j) == model.PhasePending {
+				require.True(t, s.Job(j).Enqueue(nil), uid)
+			}
+			for i, task := range kept.Tasks {
+				var why policy.Reasons
+				n := kept.Nodes[i]
+				ok := s.Allocatable([]model.TaskID{task}, policy.InSession, &why, nil) && s.Nodes().Fits(task, n, &why) && s.Nodes().HasRoom(task, n, &why)
+				require.True(t, ok, "%s: %v", uid, why.List)
+				require.NoError(t, s.Allocate(task, n))
+			}
+		}
+	})
+}
