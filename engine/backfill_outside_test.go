@@ -122,8 +122,8 @@ func drawnKept(t *rapid.T, nodes []int, jobs []filledJob) map[int][]model.Reserv
 	return kept
 }
 
-// TestWhatIsPlannedToStartNowMayStart plays the starts of the plan in order: each job enters its queue, which may use what its tasks ask for,
-// and these fit on the nodes of the plan.
+// TestWhatIsPlannedToStartNowMayStart plays the starts of the plan in order: each job enters its queue, which may use what its tasks ask
+// for, and these fit on the nodes of the plan.
 func TestWhatIsPlannedToStartNowMayStart(t *testing.T) {
 	policies := admitting()
 	rapid.Check(t, func(t *rapid.T) {
@@ -151,10 +151,66 @@ func TestWhatIsPlannedToStartNowMayStart(t *testing.T) {
 			for i, task := range kept.Tasks {
 				var why policy.Reasons
 				n := kept.Nodes[i]
-				ok := s.Allocatable([]model.TaskID{task}, policy.InSession, &why, nil) && s.Nodes().Fits(task, n, &why) && s.Nodes().HasRoom(task, n, &why)
+				ok := s.Allocatable([]model.TaskID{task}, policy.InSession, &why, nil) && s.Nodes().Fits(task, n, &why) &&
+					s.Nodes().HasRoom(task, n, &why)
 				require.True(t, ok, "%s: %v", uid, why.List)
 				require.NoError(t, s.Allocate(task, n))
 			}
 		}
 	})
+}
+
+// TestAHolderUsesNothingOfItsReservationAfterItsEnd has reservations of which the holder runs now and ends before others start.
+func TestAHolderUsesNothingOfItsReservationAfterItsEnd(t *testing.T) {
+	holder := filledJob{name: "holder", cpu: 2, runs: []int{0}, end: 1_600}
+	part := func(from, until int64, cpu int) map[int][]model.ReservationSpec {
+		return map[int][]model.ReservationSpec{0: {{From: from, Until: until, Request: amounts(cpu, 0), Holder: "holder"}}}
+	}
+	for name, c := range map[string]struct {
+		kept map[int][]model.ReservationSpec
+		jobs []filledJob
+		// starts are when room is kept for the jobs, since now.
+		starts map[string]int64
+	}{
+		"a job that would still run then waits, and one that ends before starts": {
+			part(2_000, 2_100, 4),
+			[]filledJob{{name: "first", cpu: 4, waiting: 1, runtime: 7_800}, {name: "short", cpu: 3, waiting: 1, runtime: 600}},
+			map[string]int64{"first": 1_100, "short": 0},
+		},
+		"one that would never have room has no time": {
+			part(1_000, 0, 5), []filledJob{{name: "first", cpu: 3, waiting: 1, runtime: 10}}, map[string]int64{"first": -1},
+		},
+		"several reservations of the holder add up": {
+			map[int][]model.ReservationSpec{0: {
+				{From: 1_000, Until: 3_000, Request: amounts(2, 0), Holder: "holder"},
+				{From: 1_000, Until: 3_000, Request: amounts(2, 0), Holder: "holder"},
+			}},
+			[]filledJob{{name: "first", cpu: 4, waiting: 1, runtime: 10}},
+			map[string]int64{"first": 2_000},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := filledClusterUnder(t, nil, 1_000, backfill.Conservative, []int{7}, c.kept, slices.Concat([]filledJob{holder}, c.jobs))
+			for job, start := range c.starts {
+				at, _ := planned(s, job)
+				require.Equal(t, start, at, job)
+			}
+		})
+	}
+}
+
+// TestTheFirstJobStartsBesideOneThatRunsLongerThanExpected keeps room for the second job from the likely end of the late one on: the first
+// has room beside both.
+func TestTheFirstJobStartsBesideOneThatRunsLongerThanExpected(t *testing.T) {
+	for _, kind := range []backfill.Kind{backfill.EASY, backfill.Conservative} {
+		s := filledCluster(t, filledNow, kind, []int{6}, []filledJob{
+			{name: "late", cpu: 4, runs: []int{0}, end: filledNow - 1, runtime: 400},
+			{name: "first", cpu: 2, waiting: 1},
+			{name: "second", cpu: 4, waiting: 1},
+		})
+		at, _ := planned(s, "second")
+		require.Equal(t, int64(100), at)
+		fits, _ := startable(s, "first")
+		require.Equal(t, []int{0}, fits)
+	}
 }

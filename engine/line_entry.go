@@ -17,8 +17,8 @@ func (p Policy) without(plugin string) Policy {
 	return p
 }
 
-// findOutside finds which of the jobs that may not enter their queues could if nothing ran and no other job waited: only what is missing now
-// keeps these out.
+// findOutside finds which of the jobs that may not enter their queues could if nothing ran and no other job waited: only what is missing
+// now keeps these out.
 func (l *line) findOutside(refused []model.JobID) error {
 	l.outside = make(map[model.JobID]bool)
 	if len(refused) == 0 {

@@ -22,8 +22,11 @@ type NodeCount struct {
 	// Free is how many of them have enough left for the task, so that the rule alone excludes them. Nodes with a role of their own in the
 	// cluster, such as those of the control plane, do not count.
 	Free int
-	// From and Until are those of the reservation (policy.NodeReserved).
+	// From and Until are those of the reservation (policy.NodeReserved). Holder is the uid of the job that holds it, of HolderQueue if the
+	// snapshot has the job.
 	From, Until int64
+	Holder      string
+	HolderQueue model.QueueID
 }
 
 // distance says how far nodes that a rule excludes are from taking a task: those that only lack room are closest, and those that take no
@@ -79,7 +82,10 @@ func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why
 	}
 	if key.Code == policy.NodeReserved {
 		if kept := v.Reservations().Against(t, n, resource.Row{}); kept != nil {
-			key.From, key.Until = kept.From, kept.Until
+			key.From, key.Until, key.Holder, key.HolderQueue = kept.From, kept.Until, kept.Holder, model.None
+			if j, known := v.Job(kept.Holder); known && kept.Holder != "" {
+				key.HolderQueue = v.Jobs.At(j).Queue
+			}
 		}
 	}
 	u := v.Nodes[n].Unschedulable
@@ -114,7 +120,7 @@ func (c *nodeCounts) list() []NodeCount {
 	slices.SortFunc(list, func(l, r NodeCount) int {
 		return cmp.Or(cmp.Compare(r.Free, l.Free), cmp.Compare(distance(l.Code), distance(r.Code)), cmp.Compare(r.N, l.N),
 			cmp.Compare(l.Code, r.Code), cmp.Compare(l.Dimensions, r.Dimensions), cmp.Compare(l.Detail, r.Detail),
-			cmp.Compare(l.From, r.From), cmp.Compare(l.Until, r.Until))
+			cmp.Compare(l.From, r.From), cmp.Compare(l.Until, r.Until), cmp.Compare(l.Holder, r.Holder))
 	})
 	if len(list) > maxReasons {
 		rest := NodeCount{}

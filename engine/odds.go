@@ -69,6 +69,8 @@ type Odds struct {
 	// 0: they are not corrected. Raw are the starts before that.
 	Hindcasts int
 	Raw       []int64
+	// Drift is how the load of the history changes, which the chances lag behind.
+	Drift odds.Drift
 	// Jobs are those that a Cause of the summary refers to.
 	Jobs []model.JobID
 }
@@ -140,7 +142,7 @@ func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 		}
 		work += outcomes[i].Work
 	}
-	out.Runs, out.Summary = len(outcomes), odds.Summarize(outcomes)
+	out.Runs, out.Summary, out.Drift = len(outcomes), odds.Summarize(outcomes), c.m.Drift()
 	if err := s.correct(out, &c, work); err != nil {
 		return nil, err
 	}

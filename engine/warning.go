@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -29,6 +31,7 @@ func (s *Session) Warnings() []policy.Warning {
 	}
 	s.warnOfUnoffered(add)
 	s.warnOfSmallNodes(add)
+	s.warnOfReservations(add)
 	for _, p := range s.plugins {
 		if w, ok := p.state.(policy.Warner); ok {
 			w.Warnings(add)
@@ -72,4 +75,67 @@ func (s *Session) warnOfSmallNodes(add func(policy.Warning)) {
 			small.N, node.Name),
 		Dimension: resource.CPU, Amounts: []float64{node.Allocatable.V[resource.CPU]},
 	})
+}
+
+// warnOfReservations names reservations of a node that keep it from the jobs that hold them: those that last when one of them begins, and
+// together keep more than it has, or one of which keeps all of it. What one job holds does not keep it off.
+func (s *Session) warnOfReservations(add func(policy.Warning)) {
+	v := s.view
+	for i, n := range v.NodeOrder {
+		v.Yield(i)
+		list := v.Nodes[n].Reservations()
+		for k := range list {
+			w, blocks := s.blockedFrom(&v.Nodes[n], max(list[k].From, v.AsOf))
+			if !blocks {
+				continue
+			}
+			w.Path = fmt.Sprintf("nodes[%d].reservations[%d]", n, k)
+			add(w)
+			break
+		}
+	}
+}
+
+// blockedFrom warns of the reservations of a node that block each other at a time; false if they do not.
+func (s *Session) blockedFrom(node *model.Node, at int64) (policy.Warning, bool) {
+	var holders []string
+	whole, sum := false, resource.NewRow(s.view.Dims.Len())
+	list := node.Reservations()
+	for i := range list {
+		one := &list[i]
+		if one.From > at || one.Over(at) {
+			continue
+		}
+		if whole = whole || one.Whole(); !one.Whole() {
+			sum.Add(one.Request)
+		}
+		if holder := forHolder(one); !slices.Contains(holders, holder) {
+			holders = append(holders, holder)
+		}
+	}
+	w := policy.Warning{Code: policy.ReservationsBlock, Queue: model.None}
+	if len(holders) <= 1 {
+		return w, false
+	}
+	which := fmt.Sprintf("reservations of node %q at the same time, %s,", node.Name, strings.Join(holders, " and "))
+	if whole {
+		w.Text = which + " keep it from each other: one of them is of all of it"
+		return w, true
+	}
+	for kept := sum.Positive(); kept != 0; kept = kept.Rest() {
+		if d := kept.First(); sum.V[d]-node.Allocatable.V[d] >= resource.Threshold {
+			w.Text = fmt.Sprintf("%s keep it from each other: {0} of %s together, of which it has {1}", which, s.view.Dims.Name(d))
+			w.Dimension, w.Amounts = d, []float64{sum.V[d], node.Allocatable.V[d]}
+			return w, true
+		}
+	}
+	return w, false
+}
+
+// forHolder says for whom a reservation is.
+func forHolder(r *model.Reservation) string {
+	if r.Holder == "" {
+		return "for nobody"
+	}
+	return fmt.Sprintf("for %q", r.Holder)
 }

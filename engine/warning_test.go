@@ -44,6 +44,53 @@ func TestNodesBelowOneCoreAreNamed(t *testing.T) {
 	}}, s.Warnings())
 }
 
+func TestReservationsThatBlockEachOtherAreNamed(t *testing.T) {
+	part := func(cpu float64) *model.Amounts {
+		return &model.Amounts{Dimension: []uint32{0}, Amount: []float64{cpu}}
+	}
+	const whole = `reservations of node "n" at the same time, for "x" and for "y", keep it from each other: one of them is of all of it`
+	for name, c := range map[string]struct {
+		list []model.ReservationSpec
+		want string
+	}{
+		"more together than there is": {
+			[]model.ReservationSpec{{From: 5, Until: 9, Request: part(6000), Holder: "x"}, {From: 8, Request: part(6000), Holder: "y"}},
+			`reservations of node "n" at the same time, for "x" and for "y", keep it from each other: {0} of cpu together, of which it has {1}`,
+		},
+		"three": {
+			[]model.ReservationSpec{
+				{From: 5, Request: part(3000), Holder: "x"}, {From: 5, Request: part(3000)}, {From: 5, Request: part(3000), Holder: "y"},
+			},
+			`reservations of node "n" at the same time, for "x" and for nobody and for "y", ` +
+				"keep it from each other: {0} of cpu together, of which it has {1}",
+		},
+		"all of it": {[]model.ReservationSpec{{From: 5, Holder: "x"}, {From: 8, Request: part(1), Holder: "y"}}, whole},
+		"as much as there is": {
+			[]model.ReservationSpec{{From: 5, Request: part(2000), Holder: "x"}, {From: 8, Request: part(6000), Holder: "y"}}, "",
+		},
+		"one after the other": {[]model.ReservationSpec{{From: 5, Until: 8, Holder: "x"}, {From: 8, Holder: "y"}}, ""},
+		"both of one job":     {[]model.ReservationSpec{{From: 5, Holder: "x"}, {From: 5, Request: part(6000), Holder: "x"}}, ""},
+		"nobody's":            {[]model.ReservationSpec{{From: 5}, {From: 6}}, ""},
+		"over":                {[]model.ReservationSpec{{From: 1, Until: 3, Holder: "x"}, {From: 2, Until: 4, Holder: "y"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := model.NewBuilder(4)
+			b.Dimensions([]string{"cpu"})
+			b.Node(model.NodeSpec{Name: "n", Allocatable: part(8000), Reservations: c.list})
+			m, err := b.Build()
+			require.NoError(t, err)
+			s, err := engine.Open(m, engine.Policy{}, nil)
+			require.NoError(t, err)
+			if c.want == "" {
+				require.Empty(t, s.Warnings())
+				return
+			}
+			require.Len(t, s.Warnings(), 1)
+			require.Equal(t, c.want, s.Warnings()[0].Text)
+		})
+	}
+}
+
 func TestManyWarningsAreCountedNotListed(t *testing.T) {
 	m, err := model.NewBuilder(0).Build()
 	require.NoError(t, err)

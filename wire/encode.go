@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -171,12 +172,15 @@ func (e *encoder) nodeCounts(counts []engine.NodeCount) []*apportionv1.NodeCount
 			Count: uint32(c.N), Code: apportionv1.ReasonCode(c.Code), Detail: c.Detail, From: c.From, Until: c.Until,
 			Free: uint32(c.Free),
 		}
+		if e.audience == nil || c.HolderQueue != model.None && e.audience.Owns(c.HolderQueue) {
+			out.Holder = c.Holder
+		}
 		for position, d := range e.dims.Order() {
 			if c.Dimensions.Has(d) {
 				out.Dimensions = append(out.Dimensions, uint32(position))
 			}
 		}
-		e.left -= messageBytes + len(c.Detail) + len(out.GetDimensions())*numberBytes
+		e.left -= messageBytes + len(c.Detail) + len(c.Holder) + len(out.GetDimensions())*numberBytes
 		list = append(list, out)
 	}
 	return slices.Clip(list)

@@ -39,7 +39,7 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
 			"gated_tasks needed_tasks conditions text kueue",
 		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text node_counts",
-		"NodeCount":             "count code dimensions detail from until free",
+		"NodeCount":             "count code dimensions detail from until free holder",
 		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged text",
 		"KueuePodSetAssignment": "name count mode flavors attempts lacks",
 		"KueueAssignedFlavor":   "resource flavor mode amount tried",

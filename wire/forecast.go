@@ -210,6 +210,10 @@ func (s *Session) oddsAnswer(q *engine.OddsQuestion, found *engine.Odds, omit bo
 		raw := odds.Summary{Starts: found.Raw}
 		answer.RawP50, answer.RawP90 = startAt(raw.Percentile(half)), startAt(raw.Percentile(high))
 	}
+	if d := found.Drift; d != (odds.Drift{}) {
+		answer.Drift = &apportionv1.ForecastDrift{Arrivals: d.Arrivals, Runtimes: d.Runtimes}
+		s.out.left -= messageBytes
+	}
 	answer.WithinHour = uint32(found.Within(hour))
 	answer.Starts = found.Starts[:found.Within(odds.Never-1)]
 	for i := range found.Causes[:min(mostCauses, len(found.Causes))] {

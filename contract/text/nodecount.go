@@ -78,7 +78,14 @@ func lack(names Names, counts []*apportionv1.NodeCount) string {
 	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID:
 		return "refused to a queue whose limits for node groups cannot be read"
 	case apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED:
-		return strings.TrimSpace("reserved "+forWhat(c.GetDetail())) + period(c.GetFrom(), c.GetUntil())
+		what := c.GetHolder()
+		switch {
+		case what == "":
+			what = c.GetDetail()
+		case c.GetDetail() != "":
+			what += " (" + c.GetDetail() + ")"
+		}
+		return strings.TrimSpace("reserved "+forWhat(what)) + period(c.GetFrom(), c.GetUntil())
 	case apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN, apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY,
 		apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY, apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS,
 		apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD, apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:

@@ -23,7 +23,7 @@ func Odds(names Names, a *apportionv1.ForecastAnswer) string {
 			return visible.Text(fmt.Sprintf("When %s starts is not known, because %s ended at a bound on work before it did. "+
 				"Ask %swith a shorter history.", job, Count(int(cut), "run"), fewer))
 		}
-		list = []string{odds(job, a), within(a), depends(names, a), drawn(a), moved(a)}
+		list = []string{odds(job, a), within(a), depends(names, a), drawn(a), moved(a), drifts(a.GetDrift())}
 	case apportionv1.ForecastKind_FORECAST_KIND_BOUNDS:
 		list = []string{"No history: bounds, not odds.", oddsBounds(job, a)}
 	default:
@@ -95,6 +95,33 @@ func moved(a *apportionv1.ForecastAnswer) string {
 	}
 	return fmt.Sprintf("The model alone says %s and %s; what came of its forecasts at %s of the past corrects it.",
 		duration.Seconds(a.GetRawP50()), duration.Seconds(a.GetRawP90()), Count(int(a.GetHindcasts()), "moment"))
+}
+
+// drifts says that the load changes, and what that means for the chances.
+func drifts(d *apportionv1.ForecastDrift) string {
+	var changes []string
+	grows, shrinks := false, false
+	for _, of := range []struct {
+		what  string
+		times float64
+	}{{"as many jobs arrive a day", d.GetArrivals()}, {"as long do jobs run", d.GetRuntimes()}} {
+		if of.times > 0 {
+			changes = append(changes, fmt.Sprintf("%.1f times %s", of.times, of.what))
+			grows, shrinks = grows || of.times > 1, shrinks || of.times < 1
+		}
+	}
+	if len(changes) == 0 {
+		return ""
+	}
+	means := "as it was, not as it will be"
+	switch {
+	case !shrinks:
+		means = "as it was, so that the start may well be later"
+	case !grows:
+		means = "as it was, so that the start may well be earlier"
+	}
+	return fmt.Sprintf("The load changes: at the end of the history %s as at its begin. The chances are those of the load %s.",
+		strings.Join(changes, " and "), means)
 }
 
 func oddsBounds(job string, a *apportionv1.ForecastAnswer) string {

@@ -19,3 +19,19 @@ func TestRunsOfWhichNoneGotFarSayNothingOfTheStart(t *testing.T) {
 	require.Contains(t, Odds(Names{}, a), "does not start within 30d in any of 20 runs. The chance to start within an hour is 0 %. "+
 		"1 run ended at a bound on work and counts as not started.")
 }
+
+func TestOddsSayThatTheLoadChanges(t *testing.T) {
+	a := &apportionv1.ForecastAnswer{Kind: apportionv1.ForecastKind_FORECAST_KIND_ODDS, Uid: "j", Runs: 20, P50: new(int64), P90: new(int64)}
+	for want, d := range map[string]*apportionv1.ForecastDrift{
+		"at the end of the history 1.9 times as many jobs arrive a day and 1.7 times as long do jobs run as at its begin. The chances are " +
+			"those of the load as it was, so that the start may well be later.": {Arrivals: 1.94, Runtimes: 1.7},
+		"0.5 times as long do jobs run as at its begin. The chances are those of the load as it was, so that the start may well be " +
+			"earlier.": {Runtimes: 0.5},
+		"The chances are those of the load as it was, not as it will be.": {Arrivals: 3, Runtimes: 0.5},
+	} {
+		a.Drift = d
+		require.Contains(t, Odds(Names{}, a), want)
+	}
+	a.Drift = nil
+	require.NotContains(t, Odds(Names{}, a), "load")
+}

@@ -91,12 +91,12 @@ type then struct {
 	work int64
 }
 
-// began is the second at which a job of the past began, Never if it has not.
+// began is the second at which a job of the past began, at its arrival where that is not known; Never if it has not.
 func (p *Past) began() int64 {
 	if p.Waits {
 		return Never
 	}
-	return p.Arrival + p.Wait
+	return p.Arrival + max(p.Wait, 0)
 }
 
 // over reports whether a job of the past had ended by a second.

@@ -409,6 +409,7 @@ const (
 	MemorySwings              WarningCode = 24
 	BudgetCutsGuarantee       WarningCode = 25
 	BudgetWithoutEffect       WarningCode = 26
+	ReservationsBlock         WarningCode = 27
 )
 
 // Warning is one of them.

@@ -1312,7 +1312,9 @@ type NodeCount struct {
 	Until int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
 	// How many of these nodes have enough left for the task, so that the rule alone excludes them. Nodes of
 	// another role (`NodeExclusion.other_role`) do not count.
-	Free          uint32 `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`
+	Free uint32 `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`
+	// NODE_RESERVED: uid of the job that holds the reservation, empty if none does or the caller may not see it.
+	Holder        string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1394,6 +1396,13 @@ func (x *NodeCount) GetFree() uint32 {
 		return x.Free
 	}
 	return 0
+}
+
+func (x *NodeCount) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
 }
 
 // Evictable are the tasks that must be evicted so that a job has room, if a plan chose them; otherwise all tasks that could be evicted.
@@ -2038,7 +2047,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x04miss\x18\v \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x128\n" +
 	"\vnode_counts\x18\f \x03(\v2\x17.apportion.v1.NodeCountR\n" +
 	"nodeCountsB\a\n" +
-	"\x05_task\"\xc5\x01\n" +
+	"\x05_task\"\xdd\x01\n" +
 	"\tNodeCount\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12,\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x1e\n" +
@@ -2048,7 +2057,8 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x12\n" +
 	"\x04from\x18\x05 \x01(\x03R\x04from\x12\x14\n" +
 	"\x05until\x18\x06 \x01(\x03R\x05until\x12\x12\n" +
-	"\x04free\x18\a \x01(\rR\x04free\"\xd2\x01\n" +
+	"\x04free\x18\a \x01(\rR\x04free\x12\x16\n" +
+	"\x06holder\x18\b \x01(\tR\x06holder\"\xd2\x01\n" +
 	"\tEvictable\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x14\n" +
 	"\x05tasks\x18\x02 \x03(\rR\x05tasks\x12\x16\n" +

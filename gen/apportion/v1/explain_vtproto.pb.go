@@ -1041,6 +1041,13 @@ func (m *NodeCount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Holder) > 0 {
+		i -= len(m.Holder)
+		copy(dAtA[i:], m.Holder)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Holder)))
+		i--
+		dAtA[i] = 0x42
+	}
 	if m.Free != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Free))
 		i--
@@ -2031,6 +2038,10 @@ func (m *NodeCount) SizeVT() (n int) {
 	}
 	if m.Free != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Free))
+	}
+	l = len(m.Holder)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

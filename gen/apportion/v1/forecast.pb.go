@@ -304,7 +304,9 @@ type ForecastAnswer struct {
 	// moved.
 	RawP50 *int64 `protobuf:"varint,19,opt,name=raw_p50,json=rawP50,proto3,oneof" json:"raw_p50,omitempty"`
 	// ODDS: as `raw_p50`.
-	RawP90        *int64 `protobuf:"varint,20,opt,name=raw_p90,json=rawP90,proto3,oneof" json:"raw_p90,omitempty"`
+	RawP90 *int64 `protobuf:"varint,20,opt,name=raw_p90,json=rawP90,proto3,oneof" json:"raw_p90,omitempty"`
+	// ODDS: how the load of the past changes. Absent: no change can be told from chance, or no jobs arrive.
+	Drift         *ForecastDrift `protobuf:"bytes,21,opt,name=drift,proto3" json:"drift,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -479,6 +481,69 @@ func (x *ForecastAnswer) GetRawP90() int64 {
 	return 0
 }
 
+func (x *ForecastAnswer) GetDrift() *ForecastDrift {
+	if x != nil {
+		return x.Drift
+	}
+	return nil
+}
+
+// ForecastDrift says that the load of the past changes over time, up to 28 days back: draws from the past lag behind it, so that jobs start later
+// than said where it grows.
+type ForecastDrift struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many times as many jobs arrive a day in the last third of these days as in the first. 0: that does not change.
+	Arrivals float64 `protobuf:"fixed64,1,opt,name=arrivals,proto3" json:"arrivals,omitempty"`
+	// How many times as long jobs like each other run. 0: that does not change.
+	Runtimes      float64 `protobuf:"fixed64,2,opt,name=runtimes,proto3" json:"runtimes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForecastDrift) Reset() {
+	*x = ForecastDrift{}
+	mi := &file_apportion_v1_forecast_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForecastDrift) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForecastDrift) ProtoMessage() {}
+
+func (x *ForecastDrift) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_forecast_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForecastDrift.ProtoReflect.Descriptor instead.
+func (*ForecastDrift) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_forecast_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ForecastDrift) GetArrivals() float64 {
+	if x != nil {
+		return x.Arrivals
+	}
+	return 0
+}
+
+func (x *ForecastDrift) GetRuntimes() float64 {
+	if x != nil {
+		return x.Runtimes
+	}
+	return 0
+}
+
 // ForecastCause is a job whose end leads to a start.
 type ForecastCause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -494,7 +559,7 @@ type ForecastCause struct {
 
 func (x *ForecastCause) Reset() {
 	*x = ForecastCause{}
-	mi := &file_apportion_v1_forecast_proto_msgTypes[3]
+	mi := &file_apportion_v1_forecast_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +571,7 @@ func (x *ForecastCause) String() string {
 func (*ForecastCause) ProtoMessage() {}
 
 func (x *ForecastCause) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_forecast_proto_msgTypes[3]
+	mi := &file_apportion_v1_forecast_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +584,7 @@ func (x *ForecastCause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForecastCause.ProtoReflect.Descriptor instead.
 func (*ForecastCause) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_forecast_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_forecast_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ForecastCause) GetJob() uint32 {
@@ -562,7 +627,7 @@ type ForecastSources struct {
 
 func (x *ForecastSources) Reset() {
 	*x = ForecastSources{}
-	mi := &file_apportion_v1_forecast_proto_msgTypes[4]
+	mi := &file_apportion_v1_forecast_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -574,7 +639,7 @@ func (x *ForecastSources) String() string {
 func (*ForecastSources) ProtoMessage() {}
 
 func (x *ForecastSources) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_forecast_proto_msgTypes[4]
+	mi := &file_apportion_v1_forecast_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -587,7 +652,7 @@ func (x *ForecastSources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForecastSources.ProtoReflect.Descriptor instead.
 func (*ForecastSources) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_forecast_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_forecast_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ForecastSources) GetStated() uint32 {
@@ -645,7 +710,7 @@ const file_apportion_v1_forecast_proto_rawDesc = "" +
 	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12\x14\n" +
 	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12#\n" +
 	"\rmin_available\x18\x05 \x01(\rR\fminAvailable\x120\n" +
-	"\arequest\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\arequest\"\xa3\x05\n" +
+	"\arequest\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\arequest\"\xd6\x05\n" +
 	"\x0eForecastAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12.\n" +
@@ -668,7 +733,8 @@ const file_apportion_v1_forecast_proto_rawDesc = "" +
 	"\x04text\x18\x11 \x01(\tR\x04text\x12\x1c\n" +
 	"\thindcasts\x18\x12 \x01(\rR\thindcasts\x12\x1c\n" +
 	"\araw_p50\x18\x13 \x01(\x03H\x05R\x06rawP50\x88\x01\x01\x12\x1c\n" +
-	"\araw_p90\x18\x14 \x01(\x03H\x06R\x06rawP90\x88\x01\x01B\x06\n" +
+	"\araw_p90\x18\x14 \x01(\x03H\x06R\x06rawP90\x88\x01\x01\x121\n" +
+	"\x05drift\x18\x15 \x01(\v2\x1b.apportion.v1.ForecastDriftR\x05driftB\x06\n" +
 	"\x04_p10B\x06\n" +
 	"\x04_p50B\x06\n" +
 	"\x04_p90B\v\n" +
@@ -678,6 +744,9 @@ const file_apportion_v1_forecast_proto_rawDesc = "" +
 	"\b_raw_p50B\n" +
 	"\n" +
 	"\b_raw_p90\"G\n" +
+	"\rForecastDrift\x12\x1a\n" +
+	"\barrivals\x18\x01 \x01(\x01R\barrivals\x12\x1a\n" +
+	"\bruntimes\x18\x02 \x01(\x01R\bruntimes\"G\n" +
 	"\rForecastCause\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -708,27 +777,29 @@ func file_apportion_v1_forecast_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_forecast_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_apportion_v1_forecast_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_apportion_v1_forecast_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_apportion_v1_forecast_proto_goTypes = []any{
 	(ForecastKind)(0),       // 0: apportion.v1.ForecastKind
 	(*PastJobs)(nil),        // 1: apportion.v1.PastJobs
 	(*PastKind)(nil),        // 2: apportion.v1.PastKind
 	(*ForecastAnswer)(nil),  // 3: apportion.v1.ForecastAnswer
-	(*ForecastCause)(nil),   // 4: apportion.v1.ForecastCause
-	(*ForecastSources)(nil), // 5: apportion.v1.ForecastSources
-	(*Resource)(nil),        // 6: apportion.v1.Resource
+	(*ForecastDrift)(nil),   // 4: apportion.v1.ForecastDrift
+	(*ForecastCause)(nil),   // 5: apportion.v1.ForecastCause
+	(*ForecastSources)(nil), // 6: apportion.v1.ForecastSources
+	(*Resource)(nil),        // 7: apportion.v1.Resource
 }
 var file_apportion_v1_forecast_proto_depIdxs = []int32{
 	2, // 0: apportion.v1.PastJobs.kinds:type_name -> apportion.v1.PastKind
-	6, // 1: apportion.v1.PastKind.request:type_name -> apportion.v1.Resource
+	7, // 1: apportion.v1.PastKind.request:type_name -> apportion.v1.Resource
 	0, // 2: apportion.v1.ForecastAnswer.kind:type_name -> apportion.v1.ForecastKind
-	4, // 3: apportion.v1.ForecastAnswer.causes:type_name -> apportion.v1.ForecastCause
-	5, // 4: apportion.v1.ForecastAnswer.sources:type_name -> apportion.v1.ForecastSources
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	5, // 3: apportion.v1.ForecastAnswer.causes:type_name -> apportion.v1.ForecastCause
+	6, // 4: apportion.v1.ForecastAnswer.sources:type_name -> apportion.v1.ForecastSources
+	4, // 5: apportion.v1.ForecastAnswer.drift:type_name -> apportion.v1.ForecastDrift
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_forecast_proto_init() }
@@ -744,7 +815,7 @@ func file_apportion_v1_forecast_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_forecast_proto_rawDesc), len(file_apportion_v1_forecast_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

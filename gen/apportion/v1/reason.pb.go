@@ -541,6 +541,8 @@ const (
 	WarningCode_WARNING_CODE_BUDGET_CUTS_GUARANTEE WarningCode = 25
 	// A soft budget has no effect: the queue is the root, or has a weight of 0.
 	WarningCode_WARNING_CODE_BUDGET_WITHOUT_EFFECT WarningCode = 26
+	// Reservations of a node keep it from the jobs that hold them: together they keep more than the node has, or one keeps all of it.
+	WarningCode_WARNING_CODE_RESERVATIONS_BLOCK WarningCode = 27
 )
 
 // Enum value maps for WarningCode.
@@ -572,6 +574,7 @@ var (
 		24: "WARNING_CODE_MEMORY_SWINGS",
 		25: "WARNING_CODE_BUDGET_CUTS_GUARANTEE",
 		26: "WARNING_CODE_BUDGET_WITHOUT_EFFECT",
+		27: "WARNING_CODE_RESERVATIONS_BLOCK",
 	}
 	WarningCode_value = map[string]int32{
 		"WARNING_CODE_UNSPECIFIED":                  0,
@@ -600,6 +603,7 @@ var (
 		"WARNING_CODE_MEMORY_SWINGS":                24,
 		"WARNING_CODE_BUDGET_CUTS_GUARANTEE":        25,
 		"WARNING_CODE_BUDGET_WITHOUT_EFFECT":        26,
+		"WARNING_CODE_RESERVATIONS_BLOCK":           27,
 	}
 )
 
@@ -1739,7 +1743,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x14REASON_CODE_RESERVED\x10o\x12\x1d\n" +
 	"\x19REASON_CODE_NOT_NOMINATED\x10x\x12\x19\n" +
 	"\x15REASON_CODE_NO_FLAVOR\x10y\x12\x1c\n" +
-	"\x18REASON_CODE_QUOTA_IN_USE\x10z*\xdd\a\n" +
+	"\x18REASON_CODE_QUOTA_IN_USE\x10z*\x82\b\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1767,7 +1771,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x19WARNING_CODE_MEMORY_STALE\x10\x17\x12\x1e\n" +
 	"\x1aWARNING_CODE_MEMORY_SWINGS\x10\x18\x12&\n" +
 	"\"WARNING_CODE_BUDGET_CUTS_GUARANTEE\x10\x19\x12&\n" +
-	"\"WARNING_CODE_BUDGET_WITHOUT_EFFECT\x10\x1a\"\x04\b\x0e\x10\x0e*\xcf\x05\n" +
+	"\"WARNING_CODE_BUDGET_WITHOUT_EFFECT\x10\x1a\x12#\n" +
+	"\x1fWARNING_CODE_RESERVATIONS_BLOCK\x10\x1b\"\x04\b\x0e\x10\x0e*\xcf\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +

@@ -11,6 +11,7 @@ import (
 	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/odds"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -26,6 +27,8 @@ type asked struct {
 	// drain and mean are the naive forecasts: the job's place in its queue times the mean time between two starts there, and the mean wait
 	// of the queue.
 	drain, mean float64
+	// drifts: the forecast says that the load of the history changes.
+	drifts bool
 	// wait is how long the job waited from then on, Never if that was longer than the horizon.
 	wait int64
 }
@@ -162,6 +165,7 @@ func (t *trial) ask(m *rehearsal.Moment, j *rehearsal.Seen) error {
 		return err
 	}
 	a := asked{job: j.Name, at: m.Now, part: t.part, drain: t.drained(m, j), mean: t.meanWait(j.Queue)}
+	a.drifts = found.Drift != odds.Drift{}
 	if t.alone && found.Raw != nil {
 		found.Starts = found.Raw
 	}

@@ -51,6 +51,8 @@ type shape struct {
 	spread, owners float64
 	batch          int
 	daily          bool
+	// growth is how many times as large the rate of arrivals and the runtimes are at the end as at the begin; 0: they stay.
+	growth float64
 }
 
 // shapes are those of the generated traces.
@@ -63,6 +65,21 @@ var shapes = []shape{
 	{name: "owners", load: 0.85, gang: 0.05, spread: 0.6, owners: 1, batch: 1},
 }
 
+// drifting are shapes of which the load changes. They are measured where they are named: no forecast that draws from the past holds there.
+var drifting = []shape{
+	{name: "growing", load: 0.85, gang: 0.05, spread: 0.6, batch: 1, growth: 5},
+	{name: "growing batches", load: 0.8, gang: 0.05, spread: 1, batch: 20, growth: 5},
+	{name: "shrinking", load: 0.85, gang: 0.05, spread: 0.6, batch: 1, growth: 0.2},
+}
+
+// grown is how many times as much there is at a time as at the begin.
+func (s *shape) grown(at int64) float64 {
+	if s.growth == 0 {
+		return 1
+	}
+	return 1 + (s.growth-1)*float64(at)/float64(weeks*7*day)
+}
+
 // draw draws a trace of some weeks.
 func (s *shape) draw(seed uint64) *trace.Trace {
 	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // A trace is drawn by a seed, so that it can be drawn again.
@@ -70,7 +87,7 @@ func (s *shape) draw(seed uint64) *trace.Trace {
 	asked := 0.0
 	last := weeks * 7 * day
 	for at := int64(0); at < last; {
-		at += int64(r.ExpFloat64() * float64(s.batch+1) / 2 * 1200)
+		at += int64(r.ExpFloat64() * float64(s.batch+1) / 2 * 1200 / s.grown(at))
 		clock := at % day
 		if s.daily && (clock < 8*hour || clock > 20*hour) && r.Float64() < 0.8 {
 			continue
@@ -78,7 +95,7 @@ func (s *shape) draw(seed uint64) *trace.Trace {
 		q, kind := r.IntN(len(queues)), r.IntN(kinds)
 		for range 1 + r.IntN(s.batch) {
 			job := s.job(r, len(t.Jobs), q, kind, of)
-			job.Arrival = at
+			job.Arrival, job.Seconds = at, int64(float64(job.Seconds)*s.grown(at))
 			asked += float64(job.Seconds) * float64(job.Tasks()) * job.Groups[0].Request[2].Amount / 1000
 			t.Jobs = append(t.Jobs, *job)
 		}

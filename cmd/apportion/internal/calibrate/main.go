@@ -73,11 +73,11 @@ func calibrate(ctx context.Context, s *settings) error {
 	for _, r := range rows {
 		r.score = scoreOf(slices.Concat(r.parts...), horizon)
 	}
-	fmt.Println("| trace | policy | forecasts | P50 held | P90 held | P90 open | loss | place × drain | mean wait |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Println("| trace | policy | forecasts | P50 held | P90 held | P90 open | loss | place × drain | mean wait | changes |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, r := range rows {
-		fmt.Printf("| %s | %s | %d | %s | %s | %.0f %% | %.2f | %.2f | %.2f |\n",
-			r.trace, r.policy, r.n, r.held[p50], r.held[p90], 100*r.open, r.loss, r.drained, r.mean)
+		fmt.Printf("| %s | %s | %d | %s | %s | %.0f %% | %.2f | %.2f | %.2f | %.0f %% |\n",
+			r.trace, r.policy, r.n, r.held[p50], r.held[p90], 100*r.open, r.loss, r.drained, r.mean, 100*r.drifts)
 	}
 	if s.plot == "" {
 		return nil
@@ -108,17 +108,17 @@ func (s *settings) rows(ctx context.Context) ([]*row, int64, error) {
 	var rows []*row
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range shapes {
+	for i, of := range slices.Concat(shapes, drifting) {
 		for _, policy := range policies {
-			if !s.measured(shapes[i].name, policy) {
+			if !s.measured(of.name, policy) || i >= len(shapes) && !strings.Contains(s.only, of.name) {
 				continue
 			}
-			out := &row{trace: shapes[i].name, policy: policy, parts: make([][]asked, s.seeds)}
+			out := &row{trace: of.name, policy: policy, parts: make([][]asked, s.seeds)}
 			rows = append(rows, out)
 			for part := range out.parts {
 				group.Go(func() error {
 					t := trial{
-						snapshot: snapshot, trace: shapes[i].draw(s.first + uint64(part)), part: part, policy: policy, runs: s.runs,
+						snapshot: snapshot, trace: of.draw(s.first + uint64(part)), part: part, policy: policy, runs: s.runs,
 						alone: s.alone, train: trains * 7 * day, until: asks * 7 * day, horizon: (weeks - asks) * 7 * day,
 						step: s.step, resource: gpu,
 					}

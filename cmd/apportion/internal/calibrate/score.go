@@ -24,8 +24,8 @@ type score struct {
 	n int
 	// held says for each level how often the job started by then, of the forecasts that state a time there.
 	held [levels]share
-	// open is the part of forecasts whose P90 is after the horizon.
-	open                float64
+	// open is the part of forecasts whose P90 is after the horizon, drifts that of those which say that the load changes.
+	open, drifts        float64
 	loss, drained, mean float64
 }
 
@@ -43,6 +43,9 @@ func scoreOf(list []asked, horizon int64) score {
 	most := float64(horizon)
 	for i := range list {
 		a := &list[i]
+		if a.drifts {
+			s.drifts += 1 / float64(s.n)
+		}
 		wait := min(float64(a.wait), most)
 		for _, of := range []struct {
 			quantile float64
