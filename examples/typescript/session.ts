@@ -2,13 +2,13 @@
 // where that helps, and errors and reasons in words.
 
 import { setTimeout } from "node:timers/promises";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { clone, create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import { createWritableIterable, type WritableIterable } from "@connectrpc/connect/protocol";
 import type { Answer, Basis } from "./gen/apportion/v1/answer_pb.ts";
 import { ReasonCodeSchema, type Verdict } from "./gen/apportion/v1/reason_pb.ts";
 import type { ApportionService, RunSessionRequestSchema, RunSessionResponse } from "./gen/apportion/v1/service_pb.ts";
-import type { Input } from "./gen/apportion/v1/session_pb.ts";
+import { type Input, InputSchema } from "./gen/apportion/v1/session_pb.ts";
 import { type Step, StepSchema } from "./gen/apportion/v1/step_pb.ts";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
 
@@ -41,13 +41,16 @@ export async function again<T>(ask: (left: number) => Promise<T>, within: number
  */
 export class Session {
   private readonly end: number;
+  private readonly world: Input;
   private readonly changes: Step[] = [];
   private basis?: Basis;
   private goingAway = false;
   private stream?: { requests: WritableIterable<Request>; responses: AsyncIterator<RunSessionResponse> };
 
-  private constructor(private service: Service, private world: Input, within: number) {
+  private constructor(private service: Service, world: Input, within: number) {
     this.end = performance.now() + within;
+    // Another replica begins with the same input, whatever becomes of the caller's.
+    this.world = clone(InputSchema, world);
   }
 
   static async open(service: Service, world: Input, within: number): Promise<Session> {
