@@ -18,6 +18,10 @@ const (
 // Actions returns all actions in the order in which Volcano's documentation names them.
 func Actions() []Action { return []Action{Enqueue, Allocate, Preempt, Reclaim} }
 
+// ServesOverused reports whether an action also serves queues that use all they may: preemption takes from the queue itself, as in Volcano,
+// and reclaim by plans asks what each queue is entitled to.
+func (a Action) ServesOverused(plans bool) bool { return a == Preempt || a == Reclaim && plans }
+
 // Scheduler lists what waits and carries out decisions for it. J is the unit that is served in one step: a job, a gang or a task.
 type Scheduler[J any] interface {
 	// Enqueue lets jobs in.

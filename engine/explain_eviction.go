@@ -35,7 +35,7 @@ func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
 		return nil
 	}
 	if check := plan.Miss.Check; check == CheckNodes || check == CheckEviction {
-		could, err := x.evictable(w, false)
+		could, err := x.evictable(e.Job, w, false)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
 
 // eviction asks which tasks could be evicted, without a plan: all tasks, and whether there is room without evictions.
 func (x *explainer) eviction(e *Explanation, w *waiting) error {
-	could, err := x.evictable(w, true)
+	could, err := x.evictable(e.Job, w, true)
 	if err != nil {
 		return err
 	}
@@ -58,13 +58,13 @@ func (x *explainer) eviction(e *Explanation, w *waiting) error {
 // evictable asks which tasks could be evicted for each kind of task, in other queues, then in the job's own. It returns the first such
 // choice, or, with room, the first that makes room for what the gang needs. If there is no plan, it gives the reasons that protect the
 // tasks.
-func (x *explainer) evictable(w *waiting, room bool) (*Finding, error) {
+func (x *explainer) evictable(j model.JobID, w *waiting, room bool) (*Finding, error) {
 	var held protectedTasks
 	var first *Finding
 	for _, t := range w.kinds {
 		for _, preempt := range []bool{false, true} {
 			var why policy.Reasons
-			if !preempt && !x.Preemptive([]model.TaskID{t}, &why, nil) {
+			if !x.victimsOf(preempt).asks(j, &why) || !preempt && !x.Preemptive([]model.TaskID{t}, &why, nil) {
 				held.add(why.List, 0)
 				continue
 			}

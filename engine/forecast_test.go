@@ -16,7 +16,7 @@ import (
 // endingCluster is a cluster of small jobs that fill its nodes, run in several queues and end at a few times, some of them unknown or
 // past, while others wait. Jobs of which gone holds are left out.
 func endingCluster(t require.TestingT, seed uint64, gone func(uid string) bool) *model.Model {
-	d := dice{rand.New(rand.NewPCG(seed, 23))}
+	d := dice{Rand: rand.New(rand.NewPCG(seed, 23))}
 	b := model.NewBuilder(1_000)
 	b.Dimensions([]string{"cpu", "gpu"})
 	cpu, gpu := make([]int, d.between(1, 4)), make([]int, 4)

@@ -48,6 +48,11 @@ func (d *Judgement) failed() *Finding {
 	return &d.Findings[i]
 }
 
+// passes reports whether the job passes a check.
+func (d *Judgement) passes(check CheckKind) bool {
+	return slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Check == check && f.Outcome == Passed })
+}
+
 // against returns what holds the job back, or else leaves open whether it could start; nil if it could.
 func (d *Judgement) against() *Finding {
 	if failed := d.failed(); failed != nil {

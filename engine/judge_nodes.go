@@ -227,12 +227,14 @@ func (g *judge) seat(tasks []model.TaskID, later, allowed bool) (seating, error)
 	return s, nil
 }
 
-// settles reports whether the policy lets tasks be placed on nodes one after the other.
+// settles reports whether the policy lets tasks be placed on nodes one after the other. What it sets aside on nodes for others may keep a task
+// off a node that has room for it.
 func (g *judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles bool, _ error) {
 	err := g.tried(func() error {
 		for i, t := range tasks {
 			// What is left for the last is the least.
-			if asked := g.once || i == len(tasks)-1; asked && !g.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) {
+			asked := g.once || i == len(tasks)-1
+			if asked && (!g.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || g.setsAside(t, nodes[i])) {
 				return nil
 			}
 			g.book(t, model.Allocated, nodes[i])
@@ -241,6 +243,11 @@ func (g *judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles boo
 		return nil
 	})
 	return settles, err
+}
+
+// setsAside reports whether a plugin keeps a task off a node in the present state.
+func (g *judge) setsAside(t model.TaskID, n model.NodeID) bool {
+	return slices.ContainsFunc(g.by.predicate, func(p policy.Predicater) bool { return !p.Fits(t, n, nil) })
 }
 
 // maxSeats bounds the nodes on which tasks are booked to see whether the policy lets the others be placed.

@@ -144,8 +144,8 @@ func TestOddsChangeNothing(t *testing.T) {
 	}
 }
 
-// big is a cluster of 1,000 nodes with 10,000 jobs, of which 4,000 run, and a history of as many.
-func big(tb testing.TB, work *policy.Work) (engine.Host, *engine.OddsQuestion) {
+// manyNodes is a cluster of 1,000 nodes with 10,000 jobs, of which 4,000 run, and a history of as many.
+func manyNodes(tb testing.TB, work *policy.Work) (engine.Host, *engine.OddsQuestion) {
 	tb.Helper()
 	jobs := make([]oddsJob, 10_000)
 	for i := range jobs {
@@ -166,7 +166,7 @@ func big(tb testing.TB, work *policy.Work) (engine.Host, *engine.OddsQuestion) {
 }
 
 func TestOddsOfABigClusterAreWithinTheirWorkAndStop(t *testing.T) {
-	host, q := big(t, policy.NewWork(policy.DefaultWork))
+	host, q := manyNodes(t, policy.NewWork(policy.DefaultWork))
 	q.Runs = 3
 	found, err := host.Odds(q)
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestOddsOfABigClusterAreWithinTheirWorkAndStop(t *testing.T) {
 }
 
 func TestOddsThatCostTooMuchAreRefusedOrCut(t *testing.T) {
-	host, q := big(t, policy.NewWork(2_500_000))
+	host, q := manyNodes(t, policy.NewWork(2_500_000))
 	q.Runs = 10
 	found, err := host.Odds(q)
 	if _, refused := errors.AsType[*policy.WorkError](err); !refused {
@@ -212,7 +212,7 @@ func TestRunsAreRefusedWhereNotAUnitOfWorkIsLeftForEach(t *testing.T) {
 // came of forecasts about moments of the past, at which jobs waited.
 func BenchmarkOdds(b *testing.B) {
 	for name, ask := range map[string]func(testing.TB) (engine.Host, *engine.OddsQuestion){
-		"corrected=false": func(tb testing.TB) (engine.Host, *engine.OddsQuestion) { tb.Helper(); return big(tb, nil) },
+		"corrected=false": func(tb testing.TB) (engine.Host, *engine.OddsQuestion) { tb.Helper(); return manyNodes(tb, nil) },
 		"corrected=true":  corrected,
 		"corrected=true,beside": func(tb testing.TB) (engine.Host, *engine.OddsQuestion) {
 			tb.Helper()
@@ -235,7 +235,7 @@ func BenchmarkOdds(b *testing.B) {
 // corrected is big with a past of which it is known when jobs began, so that moments of it are asked about.
 func corrected(tb testing.TB) (engine.Host, *engine.OddsQuestion) {
 	tb.Helper()
-	host, q := big(tb, nil)
+	host, q := manyNodes(tb, nil)
 	for i := range q.Past {
 		q.Past[i].Arrival, q.Past[i].Wait = q.Past[i].Arrival/20, 600+int64(i)*6151%3600
 	}

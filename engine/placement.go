@@ -128,13 +128,19 @@ type kindKey struct {
 	nodeSet model.NodeSetID
 	request int32
 	pods    int32
-	// reserved is what reservations of nodes depend on.
-	reserved int64
+	// reserved is what reservations of nodes depend on, and fit what plugins do that keep tasks off nodes.
+	reserved, fit int64
 }
 
 func (s *Session) kindOf(t model.TaskID) kindKey {
 	v := s.view
-	return kindKey{v.QueueOf(t), v.NodeSetOf(t), v.Tasks.At(t).Request, v.PodKind(t), v.Reservations().Class(v.Tasks.At(t).Job)}
+	j := v.Tasks.At(t).Job
+	key := kindKey{v.QueueOf(t), v.NodeSetOf(t), v.Tasks.At(t).Request, v.PodKind(t), v.Reservations().Class(j), 0}
+	// Of all plugins fair alone has classes.
+	for _, p := range s.by.fitClass {
+		key.fit = p.FitClass(j)
+	}
+	return key
 }
 
 // prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if there are too many.

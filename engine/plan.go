@@ -164,7 +164,10 @@ func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.plan.Miss = miss; miss != nil && p.plan.Outcome == 0 {
+	if miss != nil {
+		p.plan.Miss = miss
+	}
+	if p.plan.Miss != nil && p.plan.Outcome == 0 {
 		p.plan.Outcome = PlanNotFound
 	}
 	return &p.plan, nil
@@ -239,8 +242,8 @@ func (p *planner) evictingFor(d *Judgement, against *Finding, w *waiting) (*Miss
 	switch {
 	case !p.place && !p.reclaim && !p.preempt:
 		return p.refuse(p.refusedBy, p.refused)
-	case against.Check == CheckQueue && d.Nodes != nil && p.options(w) == nil:
-		// The tasks have room, so that no victim would be necessary.
+	case against.Check == CheckQueue && d.Nodes != nil && d.passes(CheckShare) && p.options(w) == nil:
+		// The tasks have room, and their queue may use that much, so that no victim would be necessary.
 		miss, err := p.refuse(CheckQueue, p.refused)
 		miss.Placed = len(p.tasks)
 		return miss, err
@@ -283,8 +286,8 @@ func (p *planner) enter() bool {
 	return p.Job(p.question.Job).Enqueue(nil)
 }
 
-// permitMeans sets which means the policy permits for the job. As in Volcano's actions, only a job that lacks tasks may evict, an overused
-// queue is served only by preemption, and only a queue that may take from others reclaims.
+// permitMeans sets which means the policy permits for the job. As in Volcano's actions, only a job that lacks tasks may evict, a queue that
+// is passed over is served only by preemption, and only a queue that may take from others reclaims.
 func (p *planner) permitMeans() {
 	means := p.question.Means
 	var why policy.Reasons
@@ -296,7 +299,7 @@ func (p *planner) permitMeans() {
 		return
 	}
 	why = policy.Reasons{}
-	if (len(p.by.starving) > 0 || !p.Reclaim().Plans()) && !p.Job(p.question.Job).Starving(&why) {
+	if !p.Preempt().asks(p.question.Job, &why) {
 		p.refuseEviction(why.List)
 		return
 	}
@@ -304,7 +307,7 @@ func (p *planner) permitMeans() {
 	if means == ByPreempt {
 		return
 	}
-	if overused {
+	if !p.Reclaim().asks(p.question.Job, &why) {
 		p.refuseEviction(p.refused)
 		return
 	}

@@ -44,7 +44,12 @@ func planPolicies() map[string]engine.Policy {
 }
 
 // dice draws random numbers.
-type dice struct{ *rand.Rand }
+type dice struct {
+	*rand.Rand
+
+	// limited clusters have room left on nodes, limits at every level of the tree, and jobs that wait for admission.
+	limited bool
+}
 
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 
@@ -60,15 +65,26 @@ func planCluster(t require.TestingT, seed uint64, tree bool) *model.Model {
 	return drawnCluster(t, seed, tree, nil)
 }
 
+// limitedCluster is planCluster with room left on nodes, limits at every level of the tree, and jobs that wait for admission.
+func limitedCluster(t require.TestingT, seed uint64, tree bool) *model.Model {
+	return dice{Rand: rand.New(rand.NewPCG(seed, 17)), limited: true}.cluster(t, tree, nil)
+}
+
 // drawnCluster is planCluster in which keeper, if not nil, reserves room of nodes and says when jobs end.
 func drawnCluster(t require.TestingT, seed uint64, tree bool, keeper *keeper) *model.Model {
-	d := dice{rand.New(rand.NewPCG(seed, 17))}
+	return dice{Rand: rand.New(rand.NewPCG(seed, 17))}.cluster(t, tree, keeper)
+}
+
+func (d dice) cluster(t require.TestingT, tree bool, keeper *keeper) *model.Model {
 	b := model.NewBuilder(1_000_000)
 	b.Dimensions([]string{"cpu", "gpu"})
 	cpu, gpu := make([]int, d.between(1, 4)), make([]int, 4)
 	for n := range cpu {
 		cpu[n], gpu[n] = d.between(4, 8), d.between(0, 4)
 		spec := model.NodeSpec{Name: fmt.Sprintf("n%d", n), Allocatable: amounts(cpu[n], gpu[n])}
+		if d.limited {
+			spec.Allocatable = amounts(cpu[n]+d.IntN(5), gpu[n]+d.IntN(2))
+		}
 		if d.chance(7) {
 			spec.Unschedulable = &model.Unschedulable{Cause: model.Cordoned}
 		}
@@ -85,6 +101,9 @@ func drawnCluster(t require.TestingT, seed uint64, tree bool, keeper *keeper) *m
 			Phase: model.PhaseInqueue, CreateTime: int64(d.IntN(5)),
 		}
 		keeper.last(&spec)
+		if d.limited && waits && d.chance(25) {
+			spec.Phase, spec.MinResources = model.PhasePending, amounts(minimum, 0)
+		}
 		b.Job(spec)
 		for g := range d.between(1, 2) {
 			request := amounts(d.between(1, 3), d.IntN(2))
@@ -113,7 +132,7 @@ func (d dice) queues(b *model.Builder, tree bool, nodes int) []string {
 		if d.chance(60) {
 			spec.Deserved = amounts(d.between(1, 3*nodes), d.between(0, 2*nodes))
 		}
-		if leaf && d.chance(20) {
+		if leaf && d.chance(20) || d.limited && d.chance(50) {
 			spec.Capability = amounts(d.between(3, 6*nodes), d.between(1, 4*nodes))
 		}
 		if leaf && d.chance(20) {
@@ -165,10 +184,24 @@ func (d dice) task(b *model.Builder, uid string, request *model.Amounts, waits b
 
 // eachPlan calls try for every waiting job of random clusters under every policy.
 func eachPlan(t require.TestingT, runs int, try func(name string, seed uint64, s *engine.Session, j model.JobID)) {
+	eachPlanOn(t, runs, func(name string, seed uint64) *model.Model { return planCluster(t, seed, name == "tree") }, try)
+}
+
+// eachLimitedPlan is eachPlan on limited clusters; under fair half of them are trees.
+func eachLimitedPlan(t require.TestingT, runs int, try func(name string, seed uint64, s *engine.Session, j model.JobID)) {
+	eachPlanOn(t, runs, func(name string, seed uint64) *model.Model {
+		return limitedCluster(t, seed, name == "tree" || name == "fair" && seed%2 == 0)
+	}, try)
+}
+
+func eachPlanOn(
+	t require.TestingT, runs int, cluster func(name string, seed uint64) *model.Model,
+	try func(name string, seed uint64, s *engine.Session, j model.JobID),
+) {
 	for i := range runs {
 		seed := *planSeed + uint64(i)
 		for name, p := range planPolicies() {
-			s, err := engine.Open(planCluster(t, seed, name == "tree"), p, nil)
+			s, err := engine.Open(cluster(name, seed), p, nil)
 			require.NoError(t, err)
 			for _, j := range s.Waiting() {
 				try(name, seed, s, j)

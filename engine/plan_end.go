@@ -19,7 +19,8 @@ func (p *planner) conclude(d *draft) error {
 	}
 	if c == nil {
 		// It passed before, and no input of the checks has changed.
-		p.plan.Outcome, p.plan.Miss = PlanNotFound, &Miss{Check: CheckEviction, Task: model.None, Node: model.None}
+		p.plan.Outcome, p.plan.Least = PlanNotFound, false
+		p.plan.Miss = &Miss{Check: CheckEviction, Reasons: p.refused, Task: model.None, Node: model.None}
 		return nil
 	}
 	p.plan.Outcome, p.plan.Nodes, p.plan.Released = PlanMade, d.nodes, c.released
@@ -95,9 +96,8 @@ func (p *planner) servedFirst(e *Evicted) bool {
 // takesBack reports whether a victim may evict tasks of the job on the node where it ran, once they run, and then has room there.
 func (p *planner) takesBack(e *Evicted) bool {
 	v := p.view
-	j, q := v.Tasks.At(e.Task).Job, v.QueueOf(e.Task)
-	if (len(p.by.starving) > 0 || !p.Reclaim().Plans()) && !p.Job(j).Starving(nil) ||
-		!e.Own && (p.IsOverused(q, nil) || !p.Preemptive([]model.TaskID{e.Task}, nil, nil)) {
+	j := v.Tasks.At(e.Task).Job
+	if !p.victimsOf(e.Own).asks(j, nil) || !e.Own && !p.Preemptive([]model.TaskID{e.Task}, nil, nil) {
 		return false
 	}
 	taken := false

@@ -15,7 +15,7 @@ import (
 // keeper draws reservations of nodes and ends of jobs; nil draws none.
 type keeper struct{ dice }
 
-func newKeeper(seed uint64) *keeper { return &keeper{dice{rand.New(rand.NewPCG(seed, 23))}} }
+func newKeeper(seed uint64) *keeper { return &keeper{dice{Rand: rand.New(rand.NewPCG(seed, 23))}} }
 
 // planNow is the time of the clusters of plans, and planSoon the time before which all that is known to end or begin does.
 const (

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -95,6 +96,9 @@ type twin struct {
 	job   model.JobID
 	tasks []model.TaskID
 	pool  []model.TaskID
+	// means, if stated, is obeyed where nothing is evicted, and won are the victims of the plan that was found.
+	means engine.Means
+	won   []model.TaskID
 }
 
 func (w *twin) fewest() int {
@@ -121,10 +125,12 @@ func (w *twin) sets(size, from int, chosen []model.TaskID) bool {
 func (w *twin) places(chosen []model.TaskID, nodes []model.NodeID) bool {
 	if len(nodes) == len(w.tasks) {
 		mark := w.s.Mark()
-		ok := w.plays(chosen, nodes)
+		ok := w.enters() && (w.means == 0 || len(chosen) > 0 || !w.s.IsOverused(w.s.View().Jobs.At(w.job).Queue, nil)) &&
+			w.plays(chosen, nodes)
 		if err := w.s.Rollback(mark); err != nil {
 			panic(err)
 		}
+		w.won = chosen
 		return ok
 	}
 	v := w.s.View()
@@ -150,6 +156,11 @@ func (w *twin) places(chosen []model.TaskID, nodes []model.NodeID) bool {
 		}
 	}
 	return false
+}
+
+// enters admits the job if it waits for that.
+func (w *twin) enters() bool {
+	return w.s.View().Phase(w.job) != model.PhasePending || w.s.Job(w.job).Enqueue(nil)
 }
 
 // plays applies victims and placements task by task as a scheduler would that evicts for each task on its node.
@@ -268,16 +279,34 @@ func inSomeOrder(list, taken []model.TaskID, holds func([]model.TaskID) bool) bo
 	return false
 }
 
+// playsAtOnce evicts tasks of the own queue for the first task on their node, and those of others at once. The potential must not rise where
+// tasks of the own queue go.
 func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
-	if len(chosen) > 0 {
-		choice := w.s.Reclaim().Choose(&policy.Claim{
-			Tasks: w.tasks, Candidates: chosen, Room: policy.Room{Kind: policy.GivenNodes, Nodes: nodes},
-		}, false)
-		if choice.Plan == nil || !choice.Plan.Made || len(choice.Plan.Victims) < len(chosen) {
+	var others []model.TaskID
+	own := make([][]model.TaskID, len(nodes))
+	for _, c := range chosen {
+		at := max(slices.Index(nodes, w.s.View().NodeOf(c)), 0)
+		if w.s.View().QueueOf(c) == w.s.View().QueueOf(w.tasks[0]) {
+			own[at] = append(own[at], c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	before := potentialOf(w.s)
+	for i, group := range own {
+		if !w.evicts(w.tasks[i], group) {
 			return false
 		}
 	}
-	for _, c := range chosen {
+	if len(others) > 0 {
+		choice := w.s.Reclaim().Choose(&policy.Claim{
+			Tasks: w.tasks, Candidates: others, Room: policy.Room{Kind: policy.GivenNodes, Nodes: nodes},
+		}, false)
+		if choice.Plan == nil || !choice.Plan.Made || len(choice.Plan.Victims) < len(others) {
+			return false
+		}
+	}
+	for _, c := range others {
 		w.s.Host().Unbook(c, model.Pending)
 	}
 	if !w.s.Allocatable(w.tasks, policy.InSession, nil, nil) {
@@ -289,7 +318,17 @@ func (w *twin) playsAtOnce(chosen []model.TaskID, nodes []model.NodeID) bool {
 		}
 		w.s.Host().Book(t, model.Allocated, nodes[i])
 	}
-	return w.s.Job(w.job).Ready(nil)
+	return w.s.Job(w.job).Ready(nil) && (len(others) == len(chosen) || w.calm(before, len(others) > 0))
+}
+
+// calm reports whether the potential has not risen, or has fallen where it must.
+func (w *twin) calm(before *[3]*big.Rat, falls bool) bool {
+	for i, is := range potentialOf(w.s) {
+		if c := is.Cmp(before[i]); c != 0 {
+			return c < 0
+		}
+	}
+	return !falls
 }
 
 func TestPlansHaveTheFewestVictimsThatAnExhaustiveSearchFinds(t *testing.T) {

@@ -21,9 +21,11 @@ func (r *remedier) add(found Remedy) (bool, error) {
 		return false, nil
 	}
 	sound := true
+	ends := !slices.ContainsFunc(found.Edits, func(e Edit) bool { return e.Field != JobEnded })
 	err := r.under(found.Edits, func() error {
 		for key, count := range r.warnings() {
-			sound = sound && count <= r.warned[key]
+			// A queue may be warned of once its last job has ended, but no setting has changed.
+			sound = sound && (ends || count <= r.warned[key])
 		}
 		if sound {
 			r.cost(&found)

@@ -205,7 +205,7 @@ func keptUse(nodes []keptNode, jobs []keptJob, n, asking int) bool {
 func TestReservationsAreRespectedAtEveryInstant(t *testing.T) {
 	refused, permitted := 0, 0
 	for seed := range uint64(3_000) {
-		d := dice{rand.New(rand.NewPCG(seed, 91))}
+		d := dice{Rand: rand.New(rand.NewPCG(seed, 91))}
 		var nodes []keptNode
 		free := make([]int, d.between(1, 3))
 		for n := range free {

@@ -78,6 +78,7 @@ type table struct {
 	pipelined []policy.Pipeliner
 	starving  []named[policy.Starver]
 	predicate []policy.Predicater
+	fitClass  []policy.FitClasser
 	bounds    []policy.NodeBounder
 	score     []named[policy.NodeScorer]
 	events    []policy.EventHandler
@@ -160,6 +161,7 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	part(&t.ready, state, JobReady, off)
 	part(&t.pipelined, state, JobPipelined, off)
 	part(&t.predicate, state, Predicate, off)
+	part(&t.fitClass, state, Predicate, off)
 	part(&t.bounds, state, Predicate, off)
 	part(&t.events, state, 0, off)
 	part(&t.statuses, state, 0, off)

@@ -54,6 +54,21 @@ func (a Victims) voters() []voter {
 	return a.s.by.reclaim
 }
 
+// asks reports whether the action asks for a job at all. As in Volcano's actions, only a job that lacks tasks evicts, and reclaim passes
+// over queues; a policy that plans without plugins that say who lacks tasks decides by its plans.
+func (a Victims) asks(j model.JobID, why *policy.Reasons) bool {
+	s := a.s
+	if (len(s.by.starving) > 0 || !s.Reclaim().Plans()) && !s.Job(j).Starving(why) {
+		return false
+	}
+	q := s.view.Jobs.At(j).Queue
+	if a.preempt || !s.passedOver(q) {
+		return true
+	}
+	s.IsOverused(q, why)
+	return false
+}
+
 // Choose decides which candidates a claimant may evict. Plugins without plans consider the claimant's first task.
 func (a Victims) Choose(c *policy.Claim, explain bool) Choice {
 	return a.s.choose(a.voters(), c, explain)

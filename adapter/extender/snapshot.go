@@ -132,13 +132,13 @@ func (s *snapshot) setStatus(t model.TaskID, now taskState) {
 // books reports whether Volcano's plugins have booked a task of this status: it holds resources, or is promised them within the session.
 func books(s model.Status) bool { return s.Holds() || s == model.Pipelined }
 
-// overused reports whether a queue is overused; ok is false if there is no such queue.
+// overused reports whether Volcano is to pass a queue over, when it allocates and when it reclaims; ok is false if there is no such queue.
 func (s *snapshot) overused(name string) (overused, ok bool) {
 	q, ok := s.engine.View().Queue(name)
 	if !ok {
 		return false, false
 	}
-	overused = s.engine.IsOverused(q, s.why())
+	overused = s.engine.IsPassedOver(q, s.why())
 	s.record.ask(func() *apportionv1.Step {
 		return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
 			Queues: &apportionv1.Queues{Name: []string{name}},

@@ -150,7 +150,7 @@ func (r *round) Enqueue() error {
 	return nil
 }
 
-// Waiting yields the admitted jobs: those whose gang has begun, then the first job of the first queue. Reclaim by plans also serves queues
+// Waiting yields the admitted jobs: those whose gang has begun, then the first job of the first queue. Some actions also serve queues
 // that use all they may.
 func (r *round) Waiting(action cycle.Action) iter.Seq2[*Job, error] {
 	return func(yield func(*Job, error) bool) {
@@ -168,7 +168,7 @@ func (r *round) Waiting(action cycle.Action) iter.Seq2[*Job, error] {
 		var order []string
 		for stale := true; ; {
 			if stale {
-				if order, err = r.order(action == cycle.Reclaim && r.plans()); err != nil {
+				if order, err = r.order(action.ServesOverused(r.plans())); err != nil {
 					yield(nil, err)
 					return
 				}

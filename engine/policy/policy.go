@@ -115,6 +115,12 @@ type Overuser interface {
 	Overused(q model.QueueID, why *Reasons) bool
 }
 
+// Entitler is an Overuser that knows queues of which nothing that waits may be placed now, but may take the place of others.
+type Entitler interface {
+	// Entitles reports whether a queue is entitled to something that waits in it.
+	Entitles(q model.QueueID) bool
+}
+
 // Mode says against which rules a queue's account is asked.
 type Mode uint8
 
@@ -213,6 +219,12 @@ type Starver interface {
 // Predicater says whether a task may run on a node.
 type Predicater interface {
 	Fits(t model.TaskID, n model.NodeID, why *Reasons) bool
+}
+
+// FitClasser is a Predicater to which jobs may differ whose tasks are of one queue, ask for the same and may use the same nodes.
+type FitClasser interface {
+	// FitClass returns a number that is the same for jobs whose like tasks fit the same nodes.
+	FitClass(j model.JobID) int64
 }
 
 // NodeBounder is a Predicater that counts what tasks use together: Fits respects the bounds as they are used at present.

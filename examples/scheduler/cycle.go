@@ -73,7 +73,7 @@ func (r *round) Waiting(action cycle.Action) iter.Seq2[*Job, error] {
 			}
 		}
 		for {
-			queue, err := r.nextQueue(waiting, action == cycle.Reclaim && r.plans)
+			queue, err := r.nextQueue(waiting, action.ServesOverused(r.plans))
 			if queue < 0 && err == nil {
 				return
 			}

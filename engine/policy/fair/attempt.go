@@ -69,14 +69,10 @@ func (t *trial) makeRoom() bool {
 		t.place(room.Node, t.need, t.positive, 1)
 		return ok
 	case room.Kind == policy.GivenNodes:
-		return t.makeRoomOn(room.Nodes)
+		before := len(t.victims)
+		return t.makeRoomOn(room.Nodes) || t.takeBack(before) && t.makeRoomTogether(room.Nodes)
 	}
-	for _, task := range t.claim.Tasks {
-		if !t.house(task) {
-			return false
-		}
-	}
-	return true
+	return t.houseAll()
 }
 
 // makeRoomOn evicts until each task has room on its node.

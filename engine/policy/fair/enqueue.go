@@ -1,6 +1,8 @@
 package fair
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
@@ -10,6 +12,7 @@ type inqueue struct {
 	// lacked is a row for each place.
 	lacked []int64
 	jobs   map[model.JobID]*admitted
+	spare  map[place]*spare
 }
 
 // admitted is a job in phase Inqueue that names minimum resources.
@@ -18,7 +21,7 @@ type admitted struct {
 }
 
 // Enqueueable permits a job that could run at all, whose minimum is within the total and, together with what the queue and its ancestors
-// hold and have admitted, within their limits. The gang that holds a reservation and can start now may enter in any case: its limits leave
+// hold and have admitted, within their limits, but for what it may take there. The gang that holds a reservation and can start now may enter in any case: its limits leave
 // room, and jobs that were admitted before and wait for it must not keep it out. A permit books nothing: a job that is admitted counts by
 // its phase.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
@@ -92,8 +95,30 @@ func (s *State) admits(j model.JobID, p place, why *policy.Reasons) bool {
 			return false
 		}
 	}
+	exceeded := s.exceededBy(j, p, minimum)
+	if !slices.ContainsFunc(exceeded, func(e excess) bool { return !s.takes(j, p, e, minimum[e.dimension]) }) {
+		return true
+	}
+	if !why.All() {
+		exceeded = exceeded[:1]
+	}
+	for _, e := range exceeded {
+		why.Add(s.aboveLimit(e.limited, e.dimension, e.have, minimum[e.dimension]))
+	}
+	return false
+}
+
+// excess is a dimension of which a place would have more than its limit.
+type excess struct {
+	limited    place
+	dimension  int
+	have, over int64
+}
+
+// exceededBy lists the limits that a job's minimum exceeds together with what its leaf and the places above hold and have admitted.
+func (s *State) exceededBy(j model.JobID, p place, minimum []int64) (list []excess) {
 	s.openInqueue()
-	own, fits := s.inqueue.jobs[j], true
+	own := s.inqueue.jobs[j]
 	for a := p; a != none; a = s.tree.parent[a] {
 		for _, d := range s.dims {
 			have := s.row(s.accounts.held, a)[d] + s.row(s.inqueue.lacked, a)[d]
@@ -101,14 +126,11 @@ func (s *State) admits(j model.JobID, p place, why *policy.Reasons) bool {
 				have -= own.lack[d]
 			}
 			if limit := s.limits[a].capability[d]; minimum[d] > 0 && limit != unlimited && have+minimum[d] > limit {
-				why.Add(s.aboveLimit(a, d, have, minimum[d]))
-				if fits = false; !why.All() {
-					return false
-				}
+				list = append(list, excess{a, d, have, have + minimum[d] - limit})
 			}
 		}
 	}
-	return fits
+	return list
 }
 
 func (s *State) minimumOf(j model.JobID, minimum []int64) {
@@ -125,7 +147,7 @@ func (s *State) openInqueue() {
 		return
 	}
 	s.inqueue.lacked = make([]int64, s.tree.len()*s.width)
-	s.inqueue.jobs = map[model.JobID]*admitted{}
+	s.inqueue.jobs, s.inqueue.spare = map[model.JobID]*admitted{}, map[place]*spare{}
 	for _, j := range s.v.Present() {
 		if s.v.Phase(j) == model.PhaseInqueue {
 			s.admit(j)

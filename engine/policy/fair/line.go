@@ -1,6 +1,10 @@
 package fair
 
-import "github.com/apportion/apportion/engine/resource"
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/resource"
+)
 
 // lines counts the lines of a queue: 0, its guarantee; 1, its fair share; 2, its entitlement. Each is at most the next.
 const lines = 3
@@ -29,6 +33,39 @@ func (s *State) lineWithMemory(p place, d int) int64 {
 // takingLine returns the line up to which a place may take from others: it is entitled to that by weight, and it is next.
 func (s *State) takingLine(p place, d int) int64 { return min(s.line(2, p, d), s.lineWithMemory(p, d)) }
 
+// supposedLines returns up to which line a leaf could take from others if it wanted at least so much, and the lines of all places beyond which
+// they may have something taken then. A leaf wants more than its tasks ask for where tasks are created once their job is admitted.
+func (s *State) supposedLines(p place, d int, demand int64) (taking int64, giving []int64) {
+	s.settle()
+	s.v.Work.Use(s.tree.len(), placeWork)
+	c, cell := s.division.columns[d].separate(s.tree.len()), &s.accounts.demand[int(p)*s.width+d]
+	was := *cell
+	*cell = max(was, demand)
+	s.bound(c, d, false)
+	*cell = was
+	s.share(c)
+	taking, giving = c.share[p], slices.Clone(c.share)
+	if s.memory != nil {
+		c.weight = s.weighed(d).weight
+		s.share(c)
+		taking = min(taking, c.share[p])
+	}
+	for k := range giving {
+		giving[k] = max(giving[k], c.share[k]) * s.quantum[d]
+	}
+	return taking * s.quantum[d], giving
+}
+
+// separate returns a column of the same settings with bounds of its own, which are not set.
+func (c *column) separate(n int) *column {
+	cells := make([]int64, 6*n)
+	return &column{
+		bounds:     bounds{lo: cells[:n], m: cells[n : 2*n], hi: cells[2*n : 3*n], share: cells[3*n : 4*n : 4*n]},
+		capability: c.capability, guarantee: c.guarantee, deserved: c.deserved,
+		guaranteed: cells[4*n : 5*n], deserving: cells[5*n:], total: c.total,
+	}
+}
+
 // steered returns the division of a dimension by the weights with memory, which has the same bounds. The session has a memory.
 func (s *State) steered(d int) *column {
 	c := &s.division.columns[d]
@@ -55,13 +92,7 @@ func (s *State) satedShare(d int) []int64 { return s.sated(d).share }
 func (s *State) sated(d int) *column {
 	c := &s.division.columns[d]
 	if c.sated == nil {
-		n := s.tree.len()
-		cells := make([]int64, 6*n)
-		c.sated = &column{
-			bounds:     bounds{lo: cells[:n], m: cells[n : 2*n], hi: cells[2*n : 3*n], share: cells[3*n : 4*n : 4*n]},
-			capability: c.capability, guarantee: c.guarantee, deserved: c.deserved,
-			guaranteed: cells[4*n : 5*n], deserving: cells[5*n:], total: c.total,
-		}
+		c.sated = c.separate(s.tree.len())
 		s.bound(c.sated, d, true)
 		s.share(c.sated)
 	}

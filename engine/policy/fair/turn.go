@@ -39,6 +39,17 @@ func (t *turning) Fits(task model.TaskID, n model.NodeID, why *policy.Reasons) b
 	return false
 }
 
+// FitClass tells the gang that holds the reservation from others, and these by when they end.
+func (t *turning) FitClass(j model.JobID) int64 {
+	switch r := t.reserved(); {
+	case r == nil:
+		return 0
+	case r.job == j:
+		return -1
+	}
+	return t.ends.of[j]
+}
+
 // becauseReserved names the gang whose room is kept, and in how many seconds it can start.
 func (s *State) becauseReserved(r *reservation) policy.Reason {
 	reason := policy.Because(name, policy.Reserved, s.tree.queue[r.leaf])

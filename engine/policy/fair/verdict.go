@@ -110,6 +110,12 @@ func (s *State) aboveLine(p place, d int, amount, line int64) policy.Reason {
 	}
 }
 
+// Entitles reports whether a queue is entitled to a block of it, for which it may take from others.
+func (s *State) Entitles(q model.QueueID) bool {
+	p := s.servingPlace(q)
+	return p != none && s.wants(p)
+}
+
 // Overused reports whether a queue has blocks and may use none of them. why gets what stands against the first.
 func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
 	p := s.servingPlace(q)

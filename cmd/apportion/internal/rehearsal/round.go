@@ -159,10 +159,10 @@ func (w *lines) next(all bool) *line {
 	return nil
 }
 
-// Waiting yields jobs: the first job of the first queue, until there is none. Reclaim by plans also serves queues that use all they may.
+// Waiting yields jobs: the first job of the first queue, until there is none. Some actions also serve queues that use all they may.
 func (d *deciding) Waiting(action cycle.Action) iter.Seq2[*job, error] {
 	return func(yield func(*job, error) bool) {
-		all := action == cycle.Reclaim && d.session.Reclaim().Plans()
+		all := action.ServesOverused(d.session.Reclaim().Plans())
 		w := d.line()
 		for l := w.next(all); l != nil; {
 			if d.stop() {
