@@ -121,13 +121,14 @@ reference: ## Compare our answers with the recorded ones (CASES=PATH for some of
 	$(GO) test -run RemoteAndLocalAnswerAlike ./client -args -whole
 
 .PHONY: properties
-properties: ## Try the properties of `fair` on a million divisions and a hundred thousand runs to rest, weeks of demand with memory, and plans and remedies on random clusters (PROPERTYFLAGS='-seed 7').
+properties: ## Try the properties of `fair` on a million divisions and a hundred thousand runs to rest, weeks of demand with memory, games with gangs, and plans and remedies on random clusters (PROPERTYFLAGS='-seed 7').
 	$(GO) test -timeout 0 -run 'Plan' -v ./engine -args -plans 100000
 	$(GO) test -timeout 0 -run AnswersAboutOneJobAgree -v ./cmd/apportion/internal/agreement -args -clusters 10000 -remedied 4
 	$(GO) test -timeout 0 -run 'Remed' -v ./engine -args -remedies 700
 	$(GO) test -timeout 0 -run 'Propert|Matters|Never|WithoutAMemory|LessForNobody|TakesNothing|ChangesNothing|Undone|Dividing|Converge' -v ./engine/policy/fair \
 		-args -divisions 1000000 -runs 100000 $(PROPERTYFLAGS)
 	$(GO) test -timeout 0 -run Weeks -v ./engine/policy/fair -args -weeks
+	$(GO) test -timeout 0 -run GangsCost -v ./cmd/apportion/internal/rehearsal -args -games
 
 .PHONY: properties-memory
 properties-memory: ## Make the figures of docs/fair.md about memory: 100,000 histories, weeks of demand, half a year, cost, a ledger of 10^7 events (eight minutes of processor time, on one core).

@@ -96,7 +96,7 @@ class Cluster:
         got = fair.get("weights", [])
         expect("weights", [(x.get("queue"), x.get("dimension", 0)) for x in got], [(q, d) for q in inner for d in width])
         for (q, d), x in zip(((q, d) for q in inner for d in width), got):
-            ks, usage = self.kids[q], {k: self.charged(self.get(k, "usage", None), d) for k in self.kids[q] if self.get(k, "usage", None) is not None}
+            ks, usage = self.kids[q], {k: sum(self.charged(self.get(k, of, None), d) for of in ("usage", "reserved")) for k in self.kids[q] if self.get(k, "usage", None) is not None}
             known = [k for k in ks if k in usage and self.weight(k)]
             V, W, every, N = sum(usage[k] for k in known), sum(map(self.weight, known)), sum(map(self.weight, ks)), nominal[d][q]
             reference, rows, soft = max(V, N * W // every) if known else 0, [], lambda k: self.left(k, "SOFT").get(d)

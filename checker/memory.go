@@ -36,6 +36,16 @@ func (c *cluster) charged(u *apportionv1.Usage, d int) *big.Int {
 	return sum
 }
 
+// cost is what a queue is charged in a dimension: what it used, and what was kept idle for its gangs; nil if its usage is not known.
+func (c *cluster) cost(q, d int) *big.Int {
+	queue := c.GetQueues()[q]
+	if queue.GetUsage() == nil {
+		return nil
+	}
+	sum := c.charged(queue.GetUsage(), d)
+	return sum.Add(sum, c.charged(queue.GetReserved(), d))
+}
+
 // quanta is the amount of a dimension that a usage states; ok is false if it states none.
 func quanta(u *apportionv1.Usage, d int) (amount int64, ok bool) {
 	i := slices.Index(u.GetDimension(), uint32(d))
@@ -115,9 +125,9 @@ func (c *check) weigh(q, d int, nominal map[int]*big.Int) *apportionv1.MemoryDiv
 	}
 	for _, k := range c.kids[q] {
 		out.WeightAll += uint64(c.weight(k))
-		if u := c.GetQueues()[k].GetUsage(); u != nil && c.weight(k) > 0 {
+		if own := c.cost(k, d); own != nil && c.weight(k) > 0 {
 			out.Weight += uint64(c.weight(k))
-			usage.Add(usage, c.charged(u, d))
+			usage.Add(usage, own)
 		}
 	}
 	all, known := new(big.Int).SetUint64(out.WeightAll), new(big.Int).SetUint64(out.Weight)
@@ -128,12 +138,12 @@ func (c *check) weigh(q, d int, nominal map[int]*big.Int) *apportionv1.MemoryDiv
 	}
 	out.Usage, out.Reference = usage.String(), reference.String()
 	for _, k := range c.kids[q] {
-		u, weight := c.GetQueues()[k].GetUsage(), big.NewInt(c.weight(k))
-		child := &apportionv1.MemoryChild{Queue: new(uint32(k)), Weight: uint64(c.weight(k)), IsNew: u == nil}
+		own, weight := c.cost(k, d), big.NewInt(c.weight(k))
+		child := &apportionv1.MemoryChild{Queue: new(uint32(k)), Weight: uint64(c.weight(k)), IsNew: own == nil}
 		c.effective[d][k], nominal[k] = 0, new(big.Int)
 		used, of := usage, known
-		if u != nil {
-			used, of = c.charged(u, d), weight
+		if own != nil {
+			used, of = own, weight
 			child.Usage = used.String()
 		}
 		if weight.Sign() > 0 {

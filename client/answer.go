@@ -30,6 +30,8 @@ type QueueShare struct {
 	Guarantee, Deserved, Allocated, Request, Inqueue, Elastic, Capability, RealCapability Resources
 	// WithMemory is the amount up to which the queue is given first what becomes free. Nil: past usage does not count.
 	WithMemory Resources
+	// Reserved is the room that stands idle because it is kept for a job of the queue. Nil: none is kept.
+	Reserved Resources
 	// Share is allocated / deserved in the dominant dimension.
 	Share float64
 	// Dominant is the name of that dimension, "" if there is none.
@@ -62,8 +64,8 @@ func (s *Shares) queue(plugin string, q *apportionv1.QueueShare) QueueShare {
 		Guarantee: read(q.GetGuarantee()), Deserved: read(q.GetDeserved()), Allocated: read(q.GetAllocated()),
 		Request: read(q.GetRequest()), Inqueue: read(q.GetInqueue()), Elastic: read(q.GetElastic()),
 		Capability: read(q.GetCapability()), RealCapability: read(q.GetRealCapability()),
-		WithMemory: read(q.GetWithMemory()),
-		Share:      q.GetShare(), Rank: -1, Kueue: q.GetKueue(),
+		WithMemory: read(q.GetWithMemory()), Reserved: read(q.GetReserved()),
+		Share: q.GetShare(), Rank: -1, Kueue: q.GetKueue(),
 	}
 	if q.Dominant != nil {
 		share.Dominant = text.Names{Dimensions: s.Basis.GetDimensions()}.Dimension(q.GetDominant())

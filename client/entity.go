@@ -35,6 +35,8 @@ type Queue struct {
 	Usage Usage
 	// Entitled is what the queue was entitled to, decayed as Usage is, for `fair` with turns. Nil: not known.
 	Entitled Usage
+	// Reserved is the room that reservations of its gangs kept idle, decayed alike. Nil: none.
+	Reserved Usage
 	// Budget bounds or slows what the queue may use. Nil: none.
 	Budget *Budget
 	// Owners are those of jobs of a queue without children.

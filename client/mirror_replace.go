@@ -160,7 +160,7 @@ func queueDimensions(queue *apportionv1.Queue) [][]uint32 {
 	lists := [][]uint32{
 		queue.GetCapability().GetDimension(), queue.GetGuarantee().GetDimension(), queue.GetDeserved().GetDimension(),
 		queue.GetUsage().GetDimension(), budget.GetAmount().GetDimension(), budget.GetSpent().GetDimension(),
-		queue.GetEntitled().GetDimension(),
+		queue.GetEntitled().GetDimension(), queue.GetReserved().GetDimension(),
 	}
 	for _, owner := range queue.GetOwners() {
 		lists = append(lists, owner.GetUsage().GetDimension())

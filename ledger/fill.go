@@ -39,14 +39,22 @@ func (l *Ledger) Fill(s *apportionv1.Snapshot, at int64, budgets []Budget) {
 	}
 }
 
-// FillEntitled states in a snapshot what queues were entitled to. It is for a ledger in which what queues are entitled to is entered as if
-// they used it, with the options of the ledger of what they used: `fair` compares the two.
+// FillEntitled states in a snapshot what queues were entitled to, and what room was kept idle for their gangs. It is for a ledger in which both
+// are entered as if they were used, the latter under the dimensions that Reserved names, with the options of the ledger of what queues used:
+// `fair` compares them.
 func (l *Ledger) FillEntitled(s *apportionv1.Snapshot, at int64) {
 	row, index := l.Row(at, queuesOf(s), nil), indexOf(s)
+	reserved := make(map[string]uint32, len(index))
+	for name, d := range index {
+		reserved[Reserved(name)] = d
+	}
 	for _, q := range s.GetQueues() {
-		q.Entitled = nil
+		q.Entitled, q.Reserved = nil, nil
 		if stated := row.Queues[q.GetName()]; stated != nil {
 			q.Entitled = l.usage(stated, index)
+			if kept := l.usage(stated, reserved); len(kept.GetDimension()) > 0 {
+				q.Reserved = kept
+			}
 		}
 	}
 }

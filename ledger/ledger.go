@@ -344,8 +344,16 @@ func (l *Ledger) dimensionOf(name string) int {
 
 func (l *Ledger) quantum(name string) uint64 { return l.options.Quantum(name) }
 
+// reservedPrefix begins the dimensions of Reserved.
+const reservedPrefix = "reserved "
+
+// Reserved returns the dimension under which a ledger of what queues were entitled to has the room of a resource that was kept idle for their
+// gangs.
+func Reserved(resource string) string { return reservedPrefix + resource }
+
 // Quantum returns the quantum of a dimension by its name.
 func (o *Options) Quantum(name string) uint64 {
+	name = strings.TrimPrefix(name, reservedPrefix)
 	if q := o.Quanta[name]; q > 0 {
 		return q
 	}

@@ -119,7 +119,7 @@ func (s *Server) causes(ctx context.Context, v *version, by rule) (*history.Vers
 		{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{GroupsOnly: true}}},
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{OmitNames: true, Fields: []apportionv1.ShareField{
 			apportionv1.ShareField_SHARE_FIELD_DESERVED, apportionv1.ShareField_SHARE_FIELD_ALLOCATED,
-			apportionv1.ShareField_SHARE_FIELD_REQUEST,
+			apportionv1.ShareField_SHARE_FIELD_REQUEST, apportionv1.ShareField_SHARE_FIELD_RESERVED,
 		}}}},
 	}
 	p := follow(ctx)
@@ -192,6 +192,9 @@ func queuesIn(m *model.Model, explained *apportionv1.ExplainAnswer, shares *appo
 		for _, q := range plugin.GetQueues() {
 			of := &list[q.GetQueue()]
 			of.Deserved, of.Allocated, of.Request = row(q.GetDeserved()), row(q.GetAllocated()), row(q.GetRequest())
+			if q.GetReserved() != nil {
+				of.Reserved = row(q.GetReserved())
+			}
 		}
 		break
 	}

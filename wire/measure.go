@@ -205,7 +205,7 @@ func (z *Size) queue(b []byte) {
 		switch i = to; tag {
 		case tagQueueAffinity:
 			z.affinity(b[from:to])
-		case tagQueueUsage, tagQueueOwner, tagQueueEntitled:
+		case tagQueueUsage, tagQueueOwner, tagQueueEntitled, tagQueueReserved:
 			z.Usages++
 		case tagQueueBudget:
 			z.Usages += 2
@@ -335,6 +335,9 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 			z.Usages++
 		}
 		if queue.GetEntitled() != nil {
+			z.Usages++
+		}
+		if queue.GetReserved() != nil {
 			z.Usages++
 		}
 		if queue.GetBudget() != nil {

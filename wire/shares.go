@@ -26,7 +26,7 @@ var sharesQuestion = question[*apportionv1.SharesStep]{
 		"SharesAnswer": "plugins standings",
 		"PluginShares": "plugin hierarchy_ready hierarchy_reasons queues jobs others",
 		"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability " +
-			"share dominant overused ancestors:aQueue children:aQueue with_memory kueue",
+			"share dominant overused ancestors:aQueue children:aQueue with_memory kueue reserved",
 		"KueueShare":    "accounts unweighted weight weighted resource borrowing inactive parent",
 		"KueueAccount":  "flavor resource nominal quota usage available potential borrowing",
 		"OtherShares":   "parent:aQueue queue_count weight guarantee deserved allocated request",
@@ -39,7 +39,7 @@ var sharesQuestion = question[*apportionv1.SharesStep]{
 // fields is a set of ShareField.
 type fields uint32
 
-const allFields fields = 1<<(apportionv1.ShareField_SHARE_FIELD_WITH_MEMORY+1) - 1
+const allFields fields = 1<<(apportionv1.ShareField_SHARE_FIELD_RESERVED+1) - 1
 
 func (f fields) has(field apportionv1.ShareField) bool { return f>>field&1 != 0 }
 
@@ -49,7 +49,7 @@ func fieldSet(list []apportionv1.ShareField, faults *model.Error) fields {
 	}
 	set := fields(0)
 	for i, f := range list {
-		if f <= apportionv1.ShareField_SHARE_FIELD_UNSPECIFIED || f > apportionv1.ShareField_SHARE_FIELD_WITH_MEMORY {
+		if f <= apportionv1.ShareField_SHARE_FIELD_UNSPECIFIED || f > apportionv1.ShareField_SHARE_FIELD_RESERVED {
 			faults.Add(indexed("fields", i), "no field %d", f)
 			continue
 		}
@@ -222,6 +222,9 @@ func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, 
 	out.Capability = row(apportionv1.ShareField_SHARE_FIELD_CAPABILITY, share.Capability)
 	out.RealCapability = row(apportionv1.ShareField_SHARE_FIELD_REAL_CAPABILITY, share.RealCapability)
 	out.WithMemory = row(apportionv1.ShareField_SHARE_FIELD_WITH_MEMORY, share.WithMemory)
+	if r, ok := plugin.(policy.QueueReserver); ok && wanted.has(apportionv1.ShareField_SHARE_FIELD_RESERVED) {
+		out.Reserved = s.out.resource(r.ReservedFor(q))
+	}
 	if wanted.has(apportionv1.ShareField_SHARE_FIELD_SHARE) {
 		out.Share, out.Dominant = share.Share, s.out.dimension(share.Dominant)
 	}

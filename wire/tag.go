@@ -30,6 +30,7 @@ const (
 	tagQueueKueue    = 16<<3 | field.Delimited
 	tagQueueEntitled = 17<<3 | field.Delimited
 	tagQueueLimits   = 18<<3 | field.Delimited
+	tagQueueReserved = 19<<3 | field.Delimited
 
 	tagJobUID           = 1<<3 | field.Delimited
 	tagJobName          = 2<<3 | field.Delimited

@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +54,28 @@ func TestAReservationIsPartOfTheAnswersAboutIt(t *testing.T) {
 
 	s = open(t, keptForAGang, `tiers { plugins { gang {} } plugins { fair {} } }`)
 	require.Nil(t, ask(t, s, `explain { jobs { index: 2 } }`).GetExplain().GetJobs()[0].GetReservation(), "without turns there is none")
+}
+
+// TestSharesSayWhatAReservationKeepsIdle: one of the two nodes of the gang is free, and a job of queue c could use it.
+func TestSharesSayWhatAReservationKeepsIdle(t *testing.T) {
+	const policy = `tiers { plugins { gang {} } plugins { fair { turns {} } } }`
+	reserved := func(a *apportionv1.Answer) (out []string) {
+		for _, q := range a.GetShares().GetPlugins()[0].GetQueues() {
+			if q.GetReserved() != nil {
+				out = append(out, q.GetName()+" "+fmt.Sprint(q.GetReserved().GetAmount()))
+			}
+		}
+		return out
+	}
+	s := open(t, keptForAGang, policy)
+	require.Equal(t, []string{"b [1000 0 0]"}, reserved(ask(t, s, `shares {}`)))
+	require.Equal(t, []string{"b [1000 0 0]"}, reserved(ask(t, s, `shares { fields: SHARE_FIELD_RESERVED }`)))
+	require.Empty(t, reserved(ask(t, s, `shares { fields: SHARE_FIELD_DESERVED }`)))
+
+	// What was kept idle is charged: the queue has no turn any more, and is above its line.
+	charged := strings.Replace(keptForAGang, `name: "b" usage {}`, `name: "b" usage {} reserved { dimension: 0 quantum_seconds: 90000 }`, 1)
+	charged = strings.Replace(charged, `queues { name: "c" }`, `queues { name: "c" usage {} }`, 1)
+	require.Empty(t, reserved(ask(t, open(t, charged, policy), `shares {}`)))
 }
 
 func fairOf(a *apportionv1.Answer) *apportionv1.FairDerivation {

@@ -31,10 +31,12 @@ func (c *compiler) memory(m *apportionv1.Memory) {
 
 // queueMemory returns what a queue used and may use, nil if it says nothing of it.
 func (c *compiler) queueMemory(q *apportionv1.Queue) *model.QueueMemorySpec {
-	if q.GetUsage() == nil && q.GetEntitled() == nil && q.GetBudget() == nil && len(q.GetOwners()) == 0 {
+	if q.GetUsage() == nil && q.GetEntitled() == nil && q.GetReserved() == nil && q.GetBudget() == nil && len(q.GetOwners()) == 0 {
 		return nil
 	}
-	spec := &model.QueueMemorySpec{Usage: integersOf(q.GetUsage()), Entitled: integersOf(q.GetEntitled())}
+	spec := &model.QueueMemorySpec{
+		Usage: integersOf(q.GetUsage()), Entitled: integersOf(q.GetEntitled()), Reserved: integersOf(q.GetReserved()),
+	}
 	if b := q.GetBudget(); b != nil {
 		spec.Budget = &model.BudgetSpec{
 			Kind:   model.BudgetKind(min(max(b.GetKind(), 0), math.MaxUint8)),
@@ -84,6 +86,9 @@ func describeMemory(m *model.Model, of *model.QueueMemory, out *apportionv1.Queu
 	}
 	if of.Entitled != nil {
 		out.Entitled = usageOf(m, of.Entitled)
+	}
+	if of.Reserved != nil {
+		out.Reserved = usageOf(m, of.Reserved)
 	}
 	if b := of.Budget; b != nil {
 		out.Budget = &apportionv1.Budget{

@@ -54,6 +54,8 @@ type QueueMemory struct {
 	Usage *Usage
 	// Entitled is what it was entitled to, decayed as usage is; nil if it is not known.
 	Entitled *Usage
+	// Reserved is the room that reservations of its gangs kept idle, decayed as usage is; nil: none.
+	Reserved *Usage
 	Budget   *Budget
 	// Owners are in the order of the snapshot.
 	Owners []OwnerUsage
@@ -66,9 +68,9 @@ func (q *QueueMemory) Bytes() int {
 	if q == nil {
 		return 0
 	}
-	const own, usage, budget, owner = 64, 32, 80, 56
+	const own, usage, budget, owner = 72, 32, 80, 56
 	bytes := own + owner*cap(q.Owners)
-	for _, u := range [...]*Usage{q.Usage, q.Entitled} {
+	for _, u := range [...]*Usage{q.Usage, q.Entitled, q.Reserved} {
 		if u != nil {
 			bytes += usage + 8*len(u.v)
 		}
@@ -106,9 +108,9 @@ type OwnerUsage struct {
 
 // QueueMemorySpec is the description of a QueueMemory in a snapshot. Nil pointers mean absent values.
 type QueueMemorySpec struct {
-	Usage, Entitled *Integers
-	Budget          *BudgetSpec
-	Owners          []OwnerSpec
+	Usage, Entitled, Reserved *Integers
+	Budget                    *BudgetSpec
+	Owners                    []OwnerSpec
 }
 
 // BudgetSpec is the description of a Budget in a snapshot. Any Kind but those listed is a violation.
@@ -163,7 +165,7 @@ func (b *Builder) checkMemories() {
 
 // queueMemory returns what a queue used and may use, nil if that is not given. What is wrong with it matters only with a memory.
 func (b *Builder) queueMemory(s *QueueMemorySpec, path func(string) string) *QueueMemory {
-	if s == nil || s.Usage == nil && s.Entitled == nil && s.Budget == nil && len(s.Owners) == 0 {
+	if s == nil || s.Usage == nil && s.Entitled == nil && s.Reserved == nil && s.Budget == nil && len(s.Owners) == 0 {
 		return nil
 	}
 	out := &QueueMemory{}
@@ -175,14 +177,14 @@ func (b *Builder) queueMemory(s *QueueMemorySpec, path func(string) string) *Que
 			}
 		}
 	}
-	if s.Usage != nil {
-		usage := b.usage(s.Usage, at("usage"))
-		out.Usage = &usage
+	known := func(a *Integers, field string) *Usage {
+		if a == nil {
+			return nil
+		}
+		amounts := b.usage(a, at(field))
+		return &amounts
 	}
-	if s.Entitled != nil {
-		entitled := b.usage(s.Entitled, at("entitled"))
-		out.Entitled = &entitled
-	}
+	out.Usage, out.Entitled, out.Reserved = known(s.Usage, "usage"), known(s.Entitled, "entitled"), known(s.Reserved, "reserved")
 	if of := s.Budget; of != nil {
 		if of.Kind != HardBudget && of.Kind != SoftBudget {
 			at("budget.kind")("no kind %d", of.Kind)
@@ -264,14 +266,14 @@ func (q *QueueMemory) wider(at []int, width int) *QueueMemory {
 		return nil
 	}
 	out := &QueueMemory{faulty: q.faulty}
-	if q.Usage != nil {
-		usage := q.Usage.wider(at, width)
-		out.Usage = &usage
+	known := func(u *Usage) *Usage {
+		if u == nil {
+			return nil
+		}
+		amounts := u.wider(at, width)
+		return &amounts
 	}
-	if q.Entitled != nil {
-		entitled := q.Entitled.wider(at, width)
-		out.Entitled = &entitled
-	}
+	out.Usage, out.Entitled, out.Reserved = known(q.Usage), known(q.Entitled), known(q.Reserved)
 	if of := q.Budget; of != nil {
 		out.Budget = &Budget{Kind: of.Kind, Amount: of.Amount.wider(at, width), Spent: of.Spent.wider(at, width)}
 	}

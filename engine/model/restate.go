@@ -59,7 +59,7 @@ func (q *QueueMemory) spec() *QueueMemorySpec {
 	if q == nil {
 		return nil
 	}
-	out := &QueueMemorySpec{Usage: q.Usage.integers(), Entitled: q.Entitled.integers()}
+	out := &QueueMemorySpec{Usage: q.Usage.integers(), Entitled: q.Entitled.integers(), Reserved: q.Reserved.integers()}
 	if of := q.Budget; of != nil {
 		out.Budget = &BudgetSpec{Kind: of.Kind, Amount: of.Amount.integers(), Spent: of.Spent.integers()}
 	}

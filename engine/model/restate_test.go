@@ -28,7 +28,7 @@ func TestWhatIsStatedAgainLacksNothing(t *testing.T) {
 		Name: "q", Parent: "root", Weight: 3, Priority: 4, State: model.Closed, Reclaimable: true, Capability: amounts(0, 5), Guarantee: amounts(1, 2),
 		Deserved: amounts(0, 3), Affinity: &model.NodeAffinity{}, Hierarchy: &model.Hierarchy{Path: "root/q", Weights: "1/2"}, CreateTime: 6,
 		Memory: &model.QueueMemorySpec{
-			Usage: one(0, 70), Entitled: one(1, 80), Budget: &model.BudgetSpec{Kind: model.HardBudget, Amount: one(0, 90), Spent: one(0, 10)},
+			Usage: one(0, 70), Entitled: one(1, 80), Reserved: one(1, 85), Budget: &model.BudgetSpec{Kind: model.HardBudget, Amount: one(0, 90), Spent: one(0, 10)},
 			Owners: []model.OwnerSpec{{Owner: "ann", Usage: one(1, 5), Weight: 2}},
 		},
 		NodeLimits: &model.NodeLimitsSpec{Groups: []model.NodeLimitSpec{{Group: "a", Limit: amounts(0, 1)}}}, Extra: &model.Extra{Value: "x"},

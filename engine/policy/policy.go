@@ -351,6 +351,13 @@ type Reserver interface {
 	ReservationOf(j model.JobID) (Reservation, bool)
 }
 
+// QueueReserver is a Sharer that keeps room for jobs of queues.
+type QueueReserver interface {
+	// ReservedFor returns the room that stands idle because it is kept for a job of a queue, at most what other queues wait for; absent if
+	// none is kept. The row is valid until the next call.
+	ReservedFor(q model.QueueID) resource.Row
+}
+
 // Tree is implemented by hierarchical sharers.
 type Tree interface {
 	// Accepted reports whether the queue tree passed; why is the reason if it is not.

@@ -57,6 +57,8 @@ type Queue struct {
 	Waiting                      int
 	Overused                     bool
 	Deserved, Allocated, Request []float64
+	// Reserved is the room that stands idle because it is kept for a job of the queue; nil if none is. The history does not keep it.
+	Reserved []float64
 }
 
 // Version is a cluster at one time.

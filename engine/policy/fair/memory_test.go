@@ -205,6 +205,21 @@ func requireUsageLowers(t require.TestingT, d draw, c *cluster, s *State) {
 	more.queues[i].memory = &model.QueueMemorySpec{
 		Usage: &model.Integers{Dimension: of.Usage.Dimension, Amount: amounts}, Budget: of.Budget, Owners: of.Owners,
 	}
+	if d.chance(50) {
+		// What was kept idle for it counts as used.
+		risen := make([]int64, len(amounts))
+		for j := range risen {
+			risen[j] = amounts[j] - of.Usage.Amount[j]
+		}
+		same := more.open(t)
+		more.queues[i].memory = &model.QueueMemorySpec{
+			Usage: of.Usage, Reserved: &model.Integers{Dimension: of.Usage.Dimension, Amount: risen}, Budget: of.Budget, Owners: of.Owners,
+		}
+		reserved := more.open(t)
+		for dim := range s.width {
+			require.Equal(t, same.weighed(dim).weight, reserved.weighed(dim).weight)
+		}
+	}
 	then, p := more.open(t), s.tree.at[i]
 	then.settle()
 	for dim := range s.width {
@@ -212,7 +227,7 @@ func requireUsageLowers(t require.TestingT, d draw, c *cluster, s *State) {
 		require.LessOrEqual(t, is.weight[p], was.weight[p])
 		require.LessOrEqual(t, then.steered(dim).share[p], s.steered(dim).share[p])
 		for k := place(1); int(k) < s.tree.len(); k++ {
-			if k != p && s.tree.parent[k] == s.tree.parent[p] && s.usageOf(k) != nil {
+			if k != p && s.tree.parent[k] == s.tree.parent[p] && s.memory.usage[k] != nil {
 				require.GreaterOrEqual(t, is.weight[k], was.weight[k], "no stated sibling's weight falls")
 			}
 			if s.tree.parent[k] != s.tree.parent[p] {

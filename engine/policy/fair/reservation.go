@@ -347,6 +347,32 @@ func (s *State) withholdReserved(r *reservation) {
 	}
 }
 
+// idleBeside returns what a reservation keeps idle now: on each of its nodes what is idle, but no more than its tasks ask for there.
+func (s *State) idleBeside(r *reservation) []int64 {
+	sum := make([]int64, s.width)
+	if len(r.nodes) == 0 {
+		for d := range sum {
+			sum[d] = min(s.idle(d), r.need[d])
+		}
+		return sum
+	}
+	left := map[model.NodeID][]int64{}
+	for n, q := range s.placesOf(r) {
+		row := left[n.node]
+		if row == nil {
+			row = slices.Clone(s.idleOf(n.node))
+			left[n.node] = row
+		}
+		for m := q.positive; m != 0; m = m.Rest() {
+			d := m.First()
+			kept := max(0, min(row[d], n.tasks*q.amount[d]))
+			row[d] -= kept
+			sum[d] += kept
+		}
+	}
+	return sum
+}
+
 // ReservationOf returns the room that is kept for a gang; false if there is none.
 func (s *State) ReservationOf(j model.JobID) (policy.Reservation, bool) {
 	r, ok := s.Reservation()

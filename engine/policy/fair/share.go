@@ -59,6 +59,24 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	return out, true
 }
 
+// ReservedFor returns the room that stands idle because it is kept for a job of a queue; absent if none is kept. In each dimension it is at
+// most what the other queues wait for: what nobody else asks for is kept from nobody.
+func (s *State) ReservedFor(q model.QueueID) resource.Row {
+	r := s.reserved()
+	if r == nil || s.tree.at[q] != r.leaf {
+		return resource.Row{}
+	}
+	row := s.shareRows()[8]
+	clear(row.V)
+	waiting := func(p place, d int) int64 { return s.demandOf(p, d) - s.accounts.held[int(p)*s.width+d] }
+	idle := s.idleBeside(r)
+	for m := r.positive; m != 0; m = m.Rest() {
+		d := m.First()
+		row.V[d] = float64(max(0, min(idle[d], waiting(0, d)-waiting(r.leaf, d))))
+	}
+	return row
+}
+
 // atMost returns what a place could ever hold: no more than there is, and than any capability on its path.
 func (s *State) atMost(p place, d int) int64 {
 	most := s.total(d)
@@ -73,7 +91,7 @@ func (s *State) atMost(p place, d int) int64 {
 // shareRows returns rows that name every dimension.
 func (s *State) shareRows() []resource.Row {
 	if s.scratch.rows == nil {
-		s.scratch.rows = resource.NewTable(8, s.width)
+		s.scratch.rows = resource.NewTable(9, s.width)
 		for i := range s.scratch.rows {
 			s.scratch.rows[i].Has = ^resource.Mask(0) >> (resource.MaxDimensions - s.width)
 		}

@@ -19,8 +19,8 @@ func (s *State) Standing(q model.QueueID, dims resource.Mask) (policy.Standing, 
 	s.sortQueues()
 	best, at, found := policy.Standing{}, none, false
 	for ; p > 0; p = s.tree.parent[p] {
-		usage, weight := s.usageOf(p), s.weights()[p]
-		if usage == nil || weight == 0 {
+		weight := s.weights()[p]
+		if s.memory.usage[p] == nil || weight == 0 {
 			continue
 		}
 		for m := dims; m != 0; m = m.Rest() {
@@ -29,7 +29,8 @@ func (s *State) Standing(q model.QueueID, dims resource.Mask) (policy.Standing, 
 			if sum.reference.isZero() {
 				continue
 			}
-			used, part := s.memory.charge(usage, d).float()/sum.reference.float(), float64(weight)/float64(sum.weight)
+			own, _ := s.charged(p, d)
+			used, part := own.float()/sum.reference.float(), float64(weight)/float64(sum.weight)
 			behind := used > part || s.lineWithMemory(p, d) < s.line(2, p, d) && len(s.before(p, d)) > 0
 			if behind && (!found || used/part > best.Used/best.Part) {
 				best, at, found = policy.Standing{Queue: s.tree.queue[p], Dimension: d, Used: used, Part: part}, p, true

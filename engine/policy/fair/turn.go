@@ -98,8 +98,8 @@ type ends struct {
 func (s *State) runs(j model.JobID) bool { return s.v.Account(j).Holding() > 0 }
 
 // earned reports whether a job may start that needs so much: its queue is entitled to it. A gang may also start if its queue, and every
-// queue above it that is not entitled to the gang, has used about as much as it was entitled to; one task is no block that a queue could be
-// entitled to a part of. held is what a place on the path of the job holds then.
+// queue above it that is not entitled to the gang, has used and reserved about as much as it was entitled to; one task is no block that a
+// queue could be entitled to a part of. held is what a place on the path of the job holds then.
 func (s *State) earned(j model.JobID, p place, held func(place) []int64, need []int64, positive resource.Mask) bool {
 	gang := s.v.Jobs.At(j).MinAvailable > 1
 	for ; p > 0; p = s.tree.parent[p] {
@@ -121,22 +121,23 @@ func (s *State) earned(j model.JobID, p place, held func(place) []int64, need []
 	return true
 }
 
-// tolerance is the part of what a queue was entitled to that it may have used beyond it, and still have credit. A queue that asks for gangs
-// can hold this much more than its part in the long run, whatever their sizes. Without it each gang waits, while its room is free, until
-// what the last one used is made up for to the last second.
+// tolerance is the part of what a queue was entitled to that it may have used and reserved beyond it, and still have credit. A queue that
+// asks for gangs can cost the others this much more than its part in the long run, whatever their sizes. Without it each gang waits, while
+// its room is free, until what the last one used is made up for to the last second.
 const tolerance = 32
 
-// hasCredit reports whether a place is known to have used no more of a dimension than it was entitled to, and a thirty-second of that.
+// hasCredit reports whether a place is known to have used, and kept idle for its gangs, no more of a dimension than it was entitled to, and
+// a thirty-second of that.
 func (s *State) hasCredit(p place, d int) bool {
-	if s.memory == nil || s.memory.queues[p] == nil {
+	if s.memory == nil || s.memory.usage[p] == nil || s.memory.queues[p].Entitled == nil {
 		return false
 	}
-	of := s.memory.queues[p]
-	if of.Usage == nil || of.Entitled == nil {
-		return false
+	reserved, entitled := int64(0), s.memory.queues[p].Entitled.At(d)
+	if of := s.memory.reserved[p]; of != nil {
+		reserved = of.At(d)
 	}
-	entitled := of.Entitled.At(d)
-	return of.Usage.At(d)-entitled <= entitled/tolerance
+	// No amount is below 0, so that none of these differences overflows.
+	return s.memory.usage[p].At(d)-entitled <= entitled/tolerance-reserved
 }
 
 // permitTurn is the verdict on tasks after that by lines and limits: the gang whose turn it is may start, and nothing else that is in its

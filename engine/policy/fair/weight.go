@@ -14,9 +14,10 @@ type memory struct {
 	columns []*weighed
 	// prices are by dimension; nil if each dimension is charged by itself.
 	prices []int64
-	// queues are by place what the snapshot says of queues, and usage is of it what they used. They are read for each dimension.
-	queues []*model.QueueMemory
-	usage  []*model.Usage
+	// queues are by place what the snapshot says of queues, usage is of it what they used, and reserved what was kept idle for them. They are
+	// read for each dimension.
+	queues          []*model.QueueMemory
+	usage, reserved []*model.Usage
 }
 
 // weighed are the weights with memory in one dimension, by place. They depend on configuration and usage, never on demand or on what is
@@ -38,10 +39,11 @@ func (s *State) openMemory() {
 	n := s.tree.len()
 	s.memory = &memory{
 		Memory: s.v.Memory, columns: make([]*weighed, s.width), queues: make([]*model.QueueMemory, n), usage: make([]*model.Usage, n),
+		reserved: make([]*model.Usage, n),
 	}
 	for p := range s.memory.queues {
 		if of := s.memoryOf(place(p)); of != nil {
-			s.memory.queues[p], s.memory.usage[p] = of, of.Usage
+			s.memory.queues[p], s.memory.usage[p], s.memory.reserved[p] = of, of.Usage, of.Reserved
 		}
 	}
 	if s.plugin.Memory.Prices == nil {
@@ -78,8 +80,19 @@ func (s *State) memoryOf(p place) *model.QueueMemory {
 	return nil
 }
 
-// usageOf returns the usage of a place; nil if it is not known. The session has a memory.
-func (s *State) usageOf(p place) *model.Usage { return s.memory.usage[p] }
+// charged returns what a place is charged in dimension d: what it used, and what was kept idle for its gangs; false if its usage is not
+// known. The session has a memory.
+func (s *State) charged(p place, d int) (wide, bool) {
+	m := s.memory
+	if m.usage[p] == nil {
+		return wide{}, false
+	}
+	sum := m.charge(m.usage[p], d)
+	if m.reserved[p] != nil {
+		sum = sum.plus(m.charge(m.reserved[p], d))
+	}
+	return sum, true
+}
 
 // weighed returns the weights with memory of dimension d.
 func (s *State) weighed(d int) *weighed {
@@ -121,8 +134,8 @@ func (s *State) sumSiblings(w *weighed, p place, d int) siblings {
 	for k := s.tree.first[p]; k < s.tree.end[p]; k++ {
 		weight := s.weights()[k]
 		sum.all += weight
-		if u := s.usageOf(k); u != nil && weight > 0 {
-			sum.usage, sum.weight = sum.usage.plus(s.memory.charge(u, d)), sum.weight+weight
+		if used, known := s.charged(k, d); known && weight > 0 {
+			sum.usage, sum.weight = sum.usage.plus(used), sum.weight+weight
 		}
 	}
 	if sum.weight > 0 {
@@ -146,8 +159,8 @@ func (s *State) weigh(w *weighed, p place, d int) {
 			w.nominal[k] = w.nominal[p].times(weight).over(sum.all)
 		}
 		used, of := sum.usage, sum.weight
-		if u := s.usageOf(k); u != nil {
-			used, of = s.memory.charge(u, d), weight
+		if own, known := s.charged(k, d); known {
+			used, of = own, weight
 		}
 		w.factor[k], w.soft[k] = s.plugin.Memory.factor(&sum, used, of), s.softFactor(k, d)
 		high, low := bits.Mul64(uint64(weight*w.factor[k]), uint64(w.soft[k]))
@@ -269,8 +282,8 @@ func (s *State) Weighing(q model.QueueID, d int) Weighing {
 		child := Weighed{
 			Queue: s.tree.queue[k], Weight: s.weights()[k], Factor: w.factor[k], Soft: w.soft[k], Effective: w.weight[k],
 		}
-		if u := s.usageOf(k); u != nil {
-			child.Usage = s.memory.charge(u, d).Integer()
+		if used, known := s.charged(k, d); known {
+			child.Usage = used.Integer()
 		}
 		out.Children = append(out.Children, child)
 	}

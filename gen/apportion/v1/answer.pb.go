@@ -1942,7 +1942,10 @@ type QueueShare struct {
 	// no memory, and the amount is `deserved`.
 	WithMemory *Resource `protobuf:"bytes,18,opt,name=with_memory,json=withMemory,proto3" json:"with_memory,omitempty"`
 	// Plugin kueue only; `share` is then its weighted share.
-	Kueue         *KueueShare `protobuf:"bytes,19,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	Kueue *KueueShare `protobuf:"bytes,19,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	// The room that stands idle now because it is kept for a job of the queue, in each dimension at most what other queues wait for. Plugin fair
+	// only. Absent: none is kept. Callers add it up over time to `Queue.reserved`.
+	Reserved      *Resource `protobuf:"bytes,20,opt,name=reserved,proto3" json:"reserved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2106,6 +2109,13 @@ func (x *QueueShare) GetWithMemory() *Resource {
 func (x *QueueShare) GetKueue() *KueueShare {
 	if x != nil {
 		return x.Kueue
+	}
+	return nil
+}
+
+func (x *QueueShare) GetReserved() *Resource {
+	if x != nil {
+		return x.Reserved
 	}
 	return nil
 }
@@ -4836,7 +4846,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\aclaimed\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\aclaimed\x12,\n" +
 	"\x05aside\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\x05aside\x12\x14\n" +
 	"\x05wants\x18\x04 \x01(\bR\x05wants\x12,\n" +
-	"\x05saved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05saved\"\xa6\x06\n" +
+	"\x05saved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05saved\"\xda\x06\n" +
 	"\n" +
 	"QueueShare\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
@@ -4861,7 +4871,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\bchildren\x18\x11 \x03(\rR\bchildren\x127\n" +
 	"\vwith_memory\x18\x12 \x01(\v2\x16.apportion.v1.ResourceR\n" +
 	"withMemory\x12.\n" +
-	"\x05kueue\x18\x13 \x01(\v2\x18.apportion.v1.KueueShareR\x05kueueB\v\n" +
+	"\x05kueue\x18\x13 \x01(\v2\x18.apportion.v1.KueueShareR\x05kueue\x122\n" +
+	"\breserved\x18\x14 \x01(\v2\x16.apportion.v1.ResourceR\breservedB\v\n" +
 	"\t_dominant\"\xa7\x01\n" +
 	"\rQueueStanding\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
@@ -5259,67 +5270,68 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	63,  // 63: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
 	63,  // 64: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
 	66,  // 65: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
-	58,  // 66: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	63,  // 67: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	63,  // 68: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	63,  // 69: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	22,  // 70: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	67,  // 71: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	67,  // 72: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	67,  // 73: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	67,  // 74: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	24,  // 75: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	67,  // 76: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	68,  // 77: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
-	27,  // 78: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	27,  // 79: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	67,  // 80: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 81: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	58,  // 82: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	32,  // 83: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	33,  // 84: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	34,  // 85: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
-	69,  // 86: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	31,  // 87: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	31,  // 88: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	58,  // 89: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 90: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	65,  // 91: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	65,  // 92: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
-	70,  // 93: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	58,  // 94: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	36,  // 95: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	39,  // 96: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	38,  // 97: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 98: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	40,  // 99: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	41,  // 100: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
-	58,  // 101: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	63,  // 102: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	44,  // 103: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	45,  // 104: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	46,  // 105: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	71,  // 106: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	43,  // 107: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	72,  // 108: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	73,  // 109: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	63,  // 110: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	63,  // 111: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	63,  // 112: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	74,  // 113: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	75,  // 114: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
-	76,  // 115: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	63,  // 116: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	63,  // 117: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	63,  // 118: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	63,  // 119: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	77,  // 120: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	63,  // 121: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	122, // [122:122] is the sub-list for method output_type
-	122, // [122:122] is the sub-list for method input_type
-	122, // [122:122] is the sub-list for extension type_name
-	122, // [122:122] is the sub-list for extension extendee
-	0,   // [0:122] is the sub-list for field type_name
+	63,  // 66: apportion.v1.QueueShare.reserved:type_name -> apportion.v1.Resource
+	58,  // 67: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	63,  // 68: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	63,  // 69: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	63,  // 70: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 71: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	67,  // 72: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	67,  // 73: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	67,  // 74: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	67,  // 75: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 76: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	67,  // 77: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	68,  // 78: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	27,  // 79: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 80: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	67,  // 81: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 82: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	58,  // 83: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	32,  // 84: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	33,  // 85: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
+	34,  // 86: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	69,  // 87: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	31,  // 88: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	31,  // 89: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	58,  // 90: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 91: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	65,  // 92: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
+	65,  // 93: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	70,  // 94: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	58,  // 95: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	36,  // 96: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	39,  // 97: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	38,  // 98: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 99: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	40,  // 100: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
+	41,  // 101: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	58,  // 102: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	63,  // 103: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	44,  // 104: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	45,  // 105: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	46,  // 106: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	71,  // 107: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	43,  // 108: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	72,  // 109: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	73,  // 110: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	63,  // 111: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	63,  // 112: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	63,  // 113: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	74,  // 114: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	75,  // 115: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
+	76,  // 116: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	63,  // 117: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	63,  // 118: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	63,  // 119: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	63,  // 120: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	77,  // 121: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	63,  // 122: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	123, // [123:123] is the sub-list for method output_type
+	123, // [123:123] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }

@@ -1716,6 +1716,18 @@ func (m *QueueShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Reserved != nil {
+		size, err := m.Reserved.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa2
+	}
 	if m.Kueue != nil {
 		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -5215,6 +5227,10 @@ func (m *QueueShare) SizeVT() (n int) {
 	}
 	if m.Kueue != nil {
 		l = m.Kueue.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Reserved != nil {
+		l = m.Reserved.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)

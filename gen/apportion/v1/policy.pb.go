@@ -1445,8 +1445,8 @@ func (x *Fair) GetTurns() *FairTurns {
 }
 
 // FairTurns lets one gang in the cluster, or job of one task, the one that waits longest, hold a reservation: the earliest time, and the
-// nodes, at which it has room as jobs end. A queue has a turn for a gang beyond its line only while it has used at most a thirty-second more than it was entitled to
-// (`Queue.usage`, `Queue.entitled`). Tasks that would still run then start only beside it. Needs `Job.expected_end` and `Job.expected_runtime`. Without a
+// nodes, at which it has room as jobs end. A queue has a turn for a gang beyond its line only while what it used, and what room its reservations kept idle, is at
+// most a thirty-second more than it was entitled to (`Queue.usage`, `Queue.reserved`, `Queue.entitled`). Tasks that would still run then start only beside it. Needs `Job.expected_end` and `Job.expected_runtime`. Without a
 // memory, or if no queue states `Queue.entitled`, turns change no answer.
 type FairTurns struct {
 	state protoimpl.MessageState `protogen:"open.v1"`

@@ -1374,8 +1374,11 @@ type Queue struct {
 	// For the nodegroup plugin with `VOLCANO_RELEASE_1_16`: what the tasks of the queue itself may hold together on the nodes of a group. Queues
 	// below do not inherit it. Absent: no limits.
 	NodeGroupLimits *NodeGroupLimits `protobuf:"bytes,18,opt,name=node_group_limits,json=nodeGroupLimits,proto3" json:"node_group_limits,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// For `fair`, with `Snapshot.memory`: the room that reservations of the queue, or of those below it, kept idle while others waited
+	// (`QueueShare.reserved`), summed over time and decayed as `usage` is. It counts as if the queue had used it. Absent: none.
+	Reserved      *Usage `protobuf:"bytes,19,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
@@ -1530,6 +1533,13 @@ func (x *Queue) GetEntitled() *Usage {
 func (x *Queue) GetNodeGroupLimits() *NodeGroupLimits {
 	if x != nil {
 		return x.NodeGroupLimits
+	}
+	return nil
+}
+
+func (x *Queue) GetReserved() *Usage {
+	if x != nil {
+		return x.Reserved
 	}
 	return nil
 }
@@ -2602,7 +2612,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\"c\n" +
 	"\x11NodeUnschedulable\x126\n" +
 	"\x05cause\x18\x01 \x01(\x0e2 .apportion.v1.UnschedulableCauseR\x05cause\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xfd\x06\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xae\a\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1b\n" +
@@ -2625,7 +2635,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06owners\x18\x0f \x03(\v2\x18.apportion.v1.OwnerUsageR\x06owners\x12.\n" +
 	"\x05kueue\x18\x10 \x01(\v2\x18.apportion.v1.KueueQueueR\x05kueue\x12/\n" +
 	"\bentitled\x18\x11 \x01(\v2\x13.apportion.v1.UsageR\bentitled\x12I\n" +
-	"\x11node_group_limits\x18\x12 \x01(\v2\x1d.apportion.v1.NodeGroupLimitsR\x0fnodeGroupLimitsB\t\n" +
+	"\x11node_group_limits\x18\x12 \x01(\v2\x1d.apportion.v1.NodeGroupLimitsR\x0fnodeGroupLimits\x12/\n" +
+	"\breserved\x18\x13 \x01(\v2\x13.apportion.v1.UsageR\breservedB\t\n" +
 	"\a_weightB\x0e\n" +
 	"\f_reclaimable\"\x8e\x01\n" +
 	"\x06Budget\x12,\n" +
@@ -2857,34 +2868,35 @@ var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	33, // 27: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
 	10, // 28: apportion.v1.Queue.entitled:type_name -> apportion.v1.Usage
 	22, // 29: apportion.v1.Queue.node_group_limits:type_name -> apportion.v1.NodeGroupLimits
-	3,  // 30: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
-	10, // 31: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
-	10, // 32: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
-	10, // 33: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
-	21, // 34: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	21, // 35: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	23, // 36: apportion.v1.NodeGroupLimits.groups:type_name -> apportion.v1.NodeGroupLimit
-	30, // 37: apportion.v1.NodeGroupLimit.limit:type_name -> apportion.v1.Resource
-	4,  // 38: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	30, // 39: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	26, // 40: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	34, // 41: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
-	30, // 42: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	28, // 43: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	27, // 44: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	5,  // 45: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
-	6,  // 46: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	7,  // 47: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	6,  // 48: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	29, // 49: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	7,  // 50: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	30, // 51: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	5,  // 52: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	10, // 30: apportion.v1.Queue.reserved:type_name -> apportion.v1.Usage
+	3,  // 31: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
+	10, // 32: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
+	10, // 33: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
+	10, // 34: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
+	21, // 35: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	21, // 36: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	23, // 37: apportion.v1.NodeGroupLimits.groups:type_name -> apportion.v1.NodeGroupLimit
+	30, // 38: apportion.v1.NodeGroupLimit.limit:type_name -> apportion.v1.Resource
+	4,  // 39: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	30, // 40: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	26, // 41: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	34, // 42: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
+	30, // 43: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	28, // 44: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	27, // 45: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	5,  // 46: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	6,  // 47: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	7,  // 48: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	6,  // 49: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	29, // 50: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	7,  // 51: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	30, // 52: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	5,  // 53: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }

@@ -867,6 +867,18 @@ func (m *Queue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Reserved != nil {
+		size, err := m.Reserved.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x9a
+	}
 	if m.NodeGroupLimits != nil {
 		size, err := m.NodeGroupLimits.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -2303,6 +2315,10 @@ func (m *Queue) SizeVT() (n int) {
 	}
 	if m.NodeGroupLimits != nil {
 		l = m.NodeGroupLimits.SizeVT()
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Reserved != nil {
+		l = m.Reserved.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)

@@ -37,6 +37,8 @@ const (
 	ShareField_SHARE_FIELD_REAL_CAPABILITY ShareField = 9
 	ShareField_SHARE_FIELD_SHARE           ShareField = 10
 	ShareField_SHARE_FIELD_WITH_MEMORY     ShareField = 11
+	// QueueShare.reserved.
+	ShareField_SHARE_FIELD_RESERVED ShareField = 12
 )
 
 // Enum value maps for ShareField.
@@ -54,6 +56,7 @@ var (
 		9:  "SHARE_FIELD_REAL_CAPABILITY",
 		10: "SHARE_FIELD_SHARE",
 		11: "SHARE_FIELD_WITH_MEMORY",
+		12: "SHARE_FIELD_RESERVED",
 	}
 	ShareField_value = map[string]int32{
 		"SHARE_FIELD_UNSPECIFIED":     0,
@@ -68,6 +71,7 @@ var (
 		"SHARE_FIELD_REAL_CAPABILITY": 9,
 		"SHARE_FIELD_SHARE":           10,
 		"SHARE_FIELD_WITH_MEMORY":     11,
+		"SHARE_FIELD_RESERVED":        12,
 	}
 )
 
@@ -3070,7 +3074,7 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
 	"dimensions\x18\x04 \x03(\rR\n" +
 	"dimensions\x12&\n" +
-	"\x04jobs\x18\x05 \x01(\v2\x12.apportion.v1.JobsR\x04jobs*\xcd\x02\n" +
+	"\x04jobs\x18\x05 \x01(\v2\x12.apportion.v1.JobsR\x04jobs*\xe7\x02\n" +
 	"\n" +
 	"ShareField\x12\x1b\n" +
 	"\x17SHARE_FIELD_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -3085,7 +3089,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x1bSHARE_FIELD_REAL_CAPABILITY\x10\t\x12\x15\n" +
 	"\x11SHARE_FIELD_SHARE\x10\n" +
 	"\x12\x1b\n" +
-	"\x17SHARE_FIELD_WITH_MEMORY\x10\v*t\n" +
+	"\x17SHARE_FIELD_WITH_MEMORY\x10\v\x12\x18\n" +
+	"\x14SHARE_FIELD_RESERVED\x10\f*t\n" +
 	"\vEnqueueMode\x12\x1c\n" +
 	"\x18ENQUEUE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENQUEUE_MODE_VOTES\x10\x01\x12\x17\n" +

@@ -21,8 +21,8 @@ const entitledSuffix = ".entitled"
 // entitledStep is the time for which entitlements are entered together. What was not entered yet is lost if the process is killed.
 const entitledStep = 10 * time.Minute
 
-// Entitled keeps what queues were entitled to, which `fair` with turns compares with what they used: in a ledger of its own, with the same
-// options, into which entitlements are entered as if they were used. They are those that the history finds in its versions. The zero value
+// Entitled keeps what queues were entitled to, and what room was kept idle for their gangs, which `fair` with turns compares with what they
+// used: in a ledger of its own, with the same options, into which both are entered as if they were used. They are those that the history finds in its versions. The zero value
 // keeps nothing.
 type Entitled struct {
 	path    string
@@ -111,7 +111,7 @@ func (e *Entitled) count(v *history.Version, p *apportionv1.Policy, made *file.F
 	return entered || made != nil
 }
 
-// entitle notes what a queue without children is entitled to from now on.
+// entitle notes what a queue without children is entitled to from now on, and what room is kept idle for its gangs.
 func (e *Entitled) entitle(q *history.Queue, dimensions []string) {
 	if e.paths[q.Name] == nil {
 		return
@@ -125,6 +125,11 @@ func (e *Entitled) entitle(q *history.Queue, dimensions []string) {
 	for d, amount := range q.Deserved {
 		if amount > 0 {
 			of.now[dimensions[d]] = amount
+		}
+	}
+	for d, amount := range q.Reserved {
+		if amount > 0 {
+			of.now[ledger.Reserved(dimensions[d])] = amount
 		}
 	}
 }

@@ -75,3 +75,31 @@ func TestWithoutALedgerNothingIsKept(t *testing.T) {
 	e.state(version(), 0)
 	require.NoError(t, e.Close())
 }
+
+// TestWhatReservationsKeptIdleIsKeptBesideEntitlements takes in versions in which 8 cores stand idle for a gang of a queue that is entitled to 4.
+func TestWhatReservationsKeptIdleIsKeptBesideEntitlements(t *testing.T) {
+	const epoch = 3600
+	e, err := OpenEntitled(filepath.Join(t.TempDir(), "ledger"), ledger.Options{Epoch: time.Hour})
+	require.NoError(t, err)
+	begin := int64(1000 * epoch)
+	state := func(after int64) *apportionv1.Queue {
+		s := version()
+		s.Queues[0].Usage = &apportionv1.Usage{}
+		e.state(s, begin+after)
+		return s.GetQueues()[0]
+	}
+	take := func(after int64, reserved []float64) {
+		require.NoError(t, e.take(&history.Version{
+			At: (begin + after) * int64(time.Second), Dimensions: []string{"cpu"},
+			Queues: []history.Queue{{Name: "q", Deserved: []float64{4000}, Reserved: reserved}},
+		}, fairWith(&apportionv1.FairTurns{})))
+	}
+	state(0)
+	take(0, []float64{8000})
+	take(1800, nil)
+	take(3660, nil)
+	q := state(3660)
+	require.Equal(t, []int64{4000 * 3600}, q.GetEntitled().GetQuantumSeconds())
+	require.Equal(t, []int64{8000 * 1800}, q.GetReserved().GetQuantumSeconds(), "in quanta of a core's thousandth, as entitlements are")
+	require.NoError(t, e.Close())
+}

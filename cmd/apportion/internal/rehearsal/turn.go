@@ -3,7 +3,9 @@ package rehearsal
 import (
 	"fmt"
 	"maps"
+	"slices"
 
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ledger"
 )
@@ -19,7 +21,7 @@ func (r *run) expected(j *job) (end, runtime int64) {
 	return end, r.nanoseconds(j.total / int64(max(1, j.Min)))
 }
 
-// noteEntitled notes what queues are entitled to from now on.
+// noteEntitled notes what queues are entitled to from now on, and what room is kept idle for their gangs.
 func (r *run) noteEntitled() {
 	if r.memory == nil || r.memory.entitled == nil {
 		return
@@ -37,6 +39,13 @@ func (r *run) noteEntitled() {
 			amounts := map[string]int64{}
 			for _, at := range v.Dims.Order() {
 				amounts[v.Dims.Name(at)] = int64(share.Deserved.V[at])
+			}
+			if keeper, keeps := d.Queues.(policy.QueueReserver); keeps {
+				for at, amount := range keeper.ReservedFor(q).V {
+					if amount > 0 {
+						amounts[ledger.Reserved(v.Dims.Name(at))] = int64(amount)
+					}
+				}
 			}
 			r.memory.entitle(v.Queues[q].Name, amounts, r.now)
 		}
@@ -71,26 +80,29 @@ func (m *memory) credit(queue string, s *segment, now int64) {
 	}
 }
 
-// stateEntitled states in the snapshot what queues were entitled to until a time.
+// stateEntitled states in the snapshot what queues were entitled to until a time, and what room was kept idle for their gangs.
 func (m *memory) stateEntitled(at int64) {
 	if m.entitled == nil {
 		return
 	}
-	row, dimensions := m.entitled.Row(at, m.known, nil), m.entitled.Dimensions()
+	row := m.entitled.Row(at, m.known, nil)
 	for _, q := range m.snapshot.GetQueues() {
-		q.Entitled = nil
-		stated := row.Queues[q.GetName()]
-		if stated == nil {
-			continue
-		}
-		q.Entitled = &apportionv1.Usage{}
-		for d, name := range m.snapshot.GetDimensions() {
-			for i := range stated {
-				if dimensions[i] == name {
-					q.Entitled.Dimension = append(q.Entitled.Dimension, uint32(d))
-					q.Entitled.QuantumSeconds = append(q.Entitled.QuantumSeconds, stated[i])
-				}
-			}
+		q.Entitled, q.Reserved = nil, nil
+		if stated := row.Queues[q.GetName()]; stated != nil {
+			q.Entitled = m.usage(stated, func(name string) string { return name })
+			q.Reserved = m.usage(stated, ledger.Reserved)
 		}
 	}
+}
+
+// usage returns what a row of the ledger of entitlements says of the dimensions of the snapshot, which it has under other names.
+func (m *memory) usage(stated []int64, under func(name string) string) *apportionv1.Usage {
+	out := &apportionv1.Usage{}
+	dimensions := m.entitled.Dimensions()
+	for d, name := range m.snapshot.GetDimensions() {
+		if i := slices.Index(dimensions, under(name)); i >= 0 && i < len(stated) {
+			out.Dimension, out.QuantumSeconds = append(out.Dimension, uint32(d)), append(out.QuantumSeconds, stated[i])
+		}
+	}
+	return out
 }
