@@ -47,7 +47,8 @@ func Describe(err error) string {
 	listed, total := Violations(err)
 	if len(listed) == 0 {
 		if st, ok := status.FromError(err); ok {
-			return st.Message()
+			// Of an error that wraps one of a call the message is the whole text.
+			return strings.Replace(st.Message(), fmt.Sprintf("rpc error: code = %s desc = ", st.Code()), "", 1)
 		}
 		return err.Error()
 	}

@@ -30,6 +30,8 @@ const (
 	CheckConstraints CheckKind = 7
 	// CheckEviction asks which tasks could be evicted for the job.
 	CheckEviction CheckKind = 8
+	// CheckFeasibility asks whether the job could run if nothing else ran. It is a finding only where the job could not, before all others.
+	CheckFeasibility CheckKind = 9
 )
 
 // Outcome is the outcome of a check. The values are those of the contract's CheckOutcome.
@@ -54,9 +56,9 @@ type Finding struct {
 	// Reasons of a failed check: in CheckNodes those of nodes that have enough left first, then those of nodes that come
 	// closest; in CheckEviction the most frequent first.
 	Reasons []policy.Reason
-	// Counts is the number of nodes (CheckNodes) or tasks (CheckEviction) with each reason; otherwise nil.
+	// Counts is the number of nodes (CheckNodes, CheckFeasibility) or tasks (CheckEviction) with each reason; otherwise nil.
 	Counts []int
-	// NodeCounts says in CheckNodes why no node has room for Task, each node counted once; otherwise nil.
+	// NodeCounts says in CheckNodes and CheckFeasibility why no node has room for Task, each node counted once; otherwise nil.
 	NodeCounts []NodeCount
 	// Task represents the tasks that the check is about; None: all.
 	Task model.TaskID
@@ -180,6 +182,8 @@ type explainer struct {
 	reclaims reclaims
 	// served are the jobs of each queue that are served in turn; nil until needed.
 	served [][]model.JobID
+	// empty has what empty nodes hold of each kind of task.
+	empty map[kindKey]*emptyRoom
 }
 
 // turn is the finding about a job after the jobs that come first.
@@ -241,7 +245,17 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 	}
 	e.conclude(waits)
 	if eviction && !e.blind && (e.Verdict == Blocked || e.Verdict == Undetermined) {
-		return e, x.helps(e, w)
+		if err := x.helps(e, w); err != nil {
+			return nil, err
+		}
+	}
+	if waits && !e.blind && (e.Verdict == Blocked || x.createsTasks(j)) {
+		never, err := x.infeasible(&e.Judgement, w)
+		if err != nil {
+			return nil, err
+		}
+		e.precede(never)
+		e.conclude(waits)
 	}
 	return e, nil
 }

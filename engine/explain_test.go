@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,54 +77,56 @@ func TestExplain(t *testing.T) {
 		verdict engine.Verdict
 		check   engine.CheckKind
 		code    policy.Code
+		// never is why it can never run, which comes first; 0: it may run.
+		never policy.Code
 	}{
 		{
 			"nothing holds it back",
 			[]float64{4},
 			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 1, tasks: []float64{4}}},
-			engine.InTurn, 0, 0,
+			engine.InTurn, 0, 0, 0,
 		},
 		{
 			"its minimum is more than the cluster admits",
 			[]float64{4},
 			[]pendingJob{{name: "a", minimum: 9, members: 1, tasks: []float64{4}}},
-			engine.Blocked, engine.CheckAdmission, policy.AboveOvercommit,
+			engine.Blocked, engine.CheckAdmission, policy.AboveOvercommit, policy.AboveLimit,
 		},
 		{
 			"it may enter by itself, but another one enters first",
 			[]float64{4},
 			[]pendingJob{{name: "a", minimum: 4, tasks: []float64{4}}, {name: "b", priority: 1, minimum: 4, tasks: []float64{4}}},
-			engine.Blocked, engine.CheckOrder, policy.AboveOvercommit,
+			engine.Blocked, engine.CheckOrder, policy.AboveOvercommit, 0,
 		},
 		{
 			"its gang lacks tasks",
 			[]float64{4},
 			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 2, tasks: []float64{1}}},
-			engine.Blocked, engine.CheckTasks, policy.NotEnoughTasks,
+			engine.Blocked, engine.CheckTasks, policy.NotEnoughTasks, 0,
 		},
 		{
 			"before it is admitted it may have no tasks yet",
 			[]float64{4},
 			[]pendingJob{{name: "a", minimum: 2, members: 2}},
-			engine.InTurn, 0, 0,
+			engine.InTurn, 0, 0, 0,
 		},
 		{
 			"a task is larger than any node",
 			[]float64{4, 4},
 			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 1, tasks: []float64{6}}},
-			engine.Blocked, engine.CheckNodes, policy.LargerThanAnyNode,
+			engine.Blocked, engine.CheckNodes, policy.LargerThanAnyNode, policy.NodeTooSmall,
 		},
 		{
 			"the gang has room task by task, but not at the same time",
 			[]float64{5, 4},
 			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 3, tasks: []float64{3, 3, 3}}},
-			engine.Blocked, engine.CheckNodes, policy.NoJointPlacement,
+			engine.Blocked, engine.CheckNodes, policy.NoJointPlacement, policy.NeverFits,
 		},
 		{
 			"a gang of 4 and 5 fits nodes of 5 and 4",
 			[]float64{5, 4},
 			[]pendingJob{{name: "a", phase: model.PhaseInqueue, members: 2, tasks: []float64{4, 5}}},
-			engine.InTurn, 0, 0,
+			engine.InTurn, 0, 0, 0,
 		},
 		{
 			"a job of higher priority takes the room first",
@@ -132,7 +135,7 @@ func TestExplain(t *testing.T) {
 				{name: "a", phase: model.PhaseInqueue, members: 1, tasks: []float64{3}},
 				{name: "b", priority: 1, phase: model.PhaseInqueue, members: 1, tasks: []float64{2}},
 			},
-			engine.Blocked, engine.CheckOrder, policy.NoJointPlacement,
+			engine.Blocked, engine.CheckOrder, policy.NoJointPlacement, 0,
 		},
 		{
 			"a job of higher priority that has no room takes none",
@@ -141,7 +144,7 @@ func TestExplain(t *testing.T) {
 				{name: "a", phase: model.PhaseInqueue, members: 1, tasks: []float64{3}},
 				{name: "b", priority: 1, phase: model.PhaseInqueue, members: 1, tasks: []float64{9}},
 			},
-			engine.InTurn, 0, 0,
+			engine.InTurn, 0, 0, 0,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -152,8 +155,15 @@ func TestExplain(t *testing.T) {
 				require.Equal(t, -1, e.Blocking)
 				return
 			}
-			require.Equal(t, test.check, e.Findings[e.Blocking].Check)
-			require.Equal(t, test.code, e.Findings[e.Blocking].Reasons[0].Code)
+			findings := e.Findings[e.Blocking:]
+			if test.never != 0 {
+				require.Equal(t, engine.CheckFeasibility, findings[0].Check)
+				require.Equal(t, test.never, findings[0].Reasons[0].Code)
+				findings = findings[1:]
+			}
+			at := slices.IndexFunc(findings, func(f engine.Finding) bool { return f.Outcome == engine.Failed })
+			require.Equal(t, test.check, findings[at].Check)
+			require.Equal(t, test.code, findings[at].Reasons[0].Code)
 		})
 	}
 }

@@ -50,8 +50,7 @@ func (g *judge) nodesFor(d *Judgement, w *waiting, o *options) error {
 			return err
 		}
 		if best = found; best.Outcome == Placed {
-			g.found(d, best, later)
-			return nil
+			return g.found(d, best, later)
 		}
 	}
 	return g.without(d, w, best.Placement)
@@ -121,13 +120,17 @@ func (g *judge) gains(t model.TaskID) bool {
 }
 
 // found notes that chosen tasks have places.
-func (g *judge) found(d *Judgement, s seating, later bool) {
+func (g *judge) found(d *Judgement, s seating, later bool) error {
 	d.Tasks, d.Nodes = s.tasks, s.Nodes
 	if !later {
 		d.find(CheckNodes, Passed).Amount = g.sum(s.tasks)
-		return
+		return nil
 	}
-	d.find(CheckNodes, Noted, g.releases(s)...).Amount = g.sum(s.tasks)
+	released, err := g.releases(s)
+	if err == nil {
+		d.find(CheckNodes, Noted, released...).Amount = g.sum(s.tasks)
+	}
+	return err
 }
 
 // without notes why the chosen tasks have no places: no task of one kind has a place, or not all tasks have one together.

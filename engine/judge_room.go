@@ -181,9 +181,18 @@ func (s *Session) findReleased() map[model.NodeID]*resource.Row {
 	return released
 }
 
-// afterRelease returns which tasks have room on their nodes only after tasks that are being released are gone. gone are tasks that are
-// evicted.
+// afterRelease returns which tasks may be on their nodes only after tasks that are being released are gone: for their room, or for a rule
+// on other pods. gone are tasks that are evicted.
 func (s *Session) afterRelease(tasks []model.TaskID, nodes []model.NodeID, gone []model.TaskID) []bool {
+	after := s.afterRoom(tasks, nodes, gone)
+	for i, n := range nodes {
+		after[i] = after[i] || s.keptByReleased(tasks[i], n)
+	}
+	return after
+}
+
+// afterRoom is afterRelease without rules on other pods.
+func (s *Session) afterRoom(tasks []model.TaskID, nodes []model.NodeID, gone []model.TaskID) []bool {
 	after := make([]bool, len(tasks))
 	rows := make(map[model.NodeID]*resource.Row)
 	for i, n := range nodes {
@@ -203,31 +212,6 @@ func (s *Session) afterRelease(tasks []model.TaskID, nodes []model.NodeID, gone 
 		row.SubWithin(request)
 	}
 	return after
-}
-
-// releases says what is being released where tasks have room only then, in each dimension that they ask for.
-func (g *judge) releases(s seating) []policy.Reason {
-	sum := resource.NewRow(g.view.Dims.Len())
-	var waits []model.NodeID
-	for i, after := range g.afterRelease(s.tasks, s.Nodes, nil) {
-		n := s.Nodes[i]
-		if more := g.beingReleased()[n]; after && more != nil && !slices.Contains(waits, n) {
-			sum.Add(*more)
-			waits = append(waits, n)
-		}
-	}
-	var reasons []policy.Reason
-	asked := g.sum(s.tasks)
-	for m := sum.Positive() & asked.Positive(); m != 0; m = m.Rest() {
-		reason := policy.Because("", policy.BeingReleased, model.None)
-		reason.Dimension = m.First()
-		reason.Have, reason.Limit = sum.V[reason.Dimension], float64(len(waits))
-		if len(waits) == 1 {
-			reason.Detail = g.view.Nodes[waits[0]].Name
-		}
-		reasons = append(reasons, reason)
-	}
-	return reasons
 }
 
 // place returns what Session.Place does if best fit finds room for all tasks, or if a kind has no room without the others: what a node

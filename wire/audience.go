@@ -79,11 +79,12 @@ func (a *Audience) jobs(v *policy.View, list []model.JobID) []model.JobID {
 	return own
 }
 
-// leftOut returns the jobs and pods left out that the reader may see: the entries that name one of its queues.
+// leftOut returns the jobs and pods left out that the reader may see: the entries that name one of its queues. Kinds that were not read are
+// not among them: what depends on these is no answer.
 func (a *Audience) leftOut(v *policy.View) []*model.LeftOut {
 	var list []*model.LeftOut
 	for i := range v.LeftOut {
-		if l := &v.LeftOut[i]; a.ownsLeftOut(v, l) {
+		if l := &v.LeftOut[i]; !isUnread(l) && a.ownsLeftOut(v, l) {
 			list = append(list, l)
 		}
 	}

@@ -79,6 +79,9 @@ func failed(fault *Fault) *apportionv1.Answer {
 func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 	q := QuestionOf(step)
 	fault := s.permit(q, step)
+	if fault == nil && q != nil {
+		fault = s.complete(q)
+	}
 	switch {
 	case fault != nil:
 	case q == nil:

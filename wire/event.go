@@ -21,7 +21,7 @@ type tasksStep interface {
 }
 
 var setStatusQuestion = question[*apportionv1.SetStatusStep]{
-	of: (*apportionv1.Step).GetSetStatus, changes: true, answer: (*Session).setStatus,
+	of: (*apportionv1.Step).GetSetStatus, changes: true, need: noKind, answer: (*Session).setStatus,
 	work: spendOnTasks[*apportionv1.SetStatusStep], memory: memoryOfTasks[*apportionv1.SetStatusStep],
 	read: reader(false, func(m *made[apportionv1.Step_SetStatus, apportionv1.SetStatusStep], r stepFields) {
 		m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
@@ -30,7 +30,7 @@ var setStatusQuestion = question[*apportionv1.SetStatusStep]{
 }
 
 var allocateQuestion = question[*apportionv1.AllocateStep]{
-	of: (*apportionv1.Step).GetAllocate, changes: true, answer: (*Session).allocate,
+	of: (*apportionv1.Step).GetAllocate, changes: true, need: noKind, answer: (*Session).allocate,
 	work: spendOnTasks[*apportionv1.AllocateStep], memory: memoryOfTasks[*apportionv1.AllocateStep],
 	read: reader(true, func(m *made[apportionv1.Step_Allocate, apportionv1.AllocateStep], r stepFields) {
 		m.body.Tasks, m.body.Node = r.tasks(&m.tasks), r.list
@@ -39,7 +39,7 @@ var allocateQuestion = question[*apportionv1.AllocateStep]{
 }
 
 var deallocateQuestion = question[*apportionv1.DeallocateStep]{
-	of: (*apportionv1.Step).GetDeallocate, changes: true, answer: (*Session).deallocate,
+	of: (*apportionv1.Step).GetDeallocate, changes: true, need: noKind, answer: (*Session).deallocate,
 	work: spendOnTasks[*apportionv1.DeallocateStep], memory: memoryOfTasks[*apportionv1.DeallocateStep],
 	read: reader(false, func(m *made[apportionv1.Step_Deallocate, apportionv1.DeallocateStep], r stepFields) {
 		m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))

@@ -24,6 +24,7 @@ const evictedTasks = 10_000
 var explainQuestion = question[*apportionv1.ExplainStep]{
 	of:     (*apportionv1.Step).GetExplain,
 	answer: (*Session).explainJobs,
+	need:   exceptNodes,
 	memory: (*asking).explanations,
 	permit: func(s *Session, q *apportionv1.ExplainStep) *Fault {
 		return cmp.Or(s.permitJobs(q.GetJobs(), "jobs", true), s.permitQueues(q.GetFilter().GetQueues(), "filter.queues"),

@@ -14,6 +14,7 @@ import (
 var forecastQuestion = question[*apportionv1.ForecastStep]{
 	of:     (*apportionv1.Step).GetForecast,
 	answer: (*Session).odds,
+	need:   exceptNodes,
 	// The rest is spent run by run.
 	work: func(s *Session, q *apportionv1.ForecastStep) error {
 		v := s.engine.View()

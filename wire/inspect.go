@@ -13,6 +13,7 @@ import (
 var inspectQuestion = question[*apportionv1.InspectStep]{
 	of:     (*apportionv1.Step).GetInspect,
 	answer: (*Session).inspect,
+	need:   exceptNodes,
 	work: func(s *Session, _ *apportionv1.InspectStep) error {
 		v := s.engine.View()
 		return s.work.Spend(len(v.Nodes)+v.Jobs.Len()+v.Tasks.Len(), v.Dims.Len())

@@ -98,9 +98,20 @@ func blindFinding(findings []*apportionv1.Finding) *apportionv1.Finding {
 	return findings[i]
 }
 
-// sorted returns the groups, the largest first; among equals the one whose first job comes first.
+// possible orders checks: jobs that can never run come first.
+func possible(check apportionv1.CheckKind) int {
+	if check == apportionv1.CheckKind_CHECK_KIND_FEASIBILITY {
+		return 0
+	}
+	return 1
+}
+
+// sorted returns the groups: those of jobs that can never run first, and of both the largest first; among equals the one whose first job
+// comes first.
 func (g *pendingGroups) sorted(names text.Names) []*apportionv1.PendingGroup {
-	slices.SortStableFunc(g.list, func(l, r *pendingGroup) int { return len(r.Jobs) - len(l.Jobs) })
+	slices.SortStableFunc(g.list, func(l, r *pendingGroup) int {
+		return cmp.Or(possible(l.GetCheck())-possible(r.GetCheck()), len(r.Jobs)-len(l.Jobs))
+	})
 	groups := make([]*apportionv1.PendingGroup, len(g.list))
 	for i, group := range g.list {
 		group.Text = text.Group(names, &group.PendingGroup, group.unjudged)
@@ -141,7 +152,7 @@ func (g *pendingGroups) kinds(names text.Names) ([]*apportionv1.PendingKind, []*
 	at := make(map[kind]*pendingKind)
 	for i, group := range g.list {
 		key := kind{verdict: group.GetVerdict(), code: group.GetReason().GetCode()}
-		if key.code == apportionv1.ReasonCode_REASON_CODE_UNSPECIFIED {
+		if key.code == apportionv1.ReasonCode_REASON_CODE_UNSPECIFIED || possible(group.GetCheck()) == 0 {
 			key.check = group.GetCheck()
 		}
 		of := at[key]
@@ -153,7 +164,8 @@ func (g *pendingGroups) kinds(names text.Names) ([]*apportionv1.PendingKind, []*
 		of.add(uint32(i), group)
 	}
 	slices.SortStableFunc(list, func(l, r *pendingKind) int {
-		return cmp.Or(severity(l.GetVerdict())-severity(r.GetVerdict()), cmp.Compare(r.GetJobCount(), l.GetJobCount()))
+		return cmp.Or(possible(l.GetCheck())-possible(r.GetCheck()), severity(l.GetVerdict())-severity(r.GetVerdict()),
+			cmp.Compare(r.GetJobCount(), l.GetJobCount()))
 	})
 	kinds := make([]*apportionv1.PendingKind, len(list))
 	all := make(map[uint32]*apportionv1.PendingQueue)
@@ -304,15 +316,26 @@ func (f *pendingFilter) wants(e *engine.Explanation) bool {
 	if f == nil {
 		return true
 	}
-	check, dimension := apportionv1.CheckKind_CHECK_KIND_UNSPECIFIED, -1
+	check := apportionv1.CheckKind_CHECK_KIND_UNSPECIFIED
 	if e.Blocking >= 0 {
-		finding := &e.Findings[e.Blocking]
-		check = apportionv1.CheckKind(finding.Check)
-		if len(finding.Reasons) > 0 {
-			dimension = finding.Reasons[0].Dimension
+		check = apportionv1.CheckKind(e.Findings[e.Blocking].Check)
+	}
+	return f.matches(check, f.short(e))
+}
+
+// short returns the first dimension that is asked for of those of which some check of a job finds too little, -1 if there is none.
+func (f *pendingFilter) short(e *engine.Explanation) int {
+	for _, d := range f.dimensions {
+		for i := range e.Findings {
+			of := &e.Findings[i]
+			lacks := func(c engine.NodeCount) bool { return c.Dimensions.Has(d) }
+			if of.Outcome == engine.Failed && (slices.ContainsFunc(of.Reasons, func(r policy.Reason) bool { return r.Dimension == d }) ||
+				slices.ContainsFunc(of.NodeCounts, lacks)) {
+				return d
+			}
 		}
 	}
-	return f.matches(check, dimension)
+	return -1
 }
 
 // matches reports whether jobs that a check blocks in a dimension are asked for; -1: in none.

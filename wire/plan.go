@@ -17,6 +17,7 @@ const plannedTask, plannedNode = 256, 512
 var planQuestion = question[*apportionv1.PlanStep]{
 	of:     (*apportionv1.Step).GetPlan,
 	answer: (*Session).planFor,
+	need:   exceptNodes,
 	work:   func(s *Session, _ *apportionv1.PlanStep) error { return s.engine.SpendOnPlan() },
 	memory: (*asking).plan,
 }

@@ -32,6 +32,7 @@ type Question struct {
 	memory   func(*asking, *apportionv1.Step) (answer, work int64)
 	explains func(*apportionv1.Step) bool
 	permit   func(*Session, *apportionv1.Step) *Fault
+	need     need
 
 	number protoreflect.FieldNumber
 }
@@ -55,6 +56,8 @@ type question[Q proto.Message] struct {
 	decision decision
 	// changes and undoes are Question.Changes and Undoes.
 	changes, undoes bool
+	// need is which kinds of objects must have been read.
+	need need
 	// sums is the set of decisions that a policy must make from sums of tasks, so that the question does not need single tasks.
 	sums catalogue.Sums
 	// added counts what a step adds to the model, whose encoding field 1 of its message holds.
@@ -68,7 +71,7 @@ func (q *question[Q]) row() *Question {
 	field := fieldOf[Q]()
 	row := &Question{
 		Name: string(field.Name()), number: field.Number(), Changes: q.changes, Undoes: q.undoes, Visible: q.visible,
-		sums: q.sums, decision: q.decision, added: q.added, read: q.read,
+		sums: q.sums, decision: q.decision, added: q.added, read: q.read, need: q.need,
 		answer: func(s *Session, step *apportionv1.Step) (*apportionv1.Answer, error) { return q.answer(s, of(step)) },
 	}
 	if q.work != nil {

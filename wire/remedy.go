@@ -11,6 +11,7 @@ import (
 var remediesQuestion = question[*apportionv1.RemediesStep]{
 	of:     (*apportionv1.Step).GetRemedies,
 	answer: (*Session).remedies,
+	need:   exceptNodes,
 	// The rest is spent try by try.
 	work: func(s *Session, _ *apportionv1.RemediesStep) error {
 		v := s.engine.View()

@@ -66,6 +66,8 @@ type Session struct {
 	// work is the remaining work of the current question. plugins and depth are the cost of steps for each entity that they name.
 	work           *policy.Work
 	plugins, depth int
+	// unread are the positions of the kinds in what is left out that were not read.
+	unread []int
 	// past finds past jobs that the server knows; nil: it knows none.
 	past func(name string) ([]RememberedJob, error)
 	// dividers is the number of plugins that divide.
@@ -115,6 +117,7 @@ func (s *Session) follow() {
 		return
 	}
 	s.model, s.named, s.out.dims, s.depth = m, nil, m.Dims, 1
+	s.findUnread()
 	if s.layered {
 		s.depth = max(int(levelsOf(m)), 1)
 	}

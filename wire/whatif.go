@@ -16,7 +16,7 @@ import (
 )
 
 var addJobQuestion = question[*apportionv1.AddJobStep]{
-	of: (*apportionv1.Step).GetAddJob, changes: true, answer: (*Session).addJob,
+	of: (*apportionv1.Step).GetAddJob, changes: true, need: noKind, answer: (*Session).addJob,
 	memory: func(a *asking, q *apportionv1.AddJobStep) (answer, work int64) {
 		a.reopen(SizeOf(&apportionv1.Snapshot{Jobs: []*apportionv1.Job{q.GetJob()}}, 2*int64(proto.Size(q))))
 		return 0, 0
@@ -28,7 +28,7 @@ var addJobQuestion = question[*apportionv1.AddJobStep]{
 }
 
 var removeJobQuestion = question[*apportionv1.RemoveJobStep]{
-	of: (*apportionv1.Step).GetRemoveJob, changes: true, answer: (*Session).removeJob,
+	of: (*apportionv1.Step).GetRemoveJob, changes: true, need: noKind, answer: (*Session).removeJob,
 	memory: func(a *asking, q *apportionv1.RemoveJobStep) (answer, work int64) {
 		a.reopen(Size{Bytes: 2 * int64(proto.Size(q))})
 		return 0, 0
@@ -36,7 +36,7 @@ var removeJobQuestion = question[*apportionv1.RemoveJobStep]{
 }
 
 var changeQuestion = question[*apportionv1.ChangeStep]{
-	of: (*apportionv1.Step).GetChange, changes: true, answer: (*Session).changeSnapshot,
+	of: (*apportionv1.Step).GetChange, changes: true, need: noKind, answer: (*Session).changeSnapshot,
 	memory: (*asking).change,
 	added: func(z *Size, change []byte) {
 		size := measure(change)
@@ -45,7 +45,7 @@ var changeQuestion = question[*apportionv1.ChangeStep]{
 }
 
 var markQuestion = question[*apportionv1.MarkStep]{
-	of: (*apportionv1.Step).GetMark, changes: true, answer: (*Session).mark,
+	of: (*apportionv1.Step).GetMark, changes: true, need: noKind, answer: (*Session).mark,
 	memory: func(a *asking, _ *apportionv1.MarkStep) (answer, work int64) {
 		a.marked = true
 		a.undo += markBytes
@@ -54,7 +54,7 @@ var markQuestion = question[*apportionv1.MarkStep]{
 }
 
 var rollbackQuestion = question[*apportionv1.RollbackStep]{
-	of: (*apportionv1.Step).GetRollback, changes: true, undoes: true, answer: (*Session).rollback,
+	of: (*apportionv1.Step).GetRollback, changes: true, need: noKind, undoes: true, answer: (*Session).rollback,
 }
 
 func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error) {

@@ -15,7 +15,7 @@ func (r *reader) cluster() *Cluster {
 		r.leaveOversized()
 	}
 	own := &apportionv1.KueueSnapshot{}
-	snapshot := &apportionv1.Snapshot{AsOf: nanoseconds(r.now), Kueue: own, Cluster: r.label}
+	snapshot := &apportionv1.Snapshot{AsOf: nanoseconds(r.now), Kueue: own, Cluster: r.label, LeftOut: r.kindsNotRead()}
 	for _, f := range byName(r.flavors) {
 		own.Flavors = append(own.Flavors, f.message)
 	}
@@ -57,7 +57,10 @@ func (r *reader) cluster() *Cluster {
 		snapshot.Jobs = append(snapshot.Jobs, w.message)
 	}
 	r.tell(snapshot)
-	return &Cluster{Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty, WithoutNodes: r.withoutNodes()}
+	return &Cluster{
+		Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty, HasWorkloads: len(r.workloads) > 0 || r.listed[workloadKind] || len(r.faulty) > 0,
+		WithoutNodes: r.withoutNodes(),
+	}
 }
 
 // twice reports a workload that has the uid of another one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -188,10 +189,14 @@ func (o *Objects) Count(kind string) int {
 }
 
 // Cluster makes a snapshot of all objects at a time. Those that are faulty are left out.
-func (o *Objects) Cluster(now time.Time) *Cluster {
+func (o *Objects) Cluster(now time.Time, options ...Option) *Cluster {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	r := newReader(now, o.options)
+	r := newReader(now, slices.Concat(o.options, options))
+	for kind := range kinds {
+		// What could not be listed is among the options.
+		r.listed[kind] = true
+	}
 	for _, kind := range sortedKeys(o.kinds) {
 		for key, object := range o.kinds[kind] {
 			switch e := object.entity.(type) {

@@ -53,5 +53,9 @@ func ReadPage(name string, data []byte) (*Page, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	if len(items) == 0 {
+		// That there are none is part of what was read.
+		out = fmt.Appendf(nil, `{"kind":%q,"items":[]}`, list.Kind)
+	}
 	return &Page{Source: Source{Name: name, Data: out}, Count: len(items), Continue: list.Metadata.Continue}, nil
 }

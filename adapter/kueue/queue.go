@@ -24,6 +24,8 @@ type (
 		message *apportionv1.Queue
 		// selector selects namespaces.
 		selector labels.Selector
+		// workloads is how many its status counts.
+		workloads int
 	}
 	localQueue struct {
 		queue   string
@@ -219,7 +221,11 @@ type preemption struct {
 
 func (r *reader) readQueue(h header, raw []byte) {
 	var o struct {
-		Spec queueSpec `json:"spec"`
+		Spec   queueSpec `json:"spec"`
+		Status struct {
+			Pending   int `json:"pendingWorkloads"`
+			Reserving int `json:"reservingWorkloads"`
+		} `json:"status"`
 	}
 	if !r.decode(raw, &o) {
 		return
@@ -248,7 +254,7 @@ func (r *reader) readQueue(h header, raw []byte) {
 	}
 	r.queues[h.Metadata.Name] = &clusterQueue{
 		message:  &apportionv1.Queue{Name: h.Metadata.Name, Kueue: own, CreateTime: nanoseconds(h.Metadata.Created)},
-		selector: selector,
+		selector: selector, workloads: o.Status.Pending + o.Status.Reserving,
 	}
 }
 

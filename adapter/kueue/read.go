@@ -37,6 +37,8 @@ type Cluster struct {
 	Unread map[string]int
 	// Faulty are the objects that are left out because they are invalid, with LeaveOutFaulty. The snapshot lists the first of them.
 	Faulty []Faulty
+	// HasWorkloads reports whether a workload was read, or a list of workloads without any.
+	HasWorkloads bool
 	// WithoutNodes are the flavors whose labels no node has; empty if no nodes are among the objects.
 	WithoutNodes []string
 }
@@ -108,7 +110,10 @@ type reader struct {
 	faults []string
 	total  int
 	unread map[string]int
-	seen   map[string]bool
+	// listed are the kinds of which all objects were given, if only none; unlisted those that could not be read, and why.
+	listed   map[string]bool
+	unlisted map[string]string
+	seen     map[string]bool
 	// past has the finished workloads; nil if they are not read.
 	past map[string]*past
 
@@ -137,7 +142,10 @@ var kinds = map[string]struct {
 func (r *reader) readNothing(header, []byte) {}
 
 func newReader(now time.Time, options []Option) *reader {
-	r := &reader{now: now, unread: map[string]int{}, seen: map[string]bool{}, entities: newEntities()}
+	r := &reader{
+		now: now, unread: map[string]int{}, listed: map[string]bool{}, unlisted: map[string]string{}, seen: map[string]bool{},
+		entities: newEntities(),
+	}
 	for _, option := range options {
 		option(r)
 	}
@@ -196,6 +204,9 @@ func (r *reader) read(raw []byte) {
 	if h.Items != nil || strings.HasSuffix(h.Kind, "List") {
 		for _, item := range h.Items {
 			r.read(item)
+		}
+		if of := strings.TrimSuffix(h.Kind, "List"); of != "" && of != h.Kind && len(h.Items) == 0 {
+			r.listed[of] = true
 		}
 		return
 	}

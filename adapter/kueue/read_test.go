@@ -95,7 +95,9 @@ func TestObjectsOfOlderVersionsAreRead(t *testing.T) {
 	set := s.GetJobs()[0].GetKueue().GetPodSets()[0]
 	require.EqualValues(t, 250, set.GetRequests()[0].GetAmount(), "a limit stands for a request that is missing")
 	require.Equal(t, []apportionv1.KueueUnjudged{apportionv1.KueueUnjudged_KUEUE_UNJUDGED_CHECKS}, s.GetJobs()[0].GetKueue().GetUnjudged())
-	require.Equal(t, "LocalQueue ns/other does not exist", s.GetLeftOut()[0].GetDetail())
+	require.Len(t, s.GetLeftOut(), 2)
+	require.Equal(t, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD, s.GetLeftOut()[0].GetCause(), "the flavors of its quota are missing")
+	require.Equal(t, "LocalQueue ns/other does not exist", s.GetLeftOut()[1].GetDetail())
 }
 
 func TestFaultsNameTheObjectAndTheField(t *testing.T) {

@@ -77,6 +77,11 @@ func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
 		messages = append(messages, "left out: "+c.Faulty[i].Fault)
 	}
 	warnings := firstOf(messages, "object")
+	if !c.HasWorkloads && len(c.Snapshot.GetQueues()) > 0 {
+		none := &apportionv1.Warning{Message: "no Workload is in the input: if the cluster has workloads, answers lack them " +
+			"(kind: WorkloadList without items says that it has none)"}
+		warnings = append([]*apportionv1.Warning{none}, warnings...)
+	}
 	messages = nil
 	for _, name := range c.WithoutNodes {
 		warnings = append(warnings, &apportionv1.Warning{
@@ -84,7 +89,9 @@ func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
 		})
 	}
 	for _, l := range c.Snapshot.GetLeftOut() {
-		if l.GetCause() != apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID {
+		switch l.GetCause() {
+		case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD:
+		default:
 			messages = append(messages, text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}))
 		}
 	}
@@ -124,9 +131,9 @@ func LeftOut(c *volcano.Cluster) []*apportionv1.Warning {
 // NoNode is the warning about manifests without nodes.
 const NoNode = "no Node is in the input: nothing is judged that depends on nodes"
 
-// Missing returns an error if the manifests contain no object, and otherwise warnings about missing kinds. hint ends the error: what a
-// person does about it.
-func Missing(sources []volcano.Source, cluster *volcano.Cluster, hint string) ([]*apportionv1.Warning, error) {
+// Missing returns an error if the manifests contain no object, and otherwise warnings about missing kinds, except about those of which it
+// was said why they may not be read. hint ends the error: what a person does about it.
+func Missing(sources []volcano.Source, cluster *volcano.Cluster, said map[string]string, hint string) ([]*apportionv1.Warning, error) {
 	var lines []string
 	var warnings []*apportionv1.Warning
 	for _, source := range sources {
@@ -143,17 +150,42 @@ func Missing(sources []volcano.Source, cluster *volcano.Cluster, hint string) ([
 	if len(sources) > 0 && len(cluster.Empty) == len(sources) {
 		return nil, fmt.Errorf("no input: %s; %s", strings.Join(lines, ", "), hint)
 	}
+	return append(warnings, missing(cluster, said)...), nil
+}
+
+// missing returns warnings about kinds of which no object was read. What proves that the cluster has some is in the snapshot, and makes
+// answers unknown.
+func missing(cluster *volcano.Cluster, said map[string]string) []*apportionv1.Warning {
 	snapshot := cluster.Snapshot
+	unread := map[string]*apportionv1.LeftOut{}
+	for _, l := range snapshot.GetLeftOut() {
+		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD {
+			unread[l.GetKind()] = l
+		}
+	}
+	var warnings []*apportionv1.Warning
 	for _, kind := range []struct {
-		count int
-		words string
+		name   string
+		absent bool
+		words  string
 	}{
-		{len(snapshot.GetQueues()), "no Queue is in the input: no job has a queue to be in"},
-		{len(snapshot.GetNodes()), NoNode},
+		{"Queue", len(snapshot.GetQueues()) == 0, "no Queue is in the input: no job has a queue to be in"},
+		{"PodGroup", false, ""},
+		{"Pod", len(snapshot.GetJobs()) > 0 && !cluster.HasPods, "no Pod is in the input: if the cluster has pods, answers lack them " +
+			"(kind: PodList without items says that it has none)"},
+		{"Node", len(snapshot.GetNodes()) == 0, NoNode},
 	} {
-		if kind.count == 0 {
+		if l := unread[kind.name]; said[kind.name] != "" {
+			continue
+		} else if l != nil {
+			warnings = append(warnings, &apportionv1.Warning{Message: text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l})})
+		} else if kind.absent {
 			warnings = append(warnings, &apportionv1.Warning{Message: kind.words})
 		}
 	}
-	return warnings, nil
+	if n := cluster.Unclassed; n > 0 {
+		warnings = append(warnings, &apportionv1.Warning{Message: fmt.Sprintf("no PriorityClass is in the input: %s one, and %s with priority 0",
+			text.Count(n, "PodGroup")+text.Verb(n, " names", " name"), text.Verb(n, "counts", "count"))})
+	}
+	return warnings
 }

@@ -18,7 +18,14 @@ func (r *reader) cluster() (*Cluster, error) {
 	if r.lenient {
 		r.roomForPlaces()
 	}
+	r.leftOut = r.kindsNotRead()
 	jobs := r.keptJobs()
+	unclassed := 0
+	for _, j := range jobs {
+		if j.priorityClass != "" && len(r.classes) == 0 && !r.listed[classKind] {
+			unclassed++
+		}
+	}
 	r.placePods(jobs)
 	r.miss(jobs)
 	snapshot := &apportionv1.Snapshot{AsOf: r.asOf, Cluster: r.label}
@@ -49,7 +56,7 @@ func (r *reader) cluster() (*Cluster, error) {
 	snapshot.LeftOut = r.leftOut
 	cluster := &Cluster{
 		Snapshot: snapshot, Faulty: r.faulty, Warnings: r.warnings.all(), Empty: r.empty, Nothing: len(r.given) == 0,
-		Started: started, Unread: r.unread,
+		Started: started, Unread: r.unread, Unclassed: unclassed, HasPods: len(r.pods) > 0 || r.listed[podKind] || len(r.faulty) > 0,
 		jobs: origins, placed: placed,
 	}
 	for i := range r.queues {

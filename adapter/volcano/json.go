@@ -3,6 +3,7 @@ package volcano
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -27,19 +28,28 @@ func (s *scanner) document(doc *document, each visit) {
 		each(doc, s.value(objectShape))
 		return
 	}
-	list := false
+	list, some := false, false
 	root := &value{kind: object, at: s.pos}
 	s.members(func(name string, at int) {
 		if name == "items" && s.data[s.pos] == '[' {
 			list = true
-			s.elements(func(int) { each(doc, s.value(objectShape)) })
+			s.elements(func(int) {
+				some = true
+				each(doc, s.value(objectShape))
+			})
 			return
 		}
 		s.member(root, name, at, objectShape)
 	})
-	if !list {
+	if !list || !some && ofOneKind(root) {
 		each(doc, root)
 	}
+}
+
+// ofOneKind reports whether a list says which kind its objects have, as `PodList` does: an empty one is visited, as there are no others.
+func ofOneKind(list *value) bool {
+	of, named := strings.CutSuffix(list.textOf(kindField), "List")
+	return named && of != ""
 }
 
 // value builds the selected parts of the value at the scanner's position, and moves behind it.

@@ -45,7 +45,10 @@ func ReadPage(name string, data []byte) (*Page, error) {
 		out = appendJSON(out, o)
 	}
 	out = append(out, ']')
-	page.Source.Data = out
+	if page.Source.Data = out; len(objects) == 0 && kindName != "" {
+		// That there are none is part of what was read.
+		page.Source.Data = fmt.Appendf(nil, `{"kind":%q,"items":[]}`, kindName+"List")
+	}
 	return page, nil
 }
 

@@ -28,6 +28,10 @@ type Cluster struct {
 	Faulty []*Faulty
 	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.
 	Unread map[string]int
+	// Unclassed counts the PodGroups that name a PriorityClass where none was read: they count with priority 0.
+	Unclassed int
+	// HasPods reports whether a pod was read, or a list of pods without any.
+	HasPods bool
 	// Started says for each job of the snapshot when the first of its pods started that hold resources, in Unix nanoseconds; 0: not known.
 	Started []int64
 
@@ -140,6 +144,7 @@ func Schedulers(opts ...Option) []string {
 // that it was left out. An error is an *Error.
 func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
+	r.dump = true
 	for _, background := range []bool{false, true} {
 		r.background = background
 		for _, source := range sources {
@@ -210,8 +215,11 @@ type reader struct {
 	entities
 	placements placements
 	traits     sharedTraits
-	// listed are the kinds of which all objects were given, if only none.
-	listed map[string]bool
+	// listed are the kinds of which all objects were given, if only none; unlisted those that could not be read, and why.
+	listed   map[string]bool
+	unlisted map[string]string
+	// dump: the objects are from files, in which a kind may be missing. Other callers give all that there are.
+	dump bool
 	// claimUsers names a pod on a node that uses a claim, by namespace/claim, and attached lists the claims that pods use by node.
 	claimUsers map[string]string
 	attached   map[string][]string
@@ -269,6 +277,11 @@ func (r *reader) read(root *value) (kindName string, m metadata) {
 		return "", m
 	}
 	version := r.textAt(root.field(versionField))
+	if of, list := strings.CutSuffix(kindName, "List"); list && root.field(metadataField).textOf(nameField) == "" {
+		// An empty list: of another one its objects are visited.
+		r.listed[of] = true
+		return kindName, m
+	}
 	read := r.readerOf(version, kindName)
 	if read == nil {
 		r.ignore(version, kindName, root)

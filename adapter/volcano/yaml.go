@@ -81,7 +81,7 @@ func (t *builder) document(root *yaml.Node, each func(*value)) {
 		return
 	}
 	if top.Kind == yaml.MappingNode {
-		listed := false
+		listed, some := false, false
 		for i := 0; i+1 < len(top.Content); i += 2 {
 			if top.Content[i].Value != "items" || top.Content[i+1].Kind != yaml.SequenceNode {
 				continue
@@ -91,10 +91,11 @@ func (t *builder) document(root *yaml.Node, each func(*value)) {
 			}
 			listed = true
 			for _, item := range top.Content[i+1].Content {
+				some = true
 				each(t.value(item, objectShape))
 			}
 		}
-		if listed {
+		if listed && (some || !ofOneKind(t.value(top, objectShape))) {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/contract/lookup"
@@ -121,8 +122,25 @@ func Find(ctx context.Context, decider Decider, in client.Input, limits Limits) 
 	return a.report, a.breaches(ctx, decider, in)
 }
 
-// begin asks for the shares and the nodes, on which every finding rests.
+// lacks says which kinds of objects were not read; "" if all were.
+func lacks(s *apportionv1.Snapshot) string {
+	unread := slices.DeleteFunc(slices.Clone(s.GetLeftOut()), func(l *apportionv1.LeftOut) bool {
+		return l.GetCause() != apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD
+	})
+	if len(unread) == 0 {
+		return ""
+	}
+	return text.Unread(unread)
+}
+
+// begin asks for the shares and the nodes, on which every finding rests. Where kinds of objects were not read, only settings are known.
 func begin(ctx context.Context, decider Decider, in client.Input, limits Limits) (*auditor, error) {
+	if why := lacks(in.Snapshot); why != "" {
+		snapshot := lookup.Of(in.Snapshot)
+		return &auditor{
+			snapshot: snapshot, names: snapshot.Names(nil), limits: limits.orDefault(), lacks: why, report: &Report{Unjudged: true},
+		}, nil
+	}
 	simulation, err := decider.Simulate(ctx, in,
 		&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true}}})
@@ -144,6 +162,10 @@ func begin(ctx context.Context, decider Decider, in client.Input, limits Limits)
 
 // breaches looks for breaches of the properties.
 func (a *auditor) breaches(ctx context.Context, decider Decider, in client.Input) error {
+	if a.lacks != "" {
+		a.report.Partial = a.lacks + "; only settings were checked"
+		return nil
+	}
 	if a.report.Unjudged {
 		a.report.Partial = "the snapshot has neither nodes nor a total: what there is to divide is not known, " +
 			"so neither what queues deserve and may use nor what may start was checked"
@@ -169,7 +191,9 @@ type auditor struct {
 	// divider is the plugin that divides, "" if none does; queues are its accounts.
 	divider string
 	queues  map[string]*apportionv1.QueueShare
-	report  *Report
+	// lacks says which kinds of objects were not read; "" if all were.
+	lacks  string
+	report *Report
 }
 
 func (a *auditor) add(b Breach, format string, args ...any) {

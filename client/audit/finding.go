@@ -71,10 +71,15 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 			}
 		}
 	}
-	c.settings()
+	if c.settings(); a.lacks != "" {
+		return c.sorted(), a.report, a.breaches(ctx, decider, in)
+	}
 	c.memory()
 	c.jobs()
 	if err := c.gangs(ctx, decider, in, c.crowding(in)); err != nil {
+		return nil, nil, err
+	}
+	if err := c.infeasible(ctx, decider, in); err != nil {
 		return nil, nil, err
 	}
 	if err := a.breaches(ctx, decider, in); err != nil {

@@ -248,8 +248,10 @@ func (c *checker) reclaimable(q *apportionv1.Queue) {
 func (c *checker) jobs() {
 	others := map[string]int{}
 	for _, l := range c.snapshot.GetLeftOut() {
-		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID {
+		switch l.GetCause() {
+		case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD:
 			continue
+		default:
 		}
 		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER && l.GetJob() == "" {
 			others[l.GetScheduler()]++

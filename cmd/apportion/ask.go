@@ -150,7 +150,19 @@ func (a *asking) about(ctx context.Context, loaded *input, do func(context.Conte
 	if err := cmp.Or(a.checkResources(loaded.snapshot), a.server.compileOnce(ctx, decider, loaded)); err != nil {
 		return err
 	}
-	return loaded.named(do(ctx, &question{asking: a, input: loaded, decider: decider}))
+	q := &question{asking: a, input: loaded, decider: decider}
+	return loaded.named(q.lacking(do(ctx, q)))
+}
+
+// lacking adds to an error, such as of a name that is not found, the kinds of objects that were not read.
+func (q *question) lacking(err error) error {
+	if _, answered := status.FromError(err); err == nil || answered || errors.Is(err, errDecidedNo) {
+		return err
+	}
+	if unknown := q.unknown(nodeKind); unknown != nil && unknown.Error() != err.Error() {
+		return fmt.Errorf("%w; %w", unknown, err)
+	}
+	return err
 }
 
 // repeat asks once, or with --watch until the context ends. With --watch it prints the first answer, and of each later one what differs
@@ -317,6 +329,14 @@ func sharesStep(queues ...string) *apportionv1.Step {
 		ask.Queues = &apportionv1.Queues{Name: queues}
 	}
 	return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: ask}}
+}
+
+// withShares adds the question about the shares of a queue to another one, if what there is to divide is known.
+func (q *question) withShares(step *apportionv1.Step, queue string) []*apportionv1.Step {
+	if q.whyUnknown() != "" {
+		return []*apportionv1.Step{step}
+	}
+	return []*apportionv1.Step{step, sharesStep(queue)}
 }
 
 // explainStep asks why jobs wait; nil: all that wait.

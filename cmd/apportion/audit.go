@@ -94,7 +94,7 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 	var invalid error
 	if loaded.cluster != nil {
 		invalid = loaded.cluster.Fault("")
-		c.warnings = c.warnings[len(manifest.LeftOut(loaded.cluster)):]
+		c.warnings = unprinted(c.warnings, manifest.LeftOut(loaded.cluster))
 	}
 	err = a.about(ctx, loaded, func(ctx context.Context, q *question) error {
 		session, err := q.decider.OpenSession(ctx, q.Input)
@@ -210,7 +210,11 @@ func (c *checked) print(p *render.Printer) {
 	if c.audited {
 		p.Line("")
 	}
-	p.Wrapped("checked: %s; %s", c.counts, plural(len(c.warnings), "warning"))
+	about := ""
+	if slices.ContainsFunc(c.Findings, func(f audit.Finding) bool { return f.Severity == audit.Warning }) {
+		about = " about the input"
+	}
+	p.Wrapped("checked: %s; %s%s", c.counts, plural(len(c.warnings), "warning"), about)
 }
 
 // markdown shows findings as a table.

@@ -167,7 +167,7 @@ func explainLeftOut(ctx context.Context, q *question, name string) error {
 // one says why one job waits, and shows the shares of its queue.
 func (e *explaining) one(ctx context.Context, q *question, index uint32, job *apportionv1.Job) error {
 	end := showWaiting(q.err, "explaining")
-	simulation, err := q.simulate(ctx, explainStep(&apportionv1.Jobs{Index: []uint32{index}}), sharesStep(job.GetQueue()))
+	simulation, err := q.simulate(ctx, q.withShares(explainStep(&apportionv1.Jobs{Index: []uint32{index}}), job.GetQueue())...)
 	end()
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 	}
 	err = q.answer(simulation.Basis, response, func(p *render.Printer) {
 		showJob(p, q, job, explained)
-		if q.whyUnknown() == "" {
+		if len(simulation.Answers) > 1 {
 			p.Line("")
 			p.QueueShares(simulation.Answers[1].GetShares())
 		}

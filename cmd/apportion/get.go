@@ -218,8 +218,28 @@ func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 	}
 }
 
+// nodeKind and podKind are kinds of objects on which some answers do not depend.
+const nodeKind, podKind = "Node", "Pod"
+
+// unknown returns an error if kinds of objects other than these were not read.
+func (q *question) unknown(except ...string) error {
+	var unread []*apportionv1.LeftOut
+	for _, l := range q.snapshot.GetLeftOut() {
+		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD && !slices.Contains(except, l.GetKind()) {
+			unread = append(unread, l)
+		}
+	}
+	if len(unread) == 0 {
+		return nil
+	}
+	return errors.New(text.Unread(unread))
+}
+
 // jobs lists the jobs of the input.
 func (q *question) jobs(list *listFlags) error {
+	if err := q.unknown(nodeKind); err != nil {
+		return err
+	}
 	compare, err := order(list, map[string]func(l, r jobRow) int{
 		"name":     func(l, r jobRow) int { return cmp.Compare(l.Name, r.Name) },
 		byQueue:    func(l, r jobRow) int { return cmp.Compare(l.Queue, r.Queue) },
@@ -267,6 +287,9 @@ var queueColumns = []column[queueRow]{
 
 // queues lists the queues of the input.
 func (q *question) queues() error {
+	if err := q.unknown(nodeKind, podKind); err != nil {
+		return err
+	}
 	rows := make(map[string]*queueRow)
 	for _, queue := range q.snapshot.GetQueues() {
 		row := &queueRow{Name: queue.GetName(), Parent: queue.GetParent(), State: "open", Weight: 1, Priority: queue.GetPriority()}

@@ -58,6 +58,9 @@ const reservedColumn = "RESERVED"
 
 // nodes lists the nodes of the input.
 func (q *question) nodes() error {
+	if err := q.unknown(nodeKind); err != nil {
+		return err
+	}
 	names := snapshotNames(q.snapshot)
 	rows := make([]nodeRow, len(q.snapshot.GetNodes()))
 	for i, node := range q.snapshot.GetNodes() {

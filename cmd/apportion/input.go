@@ -76,6 +76,8 @@ type inputFlags struct {
 	live     cluster.Flags
 	// unread lists the objects of the live cluster that could not be read.
 	unread []*apportionv1.Warning
+	// missing are the kinds that may not be read, and why.
+	missing map[string]string
 	// snapshotName names a snapshot that the server maintains.
 	snapshotName string
 	server       *serverFlags
@@ -235,7 +237,7 @@ func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
 			return nil, err
 		}
 		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
-		loaded.warnings = slices.Concat(manifest.LeftOut(cluster), f.unread, cluster.Warnings, missing, rules.Warnings)
+		loaded.warnings = slices.Concat(missing, f.unread, manifest.LeftOut(cluster), cluster.Warnings, rules.Warnings)
 		if manifest.OfBoth(sources) {
 			loaded.both = sources
 			loaded.warnings = append(loaded.warnings, manifest.ShareOfKueue(sources, time.Now())...)
@@ -267,7 +269,7 @@ func (f *inputFlags) manifests(s streams, sources []volcano.Source, options []vo
 	if f.own != "" && cluster.Nothing {
 		return nil, nil, fmt.Errorf("%s holds no Queue, nor another object that is read: it would change nothing", f.own)
 	}
-	missing, err := manifest.Missing(sources, cluster, "`apportion help` shows the kubectl command that lists a cluster")
+	missing, err := manifest.Missing(sources, cluster, f.missing, "`apportion help` shows the kubectl command that lists a cluster")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -282,7 +284,7 @@ func (f *inputFlags) manifests(s streams, sources []volcano.Source, options []vo
 
 // options returns the options for reading manifests.
 func (f *inputFlags) options(moment time.Time, given bool) []volcano.Option {
-	var options []volcano.Option
+	options := []volcano.Option{volcano.WithUnread(f.missing)}
 	if !f.strict {
 		options = append(options, volcano.LeaveOutFaulty())
 	}
@@ -313,7 +315,7 @@ func (f *inputFlags) instead(ctx context.Context, s streams, file string, alone 
 			source.Background = true
 			sources = append(sources, source)
 		}
-		own.unread = f.unread
+		own.unread, own.missing = f.unread, f.missing
 	}
 	if err != nil {
 		return nil, err

@@ -130,7 +130,7 @@ func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Pol
 	if !given {
 		moment = time.Now()
 	}
-	var options []kueue.Option
+	options := []kueue.Option{kueue.WithUnread(f.missing)}
 	if !f.strict {
 		options = append(options, kueue.LeaveOutFaulty())
 	}

@@ -97,7 +97,7 @@ func checkNames() []string {
 	for check := apportionv1.CheckKind_CHECK_KIND_ADMISSION; check <= apportionv1.CheckKind_CHECK_KIND_ORDER; check++ {
 		names = append(names, text.Enum(check, "CHECK_KIND_"))
 	}
-	return append(names, noCheck)
+	return append(names, text.Enum(apportionv1.CheckKind_CHECK_KIND_FEASIBILITY, "CHECK_KIND_"), noCheck)
 }
 
 // filter returns what the flags select; nil: every job.

@@ -133,6 +133,14 @@ func plainQuestion(t *testing.T, in *input, job uint32, finding *apportionv1.Fin
 		}}}}
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting, Jointly: true}}}}
+	case apportionv1.CheckKind_CHECK_KIND_FEASIBILITY:
+		switch phase := in.snapshot.GetJobs()[job].GetPhase(); {
+		case finding.Task == nil && phase == apportionv1.JobPhase_JOB_PHASE_PENDING && in.snapshot.GetJobs()[job].GetMinResources() != nil:
+			return []*apportionv1.Step{{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobs}}}}
+		case finding.Task == nil && finding.GetReasons()[0].Queue != nil:
+			return []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting, Jointly: true}}}}
+		}
+		return []*apportionv1.Step{{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: waiting, Jointly: true}}}}
 	case apportionv1.CheckKind_CHECK_KIND_NODES:
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: waiting, Jointly: true}}}}
 	case apportionv1.CheckKind_CHECK_KIND_ORDER:

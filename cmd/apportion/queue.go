@@ -62,11 +62,15 @@ func (q *question) oneQueue(ctx context.Context, name string, most int) error {
 	queue := q.snapshot.GetQueues()[index]
 	explain := explainStep(nil)
 	explain.GetExplain().Filter = &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Name: []string{queue.GetName()}}}
-	simulation, err := q.simulate(ctx, sharesStep(queue.GetName()), explain)
+	simulation, err := q.simulate(ctx, q.withShares(explain, queue.GetName())...)
 	if err != nil {
 		return err
 	}
-	shares, explained := simulation.Answers[0].GetShares(), simulation.Answers[1].GetExplain()
+	var shares *apportionv1.SharesAnswer
+	explained := simulation.Answers[0].GetExplain()
+	if len(simulation.Answers) > 1 {
+		shares = simulation.Answers[1].GetShares()
+	}
 	past, err := q.history(ctx, &apportionv1.GetHistoryRequest{Queues: []string{queue.GetName()}, Jobs: first(explained, mostForecasts)})
 	if err != nil {
 		return err
@@ -87,7 +91,7 @@ func (q *question) oneQueue(ctx context.Context, name string, most int) error {
 	return q.answer(simulation.Basis, answer, func(p *render.Printer) {
 		clock := render.Clock(time.Now())
 		p.Since = q.sincePending(past, clock)
-		p.Queue(index, q.whyUnknown() == "", shares, explained, most)
+		p.Queue(index, shares, explained, most)
 		p.Next(next)
 		if past != nil {
 			p.QueueSince(past, clock)

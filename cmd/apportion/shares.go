@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -70,6 +71,9 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 			return err
 		}
 		response := &apportionv1.EvaluateSharesResponse{Basis: shares.Basis, Shares: shares.Answer}
+		if !ask.Explain {
+			response.Shares = underived(shares.Answer)
+		}
 		return q.answer(shares.Basis, response, func(p *render.Printer) {
 			p.Brief = !ask.Explain
 			p.Shares(shares.Answer)
@@ -84,6 +88,15 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 		command.MarkFlagsMutuallyExclusive("tree", other)
 	}
 	return command
+}
+
+// underived returns an answer without the derivations that only the table shows, so that programs get the same whoever asks.
+func underived(answer *apportionv1.SharesAnswer) *apportionv1.SharesAnswer {
+	out := proto.CloneOf(answer)
+	for _, plugin := range out.GetPlugins() {
+		plugin.Proportion, plugin.Capacity, plugin.Fair = nil, nil, nil
+	}
+	return out
 }
 
 // incomplete returns an error if the input lacks what is divided, or those among which it is divided. An empty input lacks nothing.

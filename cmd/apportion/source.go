@@ -132,7 +132,7 @@ func (f *inputFlags) cluster(ctx context.Context) ([]volcano.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.unread = nil
+	f.unread, f.missing = nil, read.Missing
 	for _, sentence := range read.Unread {
 		f.unread = append(f.unread, &apportionv1.Warning{Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: sentence})
 	}

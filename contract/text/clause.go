@@ -141,6 +141,9 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 			f.have(), Count(int(f.reason.GetLimit()), "task"))
 	},
 	apportionv1.ReasonCode_REASON_CODE_BEING_RELEASED: func(f facts) string {
+		if f.reason.Dimension == nil {
+			return f.releasedPod()
+		}
 		return f.with(f.reason.GetHave()) + areReleased(f.one(f.reason.GetHave())) + f.nodes()
 	},
 	apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED: func(f facts) string {
@@ -252,6 +255,14 @@ func notCalm(f facts) string {
 	}
 	return fmt.Sprintf("taking %s would cost %s %s the claimant would gain: %.3g against %.3g of the cluster",
 		task, f.queue(), than, f.reason.GetHave(), f.reason.GetLimit())
+}
+
+// releasedPod is the pod that a rule waits for.
+func (f facts) releasedPod() string {
+	if f.reason.GetDetail() == "" {
+		return "a pod that must not be near is being released"
+	}
+	return "pod " + f.reason.GetDetail() + " is being released"
 }
 
 // areReleased goes on after amounts with their resources.

@@ -43,6 +43,8 @@ func (c *checked) found() string {
 		return c.constraints()
 	case apportionv1.CheckKind_CHECK_KIND_EVICTION:
 		return c.eviction()
+	case apportionv1.CheckKind_CHECK_KIND_FEASIBILITY:
+		return c.never()
 	default:
 		return c.reasons()
 	}
@@ -202,14 +204,21 @@ func (c *checked) ungated() string {
 
 // released says what is being released, and where.
 func (c *checked) released() string {
-	var amounts []string
+	var amounts, pods []string
 	where, one := "", true
 	for _, reason := range c.finding.GetReasons() {
 		f := facts{names: c.names, reason: reason}
+		if reason.Dimension == nil {
+			pods = append(pods, f.releasedPod())
+			continue
+		}
 		amounts, where = append(amounts, f.with(reason.GetHave())), f.nodes()
 		one = one && len(amounts) == 1 && f.one(reason.GetHave())
 	}
-	return and(amounts) + areReleased(one) + where
+	if len(amounts) > 0 {
+		pods = append([]string{and(amounts) + areReleased(one) + where}, pods...)
+	}
+	return and(pods)
 }
 
 // lacks counts the nodes by what they lack, and says how much is asked for and left.
@@ -245,6 +254,29 @@ func largest(some bool) string {
 		return "the largest node that it may use"
 	}
 	return "the largest node"
+}
+
+// never says why the job could not run even if nothing else ran.
+func (c *checked) never() string {
+	if c.finding.Task != nil {
+		return "even if all nodes were empty and took tasks, " + ofNodes(c.names, c.finding.GetTask(), c.finding.GetNodeCounts())
+	}
+	if len(c.finding.GetReasons()) == 0 {
+		return "it could not run even if nothing else ran"
+	}
+	reason := c.finding.GetReasons()[0]
+	f := facts{names: c.names, reason: reason}
+	switch reason.GetCode() { //nolint:exhaustive // The others say it themselves.
+	case apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:
+		return fmt.Sprintf("even if all nodes were empty and took tasks, they would hold %.0f of the %.0f tasks that the gang needs",
+			reason.GetHave(), reason.GetLimit())
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL:
+		return fmt.Sprintf("it asks for at least %s, and the cluster has %s", f.with(reason.GetNeed()), f.amount(reason.GetLimit()))
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT, apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY:
+		return fmt.Sprintf("it asks for %s, and %s may never hold more than %s",
+			f.with(reason.GetNeed()), f.queue(), f.amount(reason.GetLimit()))
+	}
+	return c.reasons()
 }
 
 // atMost says how much is left where most is left.

@@ -49,9 +49,29 @@ func leftOut(e *apportionv1.LeftOutExplanation) string {
 		return fmt.Sprintf("The pod %s is left to another scheduler: its schedulerName is %s.", name, l.GetScheduler())
 	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID:
 		return fmt.Sprintf("The %s %s is left out and is not judged: %s.", l.GetKind(), name, strings.TrimSuffix(l.GetDetail(), "."))
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD:
+		return capital(unread(l)) + "."
 	default:
 		return name + " is not considered."
 	}
+}
+
+// unread says which kind was not read, and why.
+func unread(l *apportionv1.LeftOut) string {
+	words := "no " + l.GetKind() + " was read"
+	if l.GetDetail() != "" {
+		words += ": " + strings.TrimSuffix(l.GetDetail(), ".")
+	}
+	return words
+}
+
+// Unread says that an answer is not known without kinds that were not read.
+func Unread(kinds []*apportionv1.LeftOut) string {
+	words := make([]string, len(kinds))
+	for i, l := range kinds {
+		words[i] = unread(l)
+	}
+	return visible.Text("the answer is not known, because " + strings.Join(words, "; "))
 }
 
 // notConsidered counts what the scheduler does not consider: pods by the schedulers that they are left to, and the rest.

@@ -204,6 +204,9 @@ func because(check apportionv1.CheckKind, f facts) string {
 	if check == apportionv1.CheckKind_CHECK_KIND_ORDER {
 		return "because jobs that come first take what is left"
 	}
+	if check == apportionv1.CheckKind_CHECK_KIND_FEASIBILITY {
+		return never(f)
+	}
 	if f.reason == nil {
 		return "because of " + Enum(check, "CHECK_KIND_")
 	}
@@ -211,6 +214,23 @@ func because(check apportionv1.CheckKind, f facts) string {
 		return "because " + clause(f)
 	}
 	return "because of " + Enum(f.reason.GetCode(), "REASON_CODE_")
+}
+
+// never says why jobs can never run.
+func never(f facts) string {
+	const said = "that can never run, because "
+	switch f.reason.GetCode() { //nolint:exhaustive // The others are about nodes.
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL:
+		return said + "the cluster has less " + f.dimension() + " than is asked for"
+	case apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT, apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY:
+		return said + f.queue() + " may never hold so much " + f.dimension()
+	case apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:
+		return said + "even empty nodes hold too few tasks of the gang"
+	}
+	if clause, ok := causes[f.reason.GetCode()]; ok && f.reason.GetDetail() != "" {
+		return said + clause(f)
+	}
+	return said + "no node takes a task even if it is empty"
 }
 
 func (f facts) dimension() string {

@@ -115,6 +115,8 @@ func headline(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) s
 			return fmt.Sprintf("%s %s: %s.", e.GetName(), Say("waitsForNode"), why)
 		}
 		return fmt.Sprintf("%s %s: %s.", e.GetName(), Word(f.GetCheck()), why)
+	case apportionv1.CheckKind_CHECK_KIND_FEASIBILITY:
+		return fmt.Sprintf("%s %s: %s.", e.GetName(), Word(f.GetCheck()), why)
 	default:
 		return fmt.Sprintf("%s waits: %s.", e.GetName(), why)
 	}
@@ -148,7 +150,15 @@ func further(e *apportionv1.Explanation) string {
 		apportionv1.CheckKind_CHECK_KIND_NODES: "the nodes have no room",
 	}
 	var also []string
+	if e.GetFindings()[e.GetBlocking()].GetCheck() == apportionv1.CheckKind_CHECK_KIND_FEASIBILITY {
+		// What could never be is not held back by what is in use.
+		delete(clauses, apportionv1.CheckKind_CHECK_KIND_SHARE)
+		delete(clauses, apportionv1.CheckKind_CHECK_KIND_NODES)
+	}
 	for i, f := range e.GetFindings() {
+		if f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_FEASIBILITY && i > int(e.GetBlocking()) {
+			also = append(also, bare(f))
+		}
 		if clause := clauses[f.GetCheck()]; clause != "" && i > int(e.GetBlocking()) &&
 			f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED {
 			if Barred(f) {

@@ -18,6 +18,7 @@ var Words = map[string]string{
 	"CHECK_KIND_SHARE":             "its queue may not use more",
 	"CHECK_KIND_NODES":             "waits for room",
 	"CHECK_KIND_ORDER":             "waits behind others",
+	"CHECK_KIND_FEASIBILITY":       "can never run",
 	"waitsForNode":                 "waits for a node",
 	"PENDING_VERDICT_BLOCKED":      "waits",
 	"PENDING_VERDICT_IN_TURN":      "waits for its turn",

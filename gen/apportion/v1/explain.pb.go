@@ -158,6 +158,8 @@ const (
 	CheckKind_CHECK_KIND_CONSTRAINTS CheckKind = 7
 	// Which tasks could be evicted for it? Only for jobs that are requested by name and blocked.
 	CheckKind_CHECK_KIND_EVICTION CheckKind = 8
+	// Could it run if nothing else ran, every node took tasks and no other queue wanted anything?
+	CheckKind_CHECK_KIND_FEASIBILITY CheckKind = 9
 )
 
 // Enum value maps for CheckKind.
@@ -172,6 +174,7 @@ var (
 		6: "CHECK_KIND_ORDER",
 		7: "CHECK_KIND_CONSTRAINTS",
 		8: "CHECK_KIND_EVICTION",
+		9: "CHECK_KIND_FEASIBILITY",
 	}
 	CheckKind_value = map[string]int32{
 		"CHECK_KIND_UNSPECIFIED": 0,
@@ -183,6 +186,7 @@ var (
 		"CHECK_KIND_ORDER":       6,
 		"CHECK_KIND_CONSTRAINTS": 7,
 		"CHECK_KIND_EVICTION":    8,
+		"CHECK_KIND_FEASIBILITY": 9,
 	}
 )
 
@@ -278,7 +282,8 @@ type ExplainAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order asked. Empty with `groups_only`.
 	Jobs []*Explanation `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
-	// Groups of jobs with the same cause, the largest group first. Only if the request names no job.
+	// Groups of jobs with the same cause: those that can never run first, and of both the largest group first. Only if the request names no
+	// job.
 	Groups []*PendingGroup `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Number of nodes.
 	NodeCount uint32 `protobuf:"varint,3,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
@@ -290,8 +295,9 @@ type ExplainAnswer struct {
 	LeftOut []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// Number of jobs that wait in queues that the caller may not see. Only if `Basis.restricted` is set.
 	OtherJobs uint32 `protobuf:"varint,7,opt,name=other_jobs,json=otherJobs,proto3" json:"other_jobs,omitempty"`
-	// The groups by kind of cause, whatever queue and resource they are about: blocked jobs first, then those whose verdict is not known, then
-	// those that wait for their turn; of each verdict the kind of most jobs first. Only if the request names no job.
+	// The groups by kind of cause, whatever queue and resource they are about: jobs that can never run first, then other blocked jobs, then
+	// those whose verdict is not known, then those that wait for their turn; of each of these the kind of most jobs first. Only if the request
+	// names no job.
 	Kinds []*PendingKind `protobuf:"bytes,8,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	// The queues of the waiting jobs, those with most blocked jobs first, then those with most waiting jobs and tasks. Only if the request
 	// names no job.
@@ -481,7 +487,7 @@ type Explanation struct {
 	Verdict PendingVerdict `protobuf:"varint,5,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
 	// Position of the blocking check: the first that failed. Absent: none failed.
 	Blocking *uint32 `protobuf:"varint,6,opt,name=blocking,proto3,oneof" json:"blocking,omitempty"`
-	// All checks, in the order in which they can block a job.
+	// All checks, in the order in which they can block a job. FEASIBILITY is among them only if it failed, and then first.
 	Findings []*Finding `protobuf:"bytes,7,rep,name=findings,proto3" json:"findings,omitempty"`
 	// Placement constraints of its tasks that are not evaluated.
 	Unjudged []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
@@ -1153,7 +1159,9 @@ type Finding struct {
 	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The outcome of the check.
 	Outcome CheckOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=apportion.v1.CheckOutcome" json:"outcome,omitempty"`
-	// Reasons with the compared numbers. NODES: in the order of `node_counts`. EVICTION: the most frequent first.
+	// Reasons with the compared numbers. NODES: in the order of `node_counts`. EVICTION: the most frequent first. FEASIBILITY: why the job can
+	// never run: no node takes a task even if it is empty, as for NODES; NEVER_FITS: empty nodes take too few tasks; ABOVE_REAL_CAPABILITY or
+	// ABOVE_LIMIT: the minimum is more than the queue may ever hold; ABOVE_TOTAL: it is more than the cluster has.
 	Reasons []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// Parallel to `reasons`: the number of nodes (NODES) or candidates (EVICTION) with each reason; 0: the queue. Empty in other checks.
 	Counts []uint32 `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`
@@ -1171,7 +1179,7 @@ type Finding struct {
 	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
 	// EVICTION: why no evictions make room. Absent: some do, or no plan was searched.
 	Miss *PlanMiss `protobuf:"bytes,11,opt,name=miss,proto3" json:"miss,omitempty"`
-	// NODES, if no node takes `task`: why, each node counted once. Nodes that have enough left, but that a rule excludes, are first: what the
+	// NODES and FEASIBILITY, if no node takes `task`: why, each node counted once. Nodes that have enough left, but that a rule excludes, are first: what the
 	// others lack does not stop the task. Then come those that are closest to taking it: those that only lack room, then those that its own
 	// constraints exclude, then those that take no new tasks. Of one kind the largest number is first.
 	NodeCounts    []*NodeCount `protobuf:"bytes,12,rep,name=node_counts,json=nodeCounts,proto3" json:"node_counts,omitempty"`
@@ -2118,7 +2126,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x17PENDING_VERDICT_BLOCKED\x10\x01\x12 \n" +
 	"\x1cPENDING_VERDICT_UNDETERMINED\x10\x02\x12\x1b\n" +
 	"\x17PENDING_VERDICT_IN_TURN\x10\x03\x12\x1c\n" +
-	"\x18PENDING_VERDICT_COMPLETE\x10\x04*\xe4\x01\n" +
+	"\x18PENDING_VERDICT_COMPLETE\x10\x04*\x80\x02\n" +
 	"\tCheckKind\x12\x1a\n" +
 	"\x16CHECK_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14CHECK_KIND_ADMISSION\x10\x01\x12\x14\n" +
@@ -2128,7 +2136,8 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x10CHECK_KIND_NODES\x10\x05\x12\x14\n" +
 	"\x10CHECK_KIND_ORDER\x10\x06\x12\x1a\n" +
 	"\x16CHECK_KIND_CONSTRAINTS\x10\a\x12\x17\n" +
-	"\x13CHECK_KIND_EVICTION\x10\b*\x97\x01\n" +
+	"\x13CHECK_KIND_EVICTION\x10\b\x12\x1a\n" +
+	"\x16CHECK_KIND_FEASIBILITY\x10\t*\x97\x01\n" +
 	"\fCheckOutcome\x12\x1d\n" +
 	"\x19CHECK_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14CHECK_OUTCOME_PASSED\x10\x01\x12\x18\n" +

@@ -244,7 +244,8 @@ const (
 	ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT ReasonCode = 79
 	// Best fit places have of limit tasks, and the search for more reached its bound.
 	ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND ReasonCode = 80
-	// There is no room now, but once `have` is free that is being released on `limit` nodes. `detail`: the node if it is one.
+	// There is no room now, but once `have` is free that is being released on `limit` nodes. `detail`: the node if it is one. Without a
+	// dimension a rule on other pods admits the task once a pod is gone that is being released; `detail`: the pod and its node.
 	ReasonCode_REASON_CODE_BEING_RELEASED ReasonCode = 81
 	// None of limit nodes states what it offers, so that nothing is judged that depends on it.
 	ReasonCode_REASON_CODE_NOTHING_OFFERED ReasonCode = 82
@@ -678,6 +679,9 @@ const (
 	ErrorReason_ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND ErrorReason = 19
 	// UNAVAILABLE: the server has not read its cluster yet; see google.rpc.RetryInfo.
 	ErrorReason_ERROR_REASON_SNAPSHOT_NOT_READY ErrorReason = 20
+	// FAILED_PRECONDITION: the answer depends on kinds of objects that were not read, and so is not known; metadata `kinds` names them,
+	// separated by commas. See `LEFT_OUT_CAUSE_UNREAD`.
+	ErrorReason_ERROR_REASON_SNAPSHOT_INCOMPLETE ErrorReason = 21
 )
 
 // Enum value maps for ErrorReason.
@@ -704,6 +708,7 @@ var (
 		18: "ERROR_REASON_DIGEST_MISMATCH",
 		19: "ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND",
 		20: "ERROR_REASON_SNAPSHOT_NOT_READY",
+		21: "ERROR_REASON_SNAPSHOT_INCOMPLETE",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -727,6 +732,7 @@ var (
 		"ERROR_REASON_DIGEST_MISMATCH":         18,
 		"ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND": 19,
 		"ERROR_REASON_SNAPSHOT_NOT_READY":      20,
+		"ERROR_REASON_SNAPSHOT_INCOMPLETE":     21,
 	}
 )
 
@@ -1772,7 +1778,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1aWARNING_CODE_MEMORY_SWINGS\x10\x18\x12&\n" +
 	"\"WARNING_CODE_BUDGET_CUTS_GUARANTEE\x10\x19\x12&\n" +
 	"\"WARNING_CODE_BUDGET_WITHOUT_EFFECT\x10\x1a\x12#\n" +
-	"\x1fWARNING_CODE_RESERVATIONS_BLOCK\x10\x1b\"\x04\b\x0e\x10\x0e*\xcf\x05\n" +
+	"\x1fWARNING_CODE_RESERVATIONS_BLOCK\x10\x1b\"\x04\b\x0e\x10\x0e*\xf5\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +
@@ -1795,7 +1801,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eERROR_REASON_WRONG_TASK_STATUS\x10\x11\x12 \n" +
 	"\x1cERROR_REASON_DIGEST_MISMATCH\x10\x12\x12(\n" +
 	"$ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND\x10\x13\x12#\n" +
-	"\x1fERROR_REASON_SNAPSHOT_NOT_READY\x10\x14*\x95\x01\n" +
+	"\x1fERROR_REASON_SNAPSHOT_NOT_READY\x10\x14\x12$\n" +
+	" ERROR_REASON_SNAPSHOT_INCOMPLETE\x10\x15*\x95\x01\n" +
 	"\rProportionEnd\x12\x1e\n" +
 	"\x1aPROPORTION_END_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1ePROPORTION_END_NOTHING_REMAINS\x10\x01\x12\x1c\n" +

@@ -36,6 +36,10 @@ const (
 	LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER LeftOutCause = 4
 	// An object of any kind is invalid, or the snapshot has no room for it. Answers lack it.
 	LeftOutCause_LEFT_OUT_CAUSE_INVALID LeftOutCause = 5
+	// No object of a kind was read, such as because the reader may not list it, which is not the same as that there is none. Questions that
+	// depend on the kind fail with SNAPSHOT_INCOMPLETE: all that decide or explain something, except that `explain`, `plan`, `remedies`,
+	// `forecast` and `inspect` answer without the kind `Node` as for a cluster without nodes, and no other depends on it if `total` is given.
+	LeftOutCause_LEFT_OUT_CAUSE_UNREAD LeftOutCause = 6
 )
 
 // Enum value maps for LeftOutCause.
@@ -47,6 +51,7 @@ var (
 		3: "LEFT_OUT_CAUSE_MISSING_JOB",
 		4: "LEFT_OUT_CAUSE_OTHER_SCHEDULER",
 		5: "LEFT_OUT_CAUSE_INVALID",
+		6: "LEFT_OUT_CAUSE_UNREAD",
 	}
 	LeftOutCause_value = map[string]int32{
 		"LEFT_OUT_CAUSE_UNSPECIFIED":     0,
@@ -55,6 +60,7 @@ var (
 		"LEFT_OUT_CAUSE_MISSING_JOB":     3,
 		"LEFT_OUT_CAUSE_OTHER_SCHEDULER": 4,
 		"LEFT_OUT_CAUSE_INVALID":         5,
+		"LEFT_OUT_CAUSE_UNREAD":          6,
 	}
 )
 
@@ -796,14 +802,15 @@ func (x *Usage) GetQuantumSeconds() []int64 {
 	return nil
 }
 
-// LeftOut is a job or a waiting pod that the scheduler does not consider, or an object of the cluster that this snapshot cannot hold.
+// LeftOut is a job or a waiting pod that the scheduler does not consider, an object of the cluster that this snapshot cannot hold, or all
+// objects of a kind that was not read.
 type LeftOut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why.
 	Cause LeftOutCause `protobuf:"varint,1,opt,name=cause,proto3,enum=apportion.v1.LeftOutCause" json:"cause,omitempty"`
 	// May be empty.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Of the job or the pod, or of the object. Not empty.
+	// Of the job or the pod, or of the object. Not empty, except for UNREAD.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The queue that the job names, for UNKNOWN_QUEUE. For INVALID the queue of a job, or of a pod's job, if it is known.
 	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -811,9 +818,10 @@ type LeftOut struct {
 	Job string `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`
 	// The scheduler that the pod names, for OTHER_SCHEDULER.
 	Scheduler string `protobuf:"bytes,6,opt,name=scheduler,proto3" json:"scheduler,omitempty"`
-	// The kind of the object, such as `Pod`, for INVALID.
+	// The kind of the object, such as `Pod`, for INVALID; that of all objects, for UNREAD.
 	Kind string `protobuf:"bytes,7,opt,name=kind,proto3" json:"kind,omitempty"`
-	// What is wrong with the object, for INVALID; what does not exist, for UNKNOWN_QUEUE, if it is not the queue itself. May be empty.
+	// What is wrong with the object, for INVALID; what does not exist, for UNKNOWN_QUEUE, if it is not the queue itself; why the kind was not
+	// read, or what shows that it was not, for UNREAD. May be empty.
 	Detail        string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2725,14 +2733,15 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\rR\bpodClassB\x0e\n" +
 	"\f_preemptableB\x10\n" +
 	"\x0e_schedule_timeB\v\n" +
-	"\t_cooldown*\xcb\x01\n" +
+	"\t_cooldown*\xe6\x01\n" +
 	"\fLeftOutCause\x12\x1e\n" +
 	"\x1aLEFT_OUT_CAUSE_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cLEFT_OUT_CAUSE_UNKNOWN_QUEUE\x10\x01\x12\x19\n" +
 	"\x15LEFT_OUT_CAUSE_NO_JOB\x10\x02\x12\x1e\n" +
 	"\x1aLEFT_OUT_CAUSE_MISSING_JOB\x10\x03\x12\"\n" +
 	"\x1eLEFT_OUT_CAUSE_OTHER_SCHEDULER\x10\x04\x12\x1a\n" +
-	"\x16LEFT_OUT_CAUSE_INVALID\x10\x05*~\n" +
+	"\x16LEFT_OUT_CAUSE_INVALID\x10\x05\x12\x19\n" +
+	"\x15LEFT_OUT_CAUSE_UNREAD\x10\x06*~\n" +
 	"\x12UnschedulableCause\x12#\n" +
 	"\x1fUNSCHEDULABLE_CAUSE_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cUNSCHEDULABLE_CAUSE_CORDONED\x10\x01\x12!\n" +

@@ -2803,7 +2803,7 @@ type PendingFilter struct {
 	Namespaces []string `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	// One of these checks blocks the job. UNSPECIFIED: no check blocks it.
 	Checks []CheckKind `protobuf:"varint,3,rep,packed,name=checks,proto3,enum=apportion.v1.CheckKind" json:"checks,omitempty"`
-	// The first reason of the check that blocks the job is about one of these resources: positions in the snapshot's dimensions.
+	// A check that failed for the job finds too little of one of these resources: positions in the snapshot's dimensions.
 	Dimensions []uint32 `protobuf:"varint,4,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// The job is one of these. Absent: any; present and empty: none.
 	Jobs          *Jobs `protobuf:"bytes,5,opt,name=jobs,proto3" json:"jobs,omitempty"`

@@ -84,7 +84,7 @@ func readVolcano(sources []volcano.Source, now time.Time, progress func(read int
 	if err != nil {
 		return nil, err
 	}
-	missing, err := manifest.Missing(objects, cluster, hint)
+	missing, err := manifest.Missing(objects, cluster, nil, hint)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func readVolcano(sources []volcano.Source, now time.Time, progress func(read int
 		}
 	}
 	d.Snapshot, d.cluster, d.indexed = s, cluster, lookup.Of(s)
-	d.Warnings = slices.Concat(manifest.LeftOut(cluster), cluster.Warnings, missing, said)
+	d.Warnings = slices.Concat(missing, manifest.LeftOut(cluster), cluster.Warnings, said)
 	if manifest.OfBoth(objects) {
 		d.Warnings = append(d.Warnings, manifest.ShareOfKueue(objects, now)...)
 	}

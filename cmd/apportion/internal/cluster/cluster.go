@@ -69,6 +69,8 @@ type Cluster struct {
 	Sources []volcano.Source
 	// Unread contains a sentence for each list that could not be read. The answers lack its objects.
 	Unread []string
+	// Missing are the kinds that the user may not list, and why, without which most answers are not known.
+	Missing map[string]string
 	// Volcano and Kueue say whose kinds the cluster has.
 	Volcano, Kueue bool
 }
@@ -153,6 +155,8 @@ type reader struct {
 	mu     sync.Mutex
 	pages  map[string][]volcano.Source
 	unread []string
+	// missing is Cluster.Missing.
+	missing map[string]string
 	// unjudged are the lists that could not be read, by what is not judged without them.
 	unjudged map[string][]string
 	// configuration is the ConfigMap of Volcano's scheduler, if it was read.
@@ -166,7 +170,7 @@ func (r *reader) cluster() *Cluster {
 		slices.Sort(lists)
 		r.note(fmt.Sprintf("%s may not be read, so some %s are not judged", text.Few(lists), what))
 	}
-	c := &Cluster{Unread: r.unread}
+	c := &Cluster{Unread: r.unread, Missing: r.missing}
 	for _, name := range slices.Concat(order, kueueOrder) {
 		c.Sources = append(c.Sources, r.pages[name]...)
 	}
@@ -216,6 +220,9 @@ func (r *reader) kind(ctx context.Context, name string, list resource) error {
 		return nil
 	case apierrors.IsForbidden(err) && !list.needed:
 		r.note(fmt.Sprintf("%s may not be read and are left out: %s", name, reason(err)))
+		if list.decides {
+			r.miss(list.kind.Name, reason(err))
+		}
 		return nil
 	}
 	return failure(name, err)
@@ -252,6 +259,16 @@ func (r *reader) note(sentence string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unread = append(r.unread, sentence)
+}
+
+// miss notes that a kind may not be read.
+func (r *reader) miss(kind, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.missing == nil {
+		r.missing = map[string]string{}
+	}
+	r.missing[kind] = why
 }
 
 // unjudge notes that a list could not be read, and what is not judged without it.
@@ -306,13 +323,11 @@ func (r *reader) list(ctx context.Context, name, path string) error {
 		if err != nil {
 			return err
 		}
-		page, count, more, err := readPage(name, fmt.Sprintf("%s, page %d", name, len(pages)+1), data)
+		page, more, err := readPage(name, fmt.Sprintf("%s, page %d", name, len(pages)+1), data)
 		if err != nil {
 			return err
 		}
-		if count > 0 {
-			pages = append(pages, page)
-		}
+		pages = append(pages, page)
 		if next = more; next == "" {
 			break
 		}
@@ -326,20 +341,20 @@ func (r *reader) list(ctx context.Context, name, path string) error {
 	return nil
 }
 
-// readPage reads a page of a list: its objects, their number, and what asks for the next page.
-func readPage(name, title string, data []byte) (source volcano.Source, count int, more string, err error) {
+// readPage reads a page of a list: its objects, and what asks for the next page.
+func readPage(name, title string, data []byte) (source volcano.Source, more string, err error) {
 	if _, ofKueue := kueueResources[name]; ofKueue {
 		page, err := kueue.ReadPage(title, data)
 		if err != nil {
-			return volcano.Source{}, 0, "", err
+			return volcano.Source{}, "", err
 		}
-		return volcano.Source{Name: title, Data: page.Source.Data}, page.Count, page.Continue, nil
+		return volcano.Source{Name: title, Data: page.Source.Data}, page.Continue, nil
 	}
 	page, err := volcano.ReadPage(title, data)
 	if err != nil {
-		return volcano.Source{}, 0, "", err
+		return volcano.Source{}, "", err
 	}
-	return page.Source, page.Count, page.Continue, nil
+	return page.Source, page.Continue, nil
 }
 
 // expired reports whether the API server no longer has the rest of a list.

@@ -185,7 +185,7 @@ func oneIf(is bool) float64 {
 // make builds the snapshot of the objects, and gives it to the server.
 func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) error {
 	now := time.Now()
-	m, err := f.objects.version(now, f.kept.Most(), f.filling(ctx, now))
+	m, err := f.objects.version(now, f.kept.Most(), f.unread(), f.filling(ctx, now))
 	if err != nil {
 		return err
 	}
@@ -199,6 +199,17 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 	}
 	f.tellFaults(ctx, "object", fault)
 	return nil
+}
+
+// unread are the kinds that the API server refuses to list, and why, without which most answers are not known.
+func (f *Follower) unread() map[string]string {
+	kinds := map[string]string{}
+	for _, state := range f.states {
+		if why := state.lacks(); why != "" && f.resources[state.resource].decides {
+			kinds[state.kind.Name] = why
+		}
+	}
+	return kinds
 }
 
 // storeOf returns the empty store of what is followed.

@@ -32,6 +32,8 @@ type kindState struct {
 	mutex sync.Mutex
 	// read is true after all objects were read once, and tried after the API server has answered or refused.
 	read, tried bool
+	// refused is why the API server refuses the kind; "" if it does not.
+	refused string
 	// watching is true while a watch is established, since opening.
 	watching bool
 	opening  time.Time
@@ -57,12 +59,24 @@ func (k *kindState) failed(err error) {
 	}
 	k.mutex.Lock()
 	before := k.fault
-	k.fault = fault
+	if k.fault = fault; apierrors.IsForbidden(err) {
+		k.refused = fault
+	}
 	k.tried = k.tried || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 	k.mutex.Unlock()
 	if before != fault {
 		k.reportFault(k.resource, fault, unreachable(err))
 	}
+}
+
+// lacks returns why the kind was never read although the API server has answered; "" if it was, or if the cluster has no such kind.
+func (k *kindState) lacks() string {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.read {
+		return ""
+	}
+	return k.refused
 }
 
 // opened records that a watch is established.

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -17,8 +18,10 @@ const named = 10
 
 // version leaves out what exceeds the limits of the server: queues at the end of the list, and waiting workloads, also those for which the
 // server has no memory. Namespaces share what there is, so that those of one do not displace those of another.
-func (s *kueueStore) version(now time.Time, most int64, fill func(*apportionv1.Snapshot)) (*made, error) {
-	cluster := s.Cluster(now)
+func (s *kueueStore) version(
+	now time.Time, most int64, unread map[string]string, fill func(*apportionv1.Snapshot),
+) (*made, error) {
+	cluster := s.Cluster(now, kueue.WithUnread(unread))
 	m := &made{snapshot: cluster.Snapshot}
 	for i := range cluster.Faulty {
 		m.leaveOut(cluster.Faulty[i].Kind, "the "+cluster.Faulty[i].Fault)

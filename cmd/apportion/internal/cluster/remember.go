@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,7 +63,7 @@ func (f *Follower) filling(ctx context.Context, now time.Time) func(*apportionv1
 	}
 	followed := false
 	return func(s *apportionv1.Snapshot) {
-		if !followed {
+		if !followed && !lacksPods(s) {
 			f.remember(ctx, s, f.seen(now), now)
 			followed = true
 			return
@@ -71,6 +72,13 @@ func (f *Follower) filling(ctx context.Context, now time.Time) func(*apportionv1
 		f.options.Memory.File.Change(func(l *ledger.Ledger) { l.Fill(s, at, f.options.Memory.Budgets) })
 		f.options.Memory.Entitled.state(s, at)
 	}
+}
+
+// lacksPods reports whether the pods of a snapshot were not read: that it has no tasks says nothing about them.
+func lacksPods(s *apportionv1.Snapshot) bool {
+	return slices.ContainsFunc(s.GetLeftOut(), func(l *apportionv1.LeftOut) bool {
+		return l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD && l.GetKind() == "Pod"
+	})
 }
 
 // remember takes in the tasks of a version, and states in it what queues used. seen is when the cluster was in this state: while it

@@ -173,13 +173,13 @@ func TestAVersionWithoutRoomForAllLacksOwnersAndJobsButNoUsage(t *testing.T) {
 	const jobs = 1000
 	f := remembering(t, servicetest.Start(t, service.Options{}), jobs)
 	now := time.Now()
-	whole, err := f.objects.version(now, 1<<40, f.filling(t.Context(), now))
+	whole, err := f.objects.version(now, 1<<40, nil, f.filling(t.Context(), now))
 	require.NoError(t, err)
 	require.Len(t, whole.snapshot.GetQueues()[0].GetOwners(), jobs)
 	_, most, err := encode(whole.snapshot, 1<<40)
 	require.NoError(t, err)
 
-	m, err := f.objects.version(now, most/2, f.filling(t.Context(), now))
+	m, err := f.objects.version(now, most/2, nil, f.filling(t.Context(), now))
 	require.NoError(t, err)
 	s, records, unseen := &apportionv1.Snapshot{}, 0, 0
 	require.NoError(t, proto.Unmarshal(m.data, s))

@@ -11,8 +11,8 @@ type resource struct {
 	path string
 	// namespaced lists may be readable in one namespace only.
 	namespaced bool
-	// needed lists are required for any answer.
-	needed bool
+	// needed lists are required for any answer. Most answers depend on lists that decide, and are not known without them.
+	needed, decides bool
 	// judges names what is not judged without the list, which then lacks nothing else. Answers are complete without it.
 	judges string
 	// kind is the kind of the objects. Of Kueue's kinds it has no version: versions are those that may be served, the newest first.
@@ -43,8 +43,8 @@ const (
 var resources = map[string]resource{
 	"queues":          {path: group, needed: true, kind: volcano.Kind{Name: "Queue", Version: groupVersion}},
 	"podgroups":       {path: group, namespaced: true, needed: true, kind: volcano.Kind{Name: "PodGroup", Version: groupVersion}},
-	"pods":            {path: core, namespaced: true, kind: volcano.Kind{Name: "Pod", Version: "v1"}},
-	"nodes":           {path: core, kind: volcano.Kind{Name: "Node", Version: "v1"}},
+	"pods":            {path: core, namespaced: true, decides: true, kind: volcano.Kind{Name: "Pod", Version: "v1"}},
+	"nodes":           {path: core, decides: true, kind: volcano.Kind{Name: "Node", Version: "v1"}},
 	"priorityclasses": {path: "/apis/scheduling.k8s.io/v1", kind: volcano.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"}},
 }
 

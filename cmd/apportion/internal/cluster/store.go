@@ -22,9 +22,9 @@ type store interface {
 	remove(i *item) bool
 	replace(kind volcano.Kind, items []*item) bool
 	count(kind volcano.Kind) int
-	// version makes a snapshot of all objects for a server on which one may take most bytes of memory. fill completes each snapshot that is
-	// tried, before it is encoded; nil: it is complete.
-	version(now time.Time, most int64, fill func(*apportionv1.Snapshot)) (*made, error)
+	// version makes a snapshot of all objects for a server on which one may take most bytes of memory. unread are the kinds that could not be
+	// read, and why. fill completes each snapshot that is tried, before it is encoded; nil: it is complete.
+	version(now time.Time, most int64, unread map[string]string, fill func(*apportionv1.Snapshot)) (*made, error)
 }
 
 // encode encodes a snapshot, without the owners, whose names tenants choose, if it takes more than most bytes of memory with them. It also
@@ -129,8 +129,10 @@ func objectsOf[O any](items []*item) []O {
 func (s *volcanoStore) count(kind volcano.Kind) int { return s.Count(kind) }
 
 // version leaves out jobs for which the server has no memory.
-func (s *volcanoStore) version(now time.Time, most int64, fill func(*apportionv1.Snapshot)) (*made, error) {
-	options := []volcano.Option{volcano.WithAsOf(now)}
+func (s *volcanoStore) version(
+	now time.Time, most int64, unread map[string]string, fill func(*apportionv1.Snapshot),
+) (*made, error) {
+	options := []volcano.Option{volcano.WithAsOf(now), volcano.WithUnread(unread)}
 	if len(s.schedulers) > 0 {
 		options = append(options, volcano.WithSchedulers(s.schedulers...))
 	}

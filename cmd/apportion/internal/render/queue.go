@@ -11,15 +11,17 @@ import (
 
 // Queue shows one queue for the people who use it: its settings and shares, what runs, what waits and why, at most so many jobs (0: all),
 // and what comes next. Without known shares it leaves them out.
-func (p *Printer) Queue(index uint32, known bool, shares *apportionv1.SharesAnswer, explained *apportionv1.ExplainAnswer, most int) {
+func (p *Printer) Queue(index uint32, shares *apportionv1.SharesAnswer, explained *apportionv1.ExplainAnswer, most int) {
 	queue := p.Snapshot.GetQueues()[index]
 	p.Wrapped("%s: %s", p.Paint(Strong, "queue "+queue.GetName()), p.settings(queue))
-	if known {
+	if shares != nil {
 		p.Line("")
 		p.QueueShares(shares)
 	}
 	p.Line("")
-	p.Text("", p.standing(index, shares))
+	if shares != nil {
+		p.Text("", p.standing(index, shares))
+	}
 	p.Text("", p.running(index))
 	jobs := explained.GetJobs()
 	if len(jobs) > 0 {

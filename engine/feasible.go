@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// emptyRoom is what the nodes hold of one kind of task if nothing else is on them and all of them take tasks.
+type emptyRoom struct {
+	// tasks is how many, counts why no node takes one.
+	tasks  int
+	counts []NodeCount
+}
+
+// infeasible returns why a job that waits could not run even if nothing else ran, all nodes took tasks and no other queue wanted anything:
+// it asks for more than the cluster has, than its queue may ever hold, or than the nodes take; each that is so. Each is a proof; where
+// tasks of several kinds depend on each other no proof is tried, so that no finding does not say that the job can run.
+func (x *explainer) infeasible(d *Judgement, w *waiting) ([]Finding, error) {
+	minimum := x.minimum(d, w)
+	needs := []resource.Row{minimum}
+	if asked := x.view.Jobs.At(d.Job).MinResources; d.enters && !asked.Absent() {
+		needs = append(needs, asked)
+	}
+	found := x.aboveTotal(minimum)
+	for _, f := range x.aboveLimits(d, needs...) {
+		// A queue without a limit of its own may hold all of the cluster.
+		if len(found) == 0 || f.Reasons[0].Dimension != found[0].Reasons[0].Dimension || f.Reasons[0].Limit < found[0].Reasons[0].Limit {
+			found = append(found, f)
+		}
+	}
+	for _, t := range w.kinds {
+		if len(w.kinds) > 1 && len(w.needed) < len(w.tasks) {
+			// The gang may do without this kind.
+			break
+		}
+		room, err := x.emptyRoom(t)
+		if err != nil {
+			return nil, err
+		}
+		needed := 0
+		for _, other := range w.needed {
+			if x.kindOf(other) == x.kindOf(t) {
+				needed++
+			}
+		}
+		if room.tasks < needed {
+			found = append(found, x.tooFew(t, room, needed))
+			break
+		}
+	}
+	return found, nil
+}
+
+// minimum is what a job needs to start: what the tasks ask for that its gang needs or, before it has tasks, its minimum resources.
+func (x *explainer) minimum(d *Judgement, w *waiting) resource.Row {
+	if len(w.tasks) == 0 && x.createsTasks(d.Job) {
+		return x.view.Jobs.At(d.Job).MinResources
+	}
+	return x.sum(w.needed)
+}
+
+// tooFew is the finding that empty nodes hold fewer of a kind of task than the gang needs.
+func (x *explainer) tooFew(t model.TaskID, room *emptyRoom, needed int) Finding {
+	f := Finding{Check: CheckFeasibility, Outcome: Failed, Task: model.None, Amount: x.view.Request(t)}
+	if room.tasks > 0 {
+		reason := policy.Because("", policy.NeverFits, model.None)
+		reason.Have, reason.Limit = float64(room.tasks), float64(needed)
+		f.Reasons = []policy.Reason{reason}
+		return f
+	}
+	f.Task, f.NodeCounts = t, room.counts
+	for _, c := range room.counts {
+		reason := policy.Because("", c.Code, model.None)
+		reason.Detail = c.Detail
+		if c.Dimensions != 0 {
+			reason.Dimension = c.Dimensions.First()
+			reason.Need = x.view.Request(t).V[reason.Dimension]
+		}
+		f.Reasons, f.Counts = append(f.Reasons, reason), append(f.Counts, c.N)
+	}
+	return f
+}
+
+// emptyRoom looks at each node once for each kind of task.
+func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
+	key := x.kindOf(t)
+	if known := x.empty[key]; known != nil {
+		return known, nil
+	}
+	v := x.view
+	if err := v.Work.Spend(len(x.nodes), v.Dims.Len()); err != nil {
+		return nil, err
+	}
+	room, request, set := &emptyRoom{}, v.Request(t), v.NodeSetOf(t)
+	var counts nodeCounts
+	idle := resource.NewAccount(v.Dims.Len())
+	exclude := func(n model.NodeID, key NodeCount) {
+		v.Idle(n, &idle)
+		if counts.add(key); resource.Covers(idle, request) && !v.OtherRole(t, n) {
+			counts.free[key]++
+		}
+	}
+	for i, n := range x.nodes {
+		v.Yield(i)
+		var why policy.Reasons
+		switch small := resource.Uncovered(v.Nodes[n].Allocatable, request); {
+		case !x.suits(t, n, &why):
+			exclude(n, NodeCount{Code: why.List[0].Code, Detail: why.List[0].Detail})
+		case !v.InSet(set, n) && !v.NodeSets[set].Exclusion(n).Firm:
+			exclude(n, NodeCount{Code: policy.NodeNotInSet, Detail: v.NodeSets[set].Exclusion(n).Rule})
+		case small != 0:
+			counts.add(NodeCount{Code: policy.NodeTooSmall, Dimensions: small})
+		default:
+			room.tasks = min(room.tasks+holds(v.Nodes[n].Allocatable, request), math.MaxInt32)
+		}
+	}
+	room.counts = counts.list()
+	if x.empty == nil {
+		x.empty = make(map[kindKey]*emptyRoom)
+	}
+	x.empty[key] = room
+	return room, nil
+}
+
+// suits reports whether no plugin refuses a node to the queue of a task whatever else is on it.
+func (x *explainer) suits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	for _, p := range x.by.predicate {
+		why.List = why.List[:0]
+		if p.Fits(t, n, why) || len(why.List) == 0 {
+			continue
+		}
+		switch why.List[0].Code { //nolint:exhaustive // The others depend on what is on the node.
+		case policy.NodeGroupMissing, policy.NodeGroupNotInAffinity, policy.NodeGroupAntiAffinity:
+			return false
+		}
+	}
+	return true
+}
+
+// holds returns how many of a request an amount covers, at least one: it covers one.
+func holds(offered, request resource.Row) int {
+	most := float64(math.MaxInt32)
+	for m := request.Has; m != 0; m = m.Rest() {
+		if d := m.First(); request.V[d] >= resource.Threshold {
+			most = min(most, math.Floor((offered.V[d]+resource.Threshold)/request.V[d]))
+		}
+	}
+	return max(int(most), 1)
+}
+
+// aboveTotal finds that the cluster has less than a job needs, of what the cluster has.
+func (x *explainer) aboveTotal(need resource.Row) []Finding {
+	v, total := x.view, resource.NewAccount(x.view.Dims.Len())
+	for _, n := range x.nodes {
+		total.Add(v.Nodes[n].Allocatable)
+	}
+	for m := need.Has; m != 0; m = m.Rest() {
+		d := m.First()
+		has := max(total.V[d], v.Total.V[d])
+		if has <= 0 || need.V[d]-has < resource.Threshold {
+			continue
+		}
+		reason := policy.Because("", policy.AboveTotal, model.None)
+		reason.Dimension, reason.Need, reason.Limit = d, need.V[d], has
+		return []Finding{{Check: CheckFeasibility, Outcome: Failed, Task: model.None, Reasons: []policy.Reason{reason}, Amount: need}}
+	}
+	return nil
+}
+
+// aboveLimits finds that a job asks for more than its queue may ever hold: by what holds the job back, or by the limit of its queue.
+func (x *explainer) aboveLimits(d *Judgement, needs ...resource.Row) []Finding {
+	never := func(reason policy.Reason, need resource.Row) []Finding {
+		return []Finding{{Check: CheckFeasibility, Outcome: Failed, Task: model.None, Reasons: []policy.Reason{reason}, Amount: need}}
+	}
+	for i := range d.Findings {
+		for _, reason := range d.Findings[i].Reasons {
+			if reason.Code == policy.AboveRealCapability && reason.Need-reason.Limit >= resource.Threshold {
+				reason.Have = 0
+				return never(reason, needs[0])
+			}
+		}
+	}
+	q := x.view.Jobs.At(d.Job).Queue
+	limit := x.limitOf(q)
+	for _, need := range needs {
+		for m := need.Has & limit.Has; m != 0; m = m.Rest() {
+			// A limit of cpu or memory of 0 is none (Volcano), and of others a reason says that it is one.
+			at := m.First()
+			if limit.V[at] <= 0 || need.V[at]-limit.V[at] < resource.Threshold {
+				continue
+			}
+			reason := policy.Because("", policy.AboveLimit, q)
+			reason.Dimension, reason.Need, reason.Limit = at, need.V[at], limit.V[at]
+			return never(reason, need)
+		}
+	}
+	return nil
+}
+
+// limitOf returns the most that a queue may ever hold, absent if nothing limits it. The real capability, where a plugin
+// admits by it, depends on the guarantees of others, and not on what they use.
+func (x *explainer) limitOf(q model.QueueID) resource.Row {
+	for _, of := range x.Dividers() {
+		if of.Queues == nil {
+			continue
+		}
+		disciplined, states := of.Queues.(policy.Discipliner)
+		offers := !states || disciplined.Discipline().Offers
+		if share, divided := of.Queues.Share(q); divided && offers && !share.RealCapability.Absent() {
+			return share.RealCapability
+		}
+		return x.view.Queues[q].Capability
+	}
+	return resource.Row{}
+}
+
+// precede puts what makes a job impossible before all else that holds it back.
+func (e *Explanation) precede(never []Finding) {
+	if len(never) > 0 {
+		e.Findings = slices.Concat(never, e.Findings)
+	}
+}
