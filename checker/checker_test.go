@@ -189,7 +189,7 @@ func tamper(m protoreflect.Message, path string, try func(string)) {
 			}
 		case f.Kind() == protoreflect.BoolKind, f.Name() == "queue" && !m.Has(f), f.Name() == "node", f.Name() == "line":
 			// A yes is no number, and the root that is no queue has no index. Where the claimant goes is the engine's choice. A plan may be
-			// true of two lines; see docs/decisions.md.
+			// true of two lines: see "A plan states the line under which it was found" in docs/decisions.md.
 		default:
 			had := m.Has(f)
 			tamperValue(m.Get(f), func(v protoreflect.Value) { m.Set(f, v) }, func() { try(at) })

@@ -34,13 +34,21 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-func TestLinksBetweenDocumentsLeadSomewhere(t *testing.T) {
-	const root = ".."
-	list, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "*.md").Output()
+// root is the folder of the repository.
+const root = ".."
+
+// tracked returns the files of the repository that match a pattern of git.
+func tracked(t *testing.T, pattern string) []string {
+	t.Helper()
+	list, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", pattern).Output()
 	if err != nil {
 		t.Skip("the files of the repository cannot be listed:", err)
 	}
-	files, links, known := strings.Fields(string(list)), 0, map[string]map[string]bool{}
+	return strings.Fields(string(list))
+}
+
+func TestLinksBetweenDocumentsLeadSomewhere(t *testing.T) {
+	files, links, known := tracked(t, "*.md"), 0, map[string]map[string]bool{}
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		if file == "config/intro.md" {
