@@ -70,9 +70,10 @@ func (r *record) begin(verb verb, user string) {
 	}
 }
 
-// asked records a step and its answer.
+// asked records a step and its answer, which says whether the step changed the session, as a server's answer does.
 func (r *record) asked(step *apportionv1.Step, answer *apportionv1.Answer) {
 	if r != nil {
+		answer.Changed = answer.GetError() == nil && wire.QuestionOf(step).Changes
 		r.now.Steps, r.now.Answers = append(r.now.Steps, step), append(r.now.Answers, answer)
 		r.now.AnswerBytes += r.wire.AnswerBytes()
 	}

@@ -17,8 +17,8 @@ func TestAKindOfKueueIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 			status: {pendingWorkloads: 1}}`
 		selecting = `{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q},
 			spec: {namespaceSelector: {matchLabels: {team: a}}}, status: {pendingWorkloads: 1}}`
-		local    = `{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: l, namespace: n}, spec: {clusterQueue: q}}`
-		workload = `{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w, namespace: n}, spec: {queueName: l,
+		local    = `{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: l, namespace: team}, spec: {clusterQueue: q}}`
+		workload = `{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w, namespace: team}, spec: {queueName: l,
 			podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}}]}}`
 	)
 	for name, test := range map[string]struct {
@@ -29,14 +29,14 @@ func TestAKindOfKueueIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 		"no ResourceFlavors": {[]string{queue, local, workload}, map[string]string{
 			"ResourceFlavor": "ClusterQueue q has quota of ResourceFlavor f",
 		}},
-		"no ClusterQueues": {[]string{flavor, local, workload}, map[string]string{"ClusterQueue": "LocalQueue n/l is of ClusterQueue q"}},
-		"no LocalQueues":   {[]string{flavor, queue, workload}, map[string]string{"LocalQueue": "Workload n/w waits in LocalQueue n/l"}},
+		"no ClusterQueues": {[]string{flavor, local, workload}, map[string]string{"ClusterQueue": "LocalQueue team/l is of ClusterQueue q"}},
+		"no LocalQueues":   {[]string{flavor, queue, workload}, map[string]string{"LocalQueue": "Workload team/w waits in LocalQueue team/l"}},
 		"no Workloads":     {[]string{flavor, queue, local}, map[string]string{"Workload": "the status of ClusterQueue q counts 1"}},
 		"an empty list":    {[]string{flavor, queue, local, `{kind: WorkloadList, items: []}`}, nil},
 		"no Namespaces": {[]string{selecting, local, workload}, map[string]string{
-			"Namespace": "Workload n/w waits in ClusterQueue q, which selects namespaces by labels",
+			"Namespace": "Workload team/w waits in ClusterQueue q, which selects namespaces by labels",
 		}},
-		"Namespaces are read": {[]string{selecting, local, workload, `{apiVersion: v1, kind: Namespace, metadata: {name: n}}`}, nil},
+		"Namespaces are read": {[]string{selecting, local, workload, `{apiVersion: v1, kind: Namespace, metadata: {name: team}}`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sources []kueue.Source
