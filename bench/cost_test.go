@@ -45,7 +45,7 @@ func BenchmarkCost(b *testing.B) {
 		})
 	}
 	b.Run("small/proportion", func(b *testing.B) {
-		ask := overTheWire(b, "proportion", generate.Shape{Queues: 10, Jobs: 20, TasksPerJob: 3, Nodes: 10, Seed: 1})
+		ask := overTheWire(b, "proportion", generate.Shape{Queues: 10, Jobs: 20, Tasks: 60, Nodes: 10, Seed: 1})
 		costs(b, func() {
 			for range 100 {
 				ask()
