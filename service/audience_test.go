@@ -499,7 +499,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		KueueAccount.flavor KueueAccount.resource KueueAssignedFlavor.flavor KueueAssignedFlavor.resource KueueAttempt.flavor KueueLack.detail
 		KueueLack.flavor KueueLack.resource KueueNomination.text KueuePodSetAssignment.name KueueShare.parent KueueShare.resource KueueVictim.name
 		LeftOut.detail LeftOut.job LeftOut.kind LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
-		NodeCount.detail NodeGroupLimit.group NodeGroupTerms.preferred NodeGroupTerms.required NodeReservation.holder
+		NodeCount.detail NodeCount.holder NodeGroupLimit.group NodeGroupTerms.preferred NodeGroupTerms.required NodeReservation.holder
 		NodeReservation.reason NodeUnschedulable.detail OwnerUsage.owner
 		PendingGroup.text PendingKind.text PluginShares.plugin
 		Queue.name Queue.parent QueueShare.name QueueStanding.name Reason.detail Reason.plugin Reason.role Reason.text

@@ -100,16 +100,16 @@ func TestCommandsTellSinceWhenAndWhatChanged(t *testing.T) {
 	t.Run("explain", func(t *testing.T) {
 		out := strings.Join(strings.Fields(run(append([]string{"explain", "ml/huge"}, named...)...)), " ")
 		require.Contains(t, out, "It waits since "+day+"09:13: until "+day+"11:40 because no usable node has enough nvidia.com/gpu left, "+
-			"since then because the cluster admits no more cpu to waiting jobs. Known since "+day+"09:12, when this server started.")
+			"since then because it can never run: the cluster has less cpu than is asked for. Known since "+day+"09:12, when this server started.")
 	})
 	t.Run("history of a job", func(t *testing.T) {
 		require.Equal(t, `ml/huge: job of queue ml
 It waits since 2026-11-20 09:13: until 2026-11-20 11:40 because no usable node has enough
-nvidia.com/gpu left, since then because the cluster admits no more cpu to waiting jobs.
+nvidia.com/gpu left, since then because it can never run: the cluster has less cpu than is asked for.
 
 FROM              UNTIL               FOR  WAITED
 2026-11-20 09:13  2026-11-20 11:40  2h27m  because no usable node has enough nvidia.com/gpu left
-2026-11-20 11:40  now                  0s  because the cluster admits no more cpu to waiting jobs
+2026-11-20 11:40  now                  0s  because it can never run: the cluster has less cpu than is asked for
 
 Known since 2026-11-20 09:12, when this server started.
 `, run("history", "job/ml/huge", "--server", address))

@@ -40,15 +40,15 @@ func Waited(j *apportionv1.JobHistory, begins int64, clock func(int64) string) s
 // inTurn says what was waited for.
 func inTurn(wait []*apportionv1.CauseInterval, clock func(int64) string) string {
 	if len(wait) == 1 {
-		return " " + wait[0].GetText()
+		return " " + OfOne(wait[0].GetText())
 	}
 	parts := make([]string, len(wait))
 	for i, one := range wait {
 		switch {
 		case i < len(wait)-1 || !one.GetLasts():
-			parts[i] = "until " + clock(one.GetUntil()) + " " + one.GetText()
+			parts[i] = "until " + clock(one.GetUntil()) + " " + OfOne(one.GetText())
 		default:
-			parts[i] = "since then " + one.GetText()
+			parts[i] = "since then " + OfOne(one.GetText())
 		}
 	}
 	return ": " + strings.Join(parts, ", ")

@@ -216,9 +216,20 @@ func because(check apportionv1.CheckKind, f facts) string {
 	return "because of " + Enum(f.reason.GetCode(), "REASON_CODE_")
 }
 
+// neverRuns begins the causes of jobs that can never run.
+const neverRuns = "that can never run, because "
+
+// OfOne returns the cause of a group of jobs as that of one job.
+func OfOne(cause string) string {
+	if why, ok := strings.CutPrefix(cause, neverRuns); ok {
+		return "because it can never run: " + why
+	}
+	return cause
+}
+
 // never says why jobs can never run.
 func never(f facts) string {
-	const said = "that can never run, because "
+	const said = neverRuns
 	switch f.reason.GetCode() { //nolint:exhaustive // The others are about nodes.
 	case apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL:
 		return said + "the cluster has less " + f.dimension() + " than is asked for"

@@ -55,7 +55,7 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 			from := list[before].GetUntil()
 			table.Row(clock(from), clock(one.GetFrom()), duration.Rough(time.Duration(one.GetFrom()-from)), text.Say("didNotWait"))
 		}
-		until, why := clock(one.GetUntil()), one.GetText()
+		until, why := clock(one.GetUntil()), text.OfOne(one.GetText())
 		if one.GetLasts() {
 			until = "now"
 		}
