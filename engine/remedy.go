@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -94,7 +95,7 @@ type Edit struct {
 }
 
 // Remedy is a smallest change that makes a job run, which was tried: with all edits the job runs, and with one Step less of any edit it
-// does not.
+// does not. With edits and a Plan, the plan makes the job run after the edits, and with one Step less there is no plan.
 type Remedy struct {
 	Kind  RemedyKind
 	Edits []Edit
@@ -107,7 +108,8 @@ type Remedy struct {
 	// Ended counts the tasks that hold resources of the jobs that end, and Freed sums what they hold.
 	Ended int
 	Freed resource.Row
-	// Plan is the plan of an Eviction.
+	// Plan is the plan of an Eviction, or the one that a SmallerMinimum needs besides. Its tasks are those of the cluster after the edits,
+	// where the victims have the numbers that they have now.
 	Plan *Plan
 	// At is when the last job of a Wait is expected to end, in Unix nanoseconds.
 	At int64
@@ -256,6 +258,8 @@ type remedier struct {
 	names []string
 	// asked remembers how the job stands under changes that were tried.
 	asked map[string]*standing
+	// evicts: a job runs, too, if a plan with evictions serves it.
+	evicts bool
 	// need is the least amount that the gang requests: the sum of its tasks, or its minimum resources. gang are these tasks.
 	need resource.Row
 	gang []model.TaskID
@@ -292,16 +296,21 @@ func (r *remedier) find(kinds []RemedyKind) error {
 		r.out.Outcome = NotJudged
 		return nil
 	}
+	asked := func(kind RemedyKind) bool { return kinds == nil || slices.Contains(kinds, kind) }
 	for kind := RemedyKind(1); int(kind) <= remedyKinds; kind++ {
-		if kinds != nil && !slices.Contains(kinds, kind) {
+		if !asked(kind) {
 			continue
 		}
-		switch err := r.try(kind); {
-		case errors.Is(err, errSpent):
-			r.untried(kind, TriesSpent)
-		case err != nil:
+		if err := r.unlessSpent(kind, r.try(kind)); err != nil {
 			return err
 		}
+	}
+	if asked(SmallerMinimum) && asked(Eviction) && !r.found(Eviction) {
+		if err := r.unlessSpent(SmallerMinimum, r.smallerMinimumWithEvictions()); err != nil {
+			return err
+		}
+		slices.SortStableFunc(r.out.List, func(a, b Remedy) int { return cmp.Compare(a.Kind, b.Kind) })
+		slices.SortStableFunc(r.out.Untried, func(a, b Untried) int { return cmp.Compare(a.Kind, b.Kind) })
 	}
 	if r.out.Outcome = RemedyFound; len(r.out.List) == 0 {
 		r.out.Outcome = NoRemedyFound
@@ -358,6 +367,15 @@ func (r *remedier) try(kind RemedyKind) error {
 	case OtherNodes:
 		return r.otherNodes()
 	}
+	return nil
+}
+
+// unlessSpent returns the error of a search for remedies of a kind, unless it is that the tries are spent, which it notes.
+func (r *remedier) unlessSpent(kind RemedyKind, err error) error {
+	if !errors.Is(err, errSpent) {
+		return err
+	}
+	r.untried(kind, TriesSpent)
 	return nil
 }
 

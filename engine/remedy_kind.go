@@ -32,6 +32,28 @@ func (r *remedier) queueEdit(field EditField, q model.QueueID) Edit {
 
 // smallerMinimum lowers the minimum of the job as far as the minima of its roles allow, or a role's minimum together with it.
 func (r *remedier) smallerMinimum() error {
+	dials, ofRoles := r.minimumDials()
+	if len(dials) == 0 {
+		r.untried(SmallerMinimum, NoneThere)
+		return nil
+	}
+	if ofRoles > maxRemedyRoles {
+		r.cut(SmallerMinimum, BoundRoles, maxRemedyRoles, ofRoles)
+	}
+	return r.alternatives(SmallerMinimum, dials)
+}
+
+// smallerMinimumWithEvictions lowers the minimum until a plan serves the job, which then loses less of it than to start at once. It is for
+// jobs that no plan serves as they are.
+func (r *remedier) smallerMinimumWithEvictions() error {
+	r.evicts = true
+	defer func() { r.evicts = false }()
+	dials, _ := r.minimumDials()
+	return r.alternatives(SmallerMinimum, dials)
+}
+
+// minimumDials are the dials of the minimum of the job and of those of its first roles, and how many roles have one.
+func (r *remedier) minimumDials() ([]dial, int) {
 	v := r.base
 	job := v.Jobs.At(r.job)
 	roles := int32(0)
@@ -53,14 +75,7 @@ func (r *remedier) smallerMinimum() error {
 			}
 		}
 	}
-	if len(dials) == 0 {
-		r.untried(SmallerMinimum, NoneThere)
-		return nil
-	}
-	if ofRoles > maxRemedyRoles {
-		r.cut(SmallerMinimum, BoundRoles, maxRemedyRoles, ofRoles)
-	}
-	return r.alternatives(SmallerMinimum, dials)
+	return dials, ofRoles
 }
 
 func (r *remedier) minimumDial(g model.GroupID, before, most int32) dial {
@@ -105,7 +120,7 @@ func (r *remedier) list(kind RemedyKind, dials []dial) (bool, error) {
 		// A gang of no task is none.
 		return false, nil
 	}
-	return r.add(Remedy{Kind: kind, Edits: edits})
+	return r.add(Remedy{Kind: kind, Edits: edits, Plan: r.asked[r.key(edits)].plan})
 }
 
 // smallerRequest lowers what the waiting tasks of a role ask for, down to one step of each dimension.

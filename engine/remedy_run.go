@@ -15,6 +15,8 @@ type standing struct {
 	reasons []policy.Reason
 	// blind: no node states what it offers.
 	blind bool
+	// plan serves the job, if it runs by evictions.
+	plan *Plan
 }
 
 // runs reports whether a job could start at once, whatever other jobs wait, and which check holds it back if not: it is admitted or may be,
@@ -56,7 +58,7 @@ func (s *Session) spendOnRun(w *waiting) error {
 
 // standing returns how the job stands in the cluster after edits. errSpent says that no tries are left.
 func (r *remedier) standing(edits []Edit) (*standing, error) {
-	key := fmt.Sprint(edits)
+	key := r.key(edits)
 	if known := r.asked[key]; known != nil {
 		return known, nil
 	}
@@ -70,7 +72,10 @@ func (r *remedier) standing(edits []Edit) (*standing, error) {
 	found := &standing{}
 	err := r.under(edits, func() (err error) {
 		*found, err = r.runs(r.job)
-		return err
+		if err != nil || found.runs || !r.evicts {
+			return err
+		}
+		return r.evict(found)
 	})
 	if _, spent := errors.AsType[*policy.WorkError](err); spent && len(edits) > 0 {
 		r.out.Tries = remedyTries
@@ -81,6 +86,21 @@ func (r *remedier) standing(edits []Edit) (*standing, error) {
 	}
 	r.asked[key] = found
 	return found, nil
+}
+
+// key identifies what was asked about edits.
+func (r *remedier) key(edits []Edit) string { return fmt.Sprint(r.evicts, edits) }
+
+// evict asks for a plan for the job in the present state. If there is one, the job runs by it.
+func (r *remedier) evict(found *standing) error {
+	if err := r.Host().SpendOnPlan(); err != nil {
+		return err
+	}
+	plan, err := r.Plan(&PlanQuestion{Job: r.job, Means: ByAny})
+	if err == nil && plan.Outcome == PlanMade {
+		*found = standing{runs: true, plan: plan}
+	}
+	return err
 }
 
 // runsWith reports whether the job runs in the cluster after edits.

@@ -60,6 +60,7 @@ func oneLess(edits []engine.Edit, i int) []engine.Edit {
 
 func TestEveryRemedyMakesTheJobRunAndOneStepLessDoesNot(t *testing.T) {
 	kinds, asked, tries, outcomes := map[engine.RemedyKind]int{}, 0, 0, map[engine.RemedyOutcome]int{}
+	byPlan := 0
 	eachPlan(t, *remedyRuns, func(name string, seed uint64, s *engine.Session, j model.JobID) {
 		at := fmt.Sprint(name, " ", seed, " ", s.View().Jobs.At(j).UID)
 		found := remedies(t, s, j)
@@ -79,13 +80,45 @@ func TestEveryRemedyMakesTheJobRunAndOneStepLessDoesNot(t *testing.T) {
 				continue
 			}
 			require.NotEmpty(t, remedy.Edits, at)
+			if remedy.Plan != nil {
+				byPlan++
+				requirePlanAfter(t, s, j, remedy, at)
+				continue
+			}
 			require.True(t, runsAfter(t, s, j, remedy.Edits), "%s: %+v", at, remedy.Edits)
 			for i := range remedy.Edits {
 				require.False(t, runsAfter(t, s, j, oneLess(remedy.Edits, i)), "%s: %d of %+v", at, i, remedy.Edits)
 			}
 		}
 	})
-	t.Log(asked, "jobs,", tries, "tries, outcomes", outcomes, "remedies", kinds)
+	require.Positive(t, byPlan)
+	t.Log(asked, "jobs,", tries, "tries, outcomes", outcomes, "remedies", kinds, "of these smaller minima that a plan serves", byPlan)
+}
+
+// planAfter returns the plan that a job has in the cluster after edits.
+func planAfter(t *testing.T, s *engine.Session, j model.JobID, edits []engine.Edit) *engine.Plan {
+	t.Helper()
+	mark := s.Mark()
+	require.NoError(t, s.ChangeBy(j, edits))
+	plan := ask(t, s, j, engine.ByAny)
+	require.NoError(t, s.Rollback(mark))
+	return plan
+}
+
+// requirePlanAfter makes a smaller minimum by hand: the job has the plan of the remedy then, and none with one step less.
+func requirePlanAfter(t *testing.T, s *engine.Session, j model.JobID, remedy engine.Remedy, at string) {
+	t.Helper()
+	require.Equal(t, engine.SmallerMinimum, remedy.Kind, at)
+	require.NotEmpty(t, remedy.Plan.Victims, at)
+	require.False(t, runsAfter(t, s, j, remedy.Edits), at)
+	require.Equal(t, remedy.Plan, planAfter(t, s, j, remedy.Edits), at)
+	for i := range remedy.Edits {
+		less := planAfter(t, s, j, oneLess(remedy.Edits, i))
+		require.NotEqual(t, engine.PlanMade, less.Outcome, "%s: %d of %+v", at, i, remedy.Edits)
+	}
+	for i := range remedy.Plan.Victims {
+		require.Equal(t, model.Running, s.View().Status(remedy.Plan.Victims[i].Task), at)
+	}
 }
 
 // requireEviction compares the eviction that remedies list with the plan that the job has.

@@ -102,7 +102,7 @@ func (s *Session) remedy(r *engine.Remedy, minimum int32, omit bool) *apportionv
 		Kind: apportionv1.RemedyKind(r.Kind), MinResources: s.out.resource(r.MinResources), LosingQueues: uint32(r.Losing),
 		EndedTasks: uint32(r.Ended), Freed: s.out.resource(r.Freed), Time: r.At,
 	}
-	if r.Plan == nil && r.MinAvailable != minimum {
+	if len(r.Edits) > 0 && r.MinAvailable != minimum {
 		out.MinAvailable = s.out.optional(int(r.MinAvailable))
 	}
 	for i := range r.Edits {

@@ -70,8 +70,7 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 	var clauses []string
 	switch r.GetKind() {
 	case apportionv1.RemedyKind_REMEDY_KIND_EVICTION:
-		tasks := Count(len(r.GetVictims()), "running task")
-		clauses = append(clauses, fmt.Sprintf("evict %s (%s), as plan says", tasks, amounts(names, r.GetFreed())))
+		clauses = append(clauses, w.evict()+", as plan says")
 	case apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:
 		clauses = append(clauses, "end "+w.running())
 	case apportionv1.RemedyKind_REMEDY_KIND_WAIT:
@@ -83,6 +82,9 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 	default:
 		for _, edit := range r.GetEdits() {
 			clauses = append(clauses, w.clause(edit))
+		}
+		if len(r.GetVictims()) > 0 {
+			clauses = append(clauses, w.evict()+", as plan says then")
 		}
 	}
 	sentence := capital(and(clauses)) + "."
@@ -97,6 +99,12 @@ type remedied struct {
 	names  Names
 	job    uint32
 	remedy *apportionv1.Remedy
+}
+
+// evict says how much is evicted.
+func (w remedied) evict() string {
+	tasks := Count(len(w.remedy.GetVictims()), "running task")
+	return fmt.Sprintf("evict %s (%s)", tasks, amounts(w.names, w.remedy.GetFreed()))
 }
 
 // nodes names the nodes that are edited.

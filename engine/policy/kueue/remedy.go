@@ -187,23 +187,67 @@ func (r *remedier) list(kind RemedyKind, edits []Edit, reaches func(*Nomination)
 	if !ok {
 		return
 	}
-	for i := len(edits) - 1; i >= 0 && len(edits) > 1; i-- {
-		if fewer, ok := r.tried(slices.Delete(slices.Clone(edits), i, i+1), reaches); ok {
-			edits, n = slices.Delete(slices.Clone(edits), i, i+1), fewer
-		}
+	edits = slices.Clone(edits)
+	for i := len(edits) - 1; i >= 0; i-- {
+		r.leaveOut(&edits, i, &n, reaches)
 	}
 	for i := range edits {
 		if edits[i].counted() {
-			n = r.bisect(edits, i, n, reaches)
+			r.bisect(edits, i, &n, reaches)
+		}
+	}
+	// What is lowered last may let the others be lowered further.
+	for i, settled := 0, 0; len(edits) > 1 && settled < len(edits) && !r.out.Spent; i++ {
+		settled++
+		at := i % len(edits)
+		if r.leaveOut(&edits, at, &n, reaches) || edits[at].counted() && r.stepBack(edits, at, &n, reaches) {
+			settled = 0
 		}
 	}
 	if r.out.Spent {
 		return
 	}
-	same := func(other Remedy) bool { return slices.Equal(other.Edits, edits) }
+	same := func(other Remedy) bool { return slices.EqualFunc(other.Edits, edits, changesSame) }
 	if !slices.ContainsFunc(r.out.List, same) {
 		r.add(Remedy{Kind: kind, Edits: edits, Nomination: n})
 	}
+}
+
+// changesSame reports whether edits change the same, maybe by different amounts.
+func changesSame(a, b Edit) bool {
+	a.After = b.After
+	return a == b
+}
+
+// leaveOut leaves out an edit if the others suffice, and reports whether they do.
+func (r *remedier) leaveOut(edits *[]Edit, i int, n *Nomination, reaches func(*Nomination) bool) bool {
+	if len(*edits) == 1 {
+		return false
+	}
+	fewer := slices.Delete(slices.Clone(*edits), i, i+1)
+	found, ok := r.tried(fewer, reaches)
+	if ok {
+		*edits, *n = fewer, found
+	}
+	return ok
+}
+
+// stepBack makes the difference of an edit as small as possible if one step less suffices, and reports whether it does.
+func (r *remedier) stepBack(edits []Edit, i int, n *Nomination, reaches func(*Nomination) bool) bool {
+	e := &edits[i]
+	was, step := e.After, int64(1)
+	if e.After < e.Before {
+		step = -1
+	}
+	if e.After -= step; e.After != e.Before {
+		if found, ok := r.tried(edits, reaches); ok {
+			*n = found
+			r.bisect(edits, i, n, reaches)
+			return true
+		}
+	}
+	e.After = was
+	return false
 }
 
 // add adds a remedy, or ends the search if there is no memory for it.
@@ -216,7 +260,7 @@ func (r *remedier) add(found Remedy) {
 }
 
 // bisect finds the smallest difference of an edit, first at what is lacking now.
-func (r *remedier) bisect(edits []Edit, i int, n Nomination, reaches func(*Nomination) bool) Nomination {
+func (r *remedier) bisect(edits []Edit, i int, n *Nomination, reaches func(*Nomination) bool) {
 	e := &edits[i]
 	from, sign := e.Before, int64(1)
 	if e.After < from {
@@ -226,7 +270,7 @@ func (r *remedier) bisect(edits []Edit, i int, n Nomination, reaches func(*Nomin
 	try := func(k int64) {
 		e.After = from + sign*k
 		if found, ok := r.tried(edits, reaches); ok {
-			high, n = k, found
+			high, *n = k, found
 		} else {
 			low = k
 		}
@@ -240,7 +284,6 @@ func (r *remedier) bisect(edits []Edit, i int, n Nomination, reaches func(*Nomin
 		try(low + (high-low)/2)
 	}
 	e.After = from + sign*high
-	return n
 }
 
 // lacking returns what is lacking now of the quota of an edit, 0 if that is not known.

@@ -2,28 +2,36 @@ package kueue
 
 import "slices"
 
-// perFlavor tries a change of the quotas of each flavor of the queue, together with those of the other groups and edits before it.
+// perFlavor tries a change of the quotas of each flavor of the queue, together with those of the other groups and edits before it. Edits
+// stand in the order of the groups, so that what is found from different flavors of one change is the same.
 func (r *remedier) perFlavor(kind RemedyKind, before []Edit, edits func(flavor string) []Edit) {
-	groups, variants := r.own().Groups, 0
+	groups := r.own().Groups
+	byGroup, all := make([][][]Edit, len(groups)), make([][]Edit, len(groups))
 	for g := range groups {
 		for _, f := range groups[g].Flavors {
 			list := edits(f.Flavor)
-			if len(list) == 0 {
+			byGroup[g], all[g] = append(byGroup[g], list), append(all[g], list...)
+		}
+	}
+	variants := 0
+	var tried [][]Edit
+	for g := range groups {
+		for _, own := range byGroup[g] {
+			if len(own) == 0 {
 				continue
 			}
 			if variants++; variants > maxVariants {
 				r.out.Cut = append(r.out.Cut, kind)
 				return
 			}
-			for other := range groups {
-				if other == g {
-					continue
-				}
-				for _, f := range groups[other].Flavors {
-					list = append(list, edits(f.Flavor)...)
-				}
+			of := slices.Clone(all)
+			of[g] = own
+			list := slices.Concat(before, slices.Concat(of...))
+			if slices.ContainsFunc(tried, func(other []Edit) bool { return slices.Equal(other, list) }) {
+				continue
 			}
-			r.list(kind, slices.Concat(before, list), fitting)
+			tried = append(tried, list)
+			r.list(kind, list, fitting)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package kueue_test
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,20 +144,27 @@ func TestAWorkloadBehindAnotherComesFirstWithAHigherPriority(t *testing.T) {
 	require.Equal(t, kueue.Fit, raised.Nomination.Mode)
 }
 
-// TestARemedyIsWhatItSays draws clusters and makes each remedy in them by hand: the workload is admitted then, and not with one step less.
+// TestARemedyIsWhatItSays draws clusters and makes each remedy in them by hand: the workload is admitted then, and not with one step less
+// of any edit. No two remedies change the same.
 func TestARemedyIsWhatItSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, s := small(drawn(t)), settings(t)
-		// One tree without cycles, and no partial admission: most workloads wait.
+		// One tree without cycles, and partial admission in half of the clusters: most workloads wait.
 		for i := range c.Cohorts {
 			c.Cohorts[i].Parent = map[int]string{0: "", 1: "r", 2: "r"}[i]
 		}
 		for i := range c.Queues {
 			c.Queues[i].Cohort = c.Cohorts[i%3].Name
 		}
+		partial := rapid.Bool().Draw(t, "partial")
 		for i := range c.Workloads {
-			c.Workloads[i].PodSets[0].Least = nil
+			if set := &c.Workloads[i].PodSets[0]; !partial {
+				set.Least = nil
+			} else {
+				set.Least = new(max(set.Count/2, 1))
+			}
 		}
+		devices(t, c)
 		// Another tree has a resource that comes first by its name.
 		c.Queues = append(c.Queues, queue("other", "", 1))
 		c.Queues[len(c.Queues)-1].Groups[0].Covered, c.Queues[len(c.Queues)-1].Groups[0].Flavors[0].Resources[0].Resource = []string{"a"}, "a"
@@ -166,7 +175,10 @@ func TestARemedyIsWhatItSays(t *testing.T) {
 				continue
 			}
 			found := state.Remedies(i, []kueue.RemedyKind{kueue.MoreNominal, kueue.MoreBorrowing, kueue.MoreLending, kueue.EndedHolders})
+			named := map[string]bool{}
 			for _, r := range found.List {
+				require.False(t, named[subjects(r.Edits)], "one change twice: %+v", found.List)
+				named[subjects(r.Edits)] = true
 				require.Equal(t, kueue.Fit, r.Nomination.Mode)
 				changed := open(t, edited(c, r.Edits), s)
 				admitted := changed.Nominate(i)
@@ -180,16 +192,60 @@ func TestARemedyIsWhatItSays(t *testing.T) {
 					}
 				}
 				for k := range r.Edits {
-					less := append([]kueue.Edit{}, r.Edits...)
-					if e := &less[k]; e.Field != kueue.HolderEnds {
-						e.After--
-						require.NotEqual(t, kueue.Fit, open(t, edited(c, less), s).Nominate(i).Mode, "%+v", r)
+					less := slices.Clone(r.Edits)
+					if less[k].After--; less[k].Field == kueue.HolderEnds || less[k].After <= less[k].Before {
+						less = slices.Delete(less, k, k+1)
 					}
+					require.NotEqual(t, kueue.Fit, open(t, edited(c, less), s).Nominate(i).Mode, "%d of %+v", k, r)
 				}
 			}
 			require.Equal(t, n, state.Nominate(i), "a question leaves nothing behind")
 		}
 	})
+}
+
+// devices gives the queues of some clusters a second group, of one or two flavors, for devices that the workloads ask for, too.
+func devices(t *rapid.T, c *kueue.Cluster) {
+	amount := rapid.Int64Range(0, 8)
+	flavors := []string{"h", "i"}[:rapid.IntRange(0, 2).Draw(t, "device flavors")]
+	if len(flavors) == 0 {
+		return
+	}
+	for i := range c.Queues {
+		group := kueue.Group{Covered: []string{"gpu"}}
+		for _, name := range flavors {
+			quota := kueue.Quota{Resource: "gpu", Nominal: kueue.Amount(amount.Draw(t, "devices"))}
+			if rapid.Bool().Draw(t, "lends") {
+				quota.Lending = new(kueue.Amount(amount.Draw(t, "lent")))
+			}
+			group.Flavors = append(group.Flavors, kueue.FlavorQuota{Flavor: name, Resources: []kueue.Quota{quota}})
+		}
+		c.Queues[i].Groups = append(c.Queues[i].Groups, group)
+	}
+	for _, name := range flavors {
+		c.Flavors = append(c.Flavors, kueue.Flavor{Name: name})
+	}
+	for i := range c.Workloads {
+		set := &c.Workloads[i].PodSets[0]
+		each := kueue.Amount(amount.Draw(t, "asked"))
+		set.Requests = append(set.Requests, kueue.Request{Resource: "gpu", Amount: each})
+		if a := c.Workloads[i].Admission; a != nil {
+			a.PodSets[0].Usage = append(a.PodSets[0].Usage, kueue.FlavoredUsage{
+				Resource: "gpu", Flavor: flavors[0], Amount: each * kueue.Amount(set.Count), Used: true,
+			})
+		}
+	}
+}
+
+// subjects says what edits change, whatever the amounts and the order.
+func subjects(edits []kueue.Edit) string {
+	var all []string
+	for _, e := range edits {
+		e.After = 0
+		all = append(all, fmt.Sprint(e))
+	}
+	slices.Sort(all)
+	return fmt.Sprint(all)
 }
 
 // edited makes edits in a copy of a cluster, quota by quota.

@@ -616,7 +616,8 @@ type Remedy struct {
 	Losses []*QueueLoss `protobuf:"bytes,4,rep,name=losses,proto3" json:"losses,omitempty"`
 	// Number of queues whose deserved amount decreases.
 	LosingQueues uint32 `protobuf:"varint,5,opt,name=losing_queues,json=losingQueues,proto3" json:"losing_queues,omitempty"`
-	// Numbers of the tasks that an EVICTION evicts, in order. The answer to `plan` has their nodes and queues.
+	// Numbers of the tasks that an EVICTION evicts, in order, or those that a plan evicts for the job with the MINIMUM of the edits, which
+	// does not start without. The answer to `plan` has their nodes and queues.
 	Victims []uint32 `protobuf:"varint,6,rep,packed,name=victims,proto3" json:"victims,omitempty"`
 	// Number of tasks that hold resources in the jobs that end.
 	EndedTasks uint32 `protobuf:"varint,7,opt,name=ended_tasks,json=endedTasks,proto3" json:"ended_tasks,omitempty"`
