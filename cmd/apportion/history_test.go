@@ -105,7 +105,8 @@ func TestCommandsTellSinceWhenAndWhatChanged(t *testing.T) {
 	t.Run("history of a job", func(t *testing.T) {
 		require.Equal(t, `ml/huge: job of queue ml
 It waits since 2026-11-20 09:13: until 2026-11-20 11:40 because no usable node has enough
-nvidia.com/gpu left, since then because it can never run: the cluster has less cpu than is asked for.
+nvidia.com/gpu left, since then because it can never run: the cluster has less cpu than is asked
+for.
 
 FROM              UNTIL               FOR  WAITED
 2026-11-20 09:13  2026-11-20 11:40  2h27m  because no usable node has enough nvidia.com/gpu left

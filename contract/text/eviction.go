@@ -123,7 +123,7 @@ func (c *checked) spared() string {
 			count = int(c.finding.GetCounts()[i])
 		}
 		if count == 0 {
-			clauses = append(clauses, "the scheduler asks for none, because "+reasonOf(c.names, reason))
+			clauses = append(clauses, "the queue may take nothing from others, because "+reasonOf(c.names, reason))
 			continue
 		}
 		clauses = append(clauses, Count(count, "task")+" "+protection(reason, count))
