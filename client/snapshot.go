@@ -97,7 +97,8 @@ func (s *Snapshot) queue(q *Queue) {
 		Deserved:          s.resource(path+".deserved", q.Deserved),
 		NodeGroupAffinity: q.NodeGroupAffinity, FairShareHierarchy: q.FairShareHierarchy,
 		CreateTime: moment(q.Created),
-		Usage:      s.usage(q.Usage), Entitled: s.usage(q.Entitled), Reserved: s.usage(q.Reserved), Budget: s.budget(q.Budget), Owners: s.owners(q.Owners), Kueue: q.Kueue,
+		Usage:      s.usage(q.Usage), Entitled: s.usage(q.Entitled), Reserved: s.usage(q.Reserved), Budget: s.budget(q.Budget),
+		Owners: s.owners(q.Owners), Kueue: q.Kueue,
 	}
 	message.NodeGroupLimits = s.nodeGroupLimits(path, q)
 	switch {

@@ -59,8 +59,8 @@ func (s *Session) IsOverused(q model.QueueID, why *policy.Reasons) bool {
 	return false
 }
 
-// IsPassedOver is IsOverused for a scheduler that asks this before it takes from others too, as Volcano does: a queue is not passed over that
-// may take what it is entitled to.
+// IsPassedOver is IsOverused for a scheduler that asks this before it takes from others too, as Volcano does: a queue is not passed over
+// that may take what it is entitled to.
 func (s *Session) IsPassedOver(q model.QueueID, why *policy.Reasons) bool {
 	plans := s.Reclaim().Plans()
 	for _, p := range s.by.overused {
@@ -74,9 +74,9 @@ func (s *Session) IsPassedOver(q model.QueueID, why *policy.Reasons) bool {
 	return false
 }
 
-// passedOver reports whether reclaim passes a queue over. Volcano's action takes nothing for an overused queue, because such a queue has all
-// that it deserves. A policy that plans decides by what the claimant is entitled to: its queue may be at a limit, and the place of another
-// below that limit be what it is entitled to.
+// passedOver reports whether reclaim passes a queue over. Volcano's action takes nothing for an overused queue, because such a queue has
+// all that it deserves. A policy that plans decides by what the claimant is entitled to: its queue may be at a limit, and the place of
+// another below that limit be what it is entitled to.
 func (s *Session) passedOver(q model.QueueID) bool {
 	plans := s.Reclaim().Plans()
 	return slices.ContainsFunc(s.by.overused, func(o policy.Overuser) bool {

@@ -230,8 +230,8 @@ func (g *judge) seat(tasks []model.TaskID, later, allowed bool) (seating, error)
 	return s, nil
 }
 
-// settles reports whether the policy lets tasks be placed on nodes one after the other. What it sets aside on nodes for others may keep a task
-// off a node that has room for it.
+// settles reports whether the policy lets tasks be placed on nodes one after the other. What it sets aside on nodes for others may keep a
+// task off a node that has room for it.
 func (g *judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles bool, _ error) {
 	err := g.tried(func() error {
 		for i, t := range tasks {

@@ -39,9 +39,9 @@ func (l *Ledger) Fill(s *apportionv1.Snapshot, at int64, budgets []Budget) {
 	}
 }
 
-// FillEntitled states in a snapshot what queues were entitled to, and what room was kept idle for their gangs. It is for a ledger in which both
-// are entered as if they were used, the latter under the dimensions that Reserved names, with the options of the ledger of what queues used:
-// `fair` compares them.
+// FillEntitled states in a snapshot what queues were entitled to, and what room was kept idle for their gangs. It is for a ledger in
+// which both are entered as if they were used, the latter under the dimensions that Reserved names, with the options of the ledger of
+// what queues used: `fair` compares them.
 func (l *Ledger) FillEntitled(s *apportionv1.Snapshot, at int64) {
 	row, index := l.Row(at, queuesOf(s), nil), indexOf(s)
 	reserved := make(map[string]uint32, len(index))

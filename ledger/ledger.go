@@ -347,8 +347,8 @@ func (l *Ledger) quantum(name string) uint64 { return l.options.Quantum(name) }
 // reservedPrefix begins the dimensions of Reserved.
 const reservedPrefix = "reserved "
 
-// Reserved returns the dimension under which a ledger of what queues were entitled to has the room of a resource that was kept idle for their
-// gangs.
+// Reserved returns the dimension under which a ledger of what queues were entitled to has the room of a resource that was kept idle for
+// their gangs.
 func Reserved(resource string) string { return reservedPrefix + resource }
 
 // Quantum returns the quantum of a dimension by its name.

@@ -169,7 +169,7 @@ func (r *stepFields) selection(data []byte) bool {
 		if to < 0 {
 			return false
 		}
-		ok := true
+		var ok bool
 		switch tag {
 		case tagSelectionIndex | field.Varint, tagSelectionIndex | field.Delimited:
 			r.index, ok = numbers(r.index, tag, value, data[from:to])

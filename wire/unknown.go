@@ -63,7 +63,7 @@ func addShape(all map[protoreflect.FullName]*shape, of protoreflect.MessageDescr
 // ways returns the bits of the ways in which a field may be written: a list of numbers may be packed or not.
 func ways(f protoreflect.FieldDescriptor) uint8 {
 	way := field.Delimited
-	switch f.Kind() { //nolint:exhaustive // The contract has no other numbers.
+	switch f.Kind() { // The contract has no other numbers.
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
 	case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
 		way = field.Fixed64

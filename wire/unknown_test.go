@@ -61,7 +61,7 @@ func named(t require.TestingT, err error) (paths []string) {
 		return nil
 	}
 	var fault *wire.Fault
-	require.True(t, errors.As(err, &fault), "%v", err)
+	require.ErrorAs(t, err, &fault)
 	require.NotNil(t, fault.Violations, "%v", err)
 	for _, v := range fault.Violations.Violations {
 		paths = append(paths, v.Path)
@@ -78,7 +78,7 @@ func strange(t *rapid.T, m protoreflect.Message) []byte {
 		way = protowire.Fixed32Type
 	}
 	b := protowire.AppendTag(nil, number, way)
-	switch way { //nolint:exhaustive // These are drawn.
+	switch way { // These are drawn.
 	case protowire.VarintType:
 		return protowire.AppendVarint(b, rapid.Uint64().Draw(t, "value"))
 	case protowire.Fixed64Type:

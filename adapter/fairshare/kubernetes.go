@@ -130,7 +130,8 @@ func (p *proposal) kai(sources []Source) error {
 	}
 	p.base = apportionv1.FairBase_FAIR_BASE_DESERVED
 	p.unprotected = []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}
-	p.note("KAI reclaims whole jobs: gangs are not protected here either (the plugin gang would protect each, and every single pod), but one " +
+	p.note("KAI reclaims whole jobs: gangs are not protected here either (the plugin gang would protect each, and every single pod), " +
+		"but one " +
 		"task of a gang may be taken alone, and the gang stops; take \"disabled\" out of the policy to protect gangs")
 	return nil
 }

@@ -109,31 +109,41 @@ func TestEachRowCountsOnceInAnyNumberOfImports(t *testing.T) {
 			[][]string{{"import-1.txt", "import-2.txt"}}, map[string]string{"a": "61.0000", "c": "86.0000", "root": "147.0000"}, "", nil,
 		},
 		"rows that still ran in January": {
-			[][]string{{"running-january.txt"}}, map[string]string{"beta": "192.0000", "root": "192.0000"}, "3 rows, 1 with usage, 2 without, 2 still ran",
+			[][]string{{"running-january.txt"}},
+			map[string]string{"beta": "192.0000", "root": "192.0000"},
+			"3 rows, 1 with usage, 2 without, 2 still ran",
 			[]string{"2 rows have no end: what still ran counts until 2026-01-30T00:00:00Z, the time of the history"},
 		},
 		"by the time of the file": {
 			[][]string{{"--as-of", "2026-01-31", "running-january.txt"}},
-			map[string]string{"alpha": "192.0000", "beta": "216.0000", "root": "408.0000"}, "3 with usage", []string{"until 2026-01-31T00:00:00Z"},
+			map[string]string{"alpha": "192.0000", "beta": "216.0000", "root": "408.0000"},
+			"3 with usage",
+			[]string{"until 2026-01-31T00:00:00Z"},
 		},
 		"and their ends": {
 			[][]string{{"--as-of", "2026-03-01", "running-january.txt"}, {"running-today.txt"}},
-			map[string]string{"alpha": "384.0000", "beta": "240.0000", "root": "624.0000"}, "", nil,
+			map[string]string{"alpha": "384.0000", "beta": "240.0000", "root": "624.0000"},
+			"", nil,
 		},
 		"ends first": {
 			[][]string{{"running-today.txt"}, {"--as-of", "2026-03-01", "running-january.txt"}},
-			map[string]string{"alpha": "384.0000", "beta": "240.0000", "root": "624.0000"}, "", nil,
+			map[string]string{"alpha": "384.0000", "beta": "240.0000", "root": "624.0000"},
+			"", nil,
 		},
 		"two clusters": {
 			[][]string{{"two-clusters.txt"}}, map[string]string{"alpha": "27.0000", "beta": "1.0000", "root": "28.0000"}, "4 with usage", nil,
 		},
 		"two clusters without their names": {
-			[][]string{{"no-clusters.txt"}}, map[string]string{"alpha": "5.0000", "root": "5.0000"}, "",
+			[][]string{{"no-clusters.txt"}},
+			map[string]string{"alpha": "5.0000", "root": "5.0000"},
+			"",
 			[]string{"of 2 rows task and start are those of an earlier row with another queue, owner, amount or end"},
 		},
 		"runs before a requeue": {[][]string{{"requeue.txt"}}, map[string]string{"alpha": "12.0000", "root": "12.0000"}, "3 with usage", nil},
 		"devices": {
-			[][]string{{"devices.txt"}}, map[string]string{"alpha": "10.0000", "beta": "30.0000", "root": "40.0000"}, "13 rows, 9 with usage, 1 without",
+			[][]string{{"devices.txt"}},
+			map[string]string{"alpha": "10.0000", "beta": "30.0000", "root": "40.0000"},
+			"13 rows, 9 with usage, 1 without",
 			[]string{
 				"of 1 row gres/shard is not counted", "of 1 row gres/gpumem is not counted",
 				"1 row was left out: it has no resource that is counted, which are cpu, mem and gres/gpu, such as line 5",
@@ -141,14 +151,18 @@ func TestEachRowCountsOnceInAnyNumberOfImports(t *testing.T) {
 			},
 		},
 		"a start of 1970, suspended time, no end": {
-			[][]string{{"--queues", "../tree.yaml", "odd.txt"}}, map[string]string{"alpha": "6.0000", "gone": "1.0000", "root": "7.0000"}, "2 with usage",
+			[][]string{{"--queues", "../tree.yaml", "odd.txt"}},
+			map[string]string{"alpha": "6.0000", "gone": "1.0000", "root": "7.0000"},
+			"2 with usage",
 			[]string{
 				"the start is before the year 2000, such as line 2", "of 1 row the time for which the job was suspended does not count",
 				"1 row is charged directly below the root, because the tree lacks the queue: gone", "Suspended is no time",
 			},
 		},
 		"series of one queue": {
-			[][]string{{"--from", "prometheus", "pods.json"}}, map[string]string{"vision": "5.0000", "root": "5.0000"}, "4 with usage",
+			[][]string{{"--from", "prometheus", "pods.json"}},
+			map[string]string{"vision": "5.0000", "root": "5.0000"},
+			"4 with usage",
 			[]string{"of 1 row the series differs from another one of its queue and owner in other labels: their values are added", "each sample counts for 30m"},
 		},
 	} {

@@ -11,7 +11,7 @@ import (
 
 // drawnPast draws a past of so many days. On each so many jobs arrive, which run so many hours or so.
 func drawnPast(seed uint64, days int, arrive, run func(day int) float64) *Model {
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // A past is drawn by a seed, so that it can be drawn again.
+	r := rand.New(rand.NewPCG(seed, 1))
 	m := &Model{}
 	for d := range days {
 		for range int(arrive(d) * (0.9 + 0.2*r.Float64())) {

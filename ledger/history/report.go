@@ -137,8 +137,8 @@ func Import(to, from *ledger.Ledger) ([]string, error) {
 	}
 	var out []string
 	if n := done.Closed + done.Cut; n > 0 {
-		out = append(out, fmt.Sprintf("%s, %d of them only in part, %s in epochs before %s, which are closed: what the ledger has of them stays, "+
-			"and this is left out%s", tasks(n), done.Cut, map[bool]string{true: "lies", false: "lie"}[n == 1],
+		out = append(out, fmt.Sprintf("%s, %d of them only in part, %s in epochs before %s, which are closed: what the ledger has of them "+
+			"stays, and this is left out%s", tasks(n), done.Cut, map[bool]string{true: "lies", false: "lie"}[n == 1],
 			time.Unix(done.Opens, 0).UTC().Format(time.RFC3339), hours(to.Options(), done.Lost)))
 	}
 	if n := done.Contradicting; n > 0 {

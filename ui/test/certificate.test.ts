@@ -123,7 +123,7 @@ test("the checker in Go finds the same", { skip: process.env["MUTANTS"] === unde
     input = line.request?.input ?? input;
     const shares = line.response.answers[0]?.shares?.plugins?.[0];
     const paths = line.paths ?? (line.path === undefined ? [] : [line.path]);
-    const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated|withMemory|weights|quanta|total)|queues\[\d+\]\.(?!inqueue|overused|elastic))/;
+    const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated|withMemory|weights|quanta|total)|queues\[\d+\]\.(?!inqueue|overused|elastic|reserved))/;
     if (input === undefined || shares === undefined || !paths.every((path) => here.test(path))) {
       continue;
     }

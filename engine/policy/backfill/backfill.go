@@ -160,8 +160,8 @@ func (s *State) waits(r *policy.Reservation) bool {
 }
 
 // Enqueueable permits the job that waits and starts now by the plan. While some job for which room is kept has not entered its queue, it
-// rejects others that may not start because of what is kept: they would wait for it inside of their queues, and evict it once it has started
-// where the policy lets them. It has no opinion on all else.
+// rejects others that may not start because of what is kept: they would wait for it inside of their queues, and evict it once it has
+// started where the policy lets them. It has no opinion on all else.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	if s.startsNow(j) {
 		return policy.Permit

@@ -25,16 +25,20 @@ type change struct {
 // maxTries bounds at how many times it is tried to place tasks of several kinds, of which each alone has room.
 const maxTries = 64
 
+// runtime returns how long a job that began now would run; policy.Endless if that is not known.
+func (p *profile) runtime(j model.JobID) int64 {
+	// A difference that cannot be expressed is negative.
+	if end := p.view.EndOf(j); end != policy.Endless && end-p.view.AsOf > 0 {
+		return end - p.view.AsOf
+	}
+	return policy.Endless
+}
+
 // earliest reserves room for tasks of a job from the earliest time on at which it may enter its queue, the queue may use what they ask for
 // beside the jobs that were planned before, and all have room as long as it runs; false if there is no such time. Tasks are placed by first
 // fit: tasks that are equal always have room then, others perhaps only later.
 func (p *profile) earliest(j model.JobID, tasks []model.TaskID, kept []policy.Reservation) (policy.Reservation, bool, error) {
-	runtime := policy.Endless
-	// A difference that cannot be expressed is negative.
-	if end := p.view.EndOf(j); end != policy.Endless && end-p.view.AsOf > 0 {
-		runtime = end - p.view.AsOf
-	}
-	groups := p.groups(tasks)
+	runtime, groups := p.runtime(j), p.groups(tasks)
 	if err := p.view.Work.Spend((p.spans+len(p.nodes))*len(groups), p.width+8); err != nil {
 		return policy.Reservation{}, false, err
 	}

@@ -21,9 +21,9 @@ type admitted struct {
 }
 
 // Enqueueable permits a job that could run at all, whose minimum is within the total and, together with what the queue and its ancestors
-// hold and have admitted, within their limits, but for what it may take there. The gang that holds a reservation and can start now may enter in any case: its limits leave
-// room, and jobs that were admitted before and wait for it must not keep it out. A permit books nothing: a job that is admitted counts by
-// its phase.
+// hold and have admitted, within their limits, but for what it may take there. The gang that holds a reservation and can start now may
+// enter in any case: its limits leave room, and jobs that were admitted before and wait for it must not keep it out. A permit books
+// nothing: a job that is admitted counts by its phase.
 func (s *State) Enqueueable(j model.JobID, why *policy.Reasons) policy.Vote {
 	job := s.v.Jobs.At(j)
 	q := job.Queue

@@ -33,8 +33,8 @@ func (s *State) lineWithMemory(p place, d int) int64 {
 // takingLine returns the line up to which a place may take from others: it is entitled to that by weight, and it is next.
 func (s *State) takingLine(p place, d int) int64 { return min(s.line(2, p, d), s.lineWithMemory(p, d)) }
 
-// supposedLines returns up to which line a leaf could take from others if it wanted at least so much, and the lines of all places beyond which
-// they may have something taken then. A leaf wants more than its tasks ask for where tasks are created once their job is admitted.
+// supposedLines returns up to which line a leaf could take from others if it wanted at least so much, and the lines of all places beyond
+// which they may have something taken then. A leaf wants more than its tasks ask for where tasks are created once their job is admitted.
 func (s *State) supposedLines(p place, d int, demand int64) (taking int64, giving []int64) {
 	s.settle()
 	s.v.Work.Use(s.tree.len(), placeWork)

@@ -9,9 +9,9 @@ import (
 
 // A job enters beyond a limit where eviction would serve it: there is no point in waiting for room that others hold beyond their part.
 
-// takes reports whether a job that waits may take what it lacks of a limit: from jobs of lower priority of its own queue what they hold beyond
-// their minimum, and below a limit above its queue what others hold beyond what they are entitled to, if its queue is entitled to the
-// minimum of the job beside what it holds and has admitted. Where more is held than a limit, as after it was lowered, nothing enters.
+// takes reports whether a job that waits may take what it lacks of a limit: from jobs of lower priority of its own queue what they hold
+// beyond their minimum, and below a limit above its queue what others hold beyond what they are entitled to, if its queue is entitled to
+// the minimum of the job beside what it holds and has admitted. Where more is held than a limit, as after it was lowered, nothing enters.
 func (s *State) takes(j model.JobID, p place, e excess, minimum int64) bool {
 	account, d := s.v.Account(j), e.dimension
 	waits := account.Tasks[model.Pending] > 0 || account.AllTasks() == 0

@@ -453,8 +453,17 @@ func TestAGangHasATurnWhileItsQueueUsedAThirtySecondMoreThanItWasEntitledTo(t *t
 		used, reserved int64
 		turn           bool
 	}{
-		{0, 0, true}, {320, 0, true}, {330, 0, true}, {331, 0, false}, {most / 2, 0, false},
-		{0, 330, true}, {0, 331, false}, {200, 130, true}, {200, 131, false}, {0, most, false}, {most, most, false},
+		{0, 0, true},
+		{320, 0, true},
+		{330, 0, true},
+		{331, 0, false},
+		{most / 2, 0, false},
+		{0, 330, true},
+		{0, 331, false},
+		{200, 130, true},
+		{200, 131, false},
+		{0, most, false},
+		{most, most, false},
 	} {
 		g := gangBeside(func(*job) {})
 		g.queues[0].memory = &model.QueueMemorySpec{

@@ -22,8 +22,8 @@ const entitledSuffix = ".entitled"
 const entitledStep = 10 * time.Minute
 
 // Entitled keeps what queues were entitled to, and what room was kept idle for their gangs, which `fair` with turns compares with what they
-// used: in a ledger of its own, with the same options, into which both are entered as if they were used. They are those that the history finds in its versions. The zero value
-// keeps nothing.
+// used: in a ledger of its own, with the same options, into which both are entered as if they were used. They are those that the history
+// finds in its versions. The zero value keeps nothing.
 type Entitled struct {
 	path    string
 	options ledger.Options
