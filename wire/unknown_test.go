@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
