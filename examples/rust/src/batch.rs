@@ -3,7 +3,7 @@
 use std::{env, error::Error, fs, time::Duration};
 
 use apportion::v1::{self, answer::Answer, apportion_service_client::ApportionServiceClient, step::Step};
-use apportion::{Session, again, fault, from_json, input, refusal, steps, tasks, unexpected, until};
+use apportion::{Session, again, evict, fault, from_json, input, refusal, steps, tasks, unexpected, until};
 use tokio::time::Instant;
 use tonic::{Response, Status, transport::Channel, transport::Endpoint};
 use v1::{EnqueueMode, JobPhase, TaskStatus, Vote, order_step::Subject};
@@ -87,14 +87,7 @@ impl Platform {
             let may_take = starving && refusal(may_take.tasks[0].verdict.as_ref(), session.dimensions()).is_none();
             let mut victims = reclaim.eviction_order.into_iter().filter(|_| may_take);
             while let (None, Some(victim)) = (node, victims.next()) {
-                let gone = v1::TaskUpdate {
-                    task: Some(v1::task_update::Task::Number(victim)),
-                    status: TaskStatus::Pending as i32,
-                    place: Some(v1::task_update::Place::NoNode(true)),
-                };
-                let change = Some(v1::Change { tasks: vec![gone], ..Default::default() });
-                let questions = [Step::Change(v1::ChangeStep { change }), place()];
-                let [_, Answer::Nodes(nodes)] = session.ask(questions).await? else { return Err(unexpected()) };
+                let [_, Answer::Nodes(nodes)] = session.ask([evict(victim), place()]).await? else { return Err(unexpected()) };
                 node = nodes.tasks[0].node.first().copied();
                 evicted.push(victim);
             }

@@ -187,7 +187,17 @@ pub fn tasks(uid: &[String]) -> Option<v1::Tasks> {
     Some(v1::Tasks { uid: uid.to_vec(), ..Default::default() })
 }
 
-// / Steps that name only the subject of each question.
+/// A change that evicts a task, which waits again then.
+pub fn evict(task: u32) -> Step {
+    let gone = v1::TaskUpdate {
+        task: Some(v1::task_update::Task::Number(task)),
+        status: v1::TaskStatus::Pending as i32,
+        place: Some(v1::task_update::Place::NoNode(true)),
+    };
+    Step::Change(v1::ChangeStep { change: Some(v1::Change { tasks: vec![gone], ..Default::default() }) })
+}
+
+/// Steps that name only the subject of each question.
 pub mod steps {
     use super::{Step, tasks, v1};
 
