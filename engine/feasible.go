@@ -32,24 +32,21 @@ func (x *explainer) infeasible(d *Judgement, w *waiting) ([]Finding, error) {
 			found = append(found, f)
 		}
 	}
+	if len(w.kinds) > 1 && len(w.needed) < len(w.tasks) {
+		// The gang may do without any of its kinds.
+		return found, nil
+	}
+	needed := make(map[kindKey]int, len(w.kinds))
+	for _, t := range w.needed {
+		needed[x.kindOf(t)]++
+	}
 	for _, t := range w.kinds {
-		if len(w.kinds) > 1 && len(w.needed) < len(w.tasks) {
-			// The gang may do without this kind.
-			break
-		}
 		room, err := x.emptyRoom(t)
 		if err != nil {
 			return nil, err
 		}
-		needed := 0
-		for _, other := range w.needed {
-			if x.kindOf(other) == x.kindOf(t) {
-				needed++
-			}
-		}
-		if room.tasks < needed {
-			found = append(found, x.tooFew(t, room, needed))
-			break
+		if most := needed[x.kindOf(t)]; room.tasks < most {
+			return append(found, x.tooFew(t, room, most)), nil
 		}
 	}
 	return found, nil

@@ -62,7 +62,7 @@ func (a Victims) asks(j model.JobID, why *policy.Reasons) bool {
 		return false
 	}
 	q := s.view.Jobs.At(j).Queue
-	if a.preempt || !s.passedOver(q) {
+	if a.preempt || !s.reclaimPassesOver(q) {
 		return true
 	}
 	s.IsOverused(q, why)
