@@ -74,8 +74,8 @@ func (s *Session) IsPassedOver(q model.QueueID, why *policy.Reasons) bool {
 	return false
 }
 
-// reclaimPassesOver reports whether reclaim passes a queue over. Volcano's action takes nothing for an overused queue, because such a queue has
-// all that it deserves. A policy that plans decides by what the claimant is entitled to: its queue may be at a limit, and the place of
+// reclaimPassesOver reports whether reclaim passes a queue over. Volcano's action takes nothing for an overused queue, because such a queue
+// has all that it deserves. A policy that plans decides by what the claimant is entitled to: its queue may be at a limit, and the place of
 // another below that limit be what it is entitled to.
 func (s *Session) reclaimPassesOver(q model.QueueID) bool {
 	plans := s.Reclaim().Plans()

@@ -11,12 +11,13 @@ import (
 
 // Imported says what became of the tasks of a history.
 type Imported struct {
-	// Closed counts the tasks that lie in closed epochs, Cut those of which a part does: that part did not count. Lost is how much it is, in
-	// quantum-seconds by dimension, and Opens the time in Unix seconds from which epochs are open.
+	// Closed counts the tasks that lie in closed epochs, Cut those of which a part does: that part did not count. Lost is how much it is,
+	// in quantum-seconds by dimension, and Opens the time in Unix seconds from which epochs are open.
 	Closed, Cut int
 	Lost        map[string]int64
 	Opens       int64
-	// Contradicting counts the tasks of which the ledger knew another queue, owner, amount or end. One of both counts, the same in any order.
+	// Contradicting counts the tasks of which the ledger knew another queue, owner, amount or end. One of both counts, the same in any
+	// order.
 	Contradicting int
 	// Twice are tasks that ran twice at the same time by what the ledger knows, without samples.
 	Twice []string

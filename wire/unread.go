@@ -14,8 +14,8 @@ import (
 type need uint8
 
 const (
-	// exceptNodes is that of questions that answer for a cluster without nodes that nothing is judged by them. Most questions need every kind,
-	// which is 0.
+	// exceptNodes is that of questions that answer for a cluster without nodes that nothing is judged by them. Most questions need every
+	// kind, which is 0.
 	exceptNodes need = iota + 1
 	// noKind is that of steps that only change the session.
 	noKind

@@ -124,8 +124,8 @@ func (p *proposal) names() {
 	}
 	for _, q := range p.Queues {
 		if len(validation.IsDNS1123Subdomain(q.Name)) > 0 {
-			p.note("queue %q: Kubernetes takes no such name, only lower case letters, digits, - and .: give it another one in all files that "+
-				"are written, and import its usage with --path %s=NAME/…/root", q.Name, q.Name)
+			p.note("queue %q: Kubernetes takes no such name, only lower case letters, digits, - and .: give it another one in all files "+
+				"that are written, and import its usage with --path %s=NAME/…/root", q.Name, q.Name)
 		}
 		if !known[q.Parent] {
 			p.note("queue %s: its parent %s is in none of the files, so that nothing is divided to it: add it", q.Name, q.Parent)

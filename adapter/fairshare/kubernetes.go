@@ -203,8 +203,8 @@ func (p *proposal) kaiQueue(o *kaiObject) {
 // priority notes, of the first queue that has one, what its priority means here.
 func (p *proposal) priority(of *Queue) {
 	if !slices.ContainsFunc(p.Queues, func(q Queue) bool { return q.Priority != 0 }) && of.Priority != 0 {
-		p.note("queue %s and others have priorities: in KAI a queue of higher priority gets what is over quota first; here weights divide it, "+
-			"and priority decides ties and order", of.Name)
+		p.note("queue %s and others have priorities: in KAI a queue of higher priority gets what is over quota first; here weights divide "+
+			"it, and priority decides ties and order", of.Name)
 	}
 }
 

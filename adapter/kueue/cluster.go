@@ -58,7 +58,8 @@ func (r *reader) cluster() *Cluster {
 	}
 	r.tell(snapshot)
 	return &Cluster{
-		Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty, HasWorkloads: len(r.workloads) > 0 || r.listed[workloadKind] || len(r.faulty) > 0,
+		Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty,
+		HasWorkloads: len(r.workloads) > 0 || r.listed[workloadKind] || len(r.faulty) > 0,
 		WithoutNodes: r.withoutNodes(),
 	}
 }

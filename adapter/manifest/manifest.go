@@ -184,7 +184,8 @@ func missing(cluster *volcano.Cluster, said map[string]string) []*apportionv1.Wa
 		}
 	}
 	if n := cluster.Unclassed; n > 0 {
-		warnings = append(warnings, &apportionv1.Warning{Message: fmt.Sprintf("no PriorityClass is in the input: %s one, and %s with priority 0",
+		const said = "no PriorityClass is in the input: %s one, and %s with priority 0"
+		warnings = append(warnings, &apportionv1.Warning{Message: fmt.Sprintf(said,
 			text.Count(n, "PodGroup")+text.Verb(n, " names", " name"), text.Verb(n, "counts", "count"))})
 	}
 	return warnings

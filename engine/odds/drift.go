@@ -14,8 +14,8 @@ type Drift struct{ Arrivals, Runtimes float64 }
 const (
 	// mostDays is how many days are looked at, and leastDays of how many a change may be told.
 	mostDays, leastDays = 28, 7
-	// farOff is how many standard deviations of chance a trend is away from none, of days that do not depend on each other: the larger of two
-	// series is so far off once in two hundred times.
+	// farOff is how many standard deviations of chance a trend is away from none, of days that do not depend on each other: the larger of
+	// two series is so far off once in two hundred times.
 	farOff = 3
 	// leastChange is what a change is that matters.
 	leastChange = 1.25

@@ -22,18 +22,20 @@ type Foreseer interface {
 // Line is what the other plugins of a session say of the jobs that wait.
 type Line interface {
 	// Each offers the jobs that have not started, in order of service, with the tasks that each needs to start, until offer returns false.
-	// They are admitted, or may be now, or could be if nothing ran and no other job waited; and the snapshot says which nodes take the tasks.
+	// They are admitted, or may be now, or could be if nothing ran and no other job waited; and the snapshot says which nodes take the
+	// tasks.
 	Each(offer func(j model.JobID, tasks []model.TaskID) (more bool)) error
-	// Needs returns the tasks that a job needs to start; none if it lacks some, if the snapshot keeps room for it, or if it is not known which
-	// nodes take them.
+	// Needs returns the tasks that a job needs to start; none if it lacks some, if the snapshot keeps room for it, or if it is not known
+	// which nodes take them.
 	Needs(j model.JobID) []model.TaskID
 	// Takes reports whether a node takes a task, regardless of its room and of reservations.
 	Takes(t model.TaskID, n model.NodeID) bool
 	// Permits reports whether the queue of tasks of a job may use what they ask for at a time, regardless of free room: once the jobs of
 	// its Kin have ended that are expected to by then, and tasks of some reservations have started that wait now.
 	Permits(tasks []model.TaskID, at int64, beside []Reservation) bool
-	// Enters reports whether a job that Each offers may enter its queue at a time, if it has not: once the jobs have ended that are expected
-	// to by then, beside the jobs of some reservations, which have started. Jobs that hold nothing and are to start later do not count.
+	// Enters reports whether a job that Each offers may enter its queue at a time, if it has not: once the jobs have ended that are
+	// expected to by then, beside the jobs of some reservations, which have started. Jobs that hold nothing and are to start later do not
+	// count.
 	Enters(j model.JobID, at int64, beside []Reservation) (bool, error)
 	// Kin returns a number that is the same for queues below the same one at the top of the tree of queues.
 	Kin(q model.QueueID) model.QueueID

@@ -84,7 +84,8 @@ func (r *reading) use(n int, s *series, queue string) ledger.Evidence {
 	}
 	rest := strings.Join(others, ",")
 	if first, known := r.series[name]; known && first != rest {
-		r.note(n+1, fmt.Sprint(s.Metric), "the series differs from another one of its queue and owner in other labels: their values are added")
+		r.note(n+1, fmt.Sprint(s.Metric),
+			"the series differs from another one of its queue and owner in other labels: their values are added")
 	} else {
 		r.series[name] = rest
 	}

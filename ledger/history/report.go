@@ -83,8 +83,8 @@ func (r *Report) Warnings() []string {
 			duration.Format(time.Duration(r.Found)*time.Second)))
 	}
 	if r.Running > 0 {
-		out = append(out, fmt.Sprintf("%s no end: what still ran counts until %s, the time of the history; an end corrects it in a later import",
-			rows(r.Running, "has", "have"), time.Unix(r.AsOf, 0).UTC().Format(time.RFC3339)))
+		out = append(out, fmt.Sprintf("%s no end: what still ran counts until %s, the time of the history; an end corrects it "+
+			"in a later import", rows(r.Running, "has", "have"), time.Unix(r.AsOf, 0).UTC().Format(time.RFC3339)))
 	}
 	return out
 }
@@ -120,8 +120,8 @@ func Check(ledgers ...*ledger.Ledger) error {
 		}
 	}
 	if named != "" && bare != "" {
-		return fmt.Errorf("there would be jobs of Slurm with their cluster (%s) and without (%s), so that one could count twice: import all "+
-			"with the column Cluster, or all without it", named, bare)
+		return fmt.Errorf("there would be jobs of Slurm with their cluster (%s) and without (%s), so that one could count twice: "+
+			"import all with the column Cluster, or all without it", named, bare)
 	}
 	return nil
 }
@@ -145,8 +145,8 @@ func Import(to, from *ledger.Ledger) ([]string, error) {
 		out = append(out, fmt.Sprintf("of %s the ledger knew another queue, owner, amount or end: one of both counts", tasks(n)))
 	}
 	if n := len(done.Twice); n > 0 {
-		out = append(out, fmt.Sprintf("%s ran twice at the same time, and both count: %s (jobs of several clusters need the column Cluster)",
-			tasks(n), list(done.Twice)))
+		out = append(out, fmt.Sprintf("%s ran twice at the same time, and both count: %s (jobs of several clusters need the "+
+			"column Cluster)", tasks(n), list(done.Twice)))
 	}
 	return out, nil
 }

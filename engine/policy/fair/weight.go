@@ -14,8 +14,8 @@ type memory struct {
 	columns []*weighed
 	// prices are by dimension; nil if each dimension is charged by itself.
 	prices []int64
-	// queues are by place what the snapshot says of queues, usage is of it what they used, and reserved what was kept idle for them. They are
-	// read for each dimension.
+	// queues are by place what the snapshot says of queues, usage is of it what they used, and reserved what was kept idle for them. They
+	// are read for each dimension.
 	queues          []*model.QueueMemory
 	usage, reserved []*model.Usage
 }

@@ -188,7 +188,7 @@ func (r *remedier) list(kind RemedyKind, edits []Edit, reaches func(*Nomination)
 		return
 	}
 	edits = slices.Clone(edits)
-	for i := len(edits) - 1; i >= 0; i-- {
+	for i := range slices.Backward(edits) {
 		r.leaveOut(&edits, i, &n, reaches)
 	}
 	for i := range edits {

@@ -37,7 +37,8 @@ var kueueOrder = []string{
 
 func ofKueue(kind string, versions []string, namespaced, needed bool) resource {
 	return resource{
-		path: "/apis/" + kueueGroup, namespaced: namespaced, needed: needed, decides: true, kind: volcano.Kind{Name: kind}, versions: versions,
+		path: "/apis/" + kueueGroup, namespaced: namespaced, needed: needed, decides: true, kind: volcano.Kind{Name: kind},
+		versions: versions,
 	}
 }
 

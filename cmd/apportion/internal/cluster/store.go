@@ -22,8 +22,8 @@ type store interface {
 	remove(i *item) bool
 	replace(kind volcano.Kind, items []*item) bool
 	count(kind volcano.Kind) int
-	// version makes a snapshot of all objects for a server on which one may take most bytes of memory. unread are the kinds that could not be
-	// read, and why. fill completes each snapshot that is tried, before it is encoded; nil: it is complete.
+	// version makes a snapshot of all objects for a server on which one may take most bytes of memory. unread are the kinds that could not
+	// be read, and why. fill completes each snapshot that is tried, before it is encoded; nil: it is complete.
 	version(now time.Time, most int64, unread map[string]string, fill func(*apportionv1.Snapshot)) (*made, error)
 }
 

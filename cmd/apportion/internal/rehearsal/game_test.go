@@ -145,7 +145,7 @@ func TestGangsCostTheirNeighboursNoMoreThanTheirQueuesPart(t *testing.T) {
 				t.Skip("-games plays it")
 			}
 			held, reserved := g.play(t, days)
-			t.Logf("GPUs held: %.1f, kept idle: %v", held, reserved)
+			t.Log("GPUs held, and kept idle:", held, reserved)
 			all := uint32(0)
 			for _, weight := range g.weights {
 				all += weight

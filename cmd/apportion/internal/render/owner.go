@@ -79,7 +79,9 @@ func (p *Printer) parts(queue *apportionv1.Queue, ordered map[string]bool) strin
 		amount, _ := lookup.Used(o.GetUsage(), shown)
 		used[o.GetOwner()] = float64(amount) / total[shown]
 	}
-	names := slices.SortedFunc(maps.Keys(ordered), func(a, b string) int { return cmp.Or(cmp.Compare(used[a], used[b]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(ordered), func(a, b string) int {
+		return cmp.Or(cmp.Compare(used[a], used[b]), cmp.Compare(a, b))
+	})
 	const most = 6
 	var list []string
 	for _, name := range names[:min(most, len(names))] {
