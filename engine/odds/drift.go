@@ -3,7 +3,6 @@ package odds
 import (
 	"cmp"
 	"math"
-	"slices"
 )
 
 // Drift says how the load of the past changes over time: how many times as many jobs arrive a day, and how many times as long they run, in
@@ -106,7 +105,7 @@ func (m *Model) runtimeDrift(from int64, days int) float64 {
 	if len(series) < leastDays || !trends(series) {
 		return 0
 	}
-	return change(float64(half(early)), float64(half(late)))
+	return change(float64(NewSample(early).half()), float64(NewSample(late).half()))
 }
 
 // dayOf returns the day of a time.
@@ -123,19 +122,18 @@ func (s *Sample) middle() int64 {
 	return s.seconds[(len(s.seconds)-1)/2]
 }
 
-// half returns the median of runtimes by the estimate of Kaplan and Meier, the longest if it is beyond; 0: there are none.
-func half(list []Observed) int64 {
-	slices.SortFunc(list, func(l, r Observed) int { return cmp.Compare(l.Seconds, r.Seconds) })
-	left, longest := 1.0, int64(0)
-	for i, o := range list {
-		if longest = o.Seconds; o.Ended {
-			left *= float64(len(list)-i-1) / float64(len(list)-i)
+// half returns the median of the runtimes by the estimate of Kaplan and Meier, the longest if it is beyond; 0: there are none.
+func (s *Sample) half() int64 {
+	left, n := 1.0, len(s.seconds)
+	for i, seconds := range s.seconds {
+		if s.ended[i] {
+			left *= float64(n-i-1) / float64(n-i)
 		}
-		if left <= 0.5 {
-			break
+		if left <= 0.5 || i == n-1 {
+			return seconds
 		}
 	}
-	return longest
+	return 0
 }
 
 // trends reports whether a series rises or falls by more than chance.

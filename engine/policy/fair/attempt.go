@@ -57,20 +57,19 @@ func (t *trial) makeRoom() bool {
 	case room.Kind == policy.WholeCluster, len(t.s.v.NodeOrder) == 0:
 		return t.clear(model.None, t.need, t.positive)
 	case room.Kind == policy.OneNode:
-		for _, task := range t.claim.Tasks {
-			if !t.s.v.MayUse(task, room.Node, t.s.v.AsOf) {
-				return false
-			}
-		}
-		for range t.claim.Tasks {
-			t.nodes = append(t.nodes, room.Node)
+		if !t.mayAllUse(room.Node) {
+			return false
 		}
 		ok := t.clear(room.Node, t.need, t.positive)
-		t.place(room.Node, t.need, t.positive, 1)
+		t.settleAllOn(room.Node)
 		return ok
 	case room.Kind == policy.GivenNodes:
 		before := len(t.victims)
-		return t.makeRoomOn(room.Nodes) || t.takeBack(before) && t.makeRoomTogether(room.Nodes)
+		if t.makeRoomOn(room.Nodes) {
+			return true
+		}
+		t.startAgain(before)
+		return t.makeRoomTogether(room.Nodes)
 	}
 	return t.houseAll()
 }
@@ -113,12 +112,17 @@ func (t *trial) house(task model.TaskID) bool {
 			t.settleOn(n, r)
 			return true
 		}
-		for k := len(t.victims) - 1; k >= before; k-- {
-			t.giveBack(t.victims[k])
-		}
-		t.victims = t.victims[:before]
+		t.giveBackAfter(before)
 	}
 	return false
+}
+
+// giveBackAfter gives back the victims after the first ones, the last first.
+func (t *trial) giveBackAfter(victims int) {
+	for k := len(t.victims) - 1; k >= victims; k-- {
+		t.giveBack(t.victims[k])
+	}
+	t.victims = t.victims[:victims]
 }
 
 func (t *trial) settleOn(n model.NodeID, r *request) {
