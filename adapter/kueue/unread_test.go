@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -56,14 +57,13 @@ func TestAKindOfKueueIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 
 // unreadOf has why each kind was not read; nil if all were.
 func unreadOf(s *apportionv1.Snapshot) map[string]string {
-	var kinds map[string]string
-	for _, l := range s.GetLeftOut() {
-		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD {
-			if kinds == nil {
-				kinds = map[string]string{}
-			}
-			kinds[l.GetKind()] = l.GetDetail()
+	var why map[string]string
+	kinds, _ := lookup.Unread(s)
+	for _, l := range kinds {
+		if why == nil {
+			why = map[string]string{}
 		}
+		why[l.GetKind()] = l.GetDetail()
 	}
-	return kinds
+	return why
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/contract/lookup"
 	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -158,10 +159,9 @@ func Missing(sources []volcano.Source, cluster *volcano.Cluster, said map[string
 func missing(cluster *volcano.Cluster, said map[string]string) []*apportionv1.Warning {
 	snapshot := cluster.Snapshot
 	unread := map[string]*apportionv1.LeftOut{}
-	for _, l := range snapshot.GetLeftOut() {
-		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD {
-			unread[l.GetKind()] = l
-		}
+	kinds, _ := lookup.Unread(snapshot)
+	for _, l := range kinds {
+		unread[l.GetKind()] = l
 	}
 	var warnings []*apportionv1.Warning
 	for _, kind := range []struct {

@@ -5,7 +5,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/contract/lookup"
@@ -122,20 +121,10 @@ func Find(ctx context.Context, decider Decider, in client.Input, limits Limits) 
 	return a.report, a.breaches(ctx, decider, in)
 }
 
-// lacks says which kinds of objects were not read; "" if all were.
-func lacks(s *apportionv1.Snapshot) string {
-	unread := slices.DeleteFunc(slices.Clone(s.GetLeftOut()), func(l *apportionv1.LeftOut) bool {
-		return l.GetCause() != apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD
-	})
-	if len(unread) == 0 {
-		return ""
-	}
-	return text.Unread(unread)
-}
-
 // begin asks for the shares and the nodes, on which every finding rests. Where kinds of objects were not read, only settings are known.
 func begin(ctx context.Context, decider Decider, in client.Input, limits Limits) (*auditor, error) {
-	if why := lacks(in.Snapshot); why != "" {
+	kinds, _ := lookup.Unread(in.Snapshot)
+	if why := text.Unread(kinds); why != "" {
 		snapshot := lookup.Of(in.Snapshot)
 		return &auditor{
 			snapshot: snapshot, names: snapshot.Names(nil), limits: limits.orDefault(), lacks: why, report: &Report{Unjudged: true},

@@ -223,16 +223,12 @@ const nodeKind, podKind = "Node", "Pod"
 
 // unknown returns an error if kinds of objects other than these were not read.
 func (q *question) unknown(except ...string) error {
-	var unread []*apportionv1.LeftOut
-	for _, l := range q.snapshot.GetLeftOut() {
-		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD && !slices.Contains(except, l.GetKind()) {
-			unread = append(unread, l)
-		}
-	}
-	if len(unread) == 0 {
+	kinds, _ := lookup.Unread(q.snapshot.Snapshot)
+	kinds = slices.DeleteFunc(kinds, func(l *apportionv1.LeftOut) bool { return slices.Contains(except, l.GetKind()) })
+	if len(kinds) == 0 {
 		return nil
 	}
-	return errors.New(text.Unread(unread))
+	return errors.New(text.Unread(kinds))
 }
 
 // jobs lists the jobs of the input.

@@ -171,6 +171,18 @@ func (s *Snapshot) Names(basis *apportionv1.Basis) text.Names {
 	return names
 }
 
+// Unread parts what a snapshot leaves out into the kinds of objects that were not read, and all else.
+func Unread(s *apportionv1.Snapshot) (kinds, rest []*apportionv1.LeftOut) {
+	for _, l := range s.GetLeftOut() {
+		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD {
+			kinds = append(kinds, l)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	return kinds, rest
+}
+
 // Queue finds a queue.
 func (s *Snapshot) Queue(name string) (uint32, error) {
 	return find("queue", s.queues, name, s.GetQueues(), (*apportionv1.Queue).GetName)

@@ -65,8 +65,11 @@ func unread(l *apportionv1.LeftOut) string {
 	return words
 }
 
-// Unread says that an answer is not known without kinds that were not read.
+// Unread says that an answer is not known without kinds that were not read; "" if there are none.
 func Unread(kinds []*apportionv1.LeftOut) string {
+	if len(kinds) == 0 {
+		return ""
+	}
 	words := make([]string, len(kinds))
 	for i, l := range kinds {
 		words[i] = unread(l)

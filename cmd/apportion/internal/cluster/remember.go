@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/ledger"
@@ -76,9 +77,8 @@ func (f *Follower) filling(ctx context.Context, now time.Time) func(*apportionv1
 
 // lacksPods reports whether the pods of a snapshot were not read: that it has no tasks says nothing about them.
 func lacksPods(s *apportionv1.Snapshot) bool {
-	return slices.ContainsFunc(s.GetLeftOut(), func(l *apportionv1.LeftOut) bool {
-		return l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD && l.GetKind() == "Pod"
-	})
+	kinds, _ := lookup.Unread(s)
+	return slices.ContainsFunc(kinds, func(l *apportionv1.LeftOut) bool { return l.GetKind() == "Pod" })
 }
 
 // remember takes in the tasks of a version, and states in it what queues used. seen is when the cluster was in this state: while it

@@ -174,24 +174,19 @@ func among(file string, job, cluster []volcano.Source, options []volcano.Option)
 			added = append(added, j)
 		}
 	}
+	kinds, _ := lookup.Unread(before.Snapshot)
 	if len(added) == 0 {
 		why := whyNone(before, together)
-		if kinds := unread(before.Snapshot, true); len(kinds) > 0 {
+		if len(kinds) > 0 {
 			why = text.Unread(kinds) + "; " + why
 		}
 		return nil, &tree.Fault{Source: file, Text: why}
 	}
 	snapshot.Jobs = kept
 	// What of the cluster was not read is not read with the job either.
-	snapshot.LeftOut = slices.Concat(unread(before.Snapshot, true), unread(snapshot, false))
+	_, rest := lookup.Unread(snapshot)
+	snapshot.LeftOut = slices.Concat(kinds, rest)
 	return &Submission{Cluster: together, Snapshot: lookup.Of(snapshot), Jobs: added}, nil
-}
-
-// unread returns the kinds of objects that were not read, or all else that is left out.
-func unread(s *apportionv1.Snapshot, kinds bool) []*apportionv1.LeftOut {
-	return slices.DeleteFunc(slices.Clone(s.GetLeftOut()), func(l *apportionv1.LeftOut) bool {
-		return kinds != (l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD)
-	})
 }
 
 // whyNone returns why a file contains no job: its objects were left out, or none of them is a job.
