@@ -115,9 +115,11 @@ type excess struct {
 	have, over int64
 }
 
-// exceededBy lists the limits that a job's minimum exceeds together with what its leaf and the places above hold and have admitted.
-func (s *State) exceededBy(j model.JobID, p place, minimum []int64) (list []excess) {
+// exceededBy lists the limits that a job's minimum exceeds together with what its leaf and the places above hold and have admitted. The
+// list is valid until the next call.
+func (s *State) exceededBy(j model.JobID, p place, minimum []int64) []excess {
 	s.openInqueue()
+	list := s.scratch.exceeded[:0]
 	own := s.inqueue.jobs[j]
 	for a := p; a != none; a = s.tree.parent[a] {
 		for _, d := range s.dims {
@@ -130,6 +132,7 @@ func (s *State) exceededBy(j model.JobID, p place, minimum []int64) (list []exce
 			}
 		}
 	}
+	s.scratch.exceeded = list
 	return list
 }
 

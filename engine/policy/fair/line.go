@@ -1,8 +1,6 @@
 package fair
 
 import (
-	"slices"
-
 	"github.com/apportion/apportion/engine/resource"
 )
 
@@ -34,17 +32,20 @@ func (s *State) lineWithMemory(p place, d int) int64 {
 func (s *State) takingLine(p place, d int) int64 { return min(s.line(2, p, d), s.lineWithMemory(p, d)) }
 
 // supposedLines returns up to which line a leaf could take from others if it wanted at least so much, and the lines of all places beyond
-// which they may have something taken then. A leaf wants more than its tasks ask for where tasks are created once their job is admitted.
+// which they may have something taken then, valid until the next call. A leaf wants more than its tasks ask for where tasks are created once
+// their job is admitted.
 func (s *State) supposedLines(p place, d int, demand int64) (taking int64, giving []int64) {
 	s.settle()
 	s.v.Work.Use(s.tree.len(), placeWork)
-	c, cell := s.division.columns[d].separate(s.tree.len()), &s.accounts.demand[int(p)*s.width+d]
+	suppose := s.suppose(d)
+	c, cell := suppose.column, &s.accounts.demand[int(p)*s.width+d]
 	was := *cell
 	*cell = max(was, demand)
 	s.bound(c, d, false)
 	*cell = was
 	s.share(c)
-	taking, giving = c.share[p], slices.Clone(c.share)
+	taking, giving = c.share[p], suppose.giving
+	copy(giving, c.share)
 	if s.memory != nil {
 		c.weight = s.weighed(d).weight
 		s.share(c)
@@ -59,11 +60,17 @@ func (s *State) supposedLines(p place, d int, demand int64) (taking int64, givin
 // separate returns a column of the same settings with bounds of its own, which are not set.
 func (c *column) separate(n int) *column {
 	cells := make([]int64, 6*n)
-	return &column{
+	separate := &column{
 		bounds:     bounds{lo: cells[:n], m: cells[n : 2*n], hi: cells[2*n : 3*n], share: cells[3*n : 4*n : 4*n]},
-		capability: c.capability, guarantee: c.guarantee, deserved: c.deserved,
-		guaranteed: cells[4*n : 5*n], deserving: cells[5*n:], total: c.total,
+		guaranteed: cells[4*n : 5*n], deserving: cells[5*n:],
 	}
+	separate.follow(c)
+	return separate
+}
+
+// follow takes over the settings of another column.
+func (c *column) follow(of *column) {
+	c.capability, c.guarantee, c.deserved, c.total, c.weight = of.capability, of.guarantee, of.deserved, of.total, nil
 }
 
 // steered returns the division of a dimension by the weights with memory, which has the same bounds. The session has a memory.

@@ -310,13 +310,11 @@ func (j *job) apply() {
 				Jobs: uids(p.GetUid()), Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
 			}}})
 		}
-		gone := &apportionv1.Tasks{}
+		var gone []uint32
 		for _, victim := range p.GetVictims() {
-			gone.Index = append(gone.Index, victim.GetTask())
+			gone = append(gone, victim.GetTask())
 		}
-		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-			Tasks: gone, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
-		}}}, explain(uids(p.GetUid())))
+		steps = append(steps, evict(gone), explain(uids(p.GetUid())))
 		answers := j.simulate(steps...)
 		j.questions["plan applied"]++
 		after := answers[len(answers)-1].GetExplain().GetJobs()[0]
@@ -325,6 +323,13 @@ func (j *job) apply() {
 				p.GetText(), after.GetText(), by.GetText())
 		}
 	}
+}
+
+// evict is the step in which running tasks are gone and wait again.
+func evict(tasks []uint32) *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
+		Tasks: &apportionv1.Tasks{Index: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
+	}}}
 }
 
 // compareRemedies requires that remedies and explain agree on whether a job runs, now and after each remedy.
@@ -375,7 +380,12 @@ func (j *job) compareRemedies() {
 			j.contradicts("a printed remedy is refused", "%s: %v", remedy.GetWhatif(), err)
 			continue
 		}
-		after := j.on(made.Base.Snapshot, change(made.Change), explain(uids(j.explained.GetUid())))[1].GetExplain().GetJobs()[0]
+		steps := []*apportionv1.Step{change(made.Change)}
+		if victims := remedy.GetVictims(); len(victims) > 0 {
+			steps = append(steps, evict(victims))
+		}
+		answers := j.on(made.Base.Snapshot, append(steps, explain(uids(j.explained.GetUid())))...)
+		after := answers[len(answers)-1].GetExplain().GetJobs()[0]
 		if now, by := stands(after); now != runsNow {
 			j.contradicts(fmt.Sprintf("after %s: %s, %s", remedy.GetKind(), now, by.GetCheck()), "%s | %s", remedy.GetWhatif(), after.GetText())
 		}
