@@ -3,11 +3,11 @@ package adopt
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -17,12 +17,12 @@ func Cycle(ctx context.Context, decide *client.Client, c *Cluster) (waits map[st
 	if err != nil {
 		return nil, err
 	}
-	session, err := decide.OpenSession(ctx, client.Input{Snapshot: snapshot, Policy: client.VolcanoDefault()})
+	session, err := decide.OpenSession(ctx, client.Input{Snapshot: snapshot, Policy: client.VolcanoDefault(), Texts: true})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = firstOf(err, session.Close()) }()
-	d := desk{session: session, names: text.NamesOf(session.Basis(), snapshot)}
+	d := desk{session: session}
 
 	answers, err := d.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
 		Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
@@ -33,7 +33,7 @@ func Cycle(ctx context.Context, decide *client.Client, c *Cluster) (waits map[st
 	waits = map[string]string{}
 	for _, admission := range answers[0].GetEnqueue().GetJobs() {
 		job := c.Jobs[admission.GetJob()]
-		why := text.Reasons(d.names, admission.GetVerdict().GetReasons())
+		why := because(admission.GetVerdict())
 		if admission.GetVerdict().GetVote() == apportionv1.Vote_VOTE_PERMIT {
 			if why, err = d.start(ctx, job); err != nil {
 				return nil, err
@@ -49,7 +49,6 @@ func Cycle(ctx context.Context, decide *client.Client, c *Cluster) (waits map[st
 // desk asks on a session.
 type desk struct {
 	session *client.Session
-	names   text.Names
 }
 
 // ask returns the answers, or the error of the first step that has one.
@@ -98,7 +97,7 @@ func (d *desk) place(ctx context.Context, pod string) (node int, why string, err
 	}
 	verdict := answers[0].GetAllocatable().GetTasks()[0].GetVerdict()
 	if verdict.GetVote() != apportionv1.Vote_VOTE_PERMIT {
-		return 0, text.Reasons(d.names, verdict.GetReasons()), nil
+		return 0, because(verdict), nil
 	}
 	nodes := answers[1].GetNodes().GetTasks()[0].GetNode()
 	if len(nodes) == 0 {
@@ -126,6 +125,15 @@ func Evict(ctx context.Context, decide client.Decider, c *Cluster, pod string) (
 		spared[s.Task] = s.Why
 	}
 	return answer.Tasks, spared, nil
+}
+
+// because joins the sentences of a verdict's reasons.
+func because(verdict *apportionv1.Verdict) string {
+	var sentences []string
+	for _, reason := range verdict.GetReasons() {
+		sentences = append(sentences, reason.GetText())
+	}
+	return strings.Join(sentences, "; ")
 }
 
 func firstOf(errs ...error) error {
