@@ -78,7 +78,7 @@ build: ## Build bin/apportion, stamped with the version, from the build cache th
 
 .PHONY: demo
 demo: ## Serve on a loopback port and ask over gRPC about a sample cluster: what queues deserve, and why a job waits.
-	scripts/demo.sh
+	tools/scripts/demo.sh
 
 # Tests make much garbage and live for short. Collecting it when the heap has grown fivefold takes a quarter less processor time and at most a
 # few hundred megabytes more. The compiler gains nothing by it.
@@ -95,20 +95,20 @@ test: ## Run every test (TESTFLAGS='-run Reclaim').
 # It needs cgo.
 .PHONY: test-race
 test-race: ## Run the tests of packages with goroutines again, under the race detector, with fewer cases (needs a C compiler).
-	@echo "== the tests of $$(scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
-	CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 1h $(LAZY) $(TESTFLAGS) $$(scripts/concurrent.sh)
+	@echo "== the tests of $$(tools/scripts/concurrent.sh | wc -w) packages with goroutines, under the race detector, which compiles everything again"
+	CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 1h $(LAZY) $(TESTFLAGS) $$(tools/scripts/concurrent.sh)
 
 .PHONY: schedulers
 schedulers: ## Build the API server and the schedulers of the next two targets into .bin (half an hour of processor time the first time).
-	scripts/schedulers.sh
+	tools/scripts/schedulers.sh
 
 .PHONY: test-cluster
 test-cluster: ## Test against a real API server and scheduler of Kubernetes, Kueue's manager and etcd, built from their Go modules (TESTFLAGS='-run WithKueue', PACKAGES=…).
-	scripts/test-cluster.sh
+	tools/scripts/test-cluster.sh
 
 .PHONY: test-schedulers
 test-schedulers: ## Test Kubernetes' scheduler with the plugin against a real API server (TESTFLAGS='-run Measured -args -nodes 5000 -pods 10000').
-	scripts/test-schedulers.sh
+	tools/scripts/test-schedulers.sh
 
 .PHONY: test-adapters
 test-adapters: ## Vet and test the adapters that are modules of their own, without a cluster.
@@ -135,7 +135,7 @@ properties-memory: ## Make the figures of docs/fair.md about memory: 100,000 his
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run 'NeverRepeat|LinesWithMemory|WithoutAMemory|Dividing|Converge' -v ./engine/policy/fair -args -runs 100000 $(PROPERTYFLAGS)
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run Weeks -v ./engine/policy/fair -args -weeks
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run TheHalfYear -v ./cmd/apportion -args -halfyear
-	GOMAXPROCS=1 $(GO) test -timeout 60m -run '^$$' -bench Memory -benchtime 150x ./bench
+	GOMAXPROCS=1 $(GO) test -timeout 60m -run '^$$' -bench Memory -benchtime 150x ./tools/bench
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run '^$$' -bench Events -benchtime 1x ./ledger/file
 
 .PHONY: half-year
@@ -144,69 +144,69 @@ half-year: ## Compare the table and the drawing of half a year in docs/rehearse.
 
 .PHONY: bench
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s, BENCHCOUNT=1, BENCHFLAGS=-short).
-	scripts/bench.sh -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) $(BENCHFLAGS)
+	tools/scripts/bench.sh -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(BENCHCOUNT) $(BENCHFLAGS)
 
 .PHONY: bench-wire
 bench-wire: ## Measure the service over loopback, compared with the minimum of grpc-go (WIREFLAGS='-only shares -rounds 3').
-	$(GO) run -pgo=$(PROFILE) $(strip ./bench/wire $(WIREFLAGS))
+	$(GO) run -pgo=$(PROFILE) $(strip ./tools/bench/wire $(WIREFLAGS))
 
 .PHONY: profile
 profile: ## Profile the service and the engine for the compiler (cmd/apportion/release.pgo); `make bench-pgo` measures the effect.
 	rm -rf bin/profile && mkdir -p bin/profile
-	$(GO) run -pgo=$(PROFILE) ./bench/wire -rounds 4 -profile $(ROOT)/bin/profile
-	$(GO) test -run '^$$' -bench . -benchtime 500ms -cpuprofile $(ROOT)/bin/profile/cpu-engine.prof -o bin/bench.test ./bench
+	$(GO) run -pgo=$(PROFILE) ./tools/bench/wire -rounds 4 -profile $(ROOT)/bin/profile
+	$(GO) test -run '^$$' -bench . -benchtime 500ms -cpuprofile $(ROOT)/bin/profile/cpu-engine.prof -o bin/bench.test ./tools/bench
 	$(GO) tool pprof -proto $$(find bin/profile -name 'cpu-*.prof' -size +0) > bin/profile/merged && mv bin/profile/merged $(PROFILE)
 
 .PHONY: bench-pgo
 bench-pgo: ## Compare builds with and without the profile, in turns (ROUNDS=6).
-	scripts/bench-pgo.sh $(PROFILE) $(ROUNDS)
+	tools/scripts/bench-pgo.sh $(PROFILE) $(ROUNDS)
 
 .PHONY: bench-pair
 bench-pair: ## Compare the processor time of calls with another commit, in turns (COMMIT=v0.1.0 ROUNDS=6 BENCH=Cost).
-	scripts/bench-pair.sh '$(COMMIT)' $(ROUNDS) '$(if $(filter .,$(BENCH)),Cost,$(BENCH))'
+	tools/scripts/bench-pair.sh '$(COMMIT)' $(ROUNDS) '$(if $(filter .,$(BENCH)),Cost,$(BENCH))'
 
 .PHONY: bench-load
-bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in bench/load/report/.
-	$(GO) run $(strip ./bench/load cases -ghz $(TOOLS)/ghz $(LOADFLAGS))
+bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in tools/bench/load/report/.
+	$(GO) run $(strip ./tools/bench/load cases -ghz $(TOOLS)/ghz $(LOADFLAGS))
 
 .PHONY: bench-extender
 bench-extender: PGO := $(PROFILE)
 bench-extender: build ## Send pushes of 10,000 pods as Volcano does, on an idle machine and on a busy one (EXTENDERFLAGS='-load 8').
-	$(GO) run $(strip ./bench/load extender $(EXTENDERFLAGS))
+	$(GO) run $(strip ./tools/bench/load extender $(EXTENDERFLAGS))
 
 .PHONY: bench-cli
 bench-cli: build ## Measure the long commands on the standard cluster, each in a fresh process (CLIFLAGS='-rounds 1 -only audit').
-	$(GO) run $(strip ./bench/cli $(CLIFLAGS))
+	$(GO) run $(strip ./tools/bench/cli $(CLIFLAGS))
 
 .PHONY: bench-scale
 bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a plot (SCALEFLAGS='-max 100000').
-	$(GO) run $(strip ./bench/wire scale $(SCALEFLAGS))
+	$(GO) run $(strip ./tools/bench/wire scale $(SCALEFLAGS))
 
 .PHONY: show-overload
 show-overload: ## Offer up to ten times what one server can do, and show its goodput.
-	$(GO) run $(strip ./bench/load overload $(OVERLOADFLAGS))
+	$(GO) run $(strip ./tools/bench/load overload $(OVERLOADFLAGS))
 
 .PHONY: show-fairness
 show-fairness: ## Measure small questions beside eight callers of the most expensive ones (FAIRNESSFLAGS='-hostile 16').
-	$(GO) run $(strip ./bench/load fairness $(FAIRNESSFLAGS))
+	$(GO) run $(strip ./tools/bench/load fairness $(FAIRNESSFLAGS))
 
 .PHONY: show-attacks
 show-attacks: build ## Play every attack, and show in one table which bounds held; fails if one did not (ATTACKFLAGS='-only race -race-time 5m', '-scale 0.1').
-	$(GO) run $(strip ./bench/load attacks $(ATTACKFLAGS))
+	$(GO) run $(strip ./tools/bench/load attacks $(ATTACKFLAGS))
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each.
-	scripts/fuzz.sh $(FUZZTIME)
+	tools/scripts/fuzz.sh $(FUZZTIME)
 
 ##@ Contract
 
 .PHONY: generate
 generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Regenerate gen/ and docs/api from proto/.
-	scripts/generate.sh
+	tools/scripts/generate.sh
 
 .PHONY: generate-config
 generate-config: ## Regenerate docs/configuration.schema.json and docs/configuration.md from the settings.
-	$(GO) test ./config -run SchemaAndReference -update
+	$(go) test ./cmd/apportion/internal/config -run SchemaAndReference -update
 
 .PHONY: calibrate
 calibrate: ## Measure how often forecasts hold, on generated traces or TRACE=FILE.csv|FILE.swf (CALIBRATEFLAGS='-runs 50 -seeds 4').
@@ -223,7 +223,7 @@ proto-format: $(TOOLS)/buf ## Format proto/ in place.
 
 .PHONY: proto-breaking
 proto-breaking: $(TOOLS)/buf ## Check that proto/ is compatible with the newest release.
-	scripts/proto-breaking.sh
+	tools/scripts/proto-breaking.sh
 
 .PHONY: conformance
 conformance: ## Write the answers of the conformance vectors in testdata/conformance again.
@@ -231,57 +231,57 @@ conformance: ## Write the answers of the conformance vectors in testdata/conform
 
 .PHONY: generate-clients
 generate-clients: ## Generate and build the stubs and examples of other languages (LANGUAGES='python rust').
-	scripts/clients.sh generate $(LANGUAGES)
+	tools/scripts/clients.sh generate $(LANGUAGES)
 
 .PHONY: test-clients
 test-clients: ## Play the examples of other languages and the conformance vectors (LANGUAGES='python rust').
-	scripts/clients.sh test $(LANGUAGES)
+	tools/scripts/clients.sh test $(LANGUAGES)
 
 .PHONY: test-checker
 test-checker: ## Run the checkers in Go, Python and the page on correct and on changed answers of plugin fair.
-	scripts/test-checker.sh
+	tools/scripts/test-checker.sh
 
 .PHONY: proof
-proof: ## Check the proofs in proof/ with Coq, and compare the proved checker with those in Go and Python (MUTANTS=100000).
-	scripts/proof.sh
+proof: ## Check the proofs in tools/proof/ with Coq, and compare the proved checker with those in Go and Python (MUTANTS=100000).
+	tools/scripts/proof.sh
 
 .PHONY: model
 model: ## Look for circles of evictions under Kueue, Volcano and fair with the solver Z3, which pip installs.
-	scripts/model.sh
+	tools/scripts/model.sh
 
 ##@ Page
 
 .PHONY: ui
 ui: ## Build the page: ui/dist, which is checked in, from ui/src (needs Node.js and npm).
-	scripts/ui.sh build
+	tools/scripts/ui.sh build
 
 .PHONY: ui-drift
 ui-drift: ## Fail if ui/dist differs from what ui/src generates.
-	scripts/ui.sh drift
+	tools/scripts/ui.sh drift
 
 .PHONY: test-ui
 test-ui: build ## Test the page: its parts by Node.js, its views in Chromium (UIFLAGS=--test-name-pattern=keyboard).
-	scripts/ui.sh test $(UIFLAGS)
+	tools/scripts/ui.sh test $(UIFLAGS)
 
 .PHONY: ui-pictures
 ui-pictures: build ## Take the pictures of the page that README and docs show.
-	scripts/ui.sh pictures
+	tools/scripts/ui.sh pictures
 
 .PHONY: ui-measure
 ui-measure: build ## Measure What if on the standard cluster in Chromium (UIFLAGS='--steps 40').
-	scripts/ui.sh measure $(UIFLAGS)
+	tools/scripts/ui.sh measure $(UIFLAGS)
 
 .PHONY: site
 site: ## Build the site: home page, documents, and the page with the engine in WebAssembly, as static files (needs Node.js and npm).
-	scripts/site.sh build
+	tools/scripts/site.sh build
 
 .PHONY: test-site
 test-site: build site ## Test the site: the conformance vectors in WebAssembly, documents and views in Chromium (UIFLAGS=--test-name-pattern=zip).
-	scripts/site.sh test $(UIFLAGS)
+	tools/scripts/site.sh test $(UIFLAGS)
 
 .PHONY: site-measure
 site-measure: build site ## Measure what the site loads, and pictures and questions in Chromium (UIFLAGS='--steps 40').
-	scripts/site.sh measure $(UIFLAGS)
+	tools/scripts/site.sh measure $(UIFLAGS)
 
 ##@ Deployment
 
@@ -295,15 +295,15 @@ generate-chart: ## Copy the schema of the server's settings into the chart's sch
 
 .PHONY: show-replicas
 show-replicas: ## Show 1, 2 and 3 replicas behind HAProxy and behind a balancing client (REPLICAFLAGS='-time 2s').
-	scripts/show-replicas.sh $(REPLICAFLAGS)
+	tools/scripts/show-replicas.sh $(REPLICAFLAGS)
 
 .PHONY: show-drain
 show-drain: build $(TOOLS)/ghz ## Show that no call fails while replicas are restarted or killed (DRAINFLAGS='-time 30s').
-	$(GO) run $(strip ./bench/replicas drain -ghz $(TOOLS)/ghz $(DRAINFLAGS))
+	$(GO) run $(strip ./tools/bench/replicas drain -ghz $(TOOLS)/ghz $(DRAINFLAGS))
 
 .PHONY: release
 release: test-release ## Make static binaries, archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).
-	VERSION='$(VERSION)' PROFILE='$(PROFILE)' scripts/release.sh $(PLATFORMS)
+	VERSION='$(VERSION)' PROFILE='$(PROFILE)' tools/scripts/release.sh $(PLATFORMS)
 
 .PHONY: test-release
 test-release:
@@ -311,17 +311,17 @@ test-release:
 
 .PHONY: reproducible
 reproducible: test-release ## Release for this platform twice, in different places, and compare (PROFILE= for a build without the compiler's profile).
-	VERSION='$(VERSION)' PROFILE='$(PROFILE)' scripts/reproducible.sh
+	VERSION='$(VERSION)' PROFILE='$(PROFILE)' tools/scripts/reproducible.sh
 
 .PHONY: vulnerabilities
 vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in the called code.
-	scripts/vulnerabilities.sh ./...
+	tools/scripts/vulnerabilities.sh ./...
 
 ##@ Code
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## Run the linters, import rules included.
-	scripts/purity.sh
+	tools/scripts/purity.sh
 	golangci-lint run ./...
 	GOOS=js GOARCH=wasm golangci-lint run $(WASM)
 	for module in $(ADAPTERS); do (cd "$$module" && golangci-lint run ./...); done
@@ -341,7 +341,7 @@ tidy-check: ## Fail if a go.mod or go.sum is not tidy.
 
 .PHONY: drift
 drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Fail if anything generated is stale.
-	scripts/drift.sh
+	tools/scripts/drift.sh
 
 .PHONY: check
 check: test reference lint proto-lint proto-breaking drift tidy-check ## Everything a change must pass.

@@ -6,7 +6,7 @@ import (
 	"github.com/apportion/apportion/checker"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // waiting is a job of eight single tasks that wait.

@@ -35,7 +35,7 @@ type sampled struct {
 // TestWriteASampleOfMutants writes some mutants of recorded answers, those of certificates and of everything else alike.
 func TestWriteASampleOfMutants(t *testing.T) {
 	if *sampleFile == "" {
-		t.Skip("run by scripts/test-checker.sh")
+		t.Skip("run by tools/scripts/test-checker.sh")
 	}
 	file, err := os.Create(*sampleFile)
 	require.NoError(t, err)

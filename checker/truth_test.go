@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/checker"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // policies are those under which true answers are checked.

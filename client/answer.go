@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/grpc/status"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Shares is the answer to a SharesQuestion.

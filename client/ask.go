@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/method"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // question is a unary call, with the answers of the fallbacks.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/method"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // Shares returns what each queue deserves and holds, and the order of queues.

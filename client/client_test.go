@@ -12,8 +12,8 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
 )
 
 const running = apportionv1.TaskStatus_TASK_STATUS_RUNNING

@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 
-	"github.com/apportion/apportion/wire/method"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // Answer answers a call in process.

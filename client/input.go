@@ -1,8 +1,8 @@
 package client
 
 import (
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Input is the input of a question: a snapshot, inline or uploaded, or the state of a mirror, and a policy.

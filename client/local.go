@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/processor"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/method"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // local answers the calls of the contract in process. Its errors are those of the service.

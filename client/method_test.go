@@ -11,8 +11,8 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/wire/method"
 )
 
 // badQuestions are requests that, beside their input, ask nothing or something that cannot be answered.

@@ -23,8 +23,8 @@ import (
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
 )
 
 // memory are replicas that are joined to their client by memory.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/quantity"
 )
 
 // Resources are quantities by the name of their dimension, as Kubernetes writes them: {"cpu": "500m", "memory": "4Gi", "nvidia.com/gpu":

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/quantity"
 )
 
 // Snapshot builds a snapshot from names and Kubernetes quantities. Entities are added in any order; each keeps the position in which it was

@@ -12,7 +12,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // chunkSize is the number of bytes of a snapshot in one message. With the other fields, the message fits into the largest buffers of gRPC's

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/wire"
 )
 
 // foreign is part of every name and text that belongs to a queue other than the caller's.

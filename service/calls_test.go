@@ -23,9 +23,9 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/setting"
 )
 
 // TestCallsAreMeasuredAsGRPCMeasuresThem lets gRPC's own instrumentation measure the same calls.

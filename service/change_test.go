@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
 )
 
 // changed is a change of the snapshot of tests, and that snapshot changed.

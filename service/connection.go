@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // connection is a connection with the responses that its peer has not read yet. One that stays for longer than AnswerTime ends the

@@ -10,8 +10,8 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/field"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // A snapshot within a request is the bulk of its bytes, and as messages it would be a million small pieces of garbage. So the bytes of an

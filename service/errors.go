@@ -14,7 +14,7 @@ import (
 
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // fail turns whatever a call ended with into the status that is sent: canonical, with an ErrorInfo, and without a word of the inside.

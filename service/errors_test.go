@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/mem"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
 )
 
 // call calls one method with a request in text format.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/history"
-	"github.com/apportion/apportion/wire"
 )
 
 // RecordOptions of Kept.Record.

@@ -22,9 +22,9 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/setting"
 )
 
 // counted counts the bytes that a server takes from its connections.

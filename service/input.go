@@ -9,7 +9,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/field"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // A small question consists mostly of its Input: a digest and a policy. Callers send few different policies, so the same message is used

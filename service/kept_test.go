@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/setting"
 )
 
 // keep puts a snapshot on a server as the only version of one that is complete, and as old as asOf says.

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
 )
 
 // gRPC reads a message whole before it calls a handler. Here the five bytes with its length are read first, and the rest once there is

@@ -13,8 +13,8 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/method"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // Observer receives decisions after the answer is computed and before it is sent. It must be fast, because the caller waits; it may keep

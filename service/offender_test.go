@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/setting"
 )
 
 // from is a connection from an address on which nothing comes.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/method"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // opened is a session on the input of a unary call.

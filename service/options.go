@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/setting"
+	"github.com/apportion/apportion/internal/setting"
 )
 
 // Options of a Server. The zero value is usable: a setting that is zero has its default, unless zero is allowed for it and means none.

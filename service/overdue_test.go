@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine/policy"
-	"github.com/apportion/apportion/setting"
+	"github.com/apportion/apportion/internal/setting"
 )
 
 func TestWhatLastsTooLongIsEndedOnTimeAndOnce(t *testing.T) {

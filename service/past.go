@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/ledger"
-	"github.com/apportion/apportion/wire"
 )
 
 // rememberedJobs returns the jobs of a ledger as sessions read them.

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/wire"
 )
 
 func TestNoWayLeadsToAClusterThatTheCallerMayNotName(t *testing.T) {

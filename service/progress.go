@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
 )
 
 // progress is the work for one call or session: it has a turn while it runs, and stops when its answer is no longer needed.

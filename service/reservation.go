@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
 )
 
 // sessionMemory is the memory of the sessions that are open. A model counts once for each identity, however many of its sessions use it,

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
 )
 
 // resetCalls begins calls and resets each at once, until the server closes the connection. It returns how many it wrote.

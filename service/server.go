@@ -18,8 +18,8 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
 )
 
 // Server answers the calls of the contract, and serves them on listeners from readiness to the last call. It is safe for concurrent use.

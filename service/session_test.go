@@ -14,9 +14,9 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
 )
 
 // talk is a client's side of a session.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
 )
 
 // store compiles a snapshot unless it is cached already, and caches it if it is not too large for that. Of several callers with the same

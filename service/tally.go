@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // outcome returns the result of a decision as a label.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/method"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // EvaluateShares returns what each queue deserves and holds, and the order of queues.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // UploadSnapshot stores a snapshot, so that later calls can refer to it by digest.

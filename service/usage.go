@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/report"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/wire"
 )
 
 // Ledger is a ledger that the server's program keeps. View may be called concurrently.

@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
 )
 
 // memory is a ledger in memory.

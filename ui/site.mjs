@@ -1,4 +1,4 @@
-// Builds the site: node site.mjs OUT LINKS. The Go part of it is built by scripts/site.sh, which also makes the file LINKS: where the marks
+// Builds the site: node site.mjs OUT LINKS. The Go part of it is built by tools/scripts/site.sh, which also makes the file LINKS: where the marks
 // of documents lead.
 import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";

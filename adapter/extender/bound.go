@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // counting counts the bytes read.

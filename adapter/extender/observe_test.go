@@ -12,7 +12,7 @@ import (
 	"github.com/apportion/apportion/adapter/extender"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/difference"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // again decides everything once more, from what observers receive alone: a snapshot made of the model, and steps. Every session that a

@@ -21,7 +21,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // Stride is the distance of the recorded cases that are tried: all of them, and fewer under the race detector, which does not change answers.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // node reads a NodeInfo. Most of its tasks are tasks of jobs and already known; the others count as usage by others.

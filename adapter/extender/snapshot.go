@@ -10,7 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // snapshot is a session of the engine, opened for one push and updated by the events of Volcano's session.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/internal/quantity"
 )
 
 // rootAccount is the account above all others.

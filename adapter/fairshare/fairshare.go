@@ -15,8 +15,8 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
-	"github.com/apportion/apportion/wire/catalogue"
-	"github.com/apportion/apportion/wire/kueue/asfair"
+	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/wire/kueue/asfair"
 )
 
 // System is a scheduler whose settings are read.

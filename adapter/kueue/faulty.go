@@ -12,8 +12,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
-	wirekueue "github.com/apportion/apportion/wire/kueue"
+	"github.com/apportion/apportion/internal/wire"
+	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // Faulty is an object that is left out.

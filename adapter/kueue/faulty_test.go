@@ -10,7 +10,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // innocent are the objects of others, by kind.

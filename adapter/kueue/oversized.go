@@ -6,7 +6,7 @@ import (
 
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // account is a flavor-resource, of which each queue and cohort of a tree has an account.

@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/adapter/kueue"
 	policy "github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
-	wirekueue "github.com/apportion/apportion/wire/kueue"
+	"github.com/apportion/apportion/internal/wire"
+	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // chain is a chain of cohorts of which the last one has a parent.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // apiGroup is that of Kueue's objects.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // TestEachCauseOfPendingIsTold explains the workload that the first line of each dump names, and expects the sentence of that line.

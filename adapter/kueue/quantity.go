@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	contract "github.com/apportion/apportion/contract/quantity"
+	contract "github.com/apportion/apportion/internal/quantity"
 )
 
 // quantity is a quantity as it is written.

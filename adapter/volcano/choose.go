@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"slices"
 
-	wording "github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wording "github.com/apportion/apportion/internal/text"
 )
 
 // What rules use of what a snapshot has for them.

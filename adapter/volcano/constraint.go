@@ -11,8 +11,8 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
-	wording "github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wording "github.com/apportion/apportion/internal/text"
 )
 
 // constraints returns the changes that let the waiting pods of a job use nodes, one for each placement of such a pod: tolerations of the

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Warnings of a proposal about its changes.

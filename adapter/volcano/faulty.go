@@ -8,10 +8,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	wording "github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	wording "github.com/apportion/apportion/internal/text"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // Faulty is an object that is left out of a cluster, because it is invalid or because the snapshot has no room for it.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // limits are those of a server with default settings.

@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/quantity"
 )
 
 // Each method below reads a value of one type. An absent value gives the zero value; a wrong one adds a problem and gives the zero value.

@@ -17,7 +17,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/kubescheduler"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // reasonOf are the reasons of Kubernetes' scheduler that are judged here.

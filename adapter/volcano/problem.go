@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	wording "github.com/apportion/apportion/contract/text"
+	wording "github.com/apportion/apportion/internal/text"
 )
 
 // maxProblems bounds how many problems an Error lists; it counts all of them.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // Cluster is the snapshot of a cluster's objects, with warnings and positions.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/quantity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/quantity"
 )
 
 // Package adapter/extender uses the rules below too.

@@ -3,8 +3,8 @@ package volcano
 import (
 	"fmt"
 
-	wording "github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wording "github.com/apportion/apportion/internal/text"
 )
 
 // maxWarnings bounds how many warnings are listed.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Property is a property of fairness by its number in docs/fair.md.

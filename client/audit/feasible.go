@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 )
 
 // infeasible finds the jobs of which explanations say that they can never run, unless a rule about their sizes has named them.

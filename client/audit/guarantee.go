@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // guarantees finds queues that wait for a part of their guarantee although tasks run that the policy protects and that exceed the guarantee

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // The rules about a cluster with Kueue.

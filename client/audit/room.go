@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 )
 
 // fit is a request that many tasks share, with the first node that has enough left for it; all nodes before have less.

@@ -3,8 +3,8 @@ package audit
 import (
 	"math"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // shares judges what queues deserve.

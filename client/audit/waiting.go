@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 )
 
 // waiting lists the blocks that wait, in order, at most as many as the limits say. The list is valid until the next call.

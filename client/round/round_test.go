@@ -7,7 +7,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/round"
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 )
 
 // TestEachPlanCountsForTheNext has a node of 4 CPUs, two queues of equal weight, and two jobs of each that ask for 2.

@@ -14,10 +14,10 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 var differenceClusters = flag.Int("differences", 0, "compare what diff, explain and whatif say on so many clusters beside those of rapid")

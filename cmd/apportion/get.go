@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/spelling"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // listFlags select and sort the listed jobs.

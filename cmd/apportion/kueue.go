@@ -10,9 +10,9 @@ import (
 	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/kueue/asfair"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/wire/kueue/asfair"
 )
 
 // kueuePolicy is the preset for manifests of Kueue.

@@ -15,10 +15,10 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // tide is a policy of this test alone: it admits no job while the tide is high.

@@ -21,10 +21,10 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/report"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/contract/text"
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/visible"
 )
 

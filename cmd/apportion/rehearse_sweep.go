@@ -19,8 +19,8 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/report"
 	"github.com/apportion/apportion/cmd/apportion/internal/sweep"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/visible"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/internal/duration"
+	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/service/decisionlog"
 )

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
-	"github.com/apportion/apportion/config"
 	"github.com/apportion/apportion/internal/memory"
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/service"

@@ -20,9 +20,9 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/internal/hostname"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/web"
-	"github.com/apportion/apportion/setting"
 	"github.com/apportion/apportion/ui"
 )
 

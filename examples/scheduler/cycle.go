@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 )
 
 // Eviction is a task that had to give way.

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/capacity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 func encoded(t require.TestingT, shape generate.Shape) []byte {

@@ -22,7 +22,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/ledger"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
 	"github.com/apportion/apportion/internal/moment"
+	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/ledger"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/processor"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // Rank is the priority class of waiting work.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // strict returns a controller without a reserve.

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/setting"
 )
 
 // BenchmarkCall shows what a log costs its callers: none, one that is written, and one whose sink never returns.

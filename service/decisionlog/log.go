@@ -18,9 +18,9 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/internal/backlog"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
 )
 
 // item is an entry or a snapshot that waits to be written.

@@ -13,9 +13,9 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/difference"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/method"
 )
 
 // Replayer repeats the decisions of a log, in the order of the log.

@@ -12,10 +12,10 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/setting"
 )
 
 var record = flag.Bool("record", false, "record testdata/replay anew: only where answers are meant to change")

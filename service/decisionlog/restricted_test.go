@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/setting"
 )
 
 // askRestricted makes calls of a caller that owns some queues of a snapshot that the server holds, and returns their lines.

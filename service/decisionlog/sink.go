@@ -8,7 +8,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/apportion/apportion/setting"
+	"github.com/apportion/apportion/internal/setting"
 )
 
 // Sink takes entries, for one goroutine at a time. Written data may be held back until Flush.

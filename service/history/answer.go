@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Audience says what a caller may see. Its functions get the name of a queue.

@@ -26,10 +26,10 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
-	"github.com/apportion/apportion/setting"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

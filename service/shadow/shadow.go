@@ -21,10 +21,10 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/backlog"
 	"github.com/apportion/apportion/internal/difference"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/method"
 )
 
 // Options of a Shadow.

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 	"github.com/apportion/apportion/service/shadow"
-	"github.com/apportion/apportion/setting"
 )
 
 // output is a log that may be read while it is written.

@@ -17,11 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
 	"github.com/apportion/apportion/service/web"
-	"github.com/apportion/apportion/setting"
 )
 
 // Forms of a request: its encoding, its compression, and how its message is carried.

@@ -24,12 +24,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
 	"github.com/apportion/apportion/service/web"
-	"github.com/apportion/apportion/setting"
 )
 
 const serveInstead = "APPORTION_WEB_TEST_SERVE"

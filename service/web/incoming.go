@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/wire"
 )
 
 // Connect would read, decompress and decode a message before the call has a turn, and before anything is booked for it. So it is shown

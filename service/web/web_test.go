@@ -29,11 +29,11 @@ import (
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/servicetest"
 	"github.com/apportion/apportion/service/web"
-	"github.com/apportion/apportion/setting"
 )
 
 const (

@@ -70,7 +70,7 @@ func (r *Release) statement(image string) (*intoto.Statement, error) {
 	source := &intoto.ResourceDescriptor{Uri: "git+" + project, Digest: map[string]string{"gitCommit": r.Revision}}
 	predicate := &provenance.Provenance{
 		BuildDefinition: &provenance.BuildDefinition{
-			BuildType: project + "/blob/" + r.Revision + "/scripts/release.sh", ExternalParameters: parameters,
+			BuildType: project + "/blob/" + r.Revision + "/tools/scripts/release.sh", ExternalParameters: parameters,
 			ResolvedDependencies: []*intoto.ResourceDescriptor{source, {Name: "go", Annotations: &structpb.Struct{
 				Fields: map[string]*structpb.Value{"version": structpb.NewStringValue(runtime.Version())},
 			}, Uri: "pkg:golang/std@" + strings.TrimPrefix(runtime.Version(), "go")}},

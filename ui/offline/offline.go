@@ -14,9 +14,9 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/setting"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/method"
+	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // Engine holds snapshots and answers calls about them, one at a time.

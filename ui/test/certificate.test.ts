@@ -105,7 +105,7 @@ test("another snapshot is not what the certificate is about", () => {
   assert.notEqual(checked(r).wrong, 0);
 });
 
-// MUTANTS names a file of answers that were changed, with what the checker in Go says of each; scripts/test-checker.sh writes it.
+// MUTANTS names a file of answers that were changed, with what the checker in Go says of each; tools/scripts/test-checker.sh writes it.
 test("the checker in Go finds the same", { skip: process.env["MUTANTS"] === undefined }, () => {
   interface Line {
     request?: { input: { snapshot: SnapshotJson; policy: { tiers: { plugins: { fair: FairJson }[] }[] } } };

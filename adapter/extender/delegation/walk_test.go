@@ -14,7 +14,7 @@ import (
 	"github.com/apportion/apportion/adapter/extender/delegation"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Volcano's walks over plugins that vote in any way, as Session of pkg/scheduler/framework/session_plugins.go has them in v1.15.1: what a

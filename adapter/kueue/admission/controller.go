@@ -15,8 +15,8 @@ import (
 	"github.com/apportion/apportion/adapter/connection"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/round"
-	"github.com/apportion/apportion/cycle"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/engine/cycle"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
-	"github.com/apportion/apportion/wire/kueue/asfair"
+	"github.com/apportion/apportion/internal/wire/kueue/asfair"
 )
 
 // ControllerName is the spec.controllerName of the AdmissionChecks that this controller serves.

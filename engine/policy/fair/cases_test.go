@@ -19,7 +19,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/fair"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // recorded is a case of testdata/fair, see README.md there.

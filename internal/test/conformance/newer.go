@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	edge "github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/wire"
 )
 
 // serveNewer serves as a later version of the contract might, on a bad day, until ctx ends:

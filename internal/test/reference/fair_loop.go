@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -16,8 +16,8 @@ import (
 	adapter "github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
-	wirekueue "github.com/apportion/apportion/wire/kueue"
+	"github.com/apportion/apportion/internal/wire"
+	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // kueueCase is a recorded case of Kueue, whose form testdata/kueue/README.md describes.

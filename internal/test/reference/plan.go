@@ -7,7 +7,7 @@ import (
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
+	"github.com/apportion/apportion/internal/wire"
 )
 
 // plan holds the questions of a case as steps, and for each the function that converts its answer.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/wire"
 )
 
 // Evaluator answers steps about an input. An error is a gRPC status.

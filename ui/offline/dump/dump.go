@@ -17,9 +17,9 @@ import (
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Dump is what was read.

@@ -18,8 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/ui/offline/dump"
 )
 

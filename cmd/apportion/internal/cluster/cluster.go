@@ -25,7 +25,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Flags select the cluster and the user, as kubectl's flags of these names do.

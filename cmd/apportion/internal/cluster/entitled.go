@@ -9,10 +9,10 @@ import (
 	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/service/history"
-	"github.com/apportion/apportion/wire/catalogue"
 )
 
 // entitledSuffix is added to the name of the ledger's file for the file of what queues were entitled to.

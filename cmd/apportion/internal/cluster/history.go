@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/history"
-	"github.com/apportion/apportion/setting"
 )
 
 // History is where a follower keeps since when jobs wait for what, and what queues deserved and held.

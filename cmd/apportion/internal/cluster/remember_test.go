@@ -17,11 +17,11 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
-	"github.com/apportion/apportion/wire"
 )
 
 func version() *apportionv1.Snapshot {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
-	"github.com/apportion/apportion/setting"
 )
 
 // A version that takes more memory than there is would be refused, and the last one would stay until the tenant deletes pods.

@@ -1,9 +1,9 @@
 package comparison
 
 import (
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // afterEvictions is the verdict about a job that runs once others have been evicted for it.

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 )
 
 // Plan contains the questions to both policies.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
+	"github.com/apportion/apportion/internal/quantity"
 )
 
 // Kind is a kind of effect.

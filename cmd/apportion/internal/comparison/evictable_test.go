@@ -7,8 +7,8 @@ import (
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/comparison"
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 )
 
 // TestEvictionsOfJobsThatAreLeftAreNamed with a policy that looks at one claimant for each question: the first of each queue comes first,

@@ -1,10 +1,10 @@
 package comparison
 
 import (
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	wirekueue "github.com/apportion/apportion/wire/kueue"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
+	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // Outcome contains the decisions of one policy about one cluster, by names, so that outcomes of different clusters can be compared.

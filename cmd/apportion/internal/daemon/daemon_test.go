@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/apportion/apportion/internal/watch"

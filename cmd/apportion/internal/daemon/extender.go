@@ -11,8 +11,8 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/identity"
-	"github.com/apportion/apportion/wire"
 )
 
 // extending serves Volcano's extender plugin.

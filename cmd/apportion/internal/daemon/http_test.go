@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
-	"github.com/apportion/apportion/config"
 	"github.com/apportion/apportion/service/decisionlog"
 )
 

@@ -12,11 +12,11 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
-	"github.com/apportion/apportion/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/identity"
-	"github.com/apportion/apportion/wire"
 )
 
 // loaded contains the values of the live settings, read from the files that they name.

@@ -6,12 +6,12 @@ import (
 	"os"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
-	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/budget"
 	"github.com/apportion/apportion/ledger/file"
-	"github.com/apportion/apportion/setting"
 )
 
 // openMemory opens the ledger in the settings; nil if there is none.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/decisionlog"
 	"github.com/apportion/apportion/service/shadow"

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/apportion/apportion/config"
+	"github.com/apportion/apportion/cmd/apportion/internal/config"
 )
 
 // files lists the watched files: the configuration, the files that it names, and those of TLS.

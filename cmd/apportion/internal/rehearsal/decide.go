@@ -3,8 +3,8 @@ package rehearsal
 import (
 	"errors"
 
-	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 )
 
 // Digest is a digest of all on which the result of a variant depends, apart from its name and the version of this program. The trace is

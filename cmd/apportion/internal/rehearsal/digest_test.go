@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

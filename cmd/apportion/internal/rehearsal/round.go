@@ -4,8 +4,8 @@ import (
 	"container/heap"
 	"iter"
 
-	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )

@@ -22,13 +22,13 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/cycle"
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Variant is one of the ways to run a cluster that are compared.

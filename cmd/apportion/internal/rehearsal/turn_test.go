@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/cycle"
+	"github.com/apportion/apportion/engine/cycle"
 )
 
 // TestSessionsStateExactlyWhenJobsEnd runs jobs that are never evicted and need all of their tasks: each ends as long after its start as it

@@ -45,7 +45,7 @@ var bareCount = regexp.MustCompile(`%[dv] ([a-z]+ )*(tasks|jobs|nodes|queues|pod
 func TestNoSentenceWritesANumberBeforeAPluralNoun(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	files, wrong := 0, []string(nil)
-	for _, folder := range []string{"contract/text", "adapter/volcano", "cmd/apportion"} {
+	for _, folder := range []string{"internal/text", "adapter/volcano", "cmd/apportion"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

@@ -4,9 +4,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/internal/text"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Changes shows which queues deserve something else after than before.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/visible"
 )
 

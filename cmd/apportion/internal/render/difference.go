@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Side is the state of a cluster before or after a change.

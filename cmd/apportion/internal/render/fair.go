@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/quantity"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // divisions shows how fair divides, dimension by dimension, parents first, and what it keeps for tasks that are entitled to it.

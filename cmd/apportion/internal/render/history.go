@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Clock writes times as an answer shows them at a time: the time of the day, with the day unless it is today.

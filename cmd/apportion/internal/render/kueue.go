@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/visible"
 )
 

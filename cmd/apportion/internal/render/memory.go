@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // memory shows what queues used, the weights that follow from it, and up to which amount each is given first what becomes free. It needs

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Listing says how waiting jobs are listed.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Plan shows where tasks go and which are evicted, or what is lacking.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Queue shows one queue for the people who use it: its settings and shares, what runs, what waits and why, at most so many jobs (0: all),

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/visible"
 )
 

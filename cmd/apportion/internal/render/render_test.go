@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 func TestBarsShowWhatIsUsedOfABound(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/internal/quantity"
+	"github.com/apportion/apportion/internal/text"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Shares shows who deserves what, in queue order.

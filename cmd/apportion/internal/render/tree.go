@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/wire/catalogue"
+	"github.com/apportion/apportion/internal/text"
+	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Tree shows the queues as a tree, with a gauge for each dimension: what is allocated, of what the queue may hold at most or of the

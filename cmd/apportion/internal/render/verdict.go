@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apportion/apportion/contract/quantity"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/quantity"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Enqueue shows which jobs may enter.

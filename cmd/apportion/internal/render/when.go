@@ -1,8 +1,8 @@
 package render
 
 import (
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // When shows when a job could start at the earliest, and on which nodes.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
-	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/internal/duration"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Report is the result of a rehearsal. Its JSON form is the output of `apportion rehearse -o json`.

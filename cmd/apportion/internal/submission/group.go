@@ -7,8 +7,8 @@ import (
 	"maps"
 
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 )
 
 // maxReplicas is the maximum number of pods of a set, and maxGroups the maximum number of PodGroups of a workload.

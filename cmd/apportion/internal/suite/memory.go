@@ -3,8 +3,8 @@ package suite
 import (
 	"math"
 
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 )
 
 // memory adds to each queue, by resource, what past usage makes of its weight, if the shares are derived, and what is left of its budget:

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	wording "github.com/apportion/apportion/contract/text"
+	wording "github.com/apportion/apportion/internal/text"
 )
 
 // Result is the result of a test.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/report"
-	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Sweep is the runs of a rehearsal, and what its report says of all of them.

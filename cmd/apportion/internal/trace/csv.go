@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/quantity"
-	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/resource"
 	"github.com/apportion/apportion/internal/moment"
+	"github.com/apportion/apportion/internal/quantity"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // The columns of a CSV trace; all others are resources.

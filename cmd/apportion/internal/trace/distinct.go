@@ -3,7 +3,7 @@ package trace
 import (
 	"fmt"
 
-	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Distinct gives each job a name of its own, as a rehearsal needs it: the second run of job-1 in the order of arrival is job-1#2. A run

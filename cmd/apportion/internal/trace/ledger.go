@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/ledger"
 )
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/service/decisionlog"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // run is when a job runs, as a line of a source says, in seconds. of is the position of the first job of its name in the trace.

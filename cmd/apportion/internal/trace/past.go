@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Past returns the jobs of a trace that had ended by a moment as the contract states them to questions about a snapshot, and what was left

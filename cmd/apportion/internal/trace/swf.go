@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // SWF configures how a trace in Standard Workload Format is converted to jobs with queues and requests.

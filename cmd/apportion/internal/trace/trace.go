@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/contract/text"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // Trace is a history of jobs, in order of arrival.

@@ -16,8 +16,8 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/decisionlog"
-	"github.com/apportion/apportion/wire"
 )
 
 const header = "arrival,job,queue,priority,tasks,min,cpu,gpu,seconds\n"

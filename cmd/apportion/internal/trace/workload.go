@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/adapter/kueue"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	wirekueue "github.com/apportion/apportion/wire/kueue"
+	"github.com/apportion/apportion/internal/text"
+	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // ReadWorkloads reads the jobs that the finished Workloads of a cluster with Kueue tell, as kubectl prints them.

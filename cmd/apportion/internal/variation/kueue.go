@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/quantity"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/quantity"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // clusterQueue are the fields of a ClusterQueue. RESOURCE is RESOURCE@FLAVOR if several flavors have the resource.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/contract/text"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // maintenance sets the planned downtime of a node in place of what it has. The reservations for jobs, and of parts of the node, stay.

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"pgregory.net/rapid"
 
-	"github.com/apportion/apportion/contract/lookup"
-	"github.com/apportion/apportion/contract/text"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // named is a cluster with two queues, two jobs and two roles of each, which all have names.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apportion/apportion/contract/lookup"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/spelling"
 )
 

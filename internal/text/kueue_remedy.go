@@ -1,0 +1,129 @@
+package text
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/quantity"
+	"github.com/apportion/apportion/internal/visible"
+)
+
+// KueuePlan tells how the policy kueue would admit a job, and what the jobs do that it evicts.
+func KueuePlan(names Names, a *apportionv1.PlanAnswer) string {
+	n := a.GetKueue()
+	sentences := []string{Kueue(names, a.GetJob(), n)}
+	if a.GetMiss() != nil {
+		switch {
+		case n.GetAdmitted():
+		case a.GetMiss().GetVictims() > 0:
+			sentences = append(sentences, "There is no plan with so few victims.")
+		case len(n.GetVictims()) > 0:
+			sentences = append(sentences, "There is no plan by these means.")
+		default:
+			sentences = append(sentences, "There is no plan.")
+		}
+		return strings.Join(sentences, " ")
+	}
+	var first, back []string
+	for _, v := range n.GetVictims() {
+		switch {
+		case v.GetServedFirst():
+			first = append(first, visible.Text(v.GetName()))
+		case v.GetTakesBack():
+			back = append(back, visible.Text(v.GetName()))
+		}
+	}
+	if len(n.GetVictims()) > 0 && !a.GetReady() {
+		sentences = append(sentences, "That is not enough: once they have left, it still does not fit.")
+	}
+	if len(first) > 0 {
+		sentences = append(sentences, Few(first)+" would be admitted again before it.")
+	}
+	if len(back) > 0 {
+		sentences = append(sentences,
+			"When it holds quota, "+Few(back)+" could evict it in turn: under this policy the plan may go in circles.")
+	}
+	return strings.Join(sentences, " ")
+}
+
+// kueueRemedy tells what a remedy for the policy kueue changes, and what follows.
+func kueueRemedy(names Names, r *apportionv1.Remedy) string {
+	var clauses []string
+	for _, e := range r.GetEdits() {
+		clauses = append(clauses, kueueEdit(names, e))
+	}
+	n := r.GetKueue()
+	switch {
+	case r.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION:
+		return "Evict, as plan says: " + strings.TrimPrefix(kueueVictims(n), "It would evict ")
+	case len(n.GetVictims()) > 0:
+		return capital(and(clauses)) + ". " + kueueVictims(n)
+	}
+	return capital(and(clauses)) + ". It then fits" + borrowing(n) + ": " + kueueFlavors(n) + "."
+}
+
+func kueueEdit(names Names, e *apportionv1.RemedyEdit) string {
+	owner := "queue " + names.Queue(e.GetQueue())
+	if e.GetCohort() != "" {
+		owner = "cohort " + visible.Text(e.GetCohort())
+	}
+	flavor := visible.Text(e.GetFlavor())
+	before, after := kueueExactly(e.GetResource(), int64(e.GetBefore())), kueueExactly(e.GetResource(), int64(e.GetAfter()))
+	amounts := "from " + before + " to " + after
+	if e.GetResource() != "" {
+		amounts += " " + visible.Text(e.GetResource())
+	}
+	switch e.GetField() {
+	case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
+		return fmt.Sprintf("let it be admitted with fewer pods of %s: lower the least number %s", visible.Text(e.GetRole()), amounts)
+	case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
+		return fmt.Sprintf("lower what each pod of %s asks for %s", visible.Text(e.GetRole()), amounts)
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
+		return "let " + owner + " admit (stopPolicy None)"
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL:
+		return fmt.Sprintf("raise the nominal quota of %s in flavor %s %s", owner, flavor, amounts)
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT:
+		return fmt.Sprintf("raise the borrowing limit of %s in flavor %s %s", owner, flavor, amounts)
+	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:
+		return fmt.Sprintf("raise the lending limit of %s in flavor %s %s", owner, flavor, amounts)
+	case apportionv1.RemedyField_REMEDY_FIELD_FLAVOR:
+		return "create flavor " + flavor
+	case apportionv1.RemedyField_REMEDY_FIELD_JOB_PRIORITY:
+		return "raise its priority " + amounts
+	case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
+		return "end " + names.job(e.GetJob())
+	default:
+		return "make a change that this version does not know"
+	}
+}
+
+// KueueExact writes an amount in Kueue's units as people do, where that is exact. Without a resource it is a number.
+func KueueExact(resource string, amount int64) string {
+	return Sentence(kueueExactly(resource, amount))
+}
+
+// kueueExactly is KueueExact for a text that Sentence completes.
+func kueueExactly(resource string, amount int64) string {
+	if resource == "cpu" || bytesOf(resource) {
+		return exactly(kueueUnits(resource), float64(amount))
+	}
+	return strconv.FormatInt(amount, 10)
+}
+
+// KueueSetting is the value of KueueExact as a setting has it.
+func KueueSetting(resource string, amount int64) string {
+	switch {
+	case resource == "cpu":
+		return quantity.Format(resource, float64(amount))
+	case bytesOf(resource):
+		return quantity.Format("memory", float64(amount))
+	}
+	return strconv.FormatInt(amount, 10)
+}
+
+// bytesOf reports whether amounts of a resource are bytes.
+func bytesOf(resource string) bool {
+	return resource == "memory" || resource == "ephemeral-storage" || strings.HasPrefix(resource, "hugepages-")
+}

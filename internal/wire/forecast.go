@@ -1,0 +1,265 @@
+package wire
+
+import (
+	"math"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/resource"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
+)
+
+var forecastQuestion = question[*apportionv1.ForecastStep]{
+	of:     (*apportionv1.Step).GetForecast,
+	answer: (*Session).odds,
+	need:   exceptNodes,
+	// The rest is spent run by run.
+	work: func(s *Session, q *apportionv1.ForecastStep) error {
+		v := s.engine.View()
+		if err := s.work.Spend(len(q.GetPast().GetKind()), 8); err != nil {
+			return err
+		}
+		return s.work.Spend(v.Tasks.Len()+len(v.Nodes), v.Dims.Len()*s.plugins)
+	},
+	memory: (*asking).forecast,
+}
+
+// The bounds of a question.
+const (
+	MaxForecastRuns = 1000
+	// MaxForecastHorizon is in seconds.
+	MaxForecastHorizon = 366 * 24 * 3600
+	maxPastSeconds     = 100 * 366 * 24 * 3600
+	maxPastTasks       = 1_000_000
+	// maxRemembered is how many past jobs a server knows at most.
+	maxRemembered = 20_000
+	// mostCauses is how many jobs an answer lists.
+	mostCauses = 10
+)
+
+func (s *Session) odds(q *apportionv1.ForecastStep) (*apportionv1.Answer, error) {
+	question, err := s.oddsQuestion(q)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.engine.Odds(question)
+	if err != nil {
+		return nil, err
+	}
+	answer := s.oddsAnswer(question, found, q.GetOmitNames())
+	answer.Text = text.Odds(s.names(), answer)
+	s.out.left -= len(answer.GetText())
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Forecast{Forecast: answer}}, s.out.check("job")
+}
+
+func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*engine.OddsQuestion, error) {
+	var faults model.Error
+	question := &engine.OddsQuestion{
+		Runs: int(q.GetRuns()), Seed: q.GetSeed(), Arrivals: q.GetArrivals(), Horizon: int64(q.GetHorizon()), Pause: int64(q.GetPause()),
+		Started: map[model.JobID]int64{}, Beside: s.beside,
+	}
+	jobs := s.jobsNamed(q.GetJob(), "job", &faults)
+	switch {
+	case faults.Total > 0:
+	case s.kueueState() != nil:
+		faults.Add("job", "there is no forecast under the policy kueue, because the model that runs forward has no quotas of flavors; "+
+			"rehearse the history under kueue instead, which decides with them, or ask under another policy")
+	case len(jobs) != 1:
+		faults.Add("job", "exactly one job is needed, not %d", len(jobs))
+	default:
+		question.Job = jobs[0]
+	}
+	if q.GetRuns() > MaxForecastRuns {
+		faults.Add("runs", "%d runs are more than %d", q.GetRuns(), MaxForecastRuns)
+	}
+	if q.GetHorizon() > MaxForecastHorizon {
+		faults.Add("horizon", "%d seconds are more than %d", q.GetHorizon(), MaxForecastHorizon)
+	}
+	s.readStarted(q, question, &faults)
+	s.readPast(q.GetPast(), question, &faults)
+	s.remember(q, question, &faults)
+	return question, faults.OrNil()
+}
+
+// readStarted reads since when jobs run.
+func (s *Session) readStarted(q *apportionv1.ForecastStep, question *engine.OddsQuestion, faults *model.Error) {
+	v := s.engine.View()
+	if n, want := len(q.GetStarted()), len(q.GetRunning()); n != want {
+		faults.Add("started", "%d times do not belong to %d running jobs", n, want)
+		return
+	}
+	for i, j := range q.GetRunning() {
+		if int64(j) >= int64(v.Jobs.Len()) || !v.HasJob(model.JobID(j)) {
+			faults.Add(indexed("running", i), "no job %d", j)
+			continue
+		}
+		question.Started[model.JobID(j)] = q.GetStarted()[i]
+	}
+}
+
+// readPast reads past jobs.
+func (s *Session) readPast(past *apportionv1.PastJobs, question *engine.OddsQuestion, faults *model.Error) {
+	v := s.engine.View()
+	for i, k := range past.GetKinds() {
+		path := indexed("past.kinds", i)
+		if int64(k.GetQueue()) >= int64(len(v.Queues)) || !v.HasQueue(model.QueueID(k.GetQueue())) {
+			faults.Add(path+".queue", "no queue %d", k.GetQueue())
+		}
+		if k.GetTasks() > maxPastTasks {
+			faults.Add(path+".tasks", "%d tasks are more than %d", k.GetTasks(), maxPastTasks)
+		}
+		tasks := max(int(k.GetTasks()), 1)
+		least := int(k.GetMinAvailable())
+		if least > tasks {
+			faults.Add(path+".min_available", "%d is more than the %d tasks", least, tasks)
+		}
+		if least == 0 {
+			least = tasks
+		}
+		question.Kinds = append(question.Kinds, engine.PastKind{
+			Queue: model.QueueID(k.GetQueue()), Owner: k.GetOwner(), Priority: k.GetPriority(), Tasks: tasks, Min: least,
+			Request: s.pastRequest(k.GetRequest(), path+".request", faults),
+		})
+	}
+	n := len(past.GetKind())
+	if len(past.GetAge()) != n || len(past.GetSeconds()) != n {
+		faults.Add("past", "kind, age and seconds have %d, %d and %d entries", n, len(past.GetAge()), len(past.GetSeconds()))
+		return
+	}
+	if waits := len(past.GetWait()); waits != 0 && waits != n {
+		faults.Add("past.wait", "%d entries do not belong to %d jobs", waits, n)
+		return
+	}
+	for i, k := range past.GetKind() {
+		age, seconds := past.GetAge()[i], past.GetSeconds()[i]
+		switch {
+		case int64(k) >= int64(len(past.GetKinds())):
+			faults.Add(indexed("past.kind", i), "no kind %d", k)
+		case age > maxPastSeconds:
+			faults.Add(indexed("past.age", i), "%d seconds are more than %d", age, int64(maxPastSeconds))
+		case seconds > maxPastSeconds:
+			faults.Add(indexed("past.seconds", i), "%d seconds are more than %d", seconds, int64(maxPastSeconds))
+		}
+		job := engine.PastJob{Kind: int(k), Arrival: -int64(age), Seconds: int64(seconds), Wait: odds.Unknown}
+		if len(past.GetWait()) > 0 {
+			wait := past.GetWait()[i]
+			if job.Wait = int64(wait); wait > maxPastSeconds {
+				faults.Add(indexed("past.wait", i), "%d seconds are more than %d", wait, int64(maxPastSeconds))
+			}
+		}
+		question.Past = append(question.Past, job)
+	}
+	for i, at := range past.GetUnfinished() {
+		if int64(at) >= int64(len(question.Past)) {
+			faults.Add(indexed("past.unfinished", i), "no past job %d", at)
+			continue
+		}
+		question.Past[at].Unfinished = true
+	}
+}
+
+// pastRequest reads what a past task asked for.
+func (s *Session) pastRequest(r *apportionv1.Resource, path string, faults *model.Error) resource.Row {
+	v := s.engine.View()
+	row := resource.NewAccount(v.Dims.Len())
+	given := v.GivenDimensions()
+	if len(r.GetDimension()) != len(r.GetAmount()) {
+		faults.Add(path, "%d dimensions do not belong to %d amounts", len(r.GetDimension()), len(r.GetAmount()))
+		return row
+	}
+	for i, d := range r.GetDimension() {
+		amount := r.GetAmount()[i]
+		switch {
+		case int64(d) >= int64(len(given)):
+			faults.Add(indexed(path+".dimension", i), "no dimension %d", d)
+		case amount < 0 || math.IsNaN(amount) || math.IsInf(amount, 0):
+			faults.Add(indexed(path+".amount", i), "%g is not an amount", amount)
+		default:
+			row.Set(given[d], amount)
+		}
+	}
+	return row
+}
+
+func (s *Session) oddsAnswer(q *engine.OddsQuestion, found *engine.Odds, omit bool) *apportionv1.ForecastAnswer {
+	v := s.engine.View()
+	answer := &apportionv1.ForecastAnswer{Job: uint32(q.Job), Seed: q.Seed, Kind: apportionv1.ForecastKind_FORECAST_KIND_NONE}
+	if !omit {
+		answer.Uid = v.Jobs.At(q.Job).UID
+	}
+	s.out.left -= 2*messageBytes + len(answer.GetUid())
+	if found == nil {
+		return answer
+	}
+	of := &found.Sources
+	answer.Horizon = found.Horizon
+	answer.Sources = &apportionv1.ForecastSources{
+		Stated: uint32(of[engine.FromStated]), Alike: uint32(of[engine.FromKind]), Queue: uint32(of[engine.FromQueue]),
+		All: uint32(of[engine.FromAll]), Prior: uint32(of[engine.FromPrior]),
+	}
+	if !found.Known {
+		answer.Kind = apportionv1.ForecastKind_FORECAST_KIND_BOUNDS
+		answer.Earliest, answer.Latest = startAt(found.Earliest), startAt(found.Latest)
+		return answer
+	}
+	answer.Kind, answer.Runs, answer.CutShort = apportionv1.ForecastKind_FORECAST_KIND_ODDS, uint32(found.Runs), uint32(found.Cut)
+	const low, half, high, hour = 10, 50, 90, 3600
+	answer.P10, answer.P50, answer.P90 = startAt(found.Percentile(low)), startAt(found.Percentile(half)), startAt(found.Percentile(high))
+	if answer.Hindcasts = uint32(found.Hindcasts); found.Hindcasts > 0 {
+		raw := odds.Summary{Starts: found.Raw}
+		answer.RawP50, answer.RawP90 = startAt(raw.Percentile(half)), startAt(raw.Percentile(high))
+	}
+	if d := found.Drift; d != (odds.Drift{}) {
+		answer.Drift = &apportionv1.ForecastDrift{Arrivals: d.Arrivals, Runtimes: d.Runtimes}
+		s.out.left -= messageBytes
+	}
+	answer.WithinHour = uint32(found.Within(hour))
+	answer.Starts = found.Starts[:found.Within(odds.Never-1)]
+	for i := range found.Causes[:min(mostCauses, len(found.Causes))] {
+		cause := &apportionv1.ForecastCause{Job: uint32(found.Jobs[found.Causes[i].Job]), Runs: uint32(found.Causes[i].Runs)}
+		if !omit {
+			cause.Uid = v.Jobs.At(model.JobID(cause.GetJob())).UID
+		}
+		answer.Causes = append(answer.Causes, cause)
+		s.out.left -= messageBytes + len(cause.GetUid())
+	}
+	s.out.left -= len(answer.GetStarts()) * numberBytes
+	return answer
+}
+
+// startAt is a start of an answer, absent if there is none before the horizon.
+func startAt(start int64) *int64 {
+	if start == odds.Never {
+		return nil
+	}
+	return &start
+}
+
+// forecast returns the memory of an answer, and of a run with what all have in common.
+func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
+	row := rowBytes(int(a.Dimensions))
+	runs := int64(min(max(q.GetRuns(), 100), MaxForecastRuns))
+	past, kinds := int64(len(q.GetPast().GetKind())), int64(len(q.GetPast().GetKinds()))
+	if q.GetRemembered() != "" {
+		past, kinds = maxRemembered, maxRemembered
+	}
+	answer = 8*runs + (mostCauses+4)*(sizeOf[apportionv1.ForecastCause](1)+maxText)
+	const likeness, kindText, live = 5, 1024, 256
+	work = past*(2*sizeOf[odds.Past](1)+sizeOf[engine.PastJob](1)+likeness*32) + (kinds+a.Jobs)*(kindText+4*row) +
+		a.Jobs*(sizeOf[odds.Job](1)+live) + a.Tasks*2*sizeOf[odds.Held](1) + (a.Nodes+1)*6*row + a.Queues*6*row + runs*64
+	if q.GetArrivals() {
+		// Forecasts for jobs of the past.
+		tasks := int64(0)
+		for _, k := range q.GetPast().GetKind() {
+			if int(k) < len(q.GetPast().GetKinds()) {
+				tasks += int64(q.GetPast().GetKinds()[k].GetTasks()) + 1
+			}
+		}
+		const starts = 32 * 8
+		work += past*(2*sizeOf[odds.Past](1)+sizeOf[odds.Job](1)+likeness*32+starts) + min(tasks, 2*odds.MaxReplayed)*sizeOf[odds.Held](1)
+		work += odds.MaxArrivals * live
+	}
+	return answer, work
+}

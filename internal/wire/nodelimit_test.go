@@ -1,0 +1,95 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire"
+)
+
+const limitedQueues = `
+	dimensions: ["nvidia.com/gpu", "cpu"]
+	nodes { name: "n" group: "g" allocatable { dimension: 1 amount: 9000 } }
+	queues {
+		name: "a"
+		node_group_affinity { affinity { required: "g" } }
+		node_group_limits {
+			groups { group: "g" limit { dimension: [1, 0] amount: [3000, 2000] } }
+			groups { group: "h" limit {} }
+			groups { group: "" }
+		}
+	}
+	queues { name: "b" node_group_limits { invalid: true } }
+	queues { name: "c" node_group_limits {} }
+	jobs { name: "j" queue: "a" groups { request { dimension: 1 amount: 2000 } tasks { uid: "t" } tasks { uid: "r" status: TASK_STATUS_RUNNING node: 0 } } }`
+
+// TestLimitsForNodeGroupsComeBackAsTheyWereGiven reads a snapshot in both forms, describes it, and reads it again with a dimension more.
+func TestLimitsForNodeGroupsComeBackAsTheyWereGiven(t *testing.T) {
+	given := parse(t, &apportionv1.Snapshot{}, limitedQueues)
+	decoded, err := wire.Compile(given)
+	require.NoError(t, err)
+	data, err := proto.Marshal(given)
+	require.NoError(t, err)
+	read, err := new(wire.Decoder).CompileWithin(data, wire.Guard{})
+	require.NoError(t, err)
+	want := parse(t, &apportionv1.Queue{}, `name: "a" weight: 1 reclaimable: true state: QUEUE_STATE_OPEN
+		node_group_affinity { affinity { required: "g" } }
+		node_group_limits {
+			groups { group: "g" limit { dimension: [0, 1] amount: [2000, 3000] } } groups { group: "h" limit {} } groups { group: "" }
+		}`)
+	for range 2 {
+		for _, s := range []*apportionv1.Snapshot{wire.SnapshotOf(decoded), wire.SnapshotOf(read)} {
+			require.Empty(t, queueDifference(want, s.GetQueues()[0], s.GetDimensions()))
+			require.True(t, s.GetQueues()[1].GetNodeGroupLimits().GetInvalid())
+			require.Nil(t, s.GetQueues()[2].GetNodeGroupLimits())
+		}
+		decoded, err = wire.Compile(wire.SnapshotOf(decoded))
+		require.NoError(t, err)
+	}
+}
+
+// queueDifference returns a queue where it is not the wanted one, whose amounts are of the GPUs and then of the CPUs.
+func queueDifference(want, got *apportionv1.Queue, dimensions []string) string {
+	got = proto.CloneOf(got)
+	for _, l := range got.GetNodeGroupLimits().GetGroups() {
+		if r := l.GetLimit(); len(r.GetDimension()) == 2 && dimensions[r.GetDimension()[0]] == "cpu" {
+			r.Amount[0], r.Amount[1] = r.Amount[1], r.Amount[0]
+		}
+	}
+	if proto.Equal(want, got) {
+		return ""
+	}
+	return got.String()
+}
+
+func TestAGroupWithTwoLimitsOrANegativeOneIsNamed(t *testing.T) {
+	s := parse(t, &apportionv1.Snapshot{}, `
+		dimensions: "cpu"
+		queues { name: "a" node_group_limits {
+			groups { group: "g" limit { dimension: 0 amount: 1 } } groups { group: "g" limit { dimension: 3 amount: -1 } }
+			groups { group: "h" limit { dimension: 0 amount: -1 } }
+		} }`)
+	_, err := wire.Compile(s)
+	require.ErrorContains(t, err, "snapshot.queues[0].node_group_limits.groups[1].group")
+	require.ErrorContains(t, err, "snapshot.queues[0].node_group_limits.groups[1].limit")
+	require.ErrorContains(t, err, "snapshot.queues[0].node_group_limits.groups[2].limit")
+}
+
+// TestAChangeCarriesLimits changes the limits of a queue, and adds a dimension, in a session that decides as Volcano 1.16 does.
+func TestAChangeCarriesLimits(t *testing.T) {
+	s := open(t, limitedQueues, `volcano_release: VOLCANO_RELEASE_1_16 tiers { plugins { node_group {} } }`)
+	question := `nodes { tasks { uid: "t" } explain: true }`
+	requireAnswer(t, `nodes { tasks { task: 0 node: 0 fits: false score: 100 unfit { node: 0 reason {
+		plugin: "nodegroup" code: REASON_CODE_ABOVE_NODE_GROUP_LIMIT queue: 0 dimension: 1 have: 2000 need: 2000 limit: 3000 detail: "g"
+	} } } }`, ask(t, s, question))
+	ask(t, s, `change { change { dimensions: "fpga" nodes { name: "m" allocatable { dimension: 0 amount: 1 } } } }`)
+	require.False(t, ask(t, s, question).GetNodes().GetTasks()[0].GetFits()[0], "a change of something else keeps limits and release")
+	ask(t, s, `change { change { dimensions: ["fpga", "cpu"] queues {
+		name: "a" node_group_affinity { affinity { required: "g" } }
+		node_group_limits { groups { group: "g" limit { dimension: 1 amount: 4000 } } }
+	} } }`)
+	require.True(t, ask(t, s, question).GetNodes().GetTasks()[0].GetFits()[0])
+}

@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-# Shows several replicas behind a real proxy and behind a client that balances by itself; flags go to `bench/replicas balance`. HAProxy comes
-# from the distribution: if it is missing, it is installed where permitted.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-
-command -v haproxy >/dev/null || scripts/debian.sh haproxy
-make --no-print-directory build
-exec go run ./bench/replicas balance "$@"
