@@ -206,7 +206,7 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOL
 
 .PHONY: generate-config
 generate-config: ## Regenerate docs/configuration.schema.json and docs/configuration.md from the settings.
-	$(go) test ./cmd/apportion/internal/config -run SchemaAndReference -update
+	$(GO) test ./cmd/apportion/internal/config -run SchemaAndReference -update
 
 .PHONY: calibrate
 calibrate: ## Measure how often forecasts hold, on generated traces or TRACE=FILE.csv|FILE.swf (CALIBRATEFLAGS='-runs 50 -seeds 4').
