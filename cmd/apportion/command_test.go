@@ -16,8 +16,8 @@ import (
 func everyCommand(root *cobra.Command) map[string]*cobra.Command {
 	all := map[string]*cobra.Command{}
 	for _, command := range root.Commands() {
-		if command.Hidden {
-			continue
+		if strings.HasPrefix(command.Name(), "_") {
+			continue // It is cobra's, for shells.
 		}
 		all[strings.TrimPrefix(command.CommandPath(), "apportion ")] = command
 		for name, below := range everyCommand(command) {
@@ -104,5 +104,18 @@ func TestTheCommandsBelowRemediesRunAsPrinted(t *testing.T) {
 			require.NotEmpty(t, outputOf(t, exitYes, split(command)...), command)
 		}
 		require.Positive(t, commands, answer)
+	}
+}
+
+func TestACommandLineBuildsTheCommandThatItNamesAlone(t *testing.T) {
+	for _, group := range groups() {
+		for _, row := range group.commands {
+			built := newRootFor(streams{}, []string{row.name, "--help"}).Commands()
+			require.Len(t, built, 1)
+			require.Equal(t, row.name, built[0].Name())
+		}
+	}
+	for _, args := range [][]string{nil, {"help", "explain"}, {"--help"}, {"explian"}} {
+		require.Greater(t, len(newRootFor(streams{}, args).Commands()), 20, "%v", args)
 	}
 }

@@ -16,8 +16,9 @@ func newGenerate(s streams) *cobra.Command {
 	var standard bool
 	c := &converting{answering{streams: s, format: formatJSON}}
 	command := &cobra.Command{
-		Use:   "generate",
-		Short: "Create a snapshot of a busy cluster, for experiments and load tests",
+		Use:    "generate",
+		Hidden: true, // It serves those who develop Apportion or package it.
+		Short:  "Create a snapshot of a busy cluster, for experiments and load tests",
 		Long: `Create a snapshot that resembles a busy cluster. The same flags give the same bytes on every machine.
 Its tasks may use every node, and no rules on other pods concern them.`,
 		Example: `  apportion generate --queues 20 --tasks 5000 > snapshot.json

@@ -15,18 +15,19 @@ import (
 func newMan(s streams) *cobra.Command {
 	a := &answering{streams: s}
 	command := &cobra.Command{
-		Use:   "man DIRECTORY",
-		Short: "Write the manual pages of all commands",
+		Use:    "man DIRECTORY",
+		Hidden: true, // It serves those who develop Apportion or package it.
+		Short:  "Write the manual pages of all commands",
 		Long: `Write the manual pages of all commands, apportion.1 and one for each command, to a directory, which is
 created if it does not exist. SOURCE_DATE_EPOCH sets their date.`,
 		Example: `  apportion man ~/.local/share/man/man1
   man apportion-explain`,
 		Args: arguments(1, 1, "a directory"),
-		RunE: func(command *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manual pages are for everyone.
 				return err
 			}
-			root := command.Root()
+			root := newRoot(s)
 			root.DisableAutoGenTag = true
 			header := &doc.GenManHeader{Title: "APPORTION", Section: "1", Source: "Apportion " + version, Manual: "Apportion"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {

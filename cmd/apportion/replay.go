@@ -20,8 +20,9 @@ import (
 func newReplay(s streams) *cobra.Command {
 	r := &replaying{answering: answering{streams: s}}
 	command := &cobra.Command{
-		Use:   "replay LOG...",
-		Short: "Repeat the decisions of a decision log, and list the differences",
+		Use:    "replay LOG...",
+		Hidden: true, // It serves those who develop Apportion or package it.
+		Short:  "Repeat the decisions of a decision log, and list the differences",
 		Long: `Repeat the decisions of a decision log, and list the differences. Give several files of one log oldest
 first. Snapshots and policies are found by digest in the store of the server (decision_log.store). A
 line that is not an entry is reported and skipped.

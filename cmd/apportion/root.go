@@ -24,8 +24,55 @@ is no (the job must wait or may not enter, the task may not be allocated, no tas
 something differs, was found or failed); 3 the server could not be reached, or failed;
 130 interrupted.`
 
-// newRoot returns the command line.
-func newRoot(s streams) *cobra.Command {
+// groups returns the commands by group, in the order of the help.
+func groups() []group {
+	return []group{
+		{"why", "Why:", []row{
+			{"pending", newPending}, {"queue", newQueue}, {"explain", newExplain}, {"shares", newShares}, {"history", newHistory},
+			{"get", newGet}, {"usage", newUsage}, {"audit", newAudit},
+		}},
+		{"what-if", "What if:", []row{
+			{"whatif", newWhatIf}, {"diff", newDiff}, {"simulate", newSimulate}, {"rehearse", newRehearse}, {"forecast", newForecast},
+		}},
+		{"decide", "Decide:", []row{{"decide", newDecide}, {"plan", newPlan}}},
+		{"files", "Files:", []row{
+			{"convert", newConvert}, {"generate", newGenerate}, {"test", newTest}, {"replay", newReplay}, {"verify", newVerify}, {"man", newMan},
+		}},
+		{"serve", "Serve:", []row{
+			{"serve", newServe}, {"ui", newUI}, {"mcp", newMCP}, {"config", newConfig}, {"health", newHealth}, {"version", newVersion},
+		}},
+	}
+}
+
+// group is a group of commands.
+type group struct {
+	id, title string
+	commands  []row
+}
+
+// row is a command: its name, and what builds it.
+type row struct {
+	name  string
+	build func(streams) *cobra.Command
+}
+
+// newRoot returns the command line with all commands.
+func newRoot(s streams) *cobra.Command { return newRootOf(s, "") }
+
+// newRootFor returns the command line for some arguments: with the command that the first one names, or with all, as help needs them.
+func newRootFor(s streams, args []string) *cobra.Command {
+	for _, group := range groups() {
+		for _, command := range group.commands {
+			if len(args) > 0 && args[0] == command.name {
+				return newRootOf(s, command.name)
+			}
+		}
+	}
+	return newRoot(s)
+}
+
+// newRootOf returns the command line with the named command alone; "" is all.
+func newRootOf(s streams, name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "apportion",
 		Short: "Decide fair shares of a cluster for queues and jobs, and explain the decisions",
@@ -45,20 +92,13 @@ of kubectl:
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(meantFlag)
-	for _, group := range []struct {
-		id, title string
-		commands  []*cobra.Command
-	}{
-		{"why", "Why:", []*cobra.Command{
-			newPending(s), newQueue(s), newExplain(s), newShares(s), newHistory(s), newGet(s), newUsage(s), newAudit(s),
-		}},
-		{"what-if", "What if:", []*cobra.Command{newWhatIf(s), newDiff(s), newSimulate(s), newRehearse(s), newForecast(s)}},
-		{"decide", "Decide:", []*cobra.Command{newDecide(s), newPlan(s)}},
-		{"files", "Files:", []*cobra.Command{newConvert(s), newGenerate(s), newTest(s), newReplay(s), newVerify(s), newMan(s)}},
-		{"serve", "Serve:", []*cobra.Command{newServe(s), newUI(s), newMCP(s), newConfig(s), newHealth(s), newVersion(s)}},
-	} {
+	for _, group := range groups() {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
-		for _, command := range group.commands {
+		for _, row := range group.commands {
+			if name != "" && name != row.name {
+				continue
+			}
+			command := row.build(s)
 			command.GroupID = group.id
 			root.AddCommand(command)
 		}
