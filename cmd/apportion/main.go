@@ -50,7 +50,7 @@ var errDecidedNo = errors.New("decided: no")
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	answer := &output{to: out}
-	root := newRootFor(streams{in: in, out: answer, err: errOut}, args) //nolint:contextcheck // a command gets the context when it runs
+	root := newRootFor(streams{in: in, out: answer, err: errOut}, args)
 	if isPlugin(os.Args[0]) {
 		becomePlugin(root)
 	}

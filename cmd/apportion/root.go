@@ -28,15 +28,26 @@ something differs, was found or failed); 3 the server could not be reached, or f
 func groups() []group {
 	return []group{
 		{"why", "Why:", []row{
-			{"pending", newPending}, {"queue", newQueue}, {"explain", newExplain}, {"shares", newShares}, {"history", newHistory},
-			{"get", newGet}, {"usage", newUsage}, {"audit", newAudit},
+			{"pending", newPending},
+			{"queue", newQueue},
+			{"explain", newExplain},
+			{"shares", newShares},
+			{"history", newHistory},
+			{"get", newGet},
+			{"usage", newUsage},
+			{"audit", newAudit},
 		}},
 		{"what-if", "What if:", []row{
 			{"whatif", newWhatIf}, {"diff", newDiff}, {"simulate", newSimulate}, {"rehearse", newRehearse}, {"forecast", newForecast},
 		}},
 		{"decide", "Decide:", []row{{"decide", newDecide}, {"plan", newPlan}}},
 		{"files", "Files:", []row{
-			{"convert", newConvert}, {"generate", newGenerate}, {"test", newTest}, {"replay", newReplay}, {"verify", newVerify}, {"man", newMan},
+			{"convert", newConvert},
+			{"generate", newGenerate},
+			{"test", newTest},
+			{"replay", newReplay},
+			{"verify", newVerify},
+			{"man", newMan},
 		}},
 		{"serve", "Serve:", []row{
 			{"serve", newServe}, {"ui", newUI}, {"mcp", newMCP}, {"config", newConfig}, {"health", newHealth}, {"version", newVersion},

@@ -1,8 +1,6 @@
 package fair
 
-import (
-	"github.com/apportion/apportion/engine/resource"
-)
+import "github.com/apportion/apportion/engine/resource"
 
 // lines counts the lines of a queue: 0, its guarantee; 1, its fair share; 2, its entitlement. Each is at most the next.
 const lines = 3
@@ -32,8 +30,8 @@ func (s *State) lineWithMemory(p place, d int) int64 {
 func (s *State) takingLine(p place, d int) int64 { return min(s.line(2, p, d), s.lineWithMemory(p, d)) }
 
 // supposedLines returns up to which line a leaf could take from others if it wanted at least so much, and the lines of all places beyond
-// which they may have something taken then, valid until the next call. A leaf wants more than its tasks ask for where tasks are created once
-// their job is admitted.
+// which they may have something taken then, valid until the next call. A leaf wants more than its tasks ask for where tasks are created
+// once their job is admitted.
 func (s *State) supposedLines(p place, d int, demand int64) (taking int64, giving []int64) {
 	s.settle()
 	s.v.Work.Use(s.tree.len(), placeWork)

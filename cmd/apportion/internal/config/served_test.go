@@ -138,7 +138,7 @@ func TestDocumentsNameSettingsThatExist(t *testing.T) {
 	}
 	var files []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "deploy/*/*.md", "deploy/*/*.yaml", "deploy/*/*.json", "proto/*/*/*.proto"} {
-		matched, err := filepath.Glob(filepath.Join("../../../..", pattern))
+		matched, err := filepath.Glob("../../../../" + pattern)
 		require.NoError(t, err)
 		files = append(files, matched...)
 	}
