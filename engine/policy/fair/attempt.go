@@ -78,7 +78,7 @@ func (t *trial) makeRoom() bool {
 func (t *trial) makeRoomOn(nodes []model.NodeID) bool {
 	for i, task := range t.claim.Tasks {
 		v, r := t.s.v, t.s.requestOf(task)
-		if i >= len(nodes) || !v.MayUse(task, nodes[i], v.AsOf) || !t.clearNear(nodes[i], r.amount, r.positive) {
+		if i >= len(nodes) || !v.MayUse(task, nodes[i], v.AsOf) || !t.clearNear(nodes[i], r.amount, r.positive, 0) {
 			return false
 		}
 		t.settleOn(nodes[i], r)
@@ -108,7 +108,7 @@ func (t *trial) house(task model.TaskID) bool {
 			continue
 		}
 		before := len(t.victims)
-		if t.clearNear(n, r.amount, r.positive) {
+		if t.clearNear(n, r.amount, r.positive, 0) {
 			t.settleOn(n, r)
 			return true
 		}

@@ -7,8 +7,9 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// clearNear is clear for one of many nodes: it looks at the candidates on the node and on none, but at no others.
-func (t *trial) clearNear(n model.NodeID, amount []int64, positive resource.Mask) bool {
+// clearNear is clear for one of many nodes: it looks at the candidates on the node and on none that hold some of all dimensions of a mask,
+// but at no others.
+func (t *trial) clearNear(n model.NodeID, amount []int64, positive, of resource.Mask) bool {
 	if !t.near.known {
 		t.sortNear()
 	}
@@ -24,7 +25,7 @@ func (t *trial) clearNear(n model.NodeID, amount []int64, positive resource.Mask
 		}
 		i := int((*list)[0])
 		*list = (*list)[1:]
-		if t.consider(i, short) {
+		if of&^t.s.requestOf(t.claim.Candidates[i]).positive == 0 && t.consider(i, short) {
 			short = t.short(n, amount, positive)
 		}
 	}

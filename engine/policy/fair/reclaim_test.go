@@ -67,3 +67,27 @@ func BenchmarkPlan(b *testing.B) {
 		})
 	}
 }
+
+// TestOfTwoShortDimensionsTheOrderOfCandidatesDoesNotDecide: queue giving holds all devices, more than its share, but no more memory than
+// its share. Its large task goes only for devices, though memory is short on the node too.
+func TestOfTwoShortDimensionsTheOrderOfCandidatesDoesNotDecide(t *testing.T) {
+	running := func(memory int64) task { return task{status: model.Running, request: []int64{memory, 1}} }
+	c := &cluster{
+		width: 2, plugin: Plugin{Quanta: []Quantum{{"r0", 1}, {"r1", 1}}},
+		nodes:  []node{{offered: []int64{4, 3}}, {offered: []int64{96, 0}}},
+		queues: []queue{{name: "giving", weight: 1}, {name: "taking", weight: 2}},
+		jobs: []job{
+			{queue: "giving", tasks: []task{running(0), running(0), running(4)}},
+			{queue: "taking", least: 2, request: []int64{1, 1}, tasks: []task{{node: model.None}, {node: model.None}}},
+		},
+	}
+	s := c.open(t)
+	for _, order := range [][]model.TaskID{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+		claim := &policy.Claim{Tasks: []model.TaskID{3, 4}, Candidates: order, Room: policy.Room{Kind: policy.AnyNodes}}
+		plan := s.Plan(claim, nil)
+		require.True(t, plan.Made, order)
+		require.Equal(t, []model.NodeID{0, 0}, plan.Nodes)
+		require.Len(t, plan.Victims, 2)
+		require.Contains(t, plan.Victims, model.TaskID(2))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // Tasks that find no nodes one after the other may find one together: they may lack what each of them has, and a queue may have something
@@ -24,13 +25,30 @@ func (t *trial) houseAll() bool {
 			return false
 		}
 		// Few nodes could hold all of them, and each of these is asked then for each task.
-		if t.clearNear(n, t.need, t.positive) && t.mayAllUse(n) {
+		if t.clearJointly(n, t.need, t.positive) && t.mayAllUse(n) {
 			t.settleAllOn(n)
 			return true
 		}
 		t.startAgain(before)
 	}
 	return false
+}
+
+// clearJointly is clearNear for what several tasks ask for. Where the first candidates that help in one dimension leave nobody who may be
+// evicted for another, those come first that hold some of all that is short: a queue that holds too little of one dimension gives a task
+// away only for another.
+func (t *trial) clearJointly(n model.NodeID, amount []int64, positive resource.Mask) bool {
+	before, short := len(t.victims), t.short(n, amount, positive)
+	if t.clearNear(n, amount, positive, 0) {
+		return true
+	}
+	if t.stopped || !slices.ContainsFunc(t.victims[before:], func(i int32) bool {
+		return short&^t.s.requestOf(t.claim.Candidates[i]).positive != 0
+	}) {
+		return false
+	}
+	t.giveBackAfter(before)
+	return t.clearNear(n, amount, positive, short) || t.clearNear(n, amount, positive, 0)
 }
 
 // mayAllUse reports whether each task may use a node.
@@ -68,7 +86,7 @@ func (t *trial) makeRoomTogether(nodes []model.NodeID) bool {
 	}
 	for _, n := range order {
 		sum := sums[n]
-		if !t.clearNear(n, sum.amount, sum.positive) {
+		if !t.clearJointly(n, sum.amount, sum.positive) {
 			return false
 		}
 		t.place(n, sum.amount, sum.positive, 1)
