@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,13 +43,19 @@ func Violations(err error) (listed []Violation, total int) {
 	return listed, max(total, len(listed))
 }
 
-// Describe returns the text of an error: its violations, one per line, or its message.
+// called is an error of a call.
+type called interface {
+	error
+	GRPCStatus() *status.Status
+}
+
+// Describe returns the text of an error: its violations, one per line, or its message. Of an error that wraps one of a call, the message of
+// that one stands where its text would.
 func Describe(err error) string {
 	listed, total := Violations(err)
 	if len(listed) == 0 {
-		if st, ok := status.FromError(err); ok {
-			// Of an error that wraps one of a call the message is the whole text.
-			return strings.Replace(st.Message(), fmt.Sprintf("rpc error: code = %s desc = ", st.Code()), "", 1)
+		if of, ok := errors.AsType[called](err); ok {
+			return strings.Replace(err.Error(), of.Error(), of.GRPCStatus().Message(), 1)
 		}
 		return err.Error()
 	}
