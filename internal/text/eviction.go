@@ -122,11 +122,15 @@ func (c *checked) spared() string {
 		if i < len(c.finding.GetCounts()) {
 			count = int(c.finding.GetCounts()[i])
 		}
-		if count == 0 {
+		switch {
+		case count > 0:
+			clauses = append(clauses, Count(count, "task")+" "+protection(reason, count))
+		case reason.GetCode() == apportionv1.ReasonCode_REASON_CODE_NOT_STARVING:
+			// The job asks for no eviction, whatever its queue may take.
+			clauses = append(clauses, reasonOf(c.names, reason))
+		default:
 			clauses = append(clauses, "the queue may take nothing from others, because "+reasonOf(c.names, reason))
-			continue
 		}
-		clauses = append(clauses, Count(count, "task")+" "+protection(reason, count))
 	}
 	return "no running task may be evicted for the job: " + strings.Join(clauses, "; ")
 }
