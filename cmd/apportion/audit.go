@@ -174,10 +174,13 @@ func firstFile(files []string) string {
 	return files[0]
 }
 
-// nothing is the sentence for an audit without findings; it says whether everything was checked.
+// nothing is the sentence for an audit without findings: it calls the cluster sound only if everything was judged and nothing is warned of.
 func (c *checked) nothing() string {
-	if c.unjudged {
-		return "nothing suspicious was found in what could be judged"
+	switch {
+	case c.unjudged || c.Partial != "":
+		return "no finding, but not everything could be judged"
+	case len(c.warnings) > 0:
+		return "no finding besides " + plural(len(c.warnings), "warning")
 	}
 	return "nothing suspicious was found"
 }
