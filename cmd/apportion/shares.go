@@ -90,7 +90,8 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 	return command
 }
 
-// underived returns an answer without the derivations that only the table shows, so that programs get the same whoever asks.
+// underived returns a copy of an answer without the derivations. The question adds them because the table shows weights from them; JSON and
+// YAML have them only with --explain, as the answer to mcp has.
 func underived(answer *apportionv1.SharesAnswer) *apportionv1.SharesAnswer {
 	out := proto.CloneOf(answer)
 	for _, plugin := range out.GetPlugins() {

@@ -40,7 +40,8 @@ func (s *shape) historyAt(seed uint64, now int64) *odds.Model {
 	return m
 }
 
-// said returns in which part of the histories of a shape, those of the third and fourth week, a change is told, and the changes.
+// said forecasts on every second day of weeks three and four of each history of a shape. It returns the share of these days on which a
+// change of the load is reported, and the changes.
 func (s *shape) said(seeds int) (share float64, list []odds.Drift) {
 	n := 0
 	for seed := range seeds {
