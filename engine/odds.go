@@ -56,6 +56,8 @@ type PastJob struct {
 type Odds struct {
 	*odds.Summary
 
+	// Nothing is the finding that no node offers anything to judge by; all else is then empty.
+	Nothing *policy.Reason
 	// Runs is how many runs there were; 0: the job waits for nothing that a run shows, or there is no history.
 	Runs int
 	// Known is false without history. Earliest and Latest are then the starts if all jobs end at once, and if they run to their limits;
@@ -108,12 +110,15 @@ const (
 )
 
 // Odds runs the cluster forward many times, with runtimes and arrivals drawn from past jobs, and says when a job starts in them. It is
-// nil if the job does not wait for a place, or cannot start at all because of its gang, its queue or what nodes offer. See package odds
-// for what a run leaves out. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
+// nil if the job does not wait for a place, or cannot start at all because of its gang or its queue. See package odds for what a run
+// leaves out. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
 func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 	v := s.view
-	if s.nothingOffered() != nil || !s.waits(q.Job) {
+	if !s.waits(q.Job) {
 		return nil, nil //nolint:nilnil // No odds, no error.
+	}
+	if nothing := s.nothingOffered(); nothing != nil {
+		return &Odds{Nothing: nothing}, nil
 	}
 	c := compiler{
 		Session: s, question: q, on: map[kindKey][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{},

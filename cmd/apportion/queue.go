@@ -59,6 +59,10 @@ func (q *question) oneQueue(ctx context.Context, name string, most int) error {
 	if err != nil {
 		return err
 	}
+	// Without nodes no task is on one, and no share is known.
+	if err := q.unknown(); err != nil {
+		return err
+	}
 	queue := q.snapshot.GetQueues()[index]
 	explain := explainStep(nil)
 	explain.GetExplain().Filter = &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Name: []string{queue.GetName()}}}

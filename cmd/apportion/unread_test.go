@@ -135,3 +135,20 @@ func TestAnEmptyListWasRead(t *testing.T) {
 		})
 	}
 }
+
+// TestWithoutNodesNothingIsSaidThatNodesDecide: a queue with tasks on nodes was said to have none, and a job that waits for a node to wait
+// for no place.
+func TestWithoutNodesNothingIsSaidThatNodesDecide(t *testing.T) {
+	file := dumpWithout(t, dumped(t, filepath.Join("..", "..", "examples", "clusters", "research")), "Node")
+	for question, want := range map[string]string{
+		"queue vision":                  "the answer is not known, because no Node was read",
+		"forecast robotics/grasp-train": "robotics/grasp-train is not judged: there are no nodes to judge by.",
+	} {
+		var out, errOut bytes.Buffer
+		run(t.Context(), append(strings.Fields(question), "-f", file), strings.NewReader(""), &out, &errOut)
+		said := out.String() + errOut.String()
+		require.Contains(t, said, want, question)
+		require.NotContains(t, said, "has a task on a node", question)
+		require.NotContains(t, said, "waits for no place", question)
+	}
+}

@@ -36,6 +36,11 @@ func Odds(names Names, a *apportionv1.ForecastAnswer) string {
 	return visible.Text(strings.Join(strings.Fields(strings.Join(list, " ")), " "))
 }
 
+// OddsUnjudged says why nothing is known of when a job starts.
+func OddsUnjudged(names Names, job uint32, reasons []*apportionv1.Reason) string {
+	return visible.Text(fmt.Sprintf("%s is not judged: %s.", names.job(job), Reasons(names, reasons)))
+}
+
 // odds says when the job starts.
 func odds(job string, a *apportionv1.ForecastAnswer) string {
 	switch {

@@ -6,6 +6,7 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
@@ -50,6 +51,9 @@ func (s *Session) odds(q *apportionv1.ForecastStep) (*apportionv1.Answer, error)
 	}
 	answer := s.oddsAnswer(question, found, q.GetOmitNames())
 	answer.Text = text.Odds(s.names(), answer)
+	if found != nil && found.Nothing != nil {
+		answer.Text = text.OddsUnjudged(s.names(), answer.GetJob(), s.out.reasonList([]policy.Reason{*found.Nothing}))
+	}
 	s.out.left -= len(answer.GetText())
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Forecast{Forecast: answer}}, s.out.check("job")
 }
@@ -190,7 +194,7 @@ func (s *Session) oddsAnswer(q *engine.OddsQuestion, found *engine.Odds, omit bo
 		answer.Uid = v.Jobs.At(q.Job).UID
 	}
 	s.out.left -= 2*messageBytes + len(answer.GetUid())
-	if found == nil {
+	if found == nil || found.Nothing != nil {
 		return answer
 	}
 	of := &found.Sources
