@@ -50,6 +50,27 @@ func TestAnAbandonedPlanStops(t *testing.T) {
 	require.True(t, s.Plan(s.claimOfLast(), nil).Made)
 }
 
+// TestAPlanThatFailsLeavesNoTrace: of three tasks two have room on the first node once others are evicted there, and one has none on the
+// second, whose tasks stay. The three find room on the first afterwards as they would before.
+func TestAPlanThatFailsLeavesNoTrace(t *testing.T) {
+	c := crowded(8, 1)
+	c.total, c.nodes = nil, []node{{offered: []int64{4}}, {offered: []int64{4}}}
+	for i := range c.jobs[0].tasks {
+		c.jobs[0].tasks[i].node, c.jobs[0].tasks[i].fixed = model.NodeID(i/4), i >= 4
+	}
+	waiting := c.jobs[1].tasks[0]
+	c.jobs[1].tasks = []task{waiting, waiting, waiting}
+	s := c.open(t)
+	claim := &policy.Claim{Tasks: []model.TaskID{8, 9, 10}, Candidates: []model.TaskID{0, 1, 2, 3, 4, 5, 6, 7}}
+	on := func(nodes ...model.NodeID) bool {
+		claim.Room = policy.Room{Kind: policy.GivenNodes, Nodes: nodes}
+		return s.Plan(claim, nil).Made
+	}
+	require.True(t, on(0, 0, 0))
+	require.False(t, on(0, 0, 1))
+	require.True(t, on(0, 0, 0))
+}
+
 // BenchmarkPlan chooses among a hundred candidates, of which thirty are taken or, by a claimant that wants more than its entitlement allows to
 // take, all are looked at under each line in vain.
 func BenchmarkPlan(b *testing.B) {

@@ -64,7 +64,7 @@ func (t *trial) settleAllOn(n model.NodeID) {
 	t.place(n, t.need, t.positive, 1)
 }
 
-// makeRoomTogether evicts until the tasks that are given the same node have room there together.
+// makeRoomTogether evicts until the tasks that are given the same node have room there together. Where it fails, nothing is placed.
 func (t *trial) makeRoomTogether(nodes []model.NodeID) bool {
 	v, tasks := t.s.v, t.claim.Tasks
 	if len(nodes) < len(tasks) {
@@ -84,9 +84,12 @@ func (t *trial) makeRoomTogether(nodes []model.NodeID) bool {
 		addTimes(sum.amount, r, 1)
 		sum.positive |= r.positive
 	}
-	for _, n := range order {
+	for i, n := range order {
 		sum := sums[n]
 		if !t.clearJointly(n, sum.amount, sum.positive) {
+			for _, placed := range order[:i] {
+				t.place(placed, sums[placed].amount, sums[placed].positive, -1)
+			}
 			return false
 		}
 		t.place(n, sum.amount, sum.positive, 1)
