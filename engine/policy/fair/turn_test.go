@@ -13,10 +13,12 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// player is a queue that always wants the whole cluster, and the sizes of the gangs that it asks for, in turn; size 1 is a task alone.
+// player is a queue that always wants the whole cluster, and the sizes of the gangs that it asks for, in turn; size 1 is a task alone. most
+// limits the nodes that it may hold; 0: nothing does.
 type player struct {
 	weight uint32
 	sizes  []int
+	most   int64
 }
 
 // game is a cluster of equal nodes in which every queue always has work for all of it. Each task takes a node, each job about 6 hours. It
@@ -106,6 +108,9 @@ func (g *game) step(t *testing.T, step int) {
 			Usage: integers([]int64{int64(g.usage[q])}), Entitled: integers([]int64{int64(g.entitled[q])}),
 			Reserved: integers([]int64{int64(g.reserved[q])}),
 		}})
+		if most := g.players[q].most; most > 0 {
+			c.queues[q].capability = []int64{most}
+		}
 	}
 	var of []played
 	add := func(p played, status model.Status) {
@@ -163,9 +168,10 @@ func (g *game) step(t *testing.T, step int) {
 }
 
 // TestNoQueueGainsByTheSizesItAsksFor plays games in which every queue always has work for the whole cluster. With turns and a memory each
-// has its part by weight of what all hold within a tenth, with what is kept idle for it, and no queue of gangs more of the cluster, whatever
-// sizes it asks for. Where gangs cannot run
-// beside each other, nodes stay free, and the queue of the larger gangs has the greater part of the rest.
+// has its part by weight of what all hold within a tenth, with what is kept idle for it, and no queue of gangs more of the cluster,
+// whatever sizes it asks for. A queue of single nodes has more than that where gangs leave nodes that no other gang can use, as 2 of 10
+// beside a gang of 8 where one of 4 waits: it holds 3.7 of its 3.3. If it is limited to its part, the others hold no more. Where gangs
+// cannot run beside each other, nodes stay free, and the queue of the larger gangs has the greater part of the rest.
 func TestNoQueueGainsByTheSizesItAsksFor(t *testing.T) {
 	one := []int{1}
 	for _, c := range []struct {
@@ -175,19 +181,19 @@ func TestNoQueueGainsByTheSizesItAsksFor(t *testing.T) {
 		fits bool
 		long bool
 	}{
-		{"nodes against gangs of 2 of 10 nodes", []player{{1, one}, {1, []int{2}}}, true, true},
-		{"nodes against gangs of 4", []player{{1, one}, {1, []int{4}}}, true, false},
-		{"nodes against gangs of 7", []player{{1, one}, {1, []int{7}}}, true, true},
-		{"nodes against gangs of 8, that got 64 of 80 by rounding", []player{{1, one}, {1, []int{8}}}, true, false},
-		{"nodes against gangs of all nodes", []player{{1, one}, {1, []int{10}}}, true, false},
-		{"nodes against mixed sizes", []player{{1, one}, {1, []int{1, 4, 2, 8, 1, 7}}}, true, true},
-		{"nodes against nodes and gangs in turns", []player{{1, one}, {1, []int{1, 8}}}, true, true},
-		{"gangs against gangs that never run beside them", []player{{1, []int{4}}, {1, []int{7}}}, false, true},
-		{"equal gangs that never run beside each other", []player{{1, []int{8}}, {1, []int{8}}}, false, true},
-		{"three queues", []player{{1, one}, {1, []int{4}}, {1, []int{8}}}, true, true},
-		{"three queues, of which two ask for gangs", []player{{1, one}, {1, []int{10}}, {1, []int{7}}}, true, true},
-		{"weights 2 and 1", []player{{2, one}, {1, []int{8}}}, true, true},
-		{"weights 1 and 2", []player{{1, []int{2}}, {2, []int{7}}}, false, true},
+		{"nodes against gangs of 2 of 10 nodes", []player{{1, one, 0}, {1, []int{2}, 0}}, true, true},
+		{"nodes against gangs of 4", []player{{1, one, 0}, {1, []int{4}, 0}}, true, false},
+		{"nodes against gangs of 7", []player{{1, one, 0}, {1, []int{7}, 0}}, true, true},
+		{"nodes against gangs of 8, that got 64 of 80 by rounding", []player{{1, one, 0}, {1, []int{8}, 0}}, true, false},
+		{"nodes against gangs of all nodes", []player{{1, one, 0}, {1, []int{10}, 0}}, true, false},
+		{"nodes against mixed sizes", []player{{1, one, 0}, {1, []int{1, 4, 2, 8, 1, 7}, 0}}, true, true},
+		{"nodes against nodes and gangs in turns", []player{{1, one, 0}, {1, []int{1, 8}, 0}}, true, true},
+		{"gangs against gangs that never run beside them", []player{{1, []int{4}, 0}, {1, []int{7}, 0}}, false, true},
+		{"equal gangs that never run beside each other", []player{{1, []int{8}, 0}, {1, []int{8}, 0}}, false, true},
+		{"three queues", []player{{1, one, 0}, {1, []int{4}, 0}, {1, []int{8}, 0}}, true, true},
+		{"three queues, of which two ask for gangs", []player{{1, one, 0}, {1, []int{10}, 0}, {1, []int{7}, 0}}, true, true},
+		{"weights 2 and 1", []player{{2, one, 0}, {1, []int{8}, 0}}, true, true},
+		{"weights 1 and 2", []player{{1, []int{2}, 0}, {2, []int{7}, 0}}, false, true},
 	} {
 		for _, single := range []int64{0, 12 * 3600 * nanoseconds} {
 			t.Run(fmt.Sprintf("%s, jobs of one task after %d s", c.name, single/nanoseconds), func(t *testing.T) {
@@ -202,12 +208,12 @@ func TestNoQueueGainsByTheSizesItAsksFor(t *testing.T) {
 					used += held[q] + g.idle[q]
 				}
 				for q, p := range c.players {
-					part, most := float64(p.weight)/float64(weights), 1.1
-					if slices.Equal(p.sizes, one) {
-						// It can use what is left beside gangs.
-						most = 1.15
+					part := float64(p.weight) / float64(weights)
+					if beyond := held[q] > 1.1*part*float64(g.nodes); beyond && slices.Equal(p.sizes, one) {
+						requireNobodyElseUses(t, g, q, int64(math.Ceil(part*float64(g.nodes))))
+					} else {
+						require.False(t, beyond, "queue %d of %v", q, held)
 					}
-					require.LessOrEqual(t, held[q], most*part*float64(g.nodes), "queue %d of %v", q, held)
 					if c.fits {
 						require.GreaterOrEqual(t, held[q]+g.idle[q], .9*part*used, "queue %d of %v and %v", q, held, g.idle)
 					}
@@ -216,6 +222,19 @@ func TestNoQueueGainsByTheSizesItAsksFor(t *testing.T) {
 			})
 		}
 	}
+}
+
+// requireNobodyElseUses plays a game again in which a queue is limited, and requires that no other queue holds more by a thirtieth then.
+func requireNobodyElseUses(t *testing.T, g *game, limited int, most int64) {
+	t.Helper()
+	players := slices.Clone(g.players)
+	players[limited].most = most
+	again := &game{nodes: g.nodes, steps: g.steps, players: players, memory: g.memory, turns: g.turns}
+	held := again.run(t)
+	for q := range held {
+		require.True(t, q == limited || held[q] <= g.held[q]*31/30, "queue %d of %v, and of %v if queue %d is limited", q, g.held, held, limited)
+	}
+	t.Logf("with queue %d limited to %d nodes: %.2f, kept idle: %.2f", limited, most, held, again.idle)
 }
 
 // TestWithoutWhatQueuesWereEntitledToTurnsChangeNothing compares answers with the setting and without, in clusters of which nothing says what
@@ -253,7 +272,7 @@ func TestWithoutWhatQueuesWereEntitledToTurnsChangeNothing(t *testing.T) {
 
 // TestWithoutAMemoryNoQueueHasATurn: what nothing is known of is not earned.
 func TestWithoutAMemoryNoQueueHasATurn(t *testing.T) {
-	players := []player{{1, []int{1}}, {1, []int{8}}}
+	players := []player{{1, []int{1}, 0}, {1, []int{8}, 0}}
 	without := (&game{nodes: 10, steps: 5 * stepsOfDay, players: players}).run(t)
 	with := (&game{nodes: 10, steps: 5 * stepsOfDay, players: players, turns: &Turns{}}).run(t)
 	require.Equal(t, without, with)
