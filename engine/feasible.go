@@ -32,8 +32,7 @@ func (x *explainer) infeasible(d *Judgement, w *waiting) ([]Finding, error) {
 			found = append(found, f)
 		}
 	}
-	if len(w.kinds) > 1 && len(w.needed) < len(w.tasks) {
-		// The gang may do without any of its kinds.
+	if w.mayChoose() {
 		return found, nil
 	}
 	needed := make(map[kindKey]int, len(w.kinds))
@@ -52,13 +51,32 @@ func (x *explainer) infeasible(d *Judgement, w *waiting) ([]Finding, error) {
 	return found, nil
 }
 
-// minimum is what a job needs to start: what the tasks ask for that its gang needs or, before it has tasks, its minimum resources.
+// minimum is the least that a job needs to start: before it has tasks its minimum resources, then the sum of as many tasks as its gang
+// needs, of those that ask for least. Where it may choose among kinds, these may be different tasks in each dimension.
 func (x *explainer) minimum(d *Judgement, w *waiting) resource.Row {
 	if len(w.tasks) == 0 && x.createsTasks(d.Job) {
 		return x.view.Jobs.At(d.Job).MinResources
 	}
-	return x.sum(w.needed)
+	least := x.sum(w.needed)
+	if !w.mayChoose() {
+		return least
+	}
+	for m := least.Has; m != 0; m = m.Rest() {
+		at, asked := m.First(), make([]float64, len(w.tasks))
+		for i, t := range w.tasks {
+			asked[i] = x.view.Request(t).V[at]
+		}
+		slices.Sort(asked)
+		least.V[at] = 0
+		for _, amount := range asked[:len(w.needed)] {
+			least.V[at] += amount
+		}
+	}
+	return least
 }
+
+// mayChoose reports whether the gang of a job may do without any of its kinds of tasks.
+func (w *waiting) mayChoose() bool { return len(w.kinds) > 1 && len(w.needed) < len(w.tasks) }
 
 // tooFew is the finding that empty nodes hold fewer of a kind of task than the gang needs.
 func (x *explainer) tooFew(t model.TaskID, room *emptyRoom, needed int) Finding {
