@@ -58,11 +58,12 @@ func (x *explainer) minimum(d *Judgement, w *waiting) resource.Row {
 		return x.view.Jobs.At(d.Job).MinResources
 	}
 	least := x.sum(w.needed)
-	if !w.mayChoose() {
+	if !w.mayChoose() || !x.view.Work.Use(len(w.tasks), x.view.Dims.Len()) {
 		return least
 	}
+	asked := make([]float64, len(w.tasks))
 	for m := least.Has; m != 0; m = m.Rest() {
-		at, asked := m.First(), make([]float64, len(w.tasks))
+		at := m.First()
 		for i, t := range w.tasks {
 			asked[i] = x.view.Request(t).V[at]
 		}

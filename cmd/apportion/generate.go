@@ -17,7 +17,7 @@ func newGenerate(s streams) *cobra.Command {
 	c := &converting{answering{streams: s, format: formatJSON}}
 	command := &cobra.Command{
 		Use:    "generate",
-		Hidden: true, // It serves those who develop Apportion or package it.
+		Hidden: true, // The first help lists what people ask about a cluster.
 		Short:  "Create a snapshot of a busy cluster, for experiments and load tests",
 		Long: `Create a snapshot that resembles a busy cluster. The same flags give the same bytes on every machine.
 Its tasks may use every node, and no rules on other pods concern them.`,

@@ -16,7 +16,7 @@ func newMan(s streams) *cobra.Command {
 	a := &answering{streams: s}
 	command := &cobra.Command{
 		Use:    "man DIRECTORY",
-		Hidden: true, // It serves those who develop Apportion or package it.
+		Hidden: true, // The first help lists what people ask about a cluster.
 		Short:  "Write the manual pages of all commands",
 		Long: `Write the manual pages of all commands, apportion.1 and one for each command, to a directory, which is
 created if it does not exist. SOURCE_DATE_EPOCH sets their date.`,

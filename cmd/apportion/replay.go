@@ -21,7 +21,7 @@ func newReplay(s streams) *cobra.Command {
 	r := &replaying{answering: answering{streams: s}}
 	command := &cobra.Command{
 		Use:    "replay LOG...",
-		Hidden: true, // It serves those who develop Apportion or package it.
+		Hidden: true, // The first help lists what people ask about a cluster.
 		Short:  "Repeat the decisions of a decision log, and list the differences",
 		Long: `Repeat the decisions of a decision log, and list the differences. Give several files of one log oldest
 first. Snapshots and policies are found by digest in the store of the server (decision_log.store). A

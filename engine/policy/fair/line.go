@@ -58,15 +58,15 @@ func (s *State) supposedLines(p place, d int, demand int64) (taking int64, givin
 // separate returns a column of the same settings with bounds of its own, which are not set.
 func (c *column) separate(n int) *column {
 	cells := make([]int64, 6*n)
-	separate := &column{
+	own := &column{
 		bounds:     bounds{lo: cells[:n], m: cells[n : 2*n], hi: cells[2*n : 3*n], share: cells[3*n : 4*n : 4*n]},
 		guaranteed: cells[4*n : 5*n], deserving: cells[5*n:],
 	}
-	separate.follow(c)
-	return separate
+	own.follow(c)
+	return own
 }
 
-// follow takes over the settings of another column.
+// follow takes over the settings of another column, and divides by its own weights.
 func (c *column) follow(of *column) {
 	c.capability, c.guarantee, c.deserved, c.total, c.weight = of.capability, of.guarantee, of.deserved, of.total, nil
 }

@@ -32,13 +32,13 @@ func (s *State) takes(j model.JobID, p place, e excess, minimum int64) bool {
 		demand = wanted
 	}
 	taking, giving := s.supposedLines(p, d, demand)
-	return wanted <= taking && s.lent(p, e.limited, d, giving, s.scratch.supposed.beyond) >= lacks
+	return wanted <= taking && s.lent(p, e.limited, d, giving) >= lacks
 }
 
 // lent sums what is held beyond lines below a place by queues beside the path to a leaf. What leaves hold beyond their lines within that of
-// a queue above them they use in the place of their siblings, and keep. beyond is working memory, of an amount for each place.
-func (s *State) lent(leaf, limited place, d int, lines, beyond []int64) (sum int64) {
-	t := &s.tree
+// a queue above them they use in the place of their siblings, and keep. The lines are those of supposedLines.
+func (s *State) lent(leaf, limited place, d int, lines []int64) (sum int64) {
+	t, beyond := &s.tree, s.scratch.supposed.beyond
 	for p := place(t.len()) - 1; p > limited; p-- {
 		below := int64(0)
 		for k := t.first[p]; k < t.end[p]; k++ {

@@ -34,9 +34,9 @@ func (t *trial) houseAll() bool {
 	return false
 }
 
-// clearJointly is clearNear for what several tasks ask for. Where the first candidates that help in one dimension leave nobody who may be
-// evicted for another, those come first that hold some of all that is short: a queue that holds too little of one dimension gives a task
-// away only for another.
+// clearJointly is clearNear for the sum of what several tasks ask for. If the first search finds no room and chose a victim that holds
+// nothing of a dimension that is short, it searches again with candidates first that hold some of every such dimension. A queue may lose a
+// task with more than one dimension only while one of them is short, so that victims of that dimension alone can use up that right.
 func (t *trial) clearJointly(n model.NodeID, amount []int64, positive resource.Mask) bool {
 	before, short := len(t.victims), t.short(n, amount, positive)
 	if t.clearNear(n, amount, positive, 0) {
