@@ -47,8 +47,9 @@ func planPolicies() map[string]engine.Policy {
 type dice struct {
 	*rand.Rand
 
-	// limited clusters have room left on nodes, limits at every level of the tree, and jobs that wait for admission.
-	limited bool
+	// limited clusters have room left on nodes, limits at every level of the tree, and jobs that wait for admission. With budgets, hard
+	// budgets that pay for as much in an epoch take the place of limits.
+	limited, budgets bool
 }
 
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
@@ -58,6 +59,21 @@ func (d dice) between(least, most int) int { return least + d.IntN(most-least+1)
 // amounts are cpu in cores, and GPUs.
 func amounts(cpu, gpu int) *model.Amounts {
 	return &model.Amounts{Dimension: []uint32{0, 1}, Amount: []float64{1000 * float64(cpu), 1000 * float64(gpu)}}
+}
+
+const epochOfBudgets = 3600
+
+// budgetFor is a hard budget, of which half is spent, that pays for so much during an epoch. GPUs are counted whole, and cores in thousandths.
+func budgetFor(most *model.Amounts) *model.BudgetSpec {
+	amount, spent := &model.Integers{Dimension: most.Dimension}, &model.Integers{Dimension: most.Dimension}
+	for i, d := range most.Dimension {
+		left := int64(most.Amount[i]) * epochOfBudgets
+		if d == 1 {
+			left /= 1000
+		}
+		amount.Amount, spent.Amount = append(amount.Amount, 2*left), append(spent.Amount, left)
+	}
+	return &model.BudgetSpec{Kind: model.HardBudget, Amount: amount, Spent: spent}
 }
 
 // planCluster is a small busy cluster: each node is filled with running tasks, and some jobs wait.
@@ -70,6 +86,11 @@ func limitedCluster(t require.TestingT, seed uint64, tree bool) *model.Model {
 	return dice{Rand: rand.New(rand.NewPCG(seed, 17)), limited: true}.cluster(t, tree, nil)
 }
 
+// budgetCluster is limitedCluster in which hard budgets take the place of limits, as a tree.
+func budgetCluster(t require.TestingT, seed uint64) *model.Model {
+	return dice{Rand: rand.New(rand.NewPCG(seed, 17)), limited: true, budgets: true}.cluster(t, true, nil)
+}
+
 // drawnCluster is planCluster in which keeper, if not nil, reserves room of nodes and says when jobs end.
 func drawnCluster(t require.TestingT, seed uint64, tree bool, keeper *keeper) *model.Model {
 	return dice{Rand: rand.New(rand.NewPCG(seed, 17))}.cluster(t, tree, keeper)
@@ -78,6 +99,9 @@ func drawnCluster(t require.TestingT, seed uint64, tree bool, keeper *keeper) *m
 func (d dice) cluster(t require.TestingT, tree bool, keeper *keeper) *model.Model {
 	b := model.NewBuilder(1_000_000)
 	b.Dimensions([]string{"cpu", "gpu"})
+	if d.budgets {
+		b.Memory(&model.MemorySpec{EpochSeconds: epochOfBudgets, HalfLife: 28})
+	}
 	cpu, gpu := make([]int, d.between(1, 4)), make([]int, 4)
 	for n := range cpu {
 		cpu[n], gpu[n] = d.between(4, 8), d.between(0, 4)
@@ -137,6 +161,9 @@ func (d dice) queues(b *model.Builder, tree bool, nodes int) []string {
 		}
 		if leaf && d.chance(20) {
 			spec.Guarantee = amounts(1, 0)
+		}
+		if d.budgets && spec.Capability != nil {
+			spec.Memory, spec.Capability = &model.QueueMemorySpec{Budget: budgetFor(spec.Capability)}, nil
 		}
 		b.Queue(spec)
 		if leaf {

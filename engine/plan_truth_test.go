@@ -127,13 +127,24 @@ func TestNoPlanIsSaidOnlyWhereNoSetOfVictimsMakesOne(t *testing.T) {
 	require.Greater(t, proofs, *planRuns)
 }
 
-// TestWhereReclaimNamesVictimsThereIsAPlan asks reclaim for the gang of each job under fair, on trees with limits at every level. The plan may
-// prefer other victims, but a queue that may take what it is entitled to has one; and Volcano does not pass its queue over.
+// TestWhereReclaimNamesVictimsThereIsAPlan asks reclaim for the gang of each job under fair, on trees with limits at every level, or hard
+// budgets in their place. The plan may prefer other victims, but a queue that may take what it is entitled to has one; and Volcano does not
+// pass its queue over.
 func TestWhereReclaimNamesVictimsThereIsAPlan(t *testing.T) {
+	for name, cluster := range map[string]func(seed uint64) *model.Model{
+		"limits":  func(seed uint64) *model.Model { return limitedCluster(t, seed, true) },
+		"budgets": func(seed uint64) *model.Model { return budgetCluster(t, seed) },
+	} {
+		t.Run(name, func(t *testing.T) { requirePlansWhereReclaimServes(t, cluster) })
+	}
+}
+
+func requirePlansWhereReclaimServes(t *testing.T, cluster func(seed uint64) *model.Model) {
+	t.Helper()
 	reclaimed, overused := 0, 0
 	for i := range 5 * *planRuns {
 		seed := *planSeed + uint64(i)
-		s, err := engine.Open(limitedCluster(t, seed, true), planPolicies()["fair"], nil)
+		s, err := engine.Open(cluster(seed), planPolicies()["fair"], nil)
 		require.NoError(t, err)
 		for _, j := range s.Waiting() {
 			plan := ask(t, s, j, engine.ByReclaim)

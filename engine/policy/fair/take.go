@@ -36,15 +36,19 @@ func (s *State) takes(j model.JobID, p place, e excess, minimum int64) bool {
 }
 
 // lent sums what is held beyond lines below a place by queues beside the path to a leaf. What leaves hold beyond their lines within that of
-// a queue above them they use in the place of their siblings, and keep. The lines are those of supposedLines.
+// a queue above them they use in the place of their siblings, and keep. With memory places also stay beyond their lines, by the task of
+// grace. The lines are those of supposedLines.
 func (s *State) lent(leaf, limited place, d int, lines []int64) (sum int64) {
-	t, beyond := &s.tree, s.scratch.supposed.beyond
+	t, beyond, least := &s.tree, s.scratch.supposed.beyond, int64(0)
+	if s.memory != nil {
+		least = 1
+	}
 	for p := place(t.len()) - 1; p > limited; p-- {
 		below := int64(0)
 		for k := t.first[p]; k < t.end[p]; k++ {
 			below += beyond[k]
 		}
-		if beyond[p] = max(0, s.row(s.accounts.held, p)[d]-lines[p]); !t.isLeaf(p) {
+		if beyond[p] = max(0, s.row(s.accounts.held, p)[d]-lines[p]-least); !t.isLeaf(p) {
 			beyond[p] = min(beyond[p], below)
 		}
 	}
