@@ -161,5 +161,7 @@ func TestDiffSaysWhatExplainAndWhatIfSay(t *testing.T) {
 		rapid.Check(t, try)
 	}
 	t.Log(seen)
-	require.NotEmpty(t, seen)
+	if !testing.Short() {
+		require.NotEmpty(t, seen, "a fifth of the clusters, as with -short, can be alike on both sides")
+	}
 }
