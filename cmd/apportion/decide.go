@@ -141,7 +141,8 @@ func newVictims(s streams, preempt bool) *cobra.Command {
 		Short: "List the tasks of other queues that a task may evict",
 		Long: `List the tasks of other queues that a task may evict to get what its queue deserves, and why the others
 are protected. Without --candidate the tasks are those that Volcano's reclaim action would consider. The
-exit code is 2 if it may evict none.
+exit code is 2 if it may evict none. The table says if the action would not ask at all, because the queue
+may take nothing from others, as decide allocatable says too.
 
 Policy fair returns a plan: which tasks to evict, all of them necessary, and where to place the claimant.
 Several tasks of one job are one claimant.`,
@@ -180,8 +181,15 @@ may evict none.`,
 		if err != nil {
 			return err
 		}
+		refused, err := q.neverAsks(ctx, ask, victims)
+		if err != nil {
+			return err
+		}
 		response := &apportionv1.SelectVictimsResponse{Basis: victims.Basis, Victims: victims.Answer}
-		err = q.answer(victims.Basis, response, func(p *render.Printer) { p.Victims(claimant, victims.Answer, all) })
+		err = q.answer(victims.Basis, response, func(p *render.Printer) {
+			p.Victims(claimant, victims.Answer, all)
+			p.NeverAsks(refused)
+		})
 		return cmp.Or(err, verdict(len(victims.Tasks) > 0))
 	})
 	a.completeArgs(command, 1, waitingTaskNames)
@@ -191,6 +199,23 @@ may evict none.`,
 	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every check of every candidate")
 	command.Flags().BoolVar(&all, "all", false, "list every protected candidate, not only a few for each reason")
 	return command
+}
+
+// neverAsks returns why Volcano's reclaim action would not ask which tasks a claimant may evict; nil if it would, or if there are none.
+// Whether a queue may take from others is a question of its own, which the action asks first.
+func (q *question) neverAsks(ctx context.Context, ask client.VictimsQuestion, found *client.Victims) (*apportionv1.Verdict, error) {
+	if ask.Preempt || len(found.Tasks) == 0 || found.Answer.GetPlan() != nil || q.format != formatTable {
+		return nil, nil //nolint:nilnil // Nothing refused, no error.
+	}
+	allowances, err := q.decider.Allocatable(ctx, q.Input, client.AllocatableQuestion{Tasks: []string{ask.Claimant}, Preemptive: true})
+	if err != nil {
+		return nil, err
+	}
+	verdict := allowances.Response.GetPreemptive().GetTasks()[0].GetVerdict()
+	if verdict.GetVote() == apportionv1.Vote_VOTE_PERMIT {
+		return nil, nil //nolint:nilnil // As above.
+	}
+	return verdict, nil
 }
 
 // planMeans are the values of --by.

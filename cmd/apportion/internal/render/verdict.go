@@ -148,6 +148,15 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 	p.checks(answer.GetChecks())
 }
 
+// NeverAsks says why Volcano's reclaim action would not ask for these victims; nil: it would.
+func (p *Printer) NeverAsks(refused *apportionv1.Verdict) {
+	if refused != nil {
+		p.Line("")
+		p.Wrapped("Volcano's reclaim action does not ask for this task: its queue may take nothing from others, because %s.",
+			p.Reasons(refused.GetReasons()))
+	}
+}
+
 // evictableTasks shows which tasks some claimant may evict.
 func (p *Printer) evictableTasks(answer *apportionv1.EvictableAnswer) {
 	plan := answer.GetPlan()
