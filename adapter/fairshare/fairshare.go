@@ -116,13 +116,29 @@ type proposal struct {
 	now         time.Time
 }
 
-// names notes names of queues that Kubernetes refuses, and parents that are not there.
+// maxWeight is the greatest weight that Volcano's Queues take; the least is 1.
+const maxWeight = 65535
+
+// names notes what Kubernetes and Volcano refuse, and parents that are not there.
 func (p *proposal) names() {
-	known := map[string]bool{"": true}
+	known, parent := map[string]bool{"": true}, map[string]string{}
 	for _, q := range p.Queues {
-		known[q.Name] = true
+		known[q.Name], parent[q.Name] = true, q.Parent
 	}
 	for _, q := range p.Queues {
+		if q.Weight < 1 || q.Weight > maxWeight {
+			p.note("queue %s: Volcano takes weights from 1 to %d, not %d: state another one", q.Name, maxWeight, q.Weight)
+		}
+		above := q.Parent
+		for range p.Queues {
+			if above == "" || above == q.Name {
+				break
+			}
+			above = parent[above]
+		}
+		if above == q.Name {
+			p.note("queue %s is above itself, so that nothing is divided to it: give it another parent", q.Name)
+		}
 		if len(validation.IsDNS1123Subdomain(q.Name)) > 0 {
 			p.note("queue %q: Kubernetes takes no such name, only lower case letters, digits, - and .: give it another one in all files "+
 				"that are written, and import its usage with --path %s=NAME/…/root", q.Name, q.Name)
