@@ -237,6 +237,8 @@ func never(f facts) string {
 		return said + f.queue() + " may never hold so much " + f.dimension()
 	case apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:
 		return said + "even empty nodes hold too few tasks of the gang"
+	case apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL:
+		return said + "no node that takes such tasks offers enough " + f.dimension() + ", even if it is empty"
 	}
 	if clause, ok := causes[f.reason.GetCode()]; ok && f.reason.GetDetail() != "" {
 		return said + clause(f)

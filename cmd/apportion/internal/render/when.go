@@ -13,6 +13,8 @@ func (p *Printer) When(e *apportionv1.Explanation) {
 		switch verdict := e.GetVerdict(); {
 		case verdict == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN && len(e.GetUnjudged()) == 0:
 			p.Text(Good, "It can start now. Without --when its nodes are shown.")
+		case neverRuns(e):
+			p.Text(Bad, "It could not start even once every other job has ended.")
 		case verdict == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED:
 			p.Text(Strong, "When it could start is not known: no running job says when it ends. --ends and --runtime say it.")
 		}
@@ -32,4 +34,11 @@ func (p *Printer) When(e *apportionv1.Explanation) {
 		paint = Bad
 	}
 	p.Text(paint, forecast.GetText())
+}
+
+// neverRuns reports whether a job is blocked because it can never run.
+func neverRuns(e *apportionv1.Explanation) bool {
+	at := int(e.GetBlocking())
+	return e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED && at < len(e.GetFindings()) &&
+		e.GetFindings()[at].GetCheck() == apportionv1.CheckKind_CHECK_KIND_FEASIBILITY
 }
