@@ -175,11 +175,13 @@ func TestAccountsKeepTheirParentsLimitsAndPartsOfAnHour(t *testing.T) {
 }
 
 func TestQueuesThatNothingReadsAreNamed(t *testing.T) {
-	p, _ := read(t, fairshare.Slurm, "ClusterName=c\n", "Account|ParentName|User|Share\nx|y||1\ny|x||1\nself|self||1\nbelow|x||0\nlarge|root||70000\n")
+	p, _ := read(t, fairshare.Slurm, "ClusterName=c\n",
+		"Account|ParentName|User|Share\nx|y||1\ny|x||1\nself|self||1\nbelow|x||0\nlarge|root||70000\n")
 	above, weight := "queue %s is above itself, so that nothing is divided to it: give it another parent",
 		"queue %s: Volcano takes weights from 1 to 65535, not %d: state another one"
 	require.Subset(t, p.Notes, []string{
-		fmt.Sprintf(above, "x"), fmt.Sprintf(above, "y"), fmt.Sprintf(above, "self"), fmt.Sprintf(weight, "below", 0), fmt.Sprintf(weight, "large", 70000),
+		fmt.Sprintf(above, "x"), fmt.Sprintf(above, "y"), fmt.Sprintf(above, "self"),
+		fmt.Sprintf(weight, "below", 0), fmt.Sprintf(weight, "large", 70000),
 	})
 	require.NotContains(t, p.Notes, fmt.Sprintf(above, "below"))
 }
