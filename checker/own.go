@@ -239,7 +239,7 @@ func (c *check) ownVictims(path string, step aboutVictims, got *apportionv1.Vict
 	}
 	c.sameTasks(path+".eviction_order", got.GetEvictionOrder(), victims)
 	c.checked += len(victims)
-	for _, field := range []string{"decided", "victims", "tier", "by_plugin", "spared", "checks", "eviction_order", "plan"} {
+	for _, field := range []string{"decided", "victims", "tier", "by_plugin", "spared", "checks", "eviction_order", "plan", "by_chance"} {
 		c.omit(path+"."+field, "whether the plugins decide so is not checked; victims are candidates that a plugin of the tier named")
 	}
 	return true

@@ -30,9 +30,16 @@ func Plan(names Names, a *apportionv1.PlanAnswer) string {
 	if len(a.GetUnjudged()) > 0 {
 		sentences = append(sentences, capital(alsoDepends(a.GetUnjudged()))+".")
 	}
+	if a.GetByChance() {
+		sentences = append(sentences, ByChance)
+	}
 	sentences = append(sentences, p.returns()...)
 	return Sentence(strings.Join(sentences, " "))
 }
+
+// ByChance says where the outcome of Volcano is random.
+const ByChance = "Whether Volcano evicts here depends on chance: gang and capacity each choose some tasks of a job, Volcano's order of tasks " +
+	"is random, and a task that only one of them chooses stays."
 
 // planned is a plan that is put into words.
 type planned struct {

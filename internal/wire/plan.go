@@ -107,6 +107,7 @@ func (s *Session) planAnswer(p *engine.Plan, omit bool) (*apportionv1.PlanAnswer
 			answer.Fall, answer.Rise = append(answer.Fall, s.out.fraction(p.Fall[i])), append(answer.Rise, s.out.fraction(p.Rise[i]))
 		}
 	}
+	answer.ByChance = s.plannedByChance(p)
 	answer.Text = text.Plan(s.names(), answer)
 	s.out.left -= len(answer.GetText())
 	return answer, s.out.check("tasks")

@@ -225,7 +225,7 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 	order := append([]model.TaskID(nil), choice.Victims...)
 	s.engine.Order().SortVictims(h.claimant, order)
 	answer.EvictionOrder = indices(&s.out, order)
-	answer.Plan = s.plan(choice.Plan)
+	answer.Plan, answer.ByChance = s.plan(choice.Plan), s.chosenByChance(h.candidates, choice)
 	return answer, s.out.check("candidates")
 }
 

@@ -2942,7 +2942,10 @@ type VictimsAnswer struct {
 	// The victims again, as task numbers, in the order in which Volcano's actions would evict them.
 	EvictionOrder []uint32 `protobuf:"varint,7,rep,packed,name=eviction_order,json=evictionOrder,proto3" json:"eviction_order,omitempty"`
 	// The decision of a plugin that reclaims by plans. Absent: the policy has no such plugin, or it did not decide.
-	Plan          *ReclaimPlan `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`
+	Plan *ReclaimPlan `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`
+	// With the candidates in another order the answer may be another one, and Volcano's order is random: gang and capacity, in one tier, each
+	// name some tasks of a job. If these differ, none is evicted.
+	ByChance      bool `protobuf:"varint,9,opt,name=by_chance,json=byChance,proto3" json:"by_chance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3031,6 +3034,13 @@ func (x *VictimsAnswer) GetPlan() *ReclaimPlan {
 		return x.Plan
 	}
 	return nil
+}
+
+func (x *VictimsAnswer) GetByChance() bool {
+	if x != nil {
+		return x.ByChance
+	}
+	return false
 }
 
 // EvictableAnswer contains the tasks that at least one claimant may evict, by number.
@@ -4939,7 +4949,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05_task\"T\n" +
 	"\fAccountCheck\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12,\n" +
-	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xec\x02\n" +
+	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\x89\x03\n" +
 	"\rVictimsAnswer\x12\x18\n" +
 	"\adecided\x18\x01 \x01(\bR\adecided\x12.\n" +
 	"\avictims\x18\x02 \x03(\v2\x14.apportion.v1.VictimR\avictims\x12\x17\n" +
@@ -4948,7 +4958,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06spared\x18\x05 \x03(\v2\x14.apportion.v1.SparedR\x06spared\x121\n" +
 	"\x06checks\x18\x06 \x03(\v2\x19.apportion.v1.VictimCheckR\x06checks\x12%\n" +
 	"\x0eeviction_order\x18\a \x03(\rR\revictionOrder\x12-\n" +
-	"\x04plan\x18\b \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04planB\a\n" +
+	"\x04plan\x18\b \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04plan\x12\x1b\n" +
+	"\tby_chance\x18\t \x01(\bR\bbyChanceB\a\n" +
 	"\x05_tier\"\x88\x01\n" +
 	"\x0fEvictableAnswer\x12\x18\n" +
 	"\areclaim\x18\x01 \x03(\rR\areclaim\x12\x18\n" +

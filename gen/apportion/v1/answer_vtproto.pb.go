@@ -2665,6 +2665,16 @@ func (m *VictimsAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ByChance {
+		i--
+		if m.ByChance {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x48
+	}
 	if m.Plan != nil {
 		size, err := m.Plan.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -5559,6 +5569,9 @@ func (m *VictimsAnswer) SizeVT() (n int) {
 	if m.Plan != nil {
 		l = m.Plan.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.ByChance {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n

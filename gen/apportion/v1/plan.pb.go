@@ -178,7 +178,10 @@ type PlanAnswer struct {
 	Unjudged []PlacementConstraint `protobuf:"varint,16,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
 	// Only with the policy `kueue`, which decides about the job as a whole: its flavors and the jobs that it evicts. There are no placements and
 	// no evictions of tasks then. `ready` says that the job fits once the victims have left.
-	Kueue         *KueueNomination `protobuf:"bytes,17,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	Kueue *KueueNomination `protobuf:"bytes,17,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	// Volcano may evict none of the victims, by chance: gang and capacity, in one tier, each name some tasks of a job, in an order that is
+	// random in Volcano. If these differ, none is evicted.
+	ByChance      bool `protobuf:"varint,18,opt,name=by_chance,json=byChance,proto3" json:"by_chance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,6 +333,13 @@ func (x *PlanAnswer) GetKueue() *KueueNomination {
 		return x.Kueue
 	}
 	return nil
+}
+
+func (x *PlanAnswer) GetByChance() bool {
+	if x != nil {
+		return x.ByChance
+	}
+	return false
 }
 
 // PlannedPlacement is the place of one task.
@@ -563,7 +573,7 @@ var File_apportion_v1_plan_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x91\x05\n" +
+	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xae\x05\n" +
 	"\n" +
 	"PlanAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
@@ -585,7 +595,8 @@ const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\x06looked\x18\x0e \x01(\rR\x06looked\x12\x12\n" +
 	"\x04text\x18\x0f \x01(\tR\x04text\x12=\n" +
 	"\bunjudged\x18\x10 \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x123\n" +
-	"\x05kueue\x18\x11 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"\x8e\x01\n" +
+	"\x05kueue\x18\x11 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\x12\x1b\n" +
+	"\tby_chance\x18\x12 \x01(\bR\bbyChance\"\x8e\x01\n" +
 	"\x10PlannedPlacement\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +

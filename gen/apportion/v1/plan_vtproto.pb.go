@@ -46,6 +46,18 @@ func (m *PlanAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ByChance {
+		i--
+		if m.ByChance {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x90
+	}
 	if m.Kueue != nil {
 		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -481,6 +493,9 @@ func (m *PlanAnswer) SizeVT() (n int) {
 	if m.Kueue != nil {
 		l = m.Kueue.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.ByChance {
+		n += 3
 	}
 	n += len(m.unknownFields)
 	return n

@@ -143,6 +143,10 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 		p.table(table)
 	}
 	p.plan(answer.GetPlan(), len(answer.GetVictims()))
+	if answer.GetByChance() {
+		p.Line("")
+		p.Wrapped("%s", text.ByChance)
+	}
 	p.votes(answer)
 	p.spared(answer.GetSpared(), all)
 	p.checks(answer.GetChecks())
