@@ -238,7 +238,7 @@ test-clients: ## Play the examples of other languages and the conformance vector
 	tools/scripts/clients.sh test $(LANGUAGES)
 
 .PHONY: test-checker
-test-checker: ## Run the checkers in Go, Python and the page on correct and on changed answers of plugin fair.
+test-checker: ## Run the checkers in Go, Python and the page on correct and on changed certificates of plugin fair.
 	tools/scripts/test-checker.sh
 
 .PHONY: proof

@@ -6,7 +6,7 @@
 The request is an EvaluateSharesRequest with `shares.explain`, or a SimulateRequest whose first step is such a question; both files are in the
 protobuf JSON mapping. It prints each number that the rules do not make of the snapshot, and exits with 1 if there is one. Shares are not
 computed but checked: they must add up, keep their bounds, and no quantum may go to a later signpost than one that was refused.
-check_plan.py checks claims on top, and check_answer.py every other field of the answers.
+It checks the certificate alone: what queues hold and plans, `apportion verify` checks too.
 """
 import json, sys
 from fractions import Fraction
@@ -23,8 +23,6 @@ class Cluster:
     def __init__(self, snapshot, settings, dims):
         self.s, self.dims, self.queues, self.nodes = snapshot, dims, snapshot.get("queues", []), snapshot.get("nodes", [])
         self.memory, self.remembers = snapshot.get("memory"), settings.get("memory", {})
-        self.no_saving, self.by_owner = self.remembers.get("noSaving", False), self.memory and self.remembers.get("owners", False)
-        self.turns = has_turns(snapshot, settings)
         self.base, self.reserve = settings.get("base", "FAIR_BASE_NONE"), settings.get("reserveGuarantee", False)
         stated = {q["name"]: int(q["amount"]) for q in settings.get("quanta", [])}
         self.u = [stated.get(n, {"cpu": 1, "pods": 1, "memory": 1 << 20}.get(n, 1000)) for n in dims]
@@ -51,14 +49,6 @@ class Cluster:
         closed = {q for q in self.order if get(q, "state", "QUEUE_STATE_OPEN") not in ("QUEUE_STATE_OPEN", "QUEUE_STATE_UNSPECIFIED")}
         self.open = {q: not closed & set(self.path(q)) for q in self.order}
         self.count(index)
-
-    def fault(self, q):
-        """Why a queue is set aside: what its way up meets instead of the root."""
-        way, at = set(), q
-        while q not in self.parent and at not in (self.root, -1) and at not in way:
-            way.add(at)
-            at = self.above(at)
-        return None if q in self.parent else "UNKNOWN_PARENT" if at == -1 else "TOO_DEEP" if at == self.root else "CYCLE"
 
     def usage(self, usage):
         """Quantum-seconds by dimension; those that are not stated are missing."""
@@ -116,35 +106,6 @@ class Cluster:
             expect(at + ": children", [(c.get("queue"), int(c.get("weight", 0)), c.get("usage"), c.get("isNew", False),
                                         c.get("factor", 0), c.get("budgetFactor", 0), int(c.get("effectiveWeight", 0))) for c in x.get("children", [])], rows)
 
-    def in_order(self, jobs):
-        """Jobs by priority and age or, among equals of one leaf, by the usage of their owners."""
-        jobs = sorted(jobs, key=lambda j: j["key"])
-        if not self.by_owner:
-            return jobs
-        out, width = [], range(len(self.u))
-        for leaf in dict.fromkeys(j["leaf"] for j in jobs):
-            mine, listed = [j for j in jobs if j["leaf"] == leaf], {o.get("owner", ""): o for o in self.get(leaf, "owners", [])}
-            weight = {name: max(1, o.get("weight", 1)) for name, o in listed.items()}
-            used = {name: self.usage(o.get("usage")) for name, o in listed.items()}
-            average = {d: sum(u.get(d, 0) for u in used.values()) // max(1, sum(weight.values())) for d in width}
-            taken = {j["owner"]: [0] * len(self.u) for j in mine}
-            for j in mine:
-                taken[j["owner"]] = [a + b for a, b in zip(taken[j["owner"]], j["row"])]
-            def level(o):
-                v = [used.get(o, average).get(d, 0) + int(self.memory["epochSeconds"]) * taken[o][d] // self.u[d] for d in width]
-                X = [self.A[d] // self.u[d] for d in width]
-                prices = self.remembers.get("prices")
-                if prices is not None:
-                    price = {p["dimension"]: p.get("amount", 0) for p in prices.get("prices", [])}
-                    return Fraction(sum(price.get(self.dims[d], 0) * x for d, x in enumerate(v)), weight.get(o, 1))
-                return Fraction(sum((x << 20) // X[d] for d, x in enumerate(v) if X[d]), weight.get(o, 1))
-            while mine:
-                best = min((j for j in mine if j["key"][0] == mine[0]["key"][0]), key=lambda j: (level(j["owner"]), j["key"]))
-                taken[best["owner"]] = [a + b for a, b in zip(taken[best["owner"]], best["asks"])]
-                out.append(best)
-                mine.remove(best)
-        return out
-
     def row(self, resource, rounded, absent=0):
         out = [absent] * len(self.dims)
         for i, x in zip((resource or {}).get("dimension", []), (resource or {}).get("amount", [])):
@@ -166,79 +127,34 @@ class Cluster:
     def count(self, index):
         zeros = lambda keys: {k: [0] * len(self.dims) for k in keys}
         offer = {i: self.row(n.get("allocatable"), floor) for i, n in enumerate(self.nodes)}
-        used = {i: self.row(n.get("usedByOthers"), ceil) for i, n in enumerate(self.nodes)}
-        self.empty = {i: [a - b for a, b in zip(offer[i], used[i])] for i in offer}
+        used = [self.row(n.get("usedByOthers"), ceil) for n in self.nodes]
         total = self.row(self.s["total"], floor) if "total" in self.s else self.sum_of_nodes()
-        self.A = [t - sum(r[d] for r in used.values()) for d, t in enumerate(total)]
-        self.sets = {s["name"]: s.get("nodes", []) for s in self.s.get("nodeSets", [])}
+        self.A = [t - sum(r[d] for r in used) for d, t in enumerate(total)]
+        sets = {s["name"]: s.get("nodes", []) for s in self.s.get("nodeSets", [])}
         tolerant = {s["name"] for s in self.s.get("nodeSets", []) if s.get("toleratesCordon")}
         cordoned = lambda i: self.nodes[i]["unschedulable"].get("cause") == "UNSCHEDULABLE_CAUSE_CORDONED"
-        opened = lambda i, t: "unschedulable" not in self.nodes[i] or t["set"] in tolerant and cordoned(i)
-        self.takes = lambda i, t: opened(i, t) and (not t["set"] or i in self.sets[t["set"]])
-        now = int(self.s.get("asOf", 0))
-        kept = lambda i: [r for r in self.nodes[i].get("reservations", []) if not 0 < int(r.get("until", 0)) <= now]
-        # Room is claimed on no node that is kept as a whole, and used where none is kept for others while the task runs.
-        self.reserved = lambda i: any("request" not in r for r in kept(i))
-        def ends(j):
-            job, runs = j["message"], j["held"] > 0
-            end, runtime, never = int(job.get("expectedEnd", 0)), int(job.get("expectedRuntime", 0)), 2**63 - 1
-            if runs and 0 != end <= now:
-                return never
-            known = end > now and (runs or job.get("endIsDeadline", False))
-            return min(end if known else never, now + runtime if runtime > 0 else never)
-        self.may_use = lambda i, t: self.takes(i, t) and not any(
-            not r.get("holder") or r["holder"] != self.jobs[t["job"]]["uid"]
-            for r in kept(i) if int(r.get("from", 0)) < ends(self.jobs[t["job"]]))
+        takes = lambda i, of: ("unschedulable" not in self.nodes[i] or of in tolerant and cordoned(i)) and (not of or i in sets[of])
         within = lambda r, room: all(x <= room[d] for d, x in enumerate(r) if x > 0)
-        self.held, self.demand, self.busy, self.coming = zeros(self.order), zeros(self.order), zeros([None, *offer]), zeros([None, *offer])
-        self.tasks, self.jobs = [], []
+        fits = lambda r, of: any(within(r, offer[i]) and takes(i, of) for i in offer) or not offer and within(r, total) and not of
+        add = lambda row, r, n: row.__setitem__(slice(None), [a + n * x for a, x in zip(row, r)])
+        self.demand = zeros(self.order)
         for job in self.s.get("jobs", []):
             q = index[job["queue"]]
-            leaf, name = q if not self.kids.get(q, [0]) else -1, "/".join(filter(None, (job.get("namespace"), job.get("name"))))
-            minimum = self.row(job["minResources"], ceil) if "minResources" in job else None
-            j = {"leaf": leaf, "held": 0, "blocks": [], "least": job.get("minAvailable", 0), "queue": q, "tasks": 0, "fitting": 0, "counted": 0,
-                 "ready": 0, "namespace": job.get("namespace"), "row": [0] * len(self.dims), "asks": [0] * len(self.dims), "owner": job.get("owner", ""), "message": job, "uid": job.get("uid") or name, "minimum": minimum, "phase": job.get("phase"),
-                 "key": (-job.get("priority", 0), int(job.get("createTime", 0)), (job.get("uid") or name).encode())}
-            self.jobs.append(j)
+            leaf = q if not self.kids.get(q, [0]) else -1  # Jobs on other queues are set aside.
             for group in job.get("groups", []):
-                for t in [dict(t, one=1) for t in group.get("tasks", [])] + group.get("counts", []):
-                    detail, n, status = t.get("detail", {}), t.get("count", t.get("one", 0)), t.get("status", "TASK_STATUS_PENDING")[12:]
-                    r = self.row(detail.get("request", group.get("request")), ceil)
-                    own = t.get("uid") or "/".join(filter(None, (job.get("namespace") if t.get("name") else None, t.get("name"))))
-                    t = {"r": r, "leaf": leaf, "queue": q, "job": len(self.jobs) - 1, "detail": detail, "status": status, "preemptable": detail.get("preemptable", True), "name": own, "set": detail.get("nodeSet") or group.get("nodeSet"), "node": t.get("node"), "one": "one" in t, "uid": t.get("uid"),
-                         "key": (-t.get("priority", 1), int(t.get("createTime", 0)), len(self.tasks)), "gate": detail.get("gate", t.get("gate"))}
-                    self.tasks += [t] * t["one"]
-                    fits = any(within(r, offer[i]) and self.takes(i, t) for i in offer) or not offer and within(r, total) and not t["set"]
-                    j["tasks"] += t["one"]
-                    j["ready"] += n * (status in (*HELD, "SUCCEEDED"))
-                    j["fitting"] += t["one"] and fits
-                    if t["one"] and fits and status in ("PENDING", "UNSPECIFIED") and t["gate"] != "TASK_GATE_OTHER":
-                        j["asks"] = [a + x for a, x in zip(j["asks"], r)]
-                    occupies, many = status in HELD or status == "RELEASING", [n * x for x in r]
-                    add = lambda row, sign=1: row.__setitem__(slice(None), [a + sign * x for a, x in zip(row, many)])
-                    add(self.A if leaf == -1 else self.busy[None], -occupies if leaf == -1 else occupies)
-                    if t["node"] is not None:
-                        add(self.busy[t["node"]], occupies)
+                for t in [dict(t, count=1) for t in group.get("tasks", [])] + group.get("counts", []):
+                    detail, n, status = t.get("detail", {}), t.get("count", 0), t.get("status", "TASK_STATUS_PENDING")[12:]
+                    r, of = self.row(detail.get("request", group.get("request")), ceil), detail.get("nodeSet") or group.get("nodeSet")
                     if leaf == -1:
+                        add(self.A, r, -n * (status in HELD or status == "RELEASING"))
                         continue
-                    for place in {None, t["node"]}:
-                        add(self.coming[place], (status == "RELEASING") - (status == "PIPELINED"))
+                    counts = self.open[leaf] and fits(r, of)
+                    waits = status in ("PENDING", "UNSPECIFIED") and detail.get("gate", t.get("gate")) != "TASK_GATE_OTHER"
                     held = status in HELD or status == "PIPELINED"
-                    counts = self.open[leaf] and fits
-                    j["counted"] += 0 if t["one"] else n * held
-                    j["row"] = [a + held * x for a, x in zip(j["row"], many)]
-                    waits = counts and status in ("PENDING", "UNSPECIFIED") and t["gate"] != "TASK_GATE_OTHER"
-                    add(self.held[leaf], held)
-                    add(self.demand[leaf], held or waits or counts and status == "RELEASING")
-                    j["held"] += n * held
-                    j["blocks"] += [t] * (waits and t["one"])
+                    add(self.demand[leaf], r, n * (held or counts and (waits or status == "RELEASING")))
         self.A = [max(0, a) for a in self.A]
         for q in reversed(self.order[1:]):
-            for sums in (self.held, self.demand):
-                sums[self.parent[q]] = [a + b for a, b in zip(sums[self.parent[q]], sums[q])]
-        idle = lambda i: [a - b for a, b in zip(self.A if i is None else [o - x for o, x in zip(offer[i], used[i])], self.busy[i])]
-        self.free = {i: [min(a, a + c) for a, c in zip(idle(i), self.coming[i])] for i in self.busy}
-        self.future = {i: [a + c for a, c in zip(idle(i), self.coming[i])] for i in self.busy}
+            add(self.demand[self.parent[q]], self.demand[q], 1)
 
     def bounds(self, d, sated):
         """Section 2: per queue lo, m, hi, G, D and capability, in quanta."""
@@ -294,8 +210,6 @@ class Cluster:
         if self.memory:
             self.weigh(fair)
         names = ("sated", "divisions", "withMemory") if self.memory else ("sated", "divisions")
-        if not self.turns:
-            expect("a reservation is there, without turns", "reservation" in fair, False)
         expect("withMemory and weights are there", ("withMemory" in fair, "weights" in fair), (bool(self.memory),) * 2)
         for name in names:
             expect(name, [(x.get("queue"), x.get("dimension", 0)) for x in fair[name]], [(q, d) for q in inner for d in range(len(self.u))])
@@ -321,26 +235,19 @@ class Cluster:
                         expect(f"{name}[{i}].root.bound", p.get("bound"), None)
                         expect(f"{name}[{i}].root", got, [self.root, *share["divisions"][d][self.root][:3], want[2 + (name == "withMemory")], 0, 0, 0, 0])
 
-def has_turns(snapshot, settings):
-    """Whether gangs may hold reservations, which no checker here forms: the settings let them, and the snapshot says what some queue was entitled to."""
-    return "turns" in settings and "memory" in snapshot and any("entitled" in q for q in snapshot.get("queues", []))
-
-def turns(request):
-    """Whether gangs may hold reservations under the policy of a request."""
-    return any(has_turns(request["input"]["snapshot"], p.get("fair", {})) for t in request["input"]["policy"]["tiers"] for p in t["plugins"])
-
 def check(request, response):
-    """Checks the shares of a response: the cluster, the certificate, and a sentence for each number that is wrong."""
+    """A sentence for each number of the certificate that is wrong. One of another form than the request asks for is wrong."""
     faults.clear()
-    policy, dims = request["input"]["policy"], response["basis"]["dimensions"]
-    settings = next(p["fair"] for t in policy["tiers"] for p in t["plugins"] if "fair" in p)
-    answers = response.get("answers", [response])
-    fair = next(p["fair"] for p in answers[0]["shares"]["plugins"] if p["plugin"] == "fair")
-    c = Cluster(request["input"]["snapshot"], settings, dims)
-    c.check_shares(fair)
-    return c, fair, list(faults)
+    try:
+        settings = next(p["fair"] for t in request["input"]["policy"]["tiers"] for p in t["plugins"] if "fair" in p)
+        shares = response.get("answers", [response])[0]["shares"]
+        fair = next(p["fair"] for p in shares["plugins"] if p["plugin"] == "fair")
+        Cluster(request["input"]["snapshot"], settings, response["basis"]["dimensions"]).check_shares(fair)
+    except (AttributeError, IndexError, KeyError, OverflowError, StopIteration, TypeError, ValueError, ZeroDivisionError) as e:
+        faults.append(f"the response does not fit the request: {e!r}")
+    return list(faults)
 
 if __name__ == "__main__":
-    wrong = check(*(json.load(open(name)) for name in sys.argv[1:3]))[2]
+    wrong = check(*(json.load(open(name)) for name in sys.argv[1:3]))
     print("\n".join(wrong) or "true: every number of the certificate is what the rules make of the snapshot")
     sys.exit(bool(wrong))

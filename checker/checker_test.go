@@ -4,18 +4,23 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/apportion/apportion/checker"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -174,6 +179,8 @@ func tamper(m protoreflect.Message, path string, try func(string)) {
 		f := fields.Get(i)
 		at := path + "." + string(f.Name())
 		switch {
+		case f.FullName() == "apportion.v1.FairDerivation.queues", f.FullName() == "apportion.v1.FairDerivation.reservation":
+			// Claims and turns are not checked.
 		case f.IsList() && f.Kind() == protoreflect.MessageKind:
 			for k := range m.Get(f).List().Len() {
 				tamper(m.Get(f).List().Get(k).Message(), at+"["+strconv.Itoa(k)+"]", try)
@@ -278,5 +285,49 @@ func TestWhatCannotBeCheckedSaysWhy(t *testing.T) {
 		change(r, a)
 		_, err := checker.Check(r, a)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// asked requests the shares of a snapshot with their derivation, then some more.
+func asked(t require.TestingT, snapshot *apportionv1.Snapshot, policy string, steps ...*apportionv1.Step) *apportionv1.SimulateRequest {
+	p := &apportionv1.Policy{}
+	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
+	return &apportionv1.SimulateRequest{
+		Input: &apportionv1.Input{Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: p}},
+		Steps: append([]*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}}, steps...),
+	}
+}
+
+func TestAResourceWithTooFewAmountsIsAFault(t *testing.T) {
+	request := asked(t, generate.Snapshot(generate.Shape{Queues: 5, Jobs: 20, Tasks: 100, Nodes: 4, Seed: 1}), preset)
+	response := answered(t, request)
+	total := response.Answers[0].GetShares().Plugins[0].Fair.Total
+	given := proto.CloneOf(total)
+	total.Amount = nil
+	report, err := checker.Check(request, response)
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Faults)
+
+	total.Dimension, total.Amount = append(given.GetDimension(), 99), append(given.GetAmount(), 0)
+	report, err = checker.Check(request, response)
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Faults, "a dimension that the snapshot does not have")
+}
+
+// TestWhatFairDoesNotPromiseIsNotSaidToBeChecked asks what the checker leaves out: it names no answer as checked, and lists each.
+func TestWhatFairDoesNotPromiseIsNotSaidToBeChecked(t *testing.T) {
+	s := generate.Snapshot(generate.Shape{Queues: 5, Jobs: 20, Tasks: 100, Nodes: 4, Seed: 1})
+	for policy, from := range map[string]int{preset: 1, `tiers { plugins { proportion {} } }`: 0, `tiers { plugins { capacity {} } }`: 0} {
+		request := asked(t, s, policy, fairQuestions(s, 3)...)
+		request.Steps = request.GetSteps()[from:]
+		report, err := checker.Check(request, answered(t, request))
+		require.NoError(t, err)
+		require.Empty(t, report.Faults)
+		require.Empty(t, report.Checked)
+		for i := range request.GetSteps() {
+			require.True(t, slices.ContainsFunc(report.Unchecked, func(u checker.Unchecked) bool {
+				return strings.HasPrefix(u.Field, fmt.Sprintf("answers[%d].", i))
+			}), "answer %d is not listed", i)
+		}
 	}
 }

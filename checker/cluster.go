@@ -1,6 +1,3 @@
-// Package checker checks whether an answer follows from the request by the rules of docs/fair.md and docs/semantics.md: it forms the answer
-// anew and compares the two, field by field. It shares no code with the engine, so that a fault in one is not a fault in the other.
-// check_answer.py does the same in Python for plugin `fair`.
 package checker
 
 import (
@@ -25,35 +22,26 @@ const largest = 1 << 60
 // task is one task, or several equal ones, as far as `fair` looks at it.
 type task struct {
 	// stated is the request in the snapshot, request it in whole amounts.
-	stated   *apportionv1.Resource
-	request  []int64
-	job      int
-	leaf     int
-	node     *uint32
-	set      string
-	priority int32
-	created  int64
-	number   int
-	// message is it in the snapshot; nil if it is given as a count.
-	message *apportionv1.Task
+	stated  *apportionv1.Resource
+	request []int64
+	job     int
+	leaf    int
+	node    *uint32
+	set     string
+	number  int
 	// name is its uid, or namespace/name.
 	name        string
 	status      apportionv1.TaskStatus
 	preemptable bool
 }
 
-// job is a job with its tasks that wait and count. Queue is its queue, also if it is set aside; leaf is then aside.
+// job is a job with its tasks that have numbers. Queue is its queue, also if it is set aside; leaf is then aside.
 type job struct {
 	message     *apportionv1.Job
 	queue, leaf int
-	held        int64
-	heldRow     []int64
-	// asks is what its pending tasks ask for that could run on an empty cluster.
-	asks    []int64
-	waiting []*task
-	// tasks are those with numbers; fitting of them could run on an empty cluster. counted tasks hold something without a number.
-	tasks            []*task
-	fitting, counted int64
+	// held counts the tasks that hold something, ready those that run or have succeeded.
+	held, ready int64
+	tasks       []*task
 }
 
 // cluster is a snapshot: its tree, and what tasks hold, demand, occupy and release, in whole amounts. Queues are known by index.
@@ -62,15 +50,12 @@ type cluster struct {
 
 	settings *apportionv1.Fair
 	dims     []string
-	// byDimension are the dimensions cpu, memory, then the others by name: the first of several that decide alike is named in reasons.
-	byDimension []int
-	unit        []int64
-	top         int
-	index       map[string]int
-	// refused says why a queue is set aside.
-	refused map[int]apportionv1.HierarchyFault
-	parent  map[int]int
-	kids    map[int][]int
+	unit     []int64
+	top      int
+	index    map[string]int
+	// parent has the queues that take part; kids lists them in rank.
+	parent map[int]int
+	kids   map[int][]int
 	// order lists the queues that take part, parents first.
 	order []int
 	// capability is by queue, in raw amounts.
@@ -79,15 +64,12 @@ type cluster struct {
 	// all is the amount that is divided among the queues.
 	all, total   []int64
 	held, demand map[int][]int64
-	// free is what can be given away now, by node; of the cluster under root. future is what will be free once all that is being released
-	// is.
-	free, future map[int][]int64
-	sets         map[string][]uint32
-	tolerant     map[string]bool
-	// byName are the nodes in order of their names.
-	byName []int
-	tasks  []*task
-	jobs   []*job
+	// future is what will be free once all that is being released is, by node; of the cluster under root.
+	future   map[int][]int64
+	sets     map[string][]uint32
+	tolerant map[string]bool
+	tasks    []*task
+	jobs     []*job
 }
 
 func read(s *apportionv1.Snapshot, settings *apportionv1.Fair) *cluster {
@@ -99,13 +81,6 @@ func read(s *apportionv1.Snapshot, settings *apportionv1.Fair) *cluster {
 			c.dims = append(c.dims, name)
 		}
 	}
-	for d := range c.dims {
-		c.byDimension = append(c.byDimension, d)
-	}
-	rank := func(d int) int { return slices.Index([]string{"memory", "cpu"}, c.dims[d]) }
-	slices.SortFunc(c.byDimension, func(l, r int) int {
-		return cmp.Or(cmp.Compare(rank(r), rank(l)), cmp.Compare(c.dims[l], c.dims[r]))
-	})
 	for _, name := range c.dims {
 		unit := map[string]int64{"cpu": 1, "pods": 1, "memory": 1 << 20}[name]
 		if unit == 0 {
@@ -121,10 +96,6 @@ func read(s *apportionv1.Snapshot, settings *apportionv1.Fair) *cluster {
 	for _, set := range s.GetNodeSets() {
 		c.sets[set.GetName()], c.tolerant[set.GetName()] = set.GetNodes(), set.GetToleratesCordon()
 	}
-	for i := range s.GetNodes() {
-		c.byName = append(c.byName, i)
-	}
-	slices.SortFunc(c.byName, func(l, r int) int { return cmp.Compare(s.GetNodes()[l].GetName(), s.GetNodes()[r].GetName()) })
 	c.grow()
 	c.count()
 	return c
@@ -143,11 +114,9 @@ func (c *cluster) grow() {
 	if i, ok := c.index["root"]; ok {
 		c.top = i
 	}
-	c.refused, c.parent, c.kids, c.order = map[int]apportionv1.HierarchyFault{}, map[int]int{}, map[int][]int{}, []int{c.top}
+	c.parent, c.kids, c.order = map[int]int{}, map[int][]int{}, []int{c.top}
 	for i := range c.GetQueues() {
-		if fault := c.way(i); fault != 0 {
-			c.refused[i] = fault
-		} else if i != c.top {
+		if c.reaches(i) && i != c.top {
 			c.parent[i] = c.above(i)
 			c.kids[c.parent[i]] = append(c.kids[c.parent[i]], i)
 		}
@@ -184,21 +153,19 @@ func (c *cluster) above(i int) int {
 	return aside
 }
 
-// way returns why the way up from a queue does not reach the root; 0 if it does.
-func (c *cluster) way(i int) apportionv1.HierarchyFault {
+// reaches reports whether the way up from a queue reaches the root, so that the queue takes part.
+func (c *cluster) reaches(i int) bool {
 	steps := 0
-	for ; i != c.top && steps <= len(c.GetQueues()); steps++ {
-		if i = c.above(i); i == aside {
-			return apportionv1.HierarchyFault_HIERARCHY_FAULT_UNKNOWN_PARENT
-		}
+	for ; i != c.top && i != aside && steps <= depth; steps++ {
+		i = c.above(i)
 	}
-	switch {
-	case i != c.top:
-		return apportionv1.HierarchyFault_HIERARCHY_FAULT_CYCLE
-	case steps > depth:
-		return apportionv1.HierarchyFault_HIERARCHY_FAULT_TOO_DEEP
-	}
-	return 0
+	return i == c.top && steps <= depth
+}
+
+// participates reports whether a queue takes part in the division.
+func (c *cluster) participates(q int) bool {
+	_, below := c.parent[q]
+	return below || q == c.top
 }
 
 // age is when a queue was created; one whose time is not known comes last.
@@ -207,6 +174,14 @@ func (c *cluster) age(q int) int64 {
 		return t
 	}
 	return math.MaxInt64
+}
+
+// weight is the weight of a queue; 1 if none is stated.
+func (c *cluster) weight(q int) int64 {
+	if q == root || c.GetQueues()[q].Weight == nil {
+		return 1
+	}
+	return int64(c.GetQueues()[q].GetWeight())
 }
 
 // path lists a queue and all above it.
@@ -248,13 +223,6 @@ func (c *cluster) limit(q, d int, field func(*apportionv1.Queue) *apportionv1.Re
 	return x / c.unit[d]
 }
 
-// nodeRow is what a node has if nothing runs on it.
-func (c *cluster) nodeRow(n *apportionv1.Node) []int64 {
-	row := c.row(n.GetAllocatable(), math.Floor, 0)
-	add(row, c.row(n.GetUsedByOthers(), math.Ceil, 0), -1)
-	return row
-}
-
 // takes reports whether a node takes new tasks that are restricted to a set.
 func (c *cluster) takes(node int, set string) bool {
 	closed := c.GetNodes()[node].GetUnschedulable()
@@ -262,44 +230,7 @@ func (c *cluster) takes(node int, set string) bool {
 	return open && (set == "" || slices.Contains(c.sets[set], uint32(node)))
 }
 
-// reserved reports whether a node is kept as a whole, now or later: no job claims room there.
-func (c *cluster) reserved(node int) bool {
-	return slices.ContainsFunc(c.GetNodes()[node].GetReservations(), func(r *apportionv1.NodeReservation) bool {
-		return r.GetRequest() == nil && (r.GetUntil() == 0 || r.GetUntil() > c.GetAsOf())
-	})
-}
-
-// mayUse reports whether a node takes a task, and no part of it is kept for others while the task runs.
-func (c *cluster) mayUse(node int, t *task) bool {
-	return c.takes(node, t.set) && !c.kept(node, t, false)
-}
-
-// kept reports whether a node is kept for others while a task runs; whole: as a whole.
-func (c *cluster) kept(node int, t *task, whole bool) bool {
-	holder := nameOf(c.jobs[t.job].message)
-	return slices.ContainsFunc(c.GetNodes()[node].GetReservations(), func(r *apportionv1.NodeReservation) bool {
-		over := r.GetUntil() != 0 && r.GetUntil() <= c.GetAsOf()
-		own := r.GetHolder() != "" && r.GetHolder() == holder
-		return !over && !own && r.GetFrom() < c.endOf(t) && (!whole || r.GetRequest() == nil)
-	})
-}
-
-// endOf returns when a task ends that starts now, the greatest time if that is not known.
-func (c *cluster) endOf(t *task) int64 {
-	j := c.jobs[t.job]
-	end, runs := int64(math.MaxInt64), j.held > 0
-	switch at := j.message.GetExpectedEnd(); {
-	case at > c.GetAsOf() && (runs || j.message.GetEndIsDeadline()):
-		end = at
-	case at != 0 && runs:
-		return end
-	}
-	if runtime := j.message.GetExpectedRuntime(); runtime > 0 && runtime < math.MaxInt64-max(c.GetAsOf(), 0) {
-		end = min(end, c.GetAsOf()+runtime)
-	}
-	return end
-}
-
+// within reports whether a room has what a request asks for.
 func within(request, room []int64) bool {
 	for d, x := range request {
 		if x > 0 && x > room[d] {
@@ -309,16 +240,27 @@ func within(request, room []int64) bool {
 	return true
 }
 
+// add adds a row to another, several times.
 func add(to, row []int64, times int64) {
 	for d, x := range row {
 		to[d] += times * x
 	}
 }
 
-func sum(tasks []*task, width int) []int64 {
-	all := make([]int64, width)
-	for _, t := range tasks {
-		add(all, t.request, 1)
+// tasksOf returns the tasks of a selection by number or name; false if some are not in the snapshot.
+func (c *cluster) tasksOf(tasks *apportionv1.Tasks) (list []*task, ok bool) {
+	for _, i := range tasks.GetIndex() {
+		if int(i) >= len(c.tasks) {
+			return nil, false
+		}
+		list = append(list, c.tasks[i])
 	}
-	return all
+	for _, name := range tasks.GetUid() {
+		at := slices.IndexFunc(c.tasks, func(t *task) bool { return t.name == name })
+		if at < 0 || name == "" {
+			return nil, false
+		}
+		list = append(list, c.tasks[at])
+	}
+	return list, true
 }

@@ -26,7 +26,7 @@ func everyQuestion(t *testing.T) *apportionv1.SimulateRequest {
 	request := &apportionv1.SimulateRequest{}
 	require.NoError(t, protojson.Unmarshal(data, request))
 	policy := &apportionv1.Policy{}
-	require.NoError(t, prototext.Unmarshal([]byte(`tiers { plugins { drf {} } plugins { capacity {} } }`), policy))
+	require.NoError(t, prototext.Unmarshal([]byte(preset), policy))
 	request.Input.Rule = &apportionv1.Input_Policy{Policy: policy}
 	// Questions come first: answers after a change are not checked.
 	slices.SortStableFunc(request.GetSteps(), func(l, r *apportionv1.Step) int { return cmp.Compare(changes(l), changes(r)) })

@@ -20,7 +20,7 @@ func (c *cluster) count() {
 	width := len(c.dims)
 	zero := func() []int64 { return make([]int64, width) }
 	a := accounts{occupied: map[int][]int64{root: zero()}, moved: map[int][]int64{root: zero()}}
-	c.total, c.held, c.demand, c.free, c.future = zero(), map[int][]int64{}, map[int][]int64{}, map[int][]int64{}, map[int][]int64{}
+	c.total, c.held, c.demand, c.future = zero(), map[int][]int64{}, map[int][]int64{}, map[int][]int64{}
 	used := zero()
 	for i, n := range c.GetNodes() {
 		offered := c.row(n.GetAllocatable(), math.Floor, 0)
@@ -52,75 +52,86 @@ func (c *cluster) count() {
 			free = slices.Clone(a.offered[i])
 		}
 		add(free, a.occupied[i], -1)
-		c.future[i] = slices.Clone(free)
-		add(c.future[i], a.moved[i], 1)
-		for d, x := range a.moved[i] {
-			free[d] += min(0, x)
-		}
-		c.free[i] = free
+		add(free, a.moved[i], 1)
+		c.future[i] = free
 	}
+}
+
+// sumOfNodes is the cluster's total in floating-point numbers: as stated, or what the nodes offer, added up in order of their names.
+func (c *cluster) sumOfNodes() []float64 {
+	list := []*apportionv1.Resource{c.GetTotal()}
+	if c.GetTotal() == nil {
+		list = nil
+		byName := func(l, r *apportionv1.Node) int { return cmp.Compare(l.GetName(), r.GetName()) }
+		for _, n := range slices.SortedStableFunc(slices.Values(c.GetNodes()), byName) {
+			list = append(list, n.GetAllocatable())
+		}
+	}
+	return c.sumOf(list...)
+}
+
+// sumOf adds resources of the snapshot up in their order, in floating-point numbers, as the engine does.
+func (c *cluster) sumOf(resources ...*apportionv1.Resource) []float64 {
+	out := make([]float64, len(c.dims))
+	for _, r := range resources {
+		for i, d := range r.GetDimension() {
+			out[slices.Index(c.dims, c.GetDimensions()[d])] += r.GetAmount()[i]
+		}
+	}
+	return out
 }
 
 func (c *cluster) job(a *accounts, message *apportionv1.Job) {
 	queue := c.index[message.GetQueue()]
 	leaf := queue
-	if c.refused[queue] != 0 || len(c.kids[queue]) > 0 {
+	if !c.participates(queue) || len(c.kids[queue]) > 0 {
 		leaf = aside
 	}
-	j := &job{message: message, queue: queue, leaf: leaf, heldRow: make([]int64, len(c.dims)), asks: make([]int64, len(c.dims))}
+	j := &job{message: message, queue: queue, leaf: leaf}
 	c.jobs = append(c.jobs, j)
 	for _, g := range message.GetGroups() {
 		for _, m := range g.GetTasks() {
 			t := &task{
-				message: m, job: len(c.jobs) - 1, leaf: leaf, node: m.Node, set: cmp.Or(m.GetDetail().GetNodeSet(), g.GetNodeSet()),
-				priority: 1, created: m.GetCreateTime(), number: len(c.tasks), name: taskName(message, m),
+				job: len(c.jobs) - 1, leaf: leaf, node: m.Node, set: cmp.Or(m.GetDetail().GetNodeSet(), g.GetNodeSet()),
+				number: len(c.tasks), name: referred(m.GetUid(), message.GetNamespace(), m.GetName()),
 				stated: g.GetRequest(), status: m.GetStatus(),
 				preemptable: orEmpty(m.GetDetail()).Preemptable == nil || m.GetDetail().GetPreemptable(),
-			}
-			if m.Priority != nil {
-				t.priority = m.GetPriority()
 			}
 			if own := m.GetDetail().GetRequest(); own != nil {
 				t.stated = own
 			}
 			t.request = c.row(t.stated, math.Ceil, 0)
 			c.tasks, j.tasks = append(c.tasks, t), append(j.tasks, t)
-			if c.fits(a, t) {
-				j.fitting++
-				pending := m.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING
-				if pending && m.GetDetail().GetGate() != apportionv1.TaskGate_TASK_GATE_OTHER {
-					add(j.asks, t.request, 1)
-				}
-			}
-			if c.book(a, j, t, m.GetStatus(), m.GetDetail().GetGate(), 1) {
-				j.waiting = append(j.waiting, t)
-			}
+			c.book(a, j, t, m.GetStatus(), m.GetDetail().GetGate(), 1)
 		}
 		for _, m := range g.GetCounts() {
 			t := &task{job: len(c.jobs) - 1, leaf: leaf, set: g.GetNodeSet(), request: c.row(g.GetRequest(), math.Ceil, 0)}
-			before := j.held
 			c.book(a, j, t, m.GetStatus(), m.GetGate(), int64(m.GetCount()))
-			j.counted += j.held - before
 		}
 	}
-	slices.SortFunc(j.waiting, func(l, r *task) int {
-		return cmp.Or(cmp.Compare(r.priority, l.priority), cmp.Compare(l.created, r.created), cmp.Compare(l.number, r.number))
-	})
 }
 
-// taskName is how a task is referred to: by its uid, or namespace/name.
-func taskName(j *apportionv1.Job, t *apportionv1.Task) string {
-	if t.GetUid() != "" || t.GetName() == "" || j.GetNamespace() == "" {
-		return cmp.Or(t.GetUid(), t.GetName())
+// nameOf is how a job is referred to.
+func nameOf(j *apportionv1.Job) string { return referred(j.GetUid(), j.GetNamespace(), j.GetName()) }
+
+// referred is how an object is referred to: by its uid, or namespace/name.
+func referred(uid, namespace, name string) string {
+	if uid != "" || name == "" || namespace == "" {
+		return cmp.Or(uid, name)
 	}
-	return j.GetNamespace() + "/" + t.GetName()
+	return namespace + "/" + name
 }
 
-// book adds n equal tasks and reports whether they wait and count.
-func (c *cluster) book(a *accounts, j *job, t *task, status apportionv1.TaskStatus, gate apportionv1.TaskGate, n int64) bool {
+// isRunning reports whether a task of a status holds what it asks for on its node.
+func isRunning(s apportionv1.TaskStatus) bool {
+	return s == apportionv1.TaskStatus_TASK_STATUS_ALLOCATED ||
+		s >= apportionv1.TaskStatus_TASK_STATUS_BINDING && s <= apportionv1.TaskStatus_TASK_STATUS_RUNNING
+}
+
+// book adds n equal tasks to what is occupied and released, and to what queues hold and demand.
+func (c *cluster) book(a *accounts, j *job, t *task, status apportionv1.TaskStatus, gate apportionv1.TaskGate, n int64) {
 	pipelined, releasing := status == apportionv1.TaskStatus_TASK_STATUS_PIPELINED, status == apportionv1.TaskStatus_TASK_STATUS_RELEASING
-	running := status == apportionv1.TaskStatus_TASK_STATUS_ALLOCATED || status >= apportionv1.TaskStatus_TASK_STATUS_BINDING &&
-		status <= apportionv1.TaskStatus_TASK_STATUS_RUNNING
+	running := isRunning(status)
 	places := []int{root}
 	if t.node != nil {
 		places = append(places, int(*t.node))
@@ -141,26 +152,27 @@ func (c *cluster) book(a *accounts, j *job, t *task, status apportionv1.TaskStat
 			add(a.moved[place], t.request, -n)
 		}
 	}
-	if j.leaf == aside {
-		return false
+	if running || status == apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED {
+		j.ready += n
 	}
-	return c.want(a, j, t, n, running || pipelined, releasing, status <= apportionv1.TaskStatus_TASK_STATUS_PENDING &&
-		gate != apportionv1.TaskGate_TASK_GATE_OTHER)
-}
-
-// want adds what n equal tasks hold and demand, and reports whether they wait and count.
-func (c *cluster) want(a *accounts, j *job, t *task, n int64, held, releasing, pending bool) bool {
-	counts := c.open[j.leaf] && c.fits(a, t)
-	waits := counts && pending
-	if held {
-		add(c.held[j.leaf], t.request, n)
-		add(j.heldRow, t.request, n)
+	if running || pipelined {
 		j.held += n
 	}
-	if held || waits || counts && releasing {
-		add(c.demand[j.leaf], t.request, n)
+	if j.leaf != aside {
+		c.want(a, t, status, gate, n)
 	}
-	return waits
+}
+
+// want adds n equal tasks to what their queue holds and demands.
+func (c *cluster) want(a *accounts, t *task, status apportionv1.TaskStatus, gate apportionv1.TaskGate, n int64) {
+	held := isRunning(status) || status == apportionv1.TaskStatus_TASK_STATUS_PIPELINED
+	waits := status <= apportionv1.TaskStatus_TASK_STATUS_PENDING && gate != apportionv1.TaskGate_TASK_GATE_OTHER
+	if held {
+		add(c.held[t.leaf], t.request, n)
+	}
+	if waits = waits || status == apportionv1.TaskStatus_TASK_STATUS_RELEASING; held || waits && c.open[t.leaf] && c.fits(a, t) {
+		add(c.demand[t.leaf], t.request, n)
+	}
 }
 
 // fits reports whether a task fits some node that it may use, were it empty, or the cluster where there are no nodes.
@@ -173,14 +185,11 @@ func (c *cluster) fits(a *accounts, t *task) bool {
 	return len(a.offered) == 0 && within(t.request, c.total)
 }
 
-// copyRooms returns rooms that can be changed.
-func copyRooms(rooms map[int][]int64) map[int][]int64 {
-	out := maps.Clone(rooms)
+// copyRows returns rows that can be changed.
+func copyRows(rows map[int][]int64) map[int][]int64 {
+	out := maps.Clone(rows)
 	for i := range out {
 		out[i] = slices.Clone(out[i])
 	}
 	return out
 }
-
-// minimum is what a job needs to start, in whole amounts.
-func (c *cluster) minimum(j *job) []int64 { return c.row(j.message.GetMinResources(), math.Ceil, 0) }

@@ -2,156 +2,220 @@ package checker
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/checker/certificate"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// division checks one division: it adds up, keeps its bounds, and no quantum went to a later signpost than one that was refused.
-func (c *check) division(
-	path string, division *apportionv1.FairDivision, q int, b map[int]bound, shares map[int]int64, weightOf func(q int) int64,
-) {
-	amount, kids := shares[q], c.kids[q]
-	var lo, m, all, most int64
-	for _, k := range kids {
-		lo, m = lo+b[k].lo, m+b[k].m
-	}
-	kind := apportionv1.FairCase_FAIR_CASE_WEIGHT
-	if lo > amount {
-		kind = apportionv1.FairCase_FAIR_CASE_GUARANTEE
-	} else if m > amount {
-		kind = apportionv1.FairCase_FAIR_CASE_DESERVED
-	}
-	expect(c, path+".amount", int64(division.GetAmount()), amount)
-	expect(c, path+".case", division.GetCase(), kind)
-	expect(c, path+": number of children", len(division.GetChildren()), len(kids))
-	var last, next *award
-	for i, k := range kids[:min(len(kids), len(division.GetChildren()))] {
-		p, at := division.GetChildren()[i], fmt.Sprintf("%s.children[%d]", path, i)
-		start, top, base, weight := c.terms(kind, b[k], weightOf(k))
-		share := int64(p.GetShare())
-		shares[k], all = share, all+share
-		expect(c, at+".queue", queueOf(p.Queue), k)
-		for _, n := range []struct {
-			name      string
-			got, want int64
-		}{
-			{"guaranteed", int64(p.GetGuaranteed()), b[k].lo},
-			{"begin", int64(p.GetBegin()), b[k].m},
-			{"useful", int64(p.GetUseful()), b[k].hi},
-			{"weight", int64(p.GetWeight()), weight},
-			{"start", int64(p.GetStart()), start},
-			{"ceiling", int64(p.GetCeiling()), top},
-			{"base", int64(p.GetBase()), base},
-		} {
-			expect(c, at+"."+n.name, n.got, n.want)
+// Lines of a queue by position, after the guarantee and the fair share: the entitlement, and what past usage makes of it, which is the same
+// without a memory.
+const (
+	entitlement = 2
+	withMemory  = 3
+)
+
+// bound is section 2 of the rules for one queue and dimension, in quanta: guarantee, where weights begin, what there is a use for, and the
+// weights of the first two cases.
+type bound struct{ lo, m, hi, guaranteed, deserving, capability int64 }
+
+// certificate looks for the first answer with the shares of all queues and their derivation, and checks the derivation. An answer that
+// lacks one that was asked for is found where the answer is checked.
+func (c *check) certificate(steps []*apportionv1.Step, answers []*apportionv1.Answer) {
+	for i, step := range steps {
+		// A step that fails changes nothing.
+		if c.settings == nil || slices.Contains(changing, memberOf(step)) && memberOf(answers[i]) != "error" {
+			return
 		}
-		expect(c, at+".bound", p.GetBound(), boundOf(share, start, top))
-		if weight == 0 {
-			top = start
-		}
-		most += top
-		if share < start || share > top {
-			c.wrong("%s.share %d is not within %d and %d", at, share, start, top)
+		if !ofAll(step.GetShares()) {
 			continue
 		}
-		if a := newAward(share-base, -1, weight, i); share > start && (last == nil || last.before(a)) {
-			last = a
-		}
-		if a := newAward(share-base, 1, weight, i); share < top && (next == nil || a.before(next)) {
-			next = a
-		}
-	}
-	expect(c, path+": sum of shares", all, min(amount, most))
-	if last != nil && next != nil && next.before(last) {
-		c.wrong("%s: a quantum of child %d belongs to child %d", path, last.rank, next.rank)
-	}
-	level := "none"
-	if last != nil {
-		level = last.signpost.String()
-	}
-	expect(c, path+".level", fractionText(division.GetLevel()), level)
-}
-
-// boundOf says what holds a share.
-func boundOf(share, start, ceiling int64) apportionv1.FairBound {
-	switch share {
-	case ceiling:
-		return apportionv1.FairBound_FAIR_BOUND_UPPER
-	case start:
-		return apportionv1.FairBound_FAIR_BOUND_LOWER
-	}
-	return apportionv1.FairBound_FAIR_BOUND_LEVEL
-}
-
-// award is the signpost of a quantum of a child, by which quanta are given; of equal ones the first in rank comes first.
-type award struct {
-	signpost *big.Rat
-	rank     int
-}
-
-// newAward is (2 quanta + sign) / (2 weight): of the quantum awarded last for a sign of -1, of the next one for 1. A weight of 0 has none.
-func newAward(quanta, sign, weight int64, rank int) *award {
-	if weight == 0 {
-		return &award{new(big.Rat), rank}
-	}
-	return &award{new(big.Rat).SetFrac(big.NewInt(2*quanta+sign), new(big.Int).Lsh(big.NewInt(weight), 1)), rank}
-}
-
-func (a *award) before(o *award) bool {
-	c := a.signpost.Cmp(o.signpost)
-	return c < 0 || c == 0 && a.rank < o.rank
-}
-
-// fractionText is a fraction as written, so that one that is not in lowest terms is found too.
-func fractionText(f *apportionv1.Fraction) string {
-	if f == nil {
-		return "none"
-	}
-	return f.GetNumerator() + "/" + f.GetDenominator()
-}
-
-// terms are the bounds of a child's share in a case of section 3.
-func (c *check) terms(kind apportionv1.FairCase, b bound, own int64) (start, ceiling, base, weight int64) {
-	switch kind {
-	case apportionv1.FairCase_FAIR_CASE_GUARANTEE:
-		return 0, b.lo, 0, b.guaranteed
-	case apportionv1.FairCase_FAIR_CASE_DESERVED:
-		return b.lo, b.m, 0, b.deserving
-	case apportionv1.FairCase_FAIR_CASE_UNSPECIFIED, apportionv1.FairCase_FAIR_CASE_WEIGHT:
-	}
-	if c.settings.GetBase() > apportionv1.FairBase_FAIR_BASE_NONE {
-		base = b.m
-	}
-	return b.m, b.hi, base, own
-}
-
-// portions checks the lines of every portion, and the root's own numbers.
-func (c *check) portions(name string, divisions []*apportionv1.FairDivision) {
-	for i, division := range divisions {
-		d := int(division.GetDimension())
-		path := fmt.Sprintf("%s[%d]", name, i)
-		portions := division.GetChildren()
-		own := division.GetRoot()
-		expect(c, path+": the root's own numbers", own != nil, name != "sated" && queueOf(division.Queue) == c.top)
-		if own != nil {
-			b := c.bounds[min(d, len(c.bounds)-1)][c.top]
-			portions = append(slices.Clip(portions), own)
-			want := &apportionv1.FairPortion{
-				Queue: division.Queue, Guaranteed: uint64(b.lo), Begin: uint64(b.m), Useful: uint64(b.hi), Share: division.GetAmount(),
-				GuaranteeLine: own.GetGuaranteeLine(), FairLine: own.GetFairLine(),
+		for _, p := range answers[i].GetShares().GetPlugins() {
+			if c.fair = p.GetFair(); c.fair != nil {
+				before := c.numbers
+				c.divisions()
+				c.derived = c.numbers - before
+				return
 			}
-			expect(c, path+".root", own.String(), want.String())
-		}
-		for k, p := range portions {
-			lines, ok := c.lines[queueOf(p.Queue)]
-			if !ok || d >= len(lines) {
-				continue // Named above already.
-			}
-			at := fmt.Sprintf("%s, line %d", path, k)
-			expect(c, at+".guarantee_line", int64(p.GetGuaranteeLine()), lines[d][0])
-			expect(c, at+".fair_line", int64(p.GetFairLine()), lines[d][1])
 		}
 	}
+}
+
+// ofAll reports whether a question is about all numbers of the shares of all queues, and their derivation.
+func ofAll(step *apportionv1.SharesStep) bool {
+	e := step.GetExplain()
+	derived := e != nil && e.GetQueues() == nil && e.GetJobs() == nil && e.GetTasks() == nil
+	return derived && step.GetQueues() == nil && len(step.GetFields()) == 0
+}
+
+// divisions checks the certificate and forms the lines. What the certificate takes as given must be what follows from the snapshot: what is
+// divided, and what each queue is guaranteed, may use and weighs. That the shares follow from it, package certificate checks.
+func (c *check) divisions() {
+	var sated []map[int]bound
+	for d := range c.dims {
+		c.bounds, sated = append(c.bounds, c.bound(d, false)), append(sated, c.bound(d, true))
+	}
+	expect(c.findings, "quanta", fmt.Sprint(c.fair.GetQuanta()), fmt.Sprint(c.unit))
+	c.resource("total", c.fair.GetTotal(), c.resourceOf(c.all))
+	byWeight := func(_, q int) int64 { return c.weight(q) }
+	other := c.list("sated", c.fair.GetSated(), sated, byWeight)
+	given := c.list("divisions", c.fair.GetDivisions(), c.bounds, byWeight)
+	remembered := given
+	if c.GetMemory() == nil {
+		expect(c.findings, "with_memory: entries", len(c.fair.GetWithMemory()), 0)
+		expect(c.findings, "weights: entries", len(c.fair.GetWeights()), 0)
+	} else {
+		c.weights()
+		remembered = c.list("with_memory", c.fair.GetWithMemory(), c.bounds, func(d, q int) int64 { return c.effective[d][q] })
+	}
+	shares := &apportionv1.SharesAnswer{Plugins: []*apportionv1.PluginShares{{Fair: c.fair}}}
+	data, err := protojson.Marshal(shares)
+	if err == nil {
+		var faults []string
+		faults, err = certificate.Check(data)
+		c.faults = append(c.faults, faults...)
+	}
+	if err != nil {
+		c.wrong("the certificate cannot be read: %v", err)
+	}
+	c.lines = map[int][][4]int64{}
+	for _, q := range c.order {
+		for d := range c.dims {
+			lo, e := c.bounds[d][q].lo, given[d][q]
+			c.lines[q] = append(c.lines[q], [4]int64{min(lo, e), min(e, max(lo, other[d][q])), e, remembered[d][q]})
+		}
+	}
+}
+
+// bound sets the bounds of all queues, bottom up.
+func (c *check) bound(d int, sated bool) map[int]bound {
+	out := map[int]bound{}
+	for _, q := range slices.Backward(c.order) {
+		var below bound
+		for _, k := range c.kids[q] {
+			b := out[k]
+			below = bound{
+				below.lo + b.lo, below.m + b.m, below.hi + b.hi, below.guaranteed + b.guaranteed, below.deserving + b.deserving, 0,
+			}
+		}
+		b := bound{capability: c.capability[q][d]}
+		if b.capability != unlimited {
+			b.capability /= c.unit[d]
+		}
+		guarantee, deserved := c.limit(q, d, (*apportionv1.Queue).GetGuarantee, 0), c.limit(q, d, (*apportionv1.Queue).GetDeserved, -1)
+		want := below.hi
+		if len(c.kids[q]) == 0 {
+			want = c.demand[q][d]
+			if sated && want > 0 {
+				want = c.all[d]
+			}
+			want = (want + c.unit[d] - 1) / c.unit[d]
+		}
+		b.hi = min(b.capability, want)
+		b.guaranteed = min(b.capability, max(guarantee, below.guaranteed))
+		b.lo = min(b.hi, max(min(guarantee, b.hi), below.lo))
+		if c.settings.GetReserveGuarantee() {
+			b.lo = min(b.capability, max(guarantee, below.lo))
+		}
+		b.hi = max(b.hi, b.lo)
+		b.m, b.deserving = b.lo, b.guaranteed
+		if c.settings.GetBase() == apportionv1.FairBase_FAIR_BASE_DESERVED {
+			target, weight := deserved, deserved
+			if deserved < 0 {
+				target, weight = below.m, below.deserving
+			}
+			b.m, b.deserving = max(b.lo, min(target, b.hi)), max(b.guaranteed, min(b.capability, weight))
+		}
+		out[q] = b
+	}
+	return out
+}
+
+// list checks that a list has every division once, with what follows from the snapshot; it returns the shares by dimension and queue.
+func (c *check) list(
+	name string, divisions []*apportionv1.FairDivision, bounds []map[int]bound, weight func(d, q int) int64,
+) []map[int]int64 {
+	shares := make([]map[int]int64, len(c.dims))
+	at := 0
+	for _, q := range c.order {
+		for d := range shares {
+			if q != c.top && len(c.kids[q]) == 0 {
+				continue
+			}
+			path := fmt.Sprintf("%s[%d]", name, at)
+			if at++; at > len(divisions) {
+				c.wrong("%s is missing", path)
+				continue
+			}
+			got, want := divisions[at-1], c.stated(divisions[at-1], q, d, bounds[d], weight)
+			if q == c.top {
+				shares[d] = map[int]int64{q: c.whole(d, bounds[d][q])}
+				want.Amount, want.Root = uint64(shares[d][q]), nil
+				if name != "sated" {
+					want.Root = c.ofTheRoot(got, bounds[d][q], want.GetAmount())
+				}
+			}
+			c.compare(path, got, want, nil)
+			for i, k := range c.kids[q][:min(len(c.kids[q]), len(got.GetChildren()))] {
+				shares[d][k] = int64(got.GetChildren()[i].GetShare())
+			}
+		}
+	}
+	expect(c.findings, name+": number of divisions", len(divisions), at)
+	return shares
+}
+
+// whole is what the root divides of a dimension, in quanta: all that there is, within its limit and, without children, what it has a use
+// for.
+func (c *check) whole(d int, b bound) int64 {
+	most := min(c.all[d]/c.unit[d], b.capability)
+	if len(c.kids[c.top]) == 0 {
+		most = min(most, b.hi)
+	}
+	return most
+}
+
+// stated is a division with the numbers that follow from the snapshot, and its own ones elsewhere.
+func (c *check) stated(got *apportionv1.FairDivision, q, d int, b map[int]bound, weight func(d, q int) int64) *apportionv1.FairDivision {
+	want := proto.CloneOf(got)
+	want.Queue, want.Dimension, want.Children, want.Root = indexOf(q), uint32(d), nil, nil
+	for i, k := range c.kids[q] {
+		p := &apportionv1.FairPortion{}
+		if i < len(got.GetChildren()) {
+			p = proto.CloneOf(got.GetChildren()[i])
+		}
+		p.Queue, p.Guaranteed, p.Begin, p.Useful, p.Base = indexOf(k), uint64(b[k].lo), uint64(b[k].m), uint64(b[k].hi), 0
+		switch got.GetCase() {
+		case apportionv1.FairCase_FAIR_CASE_GUARANTEE:
+			p.Weight = uint64(b[k].guaranteed)
+		case apportionv1.FairCase_FAIR_CASE_DESERVED:
+			p.Weight = uint64(b[k].deserving)
+		case apportionv1.FairCase_FAIR_CASE_UNSPECIFIED, apportionv1.FairCase_FAIR_CASE_WEIGHT:
+			p.Weight = uint64(weight(d, k))
+			if c.settings.GetBase() > apportionv1.FairBase_FAIR_BASE_NONE {
+				p.Base = p.GetBegin()
+			}
+		}
+		want.Children = append(want.Children, p)
+	}
+	return want
+}
+
+// ofTheRoot is the root's own portion in a division.
+func (c *check) ofTheRoot(got *apportionv1.FairDivision, b bound, share uint64) *apportionv1.FairPortion {
+	return &apportionv1.FairPortion{
+		Queue: indexOf(c.top), Guaranteed: uint64(b.lo), Begin: uint64(b.m), Useful: uint64(b.hi), Share: share,
+		GuaranteeLine: got.GetRoot().GetGuaranteeLine(), FairLine: got.GetRoot().GetFairLine(),
+	}
+}
+
+// indexOf is a queue as answers name it.
+func indexOf(q int) *uint32 {
+	if q == root {
+		return nil
+	}
+	return new(uint32(q))
 }

@@ -61,6 +61,6 @@ func ExampleCheck() {
 	// Output:
 	// 0 faults, <nil>
 	// divisions[0]: sum of shares is 8001, not 8000
-	// divisions[0]: a quantum of child 0 belongs to child 1
-	// divisions[0].level is 11999/6, not 4001/2
+	// divisions[0]: owner of a quantum is 0, not 1
+	// divisions[0]: level is 11999/6, not 4001/2
 }

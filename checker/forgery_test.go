@@ -10,8 +10,8 @@ import (
 )
 
 var forgeries = []forgery{
-	{"deserved, share, overused and standing grow together", func(f *forged) bool {
-		return f.plugins(func(shares *apportionv1.SharesAnswer, p *apportionv1.PluginShares) bool {
+	{"deserved grows with its line", func(f *forged) bool {
+		return f.plugins(func(p *apportionv1.PluginShares) bool {
 			if len(p.GetQueues()) == 0 {
 				return false
 			}
@@ -19,24 +19,18 @@ var forgeries = []forgery{
 			for i := range q.GetDeserved().GetAmount() {
 				q.Deserved.Amount[i] = q.Deserved.Amount[i]*2 + 1000
 			}
-			for _, r := range p.GetProportion().GetRounds() {
-				for _, s := range r.GetShares() {
-					if s.GetQueue() == q.GetQueue() {
-						s.Deserved, s.Requested, s.Capped = q.GetDeserved(), q.GetDeserved(), q.GetDeserved()
+			for _, d := range p.GetFair().GetDivisions() {
+				for _, child := range d.GetChildren() {
+					if child.GetQueue() == q.GetQueue() {
+						child.Share = child.GetShare()*2 + 1
 					}
 				}
 			}
-			for _, l := range p.GetCapacity().GetLevels() {
-				if l.GetQueue() == q.GetQueue() {
-					l.Deserved, l.WrittenDeserved = q.GetDeserved(), q.GetDeserved()
-				}
-			}
-			restate(shares, p.GetPlugin(), q)
 			return true
 		})
 	}},
-	{"allocated, share, overused and standing fall together", func(f *forged) bool {
-		return f.plugins(func(shares *apportionv1.SharesAnswer, p *apportionv1.PluginShares) bool {
+	{"allocated and share fall together", func(f *forged) bool {
+		return f.plugins(func(p *apportionv1.PluginShares) bool {
 			if len(p.GetQueues()) == 0 {
 				return false
 			}
@@ -44,12 +38,12 @@ var forgeries = []forgery{
 			for i := range q.GetAllocated().GetAmount() {
 				q.Allocated.Amount[i] /= 2
 			}
-			restate(shares, p.GetPlugin(), q)
+			q.Share /= 2
 			return true
 		})
 	}},
 	{"every amount of a queue a little more", func(f *forged) bool {
-		return f.plugins(func(_ *apportionv1.SharesAnswer, p *apportionv1.PluginShares) bool {
+		return f.plugins(func(p *apportionv1.PluginShares) bool {
 			if len(p.GetQueues()) == 0 {
 				return false
 			}
@@ -58,49 +52,12 @@ var forgeries = []forgery{
 		})
 	}},
 	{"the accounts of two queues exchanged", func(f *forged) bool {
-		return f.plugins(func(_ *apportionv1.SharesAnswer, p *apportionv1.PluginShares) bool {
+		return f.plugins(func(p *apportionv1.PluginShares) bool {
 			if len(p.GetQueues()) < 2 {
 				return false
 			}
 			i := f.pick(len(p.GetQueues()) - 1)
 			exchange(p.GetQueues()[i], p.GetQueues()[i+1], "queue", "name")
-			return true
-		})
-	}},
-	{"order of queues and ranks permuted with their shares", func(f *forged) bool {
-		done, l, r := false, uint32(0), uint32(0)
-		for _, a := range f.response.GetAnswers() {
-			if sorted := a.GetOrder().GetSorted(); len(sorted) > 1 {
-				i := f.pick(len(sorted) - 1)
-				l, r = sorted[i], sorted[i+1]
-				sorted[i], sorted[i+1] = r, l
-				for _, p := range a.GetOrder().GetPairs() {
-					if p.GetLeft() == l && p.GetRight() == r || p.GetLeft() == r && p.GetRight() == l {
-						p.Less, p.Compare = !p.GetLess(), -p.GetCompare()
-					}
-				}
-				done = true
-			}
-		}
-		if !done {
-			return false
-		}
-		return f.plugins(func(shares *apportionv1.SharesAnswer, p *apportionv1.PluginShares) bool {
-			of := func(q uint32) func(*apportionv1.QueueShare) bool {
-				return func(s *apportionv1.QueueShare) bool { return s.GetQueue() == q }
-			}
-			i, k := slices.IndexFunc(p.GetQueues(), of(l)), slices.IndexFunc(p.GetQueues(), of(r))
-			if i >= 0 && k >= 0 {
-				a, b := p.GetQueues()[i], p.GetQueues()[k]
-				a.Share, b.Share, a.Dominant, b.Dominant = b.Share, a.Share, b.Dominant, a.Dominant
-			}
-			for _, s := range shares.GetStandings() {
-				for _, t := range shares.GetStandings() {
-					if s.GetQueue() == l && t.GetQueue() == r {
-						s.Rank, t.Rank = t.Rank, s.Rank
-					}
-				}
-			}
 			return true
 		})
 	}},
@@ -178,45 +135,6 @@ var forgeries = []forgery{
 		}
 		return done
 	}},
-	{"a plan without its victims", func(f *forged) bool {
-		done := false
-		for _, a := range f.response.GetAnswers() {
-			if p := a.GetPlan(); len(p.GetVictims()) > 0 {
-				p.Victims, p.Freed, p.Fall, p.Rise = nil, nil, nil, nil
-				done = true
-			}
-		}
-		return done
-	}},
-	{"a victim of a plan exchanged for a task that may not be evicted", func(f *forged) bool {
-		_, uids := f.described()
-		s, number, done := f.request.GetInput().GetSnapshot(), uint32(0), false
-		queues := map[string]uint32{}
-		for i, q := range s.GetQueues() {
-			queues[q.GetName()] = uint32(i)
-		}
-		for _, j := range s.GetJobs() {
-			for _, g := range j.GetGroups() {
-				for _, t := range g.GetTasks() {
-					may := t.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_RUNNING && (t.GetDetail() == nil || t.Detail.Preemptable == nil)
-					for _, a := range f.response.GetAnswers() {
-						if p := a.GetPlan(); !done && !may && t.Node != nil && len(p.GetVictims()) > 0 {
-							v := p.GetVictims()[0]
-							v.Task, v.Uid, v.Queue, v.Node = number, uids[number], queues[j.GetQueue()], t.Node
-							v.NodeName, v.Freed = s.GetNodes()[t.GetNode()].GetName(), g.GetRequest()
-							p.Freed = nil
-							for _, v := range p.GetVictims() {
-								p.Freed = proto.CloneOf(v.GetFreed())
-							}
-							done = true
-						}
-					}
-					number++
-				}
-			}
-		}
-		return done
-	}},
 	{"a plan that says that it frees something", func(f *forged) bool {
 		done := false
 		for _, a := range f.response.GetAnswers() {
@@ -243,33 +161,6 @@ var forgeries = []forgery{
 		i, k := f.pick(n), f.pick(n)
 		f.response.Answers[i], f.response.Answers[k] = f.response.Answers[k], f.response.Answers[i]
 		return true
-	}},
-	{"the verdicts of two tasks exchanged", func(f *forged) bool {
-		done := false
-		for _, a := range f.response.GetAnswers() {
-			for _, list := range [][]*apportionv1.TaskVerdict{a.GetAllocatable().GetTasks(), a.GetPreemptive().GetTasks()} {
-				if len(list) > 1 {
-					exchange(list[0], list[len(list)-1], "task")
-					done = true
-				}
-			}
-			if list := a.GetEnqueue().GetJobs(); len(list) > 1 {
-				exchange(list[0], list[len(list)-1], "job", "uid")
-				done = true
-			}
-		}
-		return done
-	}},
-	{"a refusal made a permit, with its checks", func(f *forged) bool {
-		done := false
-		for _, a := range f.response.GetAnswers() {
-			for _, v := range slices.Concat(a.GetAllocatable().GetTasks(), a.GetPreemptive().GetTasks()) {
-				if v.GetVerdict().GetVote() == apportionv1.Vote_VOTE_REJECT {
-					v.Verdict, v.Checks, done = &apportionv1.Verdict{Vote: apportionv1.Vote_VOTE_PERMIT}, nil, true
-				}
-			}
-		}
-		return done
 	}},
 	{"every answer an error", func(f *forged) bool {
 		for i := range f.response.GetAnswers() {

@@ -65,7 +65,7 @@ func TestEveryNumberOfFairWithMemoryIsTrue(t *testing.T) {
 func TestEachNumberOfMemoryThatIsChangedByOneIsFound(t *testing.T) {
 	raced.Skip(t)
 	changed := 0
-	every := 49
+	every := 147
 	if *allMutants {
 		every = 14
 	}

@@ -2,275 +2,209 @@ package checker
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-const (
-	planOnly   = "that the policy permits the plan, and that no plan is better, is not checked; its tasks, nodes, room and means are"
-	planBeside = planOnly + ", but rules on other pods are not"
-)
+const ofPods = "rules on other pods, which may need further victims"
 
-// ownPlan checks what a plan of any policy promises by itself: it places waiting tasks of the job on nodes that take them and have room
-// once the victims and what is being released are gone, also beside what is kept for others, and each victim is a running task with its
-// own queue, node and request.
-func (c *check) ownPlan(path string, step *apportionv1.PlanStep, got *apportionv1.PlanAnswer) bool {
-	made := got.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE
-	if made != (len(got.GetPlacements()) > 0) || !made && len(got.GetVictims()) > 0 || made == (got.GetMiss() != nil) {
-		c.wrong("%s: outcome %v does not go with %d placements, %d victims and a miss", path, got.GetOutcome(),
-			len(got.GetPlacements()), len(got.GetVictims()))
+// ofPlans are the fields of a plan that are not checked.
+var ofPlans = omitted{
+	"PlanAnswer.least": notSearched, "PlanAnswer.cut_short": notSearched, "PlanAnswer.looked": notSearched,
+	"PlanAnswer.enters": notSearched, "PlanAnswer.unjudged": notSearched, "PlanAnswer.text": fromOthers,
+	"PlannedEviction.claimant": fromOthers, "PlannedEviction.own_queue": fromOthers, "PlannedEviction.for_limit": fromOthers,
+	"PlannedEviction.tier": notSearched, "PlannedEviction.plugins": notSearched, "PlannedEviction.returns": notSearched,
+	"PlannedPlacement.after_release": fromOthers,
+}
+
+// planned checks what a plan for a job promises: it places tasks of the job that wait on nodes that take them and have room once the
+// victims are gone, the victims run and may be evicted by the means of the question, and the job has its minimum.
+func (c *check) planned(path string, step *apportionv1.PlanStep, got *apportionv1.PlanAnswer) {
+	why := c.unclaimed()
+	if why == "" && got.GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE {
+		why = notSearched
+		if len(got.GetPlacements())+len(got.GetVictims()) > 0 {
+			c.wrong("%s has placements or victims without a plan", path)
+		}
 	}
-	if int(got.GetJob()) >= len(c.jobs) {
-		c.wrong("%s is about job %d, which the snapshot does not have", path, got.GetJob())
-		return true
+	if why != "" {
+		c.omit(path, why)
+		return
 	}
-	name := nameOf(c.jobs[got.GetJob()].message)
-	if step.GetOmitNames() {
-		name = ""
+	tasks := c.placedTasks(path, step, got)
+	if tasks == nil {
+		return
 	}
-	expect(c, path+".uid", got.GetUid(), name)
-	expect(c, path+".kueue is present", got.GetKueue() != nil, false)
-	c.asWasAsked(path, step, got)
-	why := planOnly
-	if c.GetPods() != nil {
-		why = planBeside
+	before, p, j := c.numbers, c.newPlan(tasks), c.jobs[tasks[0].job]
+	omit, sum := step.GetOmitNames(), []*apportionv1.Resource{}
+	want := &apportionv1.PlanAnswer{
+		Job: uint32(tasks[0].job), Uid: c.named(nameOf(j.message), omit), Outcome: got.GetOutcome(), Ready: got.GetReady(),
 	}
-	for _, field := range []string{
-		"outcome", "least", "cut_short", "enters", "placements", "victims", "miss", "looked", "text",
-	} {
-		c.omit(path+"."+field, why)
+	p.rounded()
+	for i, v := range got.GetVictims() {
+		if t := p.evictFor(fmt.Sprintf("%s.victims[%d]", path, i), step, v.GetTask(), j); t != nil {
+			want.Victims, sum = append(want.Victims, c.eviction(t, omit)), append(sum, t.stated)
+		}
 	}
-	for _, field := range []string{"freed", "fall", "rise"} {
-		c.omit(path+"."+field, "it is what the placements and victims come to, and whether these are all is not checked")
+	if len(sum) > 0 {
+		want.Freed = c.freed(sum...)
 	}
-	p := &planned{
-		check: c, job: int(got.GetJob()), means: step.GetMeans(), unnamed: step.GetOmitNames(), room: copyRooms(c.future),
-		slack: map[int]int64{}, seen: map[uint32]bool{},
-		outside: slices.ContainsFunc(c.jobs, func(j *job) bool { return j.leaf == aside }),
+	for i, placement := range got.GetPlacements() {
+		at := fmt.Sprintf("%s.placements[%d]", path, i)
+		want.Placements = append(want.Placements, p.put(at, tasks[i], int(placement.GetNode()), omit))
 	}
-	for n, node := range c.GetNodes() {
+	p.promises(path, got)
+	if len(p.others) > 0 {
+		fall, rise := p.change()
+		p.lowers(path, fall, rise)
+		want.Fall, want.Rise = fractions(fall), fractions(rise)
+	}
+	p.ready(path, j, step.GetTasks() != nil, got)
+	c.compare(path, got, want, ofPlans)
+	c.omitAll(path, notTheFirst, "victims", "placements")
+	c.did(path, ofAPlan, before)
+}
+
+// placedTasks are the tasks that a plan places: of the job of the question, or those that it names, each once. It returns nil, and says so,
+// if they are others.
+func (c *check) placedTasks(path string, step *apportionv1.PlanStep, got *apportionv1.PlanAnswer) (tasks []*task) {
+	asked, ok := c.tasksOf(step.GetTasks())
+	for _, placement := range got.GetPlacements() {
+		t := int(placement.GetTask())
+		if ok = ok && t < len(c.tasks) && !slices.Contains(tasks, c.tasks[t]); !ok {
+			break
+		}
+		task := c.tasks[t]
+		tasks = append(tasks, task)
+		ok = task.leaf != aside && task.job == tasks[0].job && task.status <= apportionv1.TaskStatus_TASK_STATUS_PENDING
+		if step.GetTasks() == nil {
+			ok = ok && c.isJob(step.GetJob(), task.job)
+		} else {
+			ok = ok && slices.Contains(asked, task)
+		}
+	}
+	if !ok || len(tasks) == 0 || step.GetTasks() != nil && len(tasks) != len(asked) {
+		c.wrong("%s.placements are not those of tasks that wait and that the question is about, each once", path)
+		return nil
+	}
+	return tasks
+}
+
+// isJob reports whether a selection names one job alone.
+func (c *cluster) isJob(jobs *apportionv1.Jobs, j int) bool {
+	return slices.Equal(jobs.GetIndex(), []uint32{uint32(j)}) || slices.Equal(jobs.GetUid(), []string{nameOf(c.jobs[j].message)})
+}
+
+// rounded says how often amounts were rounded in what is left of each node: a plan has room in floating-point numbers, which differ from
+// whole amounts by less than one for each task.
+func (p *plan) rounded() {
+	for n, node := range p.GetNodes() {
 		p.slack[n] = min(1, int64(len(node.GetUsedByOthers().GetDimension())))
 	}
-	for _, t := range c.tasks {
+	for _, t := range p.tasks {
 		if t.node != nil {
-			p.slack[int(*t.node)]++
+			p.slack[int(*t.node)] += 2
 		}
 	}
-	freed := amounts{}
-	for i, v := range got.GetVictims() {
-		p.evict(fmt.Sprintf("%s.victims[%d]", path, i), v, freed)
-	}
-	expect(c, path+".freed is present", got.GetFreed() != nil, len(got.GetVictims()) > 0)
-	c.resource(path+".freed", orEmpty(got.GetFreed()), freed.resource())
-	for i, placement := range got.GetPlacements() {
-		p.put(fmt.Sprintf("%s.placements[%d]", path, i), placement)
-	}
-	p.leavesReserved(path, got)
-	if tasks, ok := c.tasksOf(step.GetTasks()); ok {
-		expect(c, path+".unjudged", fmt.Sprint(got.GetUnjudged()), fmt.Sprint(unjudged(c.jobs[got.GetJob()], tasks)))
-	}
-	c.omit(path+".ready", why)
-	// A plan for the tasks that a gang needs is not made without its minimum.
-	if _, gangs := c.plugins("gang"); step.GetTasks() == nil || gangs == nil {
-		expect(c, path+".ready", got.GetReady(), made)
-	}
-	p.potential(path, got)
-	return true
 }
 
-// potential checks by how much a plan of fair lowers and raises what queues lack of each line. A plan that evicts no task of another queue
-// has neither.
-func (p *planned) potential(path string, got *apportionv1.PlanAnswer) {
-	queue, need, gone := p.jobs[p.job].queue, make([]int64, len(p.dims)), map[int][]int64{}
-	for _, placement := range got.GetPlacements() {
-		if int(placement.GetTask()) < len(p.tasks) {
-			add(need, p.tasks[placement.GetTask()].request, 1)
-		}
+// evictFor evicts a victim of a plan for a job and returns it; nil, and says so, if the means of the question and the settings of its queue
+// do not permit it, or it is named before. In the queue of the job, victims are of other jobs of lower priority.
+func (p *plan) evictFor(path string, step *apportionv1.PlanStep, number uint32, j *job) *task {
+	if int(number) >= len(p.tasks) {
+		p.wrong("%s is task %d, which does not exist", path, number)
+		return nil
 	}
-	for _, v := range got.GetVictims() {
-		if int(v.GetTask()) < len(p.tasks) {
-			t := p.tasks[v.GetTask()]
-			q := p.jobs[t.job].queue
-			if gone[q] == nil {
-				gone[q] = make([]int64, len(p.dims))
-			}
-			add(gone[q], t.request, 1)
-		}
-	}
-	own := gone[queue] != nil
-	delete(gone, queue)
+	t, may, into := p.tasks[number], false, &p.others
+	most, means := int(step.GetMaxVictims()), step.GetMeans()
 	switch {
-	case len(gone) == 0:
-		expect(p.check, path+": entries of fall and rise", len(got.GetFall())+len(got.GetRise()), 0)
-		return
-	case !p.alone() || own || p.lines[queue] == nil:
-		p.omit(path+".fall", planOnly)
-		p.omit(path+".rise", planOnly)
-		return
+	case means == apportionv1.PlanMeans_PLAN_MEANS_PLACE || most > 0 && len(p.own)+len(p.others) >= most:
+	case t.leaf != p.queue:
+		may = means != apportionv1.PlanMeans_PLAN_MEANS_PREEMPT && p.mayGo(t)
+	default:
+		into = &p.own
+		may = means != apportionv1.PlanMeans_PLAN_MEANS_RECLAIM && t.runs() && p.jobs[t.job].message.GetPriority() < j.message.GetPriority()
 	}
-	after := func(q int, row []int64, times int64) []int64 {
-		out := slices.Clone(p.held[q])
-		add(out, row, times)
+	if !may || slices.Contains(*into, t) {
+		p.wrong("%s is task %d, which may not be evicted for this job, or is named before", path, number)
+		return nil
+	}
+	*into = append(*into, t)
+	p.evict(t, 1)
+	return t
+}
+
+// eviction is a victim as a plan describes it.
+func (c *check) eviction(t *task, omit bool) *apportionv1.PlannedEviction {
+	out := &apportionv1.PlannedEviction{
+		Task: uint32(t.number), Uid: c.named(t.name, omit), Queue: uint32(c.jobs[t.job].queue), Node: t.node, Freed: c.freed(t.stated),
+	}
+	if t.node != nil {
+		out.NodeName = c.named(c.GetNodes()[*t.node].GetName(), omit)
+	}
+	return out
+}
+
+// freed is a sum of requests.
+func (c *check) freed(requests ...*apportionv1.Resource) *apportionv1.Resource {
+	out := &apportionv1.Resource{}
+	for d, x := range c.sumOf(requests...) {
+		out.Dimension, out.Amount = append(out.Dimension, uint32(d)), append(out.Amount, x)
+	}
+	return out
+}
+
+// put places a task on a node, which must take it, and returns the placement as the plan describes it.
+func (p *plan) put(path string, t *task, n int, omit bool) *apportionv1.PlannedPlacement {
+	out := &apportionv1.PlannedPlacement{Task: uint32(t.number), Uid: p.named(t.name, omit), Node: uint32(n)}
+	if n >= len(p.GetNodes()) || !p.takes(n, t.set) {
+		p.wrong("%s: node %d does not take task %d", path, n, t.number)
 		return out
 	}
-	want := &apportionv1.PlanAnswer{}
-	var rises, falls [3]*big.Rat
-	for line := range 3 {
-		rise := new(big.Rat)
-		for q, row := range gone {
-			if p.lines[q] != nil {
-				rise.Add(rise, new(big.Rat).Sub(p.lack(q, after(q, row, -1), line), p.lack(q, p.held[q], line)))
-			}
-		}
-		want.Rise = append(want.GetRise(), fraction(rise))
-		fall := new(big.Rat).Sub(p.lack(queue, p.held[queue], line), p.lack(queue, after(queue, need, 1), line))
-		want.Fall = append(want.GetFall(), fraction(fall))
-		rises[line], falls[line] = rise, fall
-	}
-	if lexical(rises, falls) >= 0 {
-		p.wrong("%s: the plan does not lower what queues lack", path)
-	}
-	p.compare(path, &apportionv1.PlanAnswer{Fall: got.GetFall(), Rise: got.GetRise()}, want, nil)
-}
-
-// unjudged lists, in order and each once, the constraints that the snapshot does not express of some tasks of a job; without tasks, of all
-// that wait and are not held back by a gate.
-func unjudged(j *job, tasks []*task) (list []apportionv1.PlacementConstraint) {
-	waits := func(status apportionv1.TaskStatus, gate apportionv1.TaskGate) bool {
-		return status == apportionv1.TaskStatus_TASK_STATUS_PENDING && gate != apportionv1.TaskGate_TASK_GATE_OTHER
-	}
-	at := 0
-	for _, g := range j.message.GetGroups() {
-		for _, m := range g.GetTasks() {
-			if tasks == nil && waits(m.GetStatus(), m.GetDetail().GetGate()) || slices.Contains(tasks, j.tasks[at]) {
-				list = append(append(list, g.GetUnjudged()...), m.GetDetail().GetUnjudged()...)
-			}
-			at++
-		}
-		if tasks == nil && slices.ContainsFunc(g.GetCounts(), func(m *apportionv1.TaskCount) bool {
-			return m.GetCount() > 0 && waits(m.GetStatus(), m.GetGate())
-		}) {
-			list = append(list, g.GetUnjudged()...)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// asWasAsked checks that a plan is about the job and within the means of the question.
-func (c *check) asWasAsked(path string, step *apportionv1.PlanStep, got *apportionv1.PlanAnswer) {
-	c.checked++
-	if jobs, ok := c.chosenJobs(step.GetJob()); step.GetJob() != nil && (!ok || len(jobs) != 1 || jobs[0] != int(got.GetJob())) {
-		c.wrong("%s.job is %d, which is not the job of the question", path, got.GetJob())
-	}
-	tasks, ok := c.tasksOf(step.GetTasks())
-	if !ok || slices.ContainsFunc(tasks, func(t *task) bool { return t.job != int(got.GetJob()) }) {
-		c.wrong("%s.job is %d, which is not the job of the tasks of the question", path, got.GetJob())
-	}
-	most := int(step.GetMaxVictims())
-	if step.GetMeans() == apportionv1.PlanMeans_PLAN_MEANS_PLACE {
-		most = 0
-	} else if most == 0 {
-		return
-	}
-	if len(got.GetVictims()) > most {
-		c.wrong("%s.victims are %d, but the question permits %d", path, len(got.GetVictims()), most)
-	}
-}
-
-// planned is a plan while it is checked.
-type planned struct {
-	*check
-
-	job     int
-	means   apportionv1.PlanMeans
-	unnamed bool
-	// room is what is free of each node, slack how many requests were added and rounded up there.
-	room  map[int][]int64
-	slack map[int]int64
-	seen  map[uint32]bool
-	// outside: what tasks of jobs outside the tree release is not part of the room that is known here.
-	outside bool
-}
-
-// evict takes a victim from its node.
-func (p *planned) evict(at string, v *apportionv1.PlannedEviction, freed amounts) {
-	t := p.running(at, v, p.unnamed)
-	if t == nil || p.seen[v.GetTask()] {
-		p.wrong("%s is task %d, which does not run, or which is named before", at, v.GetTask())
-		return
-	}
-	p.permitted(at, t)
-	p.seen[v.GetTask()] = true
-	freed.add(p.amounts(t.stated), 1)
-	if t.node != nil {
-		add(p.room[int(*t.node)], t.request, 1)
-		p.slack[int(*t.node)]++
-	}
-}
-
-// permitted checks that the means of the question and the frame allow a victim, whatever the plugins decide: it may be evicted, and belongs
-// to a queue that gives tasks back or, in the job's own queue, to another job, which under fair is of lower priority.
-func (p *planned) permitted(at string, t *task) {
-	mine, its := p.jobs[p.job], p.jobs[t.job]
-	own, nothing := mine.queue == its.queue, within(t.request, make([]int64, len(t.request)))
-	switch {
-	case own && p.means == apportionv1.PlanMeans_PLAN_MEANS_RECLAIM, !own && p.means == apportionv1.PlanMeans_PLAN_MEANS_PREEMPT:
-		p.wrong("%s is not a victim by the means of the question", at)
-	case !t.preemptable, nothing && !own, !own && !p.reclaimable(its.queue), own && t.job == p.job:
-		p.wrong("%s is task %d, which may not be evicted for this job", at, t.number)
-	case own && p.alone() && its.message.GetPriority() >= mine.message.GetPriority():
-		p.wrong("%s is task %d, whose job is not of lower priority", at, t.number)
-	}
-}
-
-// put places a task.
-func (p *planned) put(at string, placement *apportionv1.PlannedPlacement) {
-	n := int(placement.GetNode())
-	if int(placement.GetTask()) >= len(p.tasks) || n >= len(p.GetNodes()) || p.seen[placement.GetTask()] {
-		p.wrong("%s places task %d on node %d, one of which does not exist, or which is named before", at, placement.GetTask(), n)
-		return
-	}
-	t, name := p.tasks[placement.GetTask()], p.GetNodes()[n].GetName()
-	p.seen[placement.GetTask()] = true
-	if p.unnamed {
-		name = ""
-	}
-	expect(p.check, at+".uid", placement.GetUid(), p.uid(t, p.unnamed))
-	expect(p.check, at+".node_name", placement.GetNodeName(), name)
-	if t.job != p.job || t.status > apportionv1.TaskStatus_TASK_STATUS_PENDING || !p.takes(n, t.set) || p.kept(n, t, true) {
-		p.wrong("%s: task %d does not wait in the job, or may not use node %d", at, placement.GetTask(), n)
-	}
-	add(p.room[n], t.request, -1)
+	out.NodeName = p.named(p.GetNodes()[n].GetName(), omit)
 	p.slack[n]++
-	for d, x := range t.request {
-		// Every addition of amounts that are not whole, or above 2^53, errs by at most 2^-53 of what the node offers.
-		bound := float64(p.slack[n]) * (1 + p.amounts(p.GetNodes()[n].GetAllocatable())[uint32(d)]*0x1p-53)
-		if x > 0 && -float64(p.room[n][d]) > bound && !p.outside {
-			p.wrong("%s: node %d lacks %d of dimension %d for it", at, n, -p.room[n][d], d)
+	p.place(n, t.request)
+	return out
+}
+
+// promises checks that a plan has room, keeps to the limits and a line, and needs each victim.
+func (p *plan) promises(path string, got *apportionv1.PlanAnswer) {
+	// What tasks outside the tree release is not part of the room that is known here.
+	outside := slices.ContainsFunc(p.jobs, func(j *job) bool { return j.leaf == aside })
+	for _, placement := range got.GetPlacements() {
+		if n := int(placement.GetNode()); !outside && p.placed[n] != nil && p.lacks(n, 1) >= 0 {
+			p.wrong("%s: node %d lacks room for the tasks that are placed there", path, n)
+		}
+	}
+	if p.limited() {
+		p.wrong("%s: a limit does not permit the job", path)
+	}
+	if len(p.others) > 0 && !p.entitled(entitlement) && !p.entitled(1) && !p.entitled(0) {
+		p.wrong("%s: victims are taken from queues that are within their lines, or for one that is not", path)
+	}
+	if p.GetPods() != nil {
+		p.omitAll(path, ofPods, "placements", "victims")
+		return
+	}
+	for _, v := range slices.Concat(p.own, p.others) {
+		if !p.needed(v) {
+			p.wrong("%s: the plan does without its victim %d", path, v.number)
 		}
 	}
 }
 
-// running is the task of a victim if it runs and is described as it is; else nil.
-func (c *check) running(at string, v *apportionv1.PlannedEviction, omit bool) *task {
-	if int(v.GetTask()) >= len(c.tasks) {
-		return nil
+// ready checks that a job has its minimum after a plan. Only one for named tasks may leave it short.
+func (p *plan) ready(path string, j *job, named bool, got *apportionv1.PlanAnswer) {
+	least := int64(j.message.GetMinAvailable())
+	if !got.GetReady() && !named || got.GetReady() && p.gangs() && max(j.held, j.ready)+int64(len(got.GetPlacements())) < least {
+		p.wrong("%s.ready is %v, with %d tasks placed and a minimum of %d", path, got.GetReady(), len(got.GetPlacements()), least)
 	}
-	t := c.tasks[v.GetTask()]
-	if t.status != apportionv1.TaskStatus_TASK_STATUS_RUNNING {
-		return nil
-	}
-	name := ""
-	if t.node != nil && !omit {
-		name = c.GetNodes()[*t.node].GetName()
-	}
-	expect(c, at+".uid", v.GetUid(), c.uid(t, omit))
-	expect(c, at+".queue", int(v.GetQueue()), c.jobs[t.job].queue)
-	expect(c, at+".node", queueOf(v.Node), queueOf(t.node))
-	expect(c, at+".node_name", v.GetNodeName(), name)
-	c.resource(at+".freed", orEmpty(v.GetFreed()), c.amounts(t.stated).resource())
-	return t
+}
+
+// gangs reports whether the policy keeps jobs together.
+func (c *check) gangs() bool {
+	return slices.ContainsFunc(c.policy.GetTiers(), func(t *apportionv1.Tier) bool {
+		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetGang() != nil })
+	})
 }

@@ -2,6 +2,8 @@ package checker_test
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,171 +15,253 @@ import (
 	"github.com/apportion/apportion/internal/test/raced"
 )
 
-// TestWhatAPlanPromisesIsChecked asks for plans of many jobs under several policies: true ones pass, and one that places a task elsewhere,
-// places one twice, or leaves its victims out does not.
-func TestWhatAPlanPromisesIsChecked(t *testing.T) {
-	raced.Skip(t)
-	made, evictions, found := 0, 0, 0
-	for _, policy := range []string{
-		preset, `tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { proportion {} } }`,
-		`tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { capacity {} } }`,
-	} {
-		for seed := range uint64(6) {
-			s := generate.Snapshot(generate.Shape{Queues: 6, Jobs: 40, Tasks: 400, Nodes: 3, Seed: seed, UIDs: true, NodeSets: int(seed % 3)})
-			for _, n := range s.GetNodes() {
-				for i := range n.GetAllocatable().GetAmount() {
-					n.Allocatable.Amount[i] /= 2
-				}
-			}
-			if seed%2 == 1 {
-				// Sums of parts are whole at times, by rounding.
-				everyAmount(s.ProtoReflect(), func(x float64) float64 { return x / 3 })
-			}
-			r, response := plannedForAll(t, s, policy)
-			for _, a := range response.GetAnswers() {
-				plan := a.GetPlan()
-				if plan.GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE {
-					continue
-				}
-				made++
-				evictions += len(plan.GetVictims())
-				for _, m := range []mutant{
-					{"outcome", "", func() { plan.Outcome = apportionv1.PlanOutcome_PLAN_OUTCOME_NONE }, func() { plan.Outcome = apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }},
-					{"task", "", func() { plan.Placements[0].Task++ }, func() { plan.Placements[0].Task-- }},
-					{"node", "", func() { plan.Placements[0].Node++ }, func() { plan.Placements[0].Node-- }},
-				} {
-					m.do()
-					report, err := checker.Check(r, response)
-					require.NoError(t, err)
-					require.NotEmpty(t, report.Faults, m.path)
-					found++
-					m.undo()
-				}
-				other := proto.CloneOf(r)
-				for _, step := range other.GetSteps() {
-					if asked := step.GetPlan().GetJob(); asked != nil {
-						asked.Index[0] = (asked.GetIndex()[0] + 1) % uint32(len(s.GetJobs()))
-					}
-				}
-				report, err := checker.Check(other, response)
-				require.NoError(t, err)
-				require.NotEmpty(t, report.Faults, "a plan for another job than was asked")
-				if victims := plan.GetVictims(); len(victims) > 0 {
-					plan.Victims = victims[1:]
-					report, err := checker.Check(r, response)
-					require.NoError(t, err)
-					require.NotEmpty(t, report.Faults, "a victim is left out")
-					plan.Victims = victims
-				}
-			}
-		}
-	}
-	t.Logf("%d plans with %d victims, %d changes found", made, evictions, found)
-	require.Positive(t, evictions)
+// planning are policies under which plans are checked.
+var planning = []string{
+	preset, `tiers { plugins { fair { base: FAIR_BASE_DESERVED } } plugins { binpack {} } }`,
+	`tiers { plugins { gang {} } plugins { conformance {} } plugins { cooldown {} } plugins { drf {} } plugins { fair {} } }`,
 }
 
-// TestConstraintsThatAPlanDoesNotJudgeAreThoseOfItsTasks gives every second role and task constraints that the snapshot does not express.
-func TestConstraintsThatAPlanDoesNotJudgeAreThoseOfItsTasks(t *testing.T) {
-	s := generate.Snapshot(generate.Shape{Queues: 4, Jobs: 20, Tasks: 100, Nodes: 3, Seed: 7, UIDs: true})
-	one, other := apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES, apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_HOST_PORTS
-	var steps []*apportionv1.Step
-	for j, job := range s.GetJobs() {
-		for g, group := range job.GetGroups() {
-			if (j+g)%2 == 0 {
-				group.Unjudged = []apportionv1.PlacementConstraint{other}
-			}
-			for n, task := range group.GetTasks() {
-				switch n % 3 {
-				case 0:
-					task.Detail = &apportionv1.TaskDetail{Unjudged: []apportionv1.PlacementConstraint{other, one}}
-				case 1:
-					task.Detail = &apportionv1.TaskDetail{
-						Gate: apportionv1.TaskGate_TASK_GATE_OTHER, Unjudged: []apportionv1.PlacementConstraint{one},
-					}
-				}
-			}
-		}
-		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-			Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
-		}}})
-	}
-	steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-		Tasks: &apportionv1.Tasks{Uid: []string{s.GetJobs()[0].GetGroups()[0].GetTasks()[0].GetUid()}},
-	}}})
-	r := asked(t, s, preset, steps...)
-	response := answered(t, r)
-	report, err := checker.Check(r, response)
-	require.NoError(t, err)
-	require.Empty(t, report.Faults)
-	named := 0
-	for _, a := range response.GetAnswers() {
-		plan := a.GetPlan()
-		if plan == nil {
-			continue
-		}
-		told := plan.GetUnjudged()
-		named += len(told)
-		plan.Unjudged = append(plan.GetUnjudged(), apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_POD_AFFINITY)
-		report, err := checker.Check(r, response)
-		require.NoError(t, err)
-		require.NotEmpty(t, report.Faults)
-		if plan.Unjudged = nil; len(told) > 0 {
-			report, err = checker.Check(r, response)
-			require.NoError(t, err)
-			require.NotEmpty(t, report.Faults)
-		}
-		plan.Unjudged = told
-	}
-	require.Positive(t, named)
-}
-
-// TestAPlanThatTakesWhatIsKeptForOthersIsFalse asks for plans on nodes of which parts are kept: true ones pass, and none does if its first
-// node is kept for another job, part by part, by the snapshot that it is checked against.
-func TestAPlanThatTakesWhatIsKeptForOthersIsFalse(t *testing.T) {
-	raced.Skip(t)
-	made, evicting, idle := 0, 0, 0
-	for _, policy := range []string{preset, `tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { proportion {} } }`} {
-		for seed := range uint64(12) {
-			s := generate.Snapshot(generate.Shape{Queues: 6, Jobs: 40, Tasks: 300, Nodes: 4, Seed: seed, UIDs: true})
-			s.AsOf = 1_000
-			reserve(s, rand.New(rand.NewPCG(seed, 5)))
-			r, response := plannedForAll(t, s, policy)
-			for _, a := range response.GetAnswers() {
-				plan := a.GetPlan()
-				if plan.GetOutcome() != apportionv1.PlanOutcome_PLAN_OUTCOME_MADE {
-					continue
-				}
-				made++
-				evicting += min(1, len(plan.GetVictims()))
-				other := proto.CloneOf(r)
-				n := other.GetInput().GetSnapshot().GetNodes()[plan.GetPlacements()[0].GetNode()]
-				n.Reservations = []*apportionv1.NodeReservation{{Holder: "another", Request: proto.CloneOf(n.GetAllocatable())}}
-				report, err := checker.Check(other, response)
-				require.NoError(t, err)
-				if len(report.Faults) == 0 {
-					// A task that asks for nothing takes nothing.
-					idle++
-				}
-			}
-		}
-	}
-	t.Log(made, "plans,", evicting, "with evictions")
-	require.Positive(t, evicting)
-	require.Less(t, 10*idle, made)
-}
-
-// plannedForAll returns a request of a plan for each job, and its answers, which are true.
-func plannedForAll(t *testing.T, s *apportionv1.Snapshot, policy string) (*apportionv1.SimulateRequest, *apportionv1.SimulateResponse) {
+// contested asks for plans on a cluster that is too small for its jobs, which have priorities.
+func contested(t *testing.T, policy string, seed uint64) *apportionv1.SimulateRequest {
 	t.Helper()
-	r := asked(t, s, policy)
-	for j := range s.GetJobs() {
-		r.Steps = append(r.Steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-			Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
-		}}})
+	shape := generate.Shape{
+		Queues: 3 + int(seed%5), Jobs: 20, Tasks: 100, Nodes: 3 + int(seed%4), Seed: seed, UIDs: true, Depth: int(seed % 3),
+		Dimensions: 2 + int(seed%3),
 	}
-	response := answered(t, r)
+	if seed%3 == 0 {
+		shape.Jobs, shape.Tasks, shape.Nodes = 40, 400, 3
+	}
+	s := generate.Snapshot(shape)
+	for _, n := range s.GetNodes() {
+		everyAmount(n.ProtoReflect(), func(x float64) float64 { return x / 2 })
+	}
+	if seed%2 == 0 {
+		// Sums of parts are whole at times, by rounding.
+		everyAmount(s.ProtoReflect(), func(x float64) float64 { return x / 3 })
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	if seed%5 > 2 {
+		protect(s, random)
+	}
+	for _, j := range s.GetJobs() {
+		j.Priority = int32(random.IntN(4))
+	}
+	return asked(t, s, policy, append(moreQuestions(s, random), plansOf(s, 20)...)...)
+}
+
+// eachContested calls f with requests for plans and their true answers.
+func eachContested(t *testing.T, seeds uint64, f func(r *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse)) {
+	t.Helper()
+	for seed := range seeds {
+		for _, policy := range planning {
+			r := contested(t, policy, seed)
+			response := answered(t, r)
+			report, err := checker.Check(r, response)
+			require.NoError(t, err)
+			require.Empty(t, report.Faults, "%d %s", seed, policy)
+			f(r, response)
+		}
+	}
+}
+
+// TestTruePlansPass counts what is checked of plans, so that it is known that there are such.
+func TestTruePlansPass(t *testing.T) {
+	raced.Skip(t)
+	seeds, made, victims, own, reclaims := uint64(40), 0, 0, 0, 0
+	if *allMutants {
+		seeds = 2000
+	}
+	eachContested(t, seeds, func(_ *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) {
+		for _, a := range response.GetAnswers() {
+			reclaims += min(1, len(a.GetReclaim().GetVictims()))
+			made += min(1, len(a.GetPlan().GetPlacements()))
+			for _, v := range a.GetPlan().GetVictims() {
+				victims++
+				if v.GetOwnQueue() {
+					own++
+				}
+			}
+		}
+	})
+	t.Logf("%d plans with %d victims, %d of the job's queue, and %d reclaims", made, victims, own, reclaims)
+	for _, n := range []int{made, victims, own, reclaims} {
+		require.Positive(t, n)
+	}
+}
+
+// another are the fields of a plan of which another value may be as true, by name: where tasks go among nodes that have room, and under
+// which line it was found; and those that the checker lists, as what the search alone knows.
+var another = []string{
+	"node", "node_name", "line", "after_release", "claimant", "own_queue", "for_limit", "tier", "plugins", "returns", "least", "cut_short",
+	"looked", "enters", "text", "unjudged", "spared", "by_plugin", "checks",
+}
+
+// TestEveryMutantOfAPlanIsRefused changes each field of made plans: all mutants are refused but those of the fields of another.
+func TestEveryMutantOfAPlanIsRefused(t *testing.T) {
+	raced.Skip(t)
+	refused, same, seeds := 0, 0, uint64(10)
+	if *allMutants {
+		seeds = 60
+	}
+	eachContested(t, seeds, func(r *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) {
+		for i, a := range response.GetAnswers() {
+			made := a.GetPlan().GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE || a.GetReclaim().GetPlan().GetMade()
+			if !made || len(a.GetPlan().GetVictims())+len(a.GetReclaim().GetVictims()) == 0 {
+				continue
+			}
+			truth := plain(response)
+			// The other plans need not be checked again for each mutant.
+			one, only := proto.CloneOf(r), proto.CloneOf(response)
+			one.Steps, only.Answers = []*apportionv1.Step{r.GetSteps()[0], r.GetSteps()[i]}, []*apportionv1.Answer{response.GetAnswers()[0], a}
+			for _, m := range mutants(a.ProtoReflect(), "") {
+				if slices.ContainsFunc(strings.Split(positions.ReplaceAllString(m.path, ""), "."), func(name string) bool {
+					return slices.Contains(another, name)
+				}) || m.kind == "exchanged" {
+					continue
+				}
+				m.do()
+				report, err := checker.Check(one, only)
+				require.NoError(t, err)
+				if len(report.Faults) > 0 {
+					refused++
+				} else {
+					require.True(t, proto.Equal(truth, plain(response)), "%s %s is not found", m.path, m.kind)
+					same++
+				}
+				m.undo()
+			}
+		}
+	})
+	t.Logf("%d refused, %d mean the same", refused, same)
+	require.Greater(t, refused, 500)
+}
+
+// faultOf returns the faults of a changed answer as one text.
+func faultsOf(t *testing.T, r *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) string {
+	t.Helper()
 	report, err := checker.Check(r, response)
 	require.NoError(t, err)
-	require.Empty(t, report.Faults)
-	return r, response
+	return strings.Join(report.Faults, "\n")
+}
+
+// TestEachPromiseOfAPlanIsCheckedByItself breaks one promise of true plans after the other: the fault that names it is among those found.
+func TestEachPromiseOfAPlanIsCheckedByItself(t *testing.T) {
+	raced.Skip(t)
+	found := map[string]int{}
+	breaks := func(name string, r *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse, says ...string) {
+		faults := faultsOf(t, r, response)
+		require.True(t, slices.ContainsFunc(says, func(s string) bool { return strings.Contains(faults, s) }), "%s: %s", name, faults)
+		found[name]++
+	}
+	eachContested(t, 20, func(r *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) {
+		tasks := running(r.GetInput().GetSnapshot())
+		for i, a := range response.GetAnswers() {
+			plan, reclaim := a.GetPlan(), a.GetReclaim()
+			if victims := reclaim.GetVictims(); len(victims) > 0 {
+				reclaim.Victims = victims[1:]
+				breaks("reclaim: a victim is missing", r, response, "the claimant lacks", "a limit does not permit")
+				reclaim.Victims = victims
+				if more := tasks.besides(reclaim, r.GetSteps()[i].GetReclaim()); more != nil {
+					reclaim.Victims = append(slices.Clone(victims), more)
+					breaks("reclaim: a victim too many", r, response, "does without its victim", "not all queues are above it", "may not be evicted")
+					reclaim.Victims = victims
+				}
+			}
+			if len(plan.GetVictims()) == 0 {
+				continue
+			}
+			victims := plan.GetVictims()
+			plan.Victims = victims[1:]
+			breaks("plan: a victim is missing", r, response, "lacks room", "a limit does not permit", "within their lines", "freed")
+			plan.Victims = victims
+			other := proto.CloneOf(r)
+			for _, q := range other.GetInput().GetSnapshot().GetQueues() {
+				q.Reclaimable = new(false)
+			}
+			if !victims[0].GetOwnQueue() {
+				breaks("plan: queues that give nothing back", other, response, "may not be evicted for this job")
+			}
+			for _, step := range other.GetSteps() {
+				if p := step.GetPlan(); p != nil {
+					p.Means = apportionv1.PlanMeans_PLAN_MEANS_PLACE
+				}
+			}
+			breaks("plan: no evictions are asked for", other, response, "may not be evicted for this job")
+			other = proto.CloneOf(r)
+			for _, n := range other.GetInput().GetSnapshot().GetNodes() {
+				n.Unschedulable = &apportionv1.NodeUnschedulable{}
+			}
+			breaks("plan: nodes are closed", other, response, "does not take task")
+			other = proto.CloneOf(r)
+			for _, j := range other.GetInput().GetSnapshot().GetJobs() {
+				j.Priority = 0
+			}
+			if slices.ContainsFunc(victims, (*apportionv1.PlannedEviction).GetOwnQueue) {
+				breaks("plan: a victim of equal priority", other, response, "may not be evicted for this job")
+			}
+		}
+	})
+	t.Log(found)
+	require.Len(t, found, 7)
+}
+
+// victim is a running task as an answer about victims names it, with its queue.
+type victim struct {
+	*apportionv1.Victim
+
+	queue string
+}
+
+type victims []victim
+
+// running lists the tasks of a snapshot that run.
+func running(s *apportionv1.Snapshot) (list victims) {
+	number := uint32(0)
+	for _, j := range s.GetJobs() {
+		for _, g := range j.GetGroups() {
+			for _, t := range g.GetTasks() {
+				if t.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_RUNNING {
+					list = append(list, victim{&apportionv1.Victim{Task: number, Uid: t.GetUid()}, j.GetQueue()})
+				}
+				number++
+			}
+		}
+	}
+	return list
+}
+
+// besides returns a running task that a plan does not evict; nil if there is none, or if names are omitted.
+func (list victims) besides(a *apportionv1.VictimsAnswer, step *apportionv1.ReclaimStep) *apportionv1.Victim {
+	for _, v := range list {
+		if !step.GetOmitNames() && !slices.ContainsFunc(a.GetVictims(), func(o *apportionv1.Victim) bool { return o.GetTask() == v.GetTask() }) {
+			return v.Victim
+		}
+	}
+	return nil
+}
+
+// TestAPlanThatRaisesWhatQueuesLackIsFalse evicts a task of ten cores for one of two: its queue then lacks more than the other gains.
+func TestAPlanThatRaisesWhatQueuesLackIsFalse(t *testing.T) {
+	cpu := func(x float64) *apportionv1.Resource {
+		return &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{x}}
+	}
+	s := &apportionv1.Snapshot{
+		Dimensions: []string{"cpu"}, Nodes: []*apportionv1.Node{{Name: "n", Allocatable: cpu(11_000)}},
+		Queues: []*apportionv1.Queue{{Name: "a"}, {Name: "b"}},
+		Jobs: []*apportionv1.Job{
+			{Uid: "a-job", Queue: "a", Groups: []*apportionv1.TaskGroup{{Request: cpu(2000), Tasks: []*apportionv1.Task{{Uid: "small"}}}}},
+			{Uid: "b-job", Queue: "b", Groups: []*apportionv1.TaskGroup{{Request: cpu(10_000), Tasks: []*apportionv1.Task{
+				{Uid: "big", Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING, Node: new(uint32(0))},
+			}}}},
+		},
+	}
+	r := asked(t, s, preset, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
+		Claimant: &apportionv1.Tasks{Index: []uint32{0}},
+	}}})
+	response := answered(t, r)
+	require.False(t, response.GetAnswers()[1].GetReclaim().GetPlan().GetMade())
+	forged := response.GetAnswers()[1].GetReclaim()
+	forged.Victims, forged.EvictionOrder = []*apportionv1.Victim{{Task: 1, Uid: "big"}}, []uint32{1}
+	forged.Plan = &apportionv1.ReclaimPlan{Made: true, Line: apportionv1.FairLine_FAIR_LINE_ENTITLEMENT}
+	require.Contains(t, faultsOf(t, r, response), "the plan does not lower what queues lack")
 }

@@ -1,309 +1,245 @@
 package checker
 
 import (
-	"fmt"
 	"math/big"
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// evictors are the plugins that vote on victims of reclaim.
-var evictors = []string{ofProportion, ofCapacity, "hierarchical_drf", "gang", "conformance", "cooldown", ofFair}
+// plan is the state of the cluster while a plan of fair is carried out.
+//
+// What fair promises of it, whatever search found it: each victim may be evicted, its queue holds more than a line of which the claimant
+// wants less, each is needed, the claimant has room and stays within its limits, and queues lack less of their lines after it than before.
+type plan struct {
+	*check
 
-// hunt is one question about victims.
-type hunt struct {
-	claim []*task
-	room  int
-	// candidates are in order if they are given; otherwise all that are eligible, and ordered is false.
-	candidates []*task
-	ordered    bool
-	// left are the candidates that were left out beforehand.
-	left []*apportionv1.Spared
+	// queue is the claimant's, need what its tasks ask for together.
+	queue int
+	need  []int64
+	// held and room are what queues hold and what is left of nodes, of the cluster under root; placed is what the claimant takes of these.
+	held, room, placed map[int][]int64
+	// slack counts the sums of a node that are rounded; 0 where whole amounts decide.
+	slack map[int]int64
+	// own and others are the victims of the claimant's queue and of other queues.
+	own, others []*task
 }
 
-// reclaim checks an answer about victims if fair decides it alone, after the votes of the other plugins of its tier. Votes of guards are
-// formed anew, those of others are taken as they are given. With candidates in a given order the search for a plan is repeated. Otherwise a
-// plan that is made is checked for what it promises; that there is none, or none that comes before it, is not.
-func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apportionv1.VictimsAnswer) bool {
-	names, tiers := c.plugins(evictors...)
-	at := slices.Index(names, ofFair)
-	if !c.alone() || at < 0 || tiers[0] != tiers[at] {
-		return false
+// newPlan returns the state before a plan for some tasks of one queue.
+func (c *check) newPlan(tasks []*task) *plan {
+	p := &plan{
+		check: c, queue: tasks[0].leaf, need: make([]int64, len(c.dims)), held: copyRows(c.held), room: copyRows(c.future),
+		placed: map[int][]int64{}, slack: map[int]int64{},
 	}
-	h, ok := c.hunt(step)
-	if !ok {
-		c.wrong("%s answers a question about tasks or nodes that the snapshot does not have", path)
-		return true
+	for _, t := range tasks {
+		add(p.need, t.request, 1)
 	}
-	want := &apportionv1.VictimsAnswer{Decided: true, Tier: new(uint32(tiers[at]))}
-	but := c.sentences()
-	but["VictimsAnswer.checks"] = "the checks of single candidates are not repeated here"
-	b := c.votes(path, h, names, tiers, tiers[at], got.GetByPlugin())
-	votes := b.votes
-	f := c.withoutPlan(h)
-	mayPlan := f == nil
+	return p
+}
+
+// unclaimed returns why no promise of plans is checked: there is no certificate, or more decides than the lines of fair; "" if they are.
+func (c *check) unclaimed() string {
 	switch {
-	case !mayPlan:
-	case h.ordered:
-		f = c.find(h.claim, b.released, h.room)
-	default:
-		f = c.promised(h, b.released, got)
+	case c.lines == nil:
+		return withExplain
+	case c.turns():
+		return "the room that turns keep for gangs is not known here"
+	case slices.ContainsFunc(c.GetNodes(), func(n *apportionv1.Node) bool { return len(n.GetReservations()) > 0 }):
+		return "the room that is kept of nodes is not known here"
 	}
-	want.Plan = f.message()
-	for _, v := range f.victims {
-		want.Victims = append(want.Victims, &apportionv1.Victim{Task: uint32(v.number), Uid: c.uid(v, step.GetOmitNames())})
-		votes[at].Victims = append(votes[at].Victims, uint32(v.number))
-	}
-	if votes[at].Vote = apportionv1.Vote_VOTE_PERMIT; f.refusal != nil {
-		votes[at].Vote = apportionv1.Vote_VOTE_REJECT
-	}
-	want.ByPlugin = votes
-	want.EvictionOrder = slices.Clone(got.GetEvictionOrder())
-	c.sameTasks(path+".eviction_order", want.GetEvictionOrder(), votes[at].GetVictims())
-	if len(want.GetEvictionOrder()) > 1 {
-		c.omit(path+".eviction_order", "the victims are checked; only the engine can order jobs")
-	}
-	want.Spared = c.spared(path, h, step.GetOmitNames(), b, f, got.GetSpared())
-	if !h.ordered && mayPlan {
-		c.unordered(path, at, want.GetPlan().GetMade())
-		but["VictimsAnswer.spared"] = notOrdered
-	}
-	if b.given {
-		c.unsure(path, at, "it follows from the votes of other plugins, which are taken as they are given")
-	}
-	c.compare(path, got, want, but)
-	return true
-}
-
-const notOrdered = "it depends on the order of candidates, which the request does not give"
-
-// unordered lists what of a question without candidates is not checked: which plan comes first, and that there is none. Of a made plan it
-// is checked that its victims are allowed and needed.
-func (c *check) unordered(path string, fair int, made bool) {
-	why := "whether there is a plan is not checked: " + notOrdered
-	if made {
-		why = "the plan keeps what it promises, but whether it is the first, and not another, is not checked: " + notOrdered
-	}
-	c.unsure(path, fair, why)
-}
-
-// unsure lists the fields that say which plan there is, the victims and the candidates that are spared.
-func (c *check) unsure(path string, fair int, why string) {
-	for _, field := range []string{
-		"plan", "victims", "spared", "eviction_order", fmt.Sprintf("by_plugin[%d].victims", fair), fmt.Sprintf("by_plugin[%d].vote", fair),
-	} {
-		c.omit(path+"."+field, why)
-	}
-}
-
-// promised returns what an answer says about candidates whose order is not known, as far as that can be true. A plan is true if the search
-// with its victims as the only candidates, under its line, finds it: then each is allowed and needed, and the claimant has room and is
-// within the limits. That there is none is false if there is one without victims.
-func (c *check) promised(h *hunt, candidates []*task, got *apportionv1.VictimsAnswer) *found {
-	plan := got.GetPlan()
-	if !plan.GetMade() {
-		if f := c.find(h.claim, nil, h.room); f.refusal == nil {
-			return f
-		}
-		return &found{refusal: c.plausible(h, plan.GetRefusal())}
-	}
-	line := min(max(int(plan.GetLine())-1, 0), 2)
-	var victims []*task
-	for _, v := range got.GetVictims() {
-		if i := slices.IndexFunc(candidates, func(t *task) bool { return t.number == int(v.GetTask()) }); i >= 0 {
-			victims = append(victims, candidates[i])
-		}
-	}
-	s := c.newSearch(h.claim, victims, h.room, line)
-	if !c.entitled(s.queue, line, s.need, make([]int64, len(s.need))) {
-		return &found{refusal: because(apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED, s.queue)}
-	}
-	f := s.attempt()
-	f.why = nil
-	return f
-}
-
-// plausible is a refusal with the numbers that a refusal of its kind must have: of a limit, any that the claimant exceeds now.
-func (c *check) plausible(h *hunt, got *apportionv1.Reason) *apportionv1.Reason {
-	q, need, d := h.claim[0].leaf, sum(h.claim, len(c.dims)), int(got.GetDimension())
-	if got.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT && d < len(need) {
-		for _, a := range c.path(q) {
-			limit := c.capability[a][d]
-			have := int64(min(max(got.GetHave(), 0), float64(c.held[a][d])))
-			if a == queueOf(got.Queue) && limit != unlimited && need[d] > 0 && have+need[d] > limit {
-				return compared(got.GetCode(), a, d, have, need[d], limit)
+	tier := -1
+	for i, t := range c.policy.GetTiers() {
+		for _, plugin := range t.GetPlugins() {
+			name := string(memberOf(plugin))
+			switch {
+			case len(plugin.GetDisabled()) > 0 || !slices.Contains(besideFair, name):
+				return "plans are checked where fair decides about queues alone, and takes part in all decisions"
+			case tier < 0 && slices.Contains(guards, name):
+				tier = i
+			}
+			if name == ofFair && tier >= 0 && tier < i {
+				return "an earlier tier decides about victims"
 			}
 		}
 	}
-	return because(apportionv1.ReasonCode_REASON_CODE_NO_PLAN, q)
+	return ""
 }
 
-// uid is a task as answers name it.
-func (c *check) uid(t *task, omit bool) string {
-	if omit {
-		return ""
+// turns reports whether gangs may hold reservations: the settings let them, and the snapshot says what some queue was entitled to.
+func (c *check) turns() bool {
+	return c.settings.GetTurns() != nil && c.GetMemory() != nil &&
+		slices.ContainsFunc(c.GetQueues(), func(q *apportionv1.Queue) bool { return q.GetEntitled() != nil })
+}
+
+// guards are the plugins that protect single tasks from eviction, and besideFair those with which fair alone decides about queues.
+var (
+	guards     = []string{"gang", "conformance", "cooldown"}
+	besideFair = append([]string{ofFair, "priority", "binpack", "drf"}, guards...)
+)
+
+// evict takes what a victim holds from its queues and its node, or with -1 gives it back.
+func (p *plan) evict(t *task, times int64) {
+	for _, a := range p.path(t.leaf) {
+		add(p.held[a], t.request, -times)
 	}
-	return t.name
-}
-
-// sameTasks notes a list that does not have each of some tasks once.
-func (c *check) sameTasks(path string, got, want []uint32) {
-	l, r := slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
-	if !slices.Equal(l, r) {
-		c.wrong("%s is %v, not the victims %v in some order", path, got, want)
+	add(p.room[root], t.request, times)
+	if t.node != nil {
+		add(p.room[int(*t.node)], t.request, times)
 	}
 }
 
-// hunt reads the question.
-func (c *check) hunt(step *apportionv1.ReclaimStep) (*hunt, bool) {
-	h := &hunt{room: root, ordered: step.GetCandidates() != nil}
-	var ok, known bool
-	h.claim, ok = c.tasksOf(step.GetClaimant())
-	named, known := c.tasksOf(step.GetCandidates())
-	switch {
-	case !ok || !known || len(h.claim) == 0:
-		return nil, false
-	case step.GetRoom() == apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES:
-		h.room = anywhere
-	case step.GetRoom() == apportionv1.ClaimRoom_CLAIM_ROOM_NODE:
-		if h.room = c.node(step.GetNode()); h.room < 0 {
-			return nil, false
+// place takes room for a request of the claimant, on a node or, under root, in the cluster.
+func (p *plan) place(at int, request []int64) {
+	if p.placed[at] == nil {
+		p.placed[at] = make([]int64, len(p.dims))
+	}
+	add(p.placed[at], request, 1)
+	add(p.room[at], request, -1)
+}
+
+// lacks returns a dimension that the claimant takes of a node, or of the cluster, of which there is not so much; -1 if there is none. With
+// a sign of 1 it is certain whatever was rounded, with -1 it may be.
+func (p *plan) lacks(at int, sign float64) int {
+	for d, x := range p.placed[at] {
+		bound := 0.0
+		if at != root {
+			bound = float64(p.slack[at]) * (1 + p.sumOf(p.GetNodes()[at].GetAllocatable())[d]*0x1p-53)
 		}
-	}
-	if !h.ordered {
-		named = c.tasks
-	}
-	seen := map[*task]bool{}
-	for _, t := range named {
-		reason := &apportionv1.Reason{Code: apportionv1.ReasonCode_REASON_CODE_NOT_A_CANDIDATE}
-		if !seen[t] {
-			reason = nil
-			if code := c.ineligible(t, h.claim[0]); code != 0 && (step.GetEligibleOnly() || !h.ordered) {
-				reason = &apportionv1.Reason{Code: code, Queue: new(uint32(c.jobs[t.job].queue))}
-			}
+		if x > 0 && -float64(p.room[at][d]) > sign*bound {
+			return d
 		}
-		seen[t] = true
-		if reason == nil {
-			h.candidates = append(h.candidates, t)
-		} else if h.ordered {
-			h.left = append(h.left, &apportionv1.Spared{
-				Task: uint32(t.number), Uid: c.uid(t, step.GetOmitNames()), Reasons: []*apportionv1.Reason{reason},
-			})
-		}
-	}
-	return h, true
-}
-
-// node is the one node of a selection; -1 if it is not one.
-func (c *check) node(nodes *apportionv1.Nodes) int {
-	if len(nodes.GetIndex()) == 1 && int(nodes.GetIndex()[0]) < len(c.GetNodes()) {
-		return int(nodes.GetIndex()[0])
-	}
-	if len(nodes.GetName()) == 1 {
-		return slices.IndexFunc(c.GetNodes(), func(n *apportionv1.Node) bool { return n.GetName() == nodes.GetName()[0] })
 	}
 	return -1
 }
 
-// ineligible returns why the reclaim action does not consider a candidate for a claimant; 0 if it does.
-func (c *check) ineligible(t, claimant *task) apportionv1.ReasonCode {
-	mine, its := c.jobs[claimant.job].queue, c.jobs[t.job].queue
-	switch {
-	case t.status != apportionv1.TaskStatus_TASK_STATUS_RUNNING:
-		return apportionv1.ReasonCode_REASON_CODE_NOT_RUNNING
-	case !t.preemptable:
-		return apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE
-	case within(t.request, make([]int64, len(t.request))):
-		return apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_VICTIM
-	case mine == its:
-		return apportionv1.ReasonCode_REASON_CODE_SAME_QUEUE
-	case !c.reclaimable(its):
-		return apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_RECLAIMABLE
-	}
-	return 0
-}
-
-// pluginName is the name in answers of a plugin by its field in the contract.
-func pluginName(field string) string {
-	switch field {
-	case "hierarchical_drf":
-		return "drf"
-	case "cooldown":
-		return "cdp"
-	}
-	return field
-}
-
-// withoutPlan returns the refusal of a claimant that may not have a plan; nil if it may.
-func (c *check) withoutPlan(h *hunt) *found {
-	q, need := c.jobs[h.claim[0].job].queue, sum(h.claim, len(c.dims))
-	refusal := c.notServed(q)
-	switch {
-	case refusal != nil:
-	case !c.open[q]:
-		refusal = because(apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN, q)
-	case within(need, make([]int64, len(need))):
-		refusal = because(apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_CLAIMANT, q)
-	default:
-		d := c.unentitled(q, need, c.taking)
-		if d < 0 {
-			return nil
-		}
-		refusal = c.aboveLine(apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED, q, d, need, c.taking)
-	}
-	return &found{refusal: refusal}
-}
-
-// message is what was found as answers have it.
-func (f *found) message() *apportionv1.ReclaimPlan {
-	if f.refusal != nil {
-		return &apportionv1.ReclaimPlan{Refusal: f.refusal}
-	}
-	plan := &apportionv1.ReclaimPlan{Made: true, Line: apportionv1.FairLine(f.line + 1)}
-	for i := range f.fall {
-		plan.Fall, plan.Rise = append(plan.GetFall(), fraction(f.fall[i])), append(plan.GetRise(), fraction(f.rise[i]))
-	}
-	for _, n := range f.nodes {
-		plan.Node = append(plan.GetNode(), uint32(n))
-	}
-	return plan
-}
-
-func fraction(r *big.Rat) *apportionv1.Fraction {
-	return &apportionv1.Fraction{Numerator: r.Num().String(), Denominator: r.Denom().String()}
-}
-
-// spared lists the candidates that are no victims: those that were left out, and in order those that another plugin protects or that the
-// search has a reason for. Without an order it is that of the answer.
-func (c *check) spared(path string, h *hunt, omit bool, b *ballots, f *found, got []*apportionv1.Spared) []*apportionv1.Spared {
-	list := slices.Clone(h.left)
-	var order []uint32
-	for _, s := range got {
-		order = append(order, s.GetTask())
-	}
-	if !h.ordered {
-		c.omit(path+".spared", "each candidate is checked; their order is that of the answer")
-	}
-	for _, t := range h.inOrder(order) {
-		entry := &apportionv1.Spared{Task: uint32(t.number), Uid: c.uid(t, omit)}
-		reasons, protected := b.why[t]
-		switch {
-		case slices.Contains(f.victims, t):
-			continue
-		case protected && reasons == nil && len(list) < len(got):
-			c.omit(fmt.Sprintf("%s.spared[0].reasons", path), "the reasons of other plugins are taken as they are given")
-			if given := got[len(list)].GetReasons(); first(given).GetPlugin() != ofFair {
-				entry.Reasons = given
+// limited reports whether the claimant's queue, or one above it, exceeds a limit with it.
+func (p *plan) limited() bool {
+	for _, a := range p.path(p.queue) {
+		for d, x := range p.need {
+			if x > 0 && p.capability[a][d] != unlimited && p.held[a][d]+x > p.capability[a][d] {
+				return true
 			}
-		case protected:
-			entry.Reasons = reasons
-		case f.why[t] == nil:
-			continue
-		default:
-			entry.Reasons = []*apportionv1.Reason{f.why[t]}
 		}
-		list = append(list, entry)
 	}
-	return list
+	return false
+}
+
+// within reports whether the claimant's queue is within a line with it.
+func (p *plan) within(line int) bool {
+	for d, x := range p.need {
+		if x > 0 && p.held[p.queue][d]+x > p.lines[p.queue][d][line]*p.unit[d] {
+			return false
+		}
+	}
+	return true
+}
+
+// entitled reports whether a line permits the plan: the claimant's queue is within it and the one with memory, and the victims of other
+// queues can go one after the other so that the queue of each exceeds it. All are gone here. The last one of such an order exceeds the line
+// now; so may any other, which is put back first, since that only makes queues hold more when the rest are looked at.
+func (p *plan) entitled(line int) bool {
+	if !p.within(line) || !p.within(withMemory) {
+		return false
+	}
+	left := slices.Clone(p.others)
+	for at := 0; at >= 0 && len(left) > 0; {
+		if at = slices.IndexFunc(left, func(v *task) bool { return p.exceeds(v, line) }); at >= 0 {
+			p.evict(left[at], -1)
+			left = slices.Delete(left, at, at+1)
+		}
+	}
+	for _, v := range p.others {
+		if !slices.Contains(left, v) {
+			p.evict(v, 1)
+		}
+	}
+	return len(left) == 0
+}
+
+// exceeds reports whether the queue of a victim that is gone, and each above it that is not the claimant's too, holds more with it than a
+// line, in some dimension of which the claimant and the victim both ask. With a memory it must hold more than the line with memory too, and
+// both without the victim.
+func (p *plan) exceeds(v *task, line int) bool {
+	mine := p.path(p.queue)
+	for d, x := range p.need {
+		if x <= 0 || v.request[d] <= 0 {
+			continue
+		}
+		over := true
+		for _, a := range p.path(v.leaf) {
+			if slices.Contains(mine, a) {
+				break
+			}
+			keeps, with := p.lines[a][d][line], v.request[d]
+			if p.GetMemory() != nil && line > 0 {
+				keeps, with = max(keeps, p.lines[a][d][withMemory]), 0
+			}
+			over = over && p.held[a][d]+with > keeps*p.unit[d]
+		}
+		if over {
+			return true
+		}
+	}
+	return false
+}
+
+// needed reports whether the claimant needs a victim that is gone: if it were there, the claimant would lack room where it is, or exceed a
+// limit or, with a victim of its own queue, its line.
+func (p *plan) needed(v *task) bool {
+	p.evict(v, -1)
+	defer p.evict(v, 1)
+	lacks := p.limited() || p.lacks(root, -1) >= 0 || v.leaf == p.queue && !p.within(withMemory)
+	return lacks || v.node != nil && p.lacks(int(*v.node), -1) >= 0
+}
+
+// change is by how much the plan lowers what the claimant's queue lacks of each line, and raises what other queues lack, once the victims
+// of its own queue are gone.
+func (p *plan) change() (fall, rise [3]*big.Rat) {
+	with := slices.Clone(p.held[p.queue])
+	add(with, p.need, 1)
+	for line := range fall {
+		fall[line], rise[line] = new(big.Rat).Sub(p.lack(p.queue, p.held[p.queue], line), p.lack(p.queue, with, line)), new(big.Rat)
+		seen := map[int]bool{}
+		for _, v := range p.others {
+			if !seen[v.leaf] {
+				rise[line].Add(rise[line], p.lack(v.leaf, p.held[v.leaf], line))
+				rise[line].Sub(rise[line], p.lack(v.leaf, p.check.held[v.leaf], line))
+			}
+			seen[v.leaf] = true
+		}
+	}
+	return fall, rise
+}
+
+// lack is the amount by which held is below a line of a queue, as a share of the cluster summed over the dimensions.
+func (c *check) lack(q int, held []int64, line int) *big.Rat {
+	all := new(big.Rat)
+	for d, x := range held {
+		if total := c.all[d] / c.unit[d] * c.unit[d]; total > 0 {
+			all.Add(all, big.NewRat(max(0, c.lines[q][d][line]*c.unit[d]-x), total))
+		}
+	}
+	return all
+}
+
+// lowers checks that the potential falls: queues lack less of the first line of which the sum changes. Victims of the claimant's own queue
+// alone, of lower priority, may leave it as it is.
+func (p *plan) lowers(path string, fall, rise [3]*big.Rat) {
+	c := 0
+	before := p.check.held[p.queue]
+	for line := 0; line < len(fall) && c == 0; line++ {
+		own := new(big.Rat).Sub(p.lack(p.queue, p.held[p.queue], line), p.lack(p.queue, before, line))
+		c = own.Add(own, rise[line]).Cmp(fall[line])
+	}
+	if c > 0 || c == 0 && len(p.others) > 0 {
+		p.wrong("%s: the plan does not lower what queues lack", path)
+	}
+}
+
+// fractions are those of three lines as answers have them.
+func fractions(list [3]*big.Rat) (out []*apportionv1.Fraction) {
+	for _, r := range list {
+		out = append(out, &apportionv1.Fraction{Numerator: r.Num().String(), Denominator: r.Denom().String()})
+	}
+	return out
 }

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"flag"
-	"math/rand/v2"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/apportion/apportion/checker"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/generate"
 )
 
 var sampleFile = flag.String("mutant-sample", "", "write mutants with the verdict of this checker to a file, for the checkers in other languages")
@@ -32,7 +29,7 @@ type sampled struct {
 	Refused bool     `json:"refused"`
 }
 
-// TestWriteASampleOfMutants writes some mutants of recorded answers, those of certificates and of everything else alike.
+// TestWriteASampleOfMutants writes some mutants of recorded shares.
 func TestWriteASampleOfMutants(t *testing.T) {
 	if *sampleFile == "" {
 		t.Skip("run by tools/scripts/test-checker.sh")
@@ -57,7 +54,7 @@ func TestWriteASampleOfMutants(t *testing.T) {
 		write(sampled{Request: request}, response)
 		cases++
 		for i, m := range mutants(response.ProtoReflect(), "") {
-			if (i+cases)%67 != 0 {
+			if (i+cases)%37 != 0 {
 				continue
 			}
 			m.do()
@@ -79,23 +76,13 @@ func TestWriteASampleOfMutants(t *testing.T) {
 		})
 		other = response
 	}
-	eachCase(t, 29, func(t *testing.T, r *apportionv1.SimulateRequest) {
+	shares := func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
-		r.Steps = append(r.Steps, fairQuestions(r.GetInput().GetSnapshot(), 3)...)
+		r.Steps = r.GetSteps()[:1]
 		sample(t, r)
-	})
-	eachRemembered(t, 23, func(t *testing.T, r *apportionv1.SimulateRequest) {
-		t.Helper()
-		r.Steps = append(r.Steps, fairQuestions(r.GetInput().GetSnapshot(), 3)...)
-		sample(t, r)
-	})
-	for seed := range uint64(6) {
-		s := generate.Snapshot(generate.Shape{Queues: 5, Jobs: 8, Tasks: 30, Nodes: 3, Seed: seed, Depth: int(seed % 3), Dimensions: 3, UIDs: true})
-		random := rand.New(rand.NewPCG(seed, 1))
-		protect(s, random)
-		steps := slices.DeleteFunc(moreQuestions(s, random), func(step *apportionv1.Step) bool { return step.GetReclaim() == nil })
-		sample(t, asked(t, s, `tiers { plugins { gang {} } plugins { conformance {} } plugins { cooldown {} } plugins { fair {} } }`, steps...))
 	}
+	eachCase(t, 29, shares)
+	eachRemembered(t, 23, shares)
 	require.NoError(t, out.Flush())
 	require.NoError(t, file.Close())
 }

@@ -21,17 +21,13 @@ import (
 
 // policies are those under which true answers are checked.
 var policies = []string{
-	`tiers { plugins { proportion {} } }`,
-	`tiers { plugins { capacity {} } }`,
-	`tiers { plugins { capacity { hierarchical: true } } }`,
-	`tiers { plugins { fair { base: FAIR_BASE_DESERVED reserve_guarantee: true } } }`,
 	preset,
-	`tiers { plugins { priority {} } plugins { gang {} } plugins { conformance {} } } tiers { plugins { overcommit {} } plugins { drf {} } plugins { proportion {} } plugins { binpack {} } }`,
-	`tiers { plugins { gang {} } plugins { drf {} } plugins { capacity {} disabled: [DECISION_QUEUE_ORDER] } }`,
+	`tiers { plugins { fair { base: FAIR_BASE_DESERVED reserve_guarantee: true } } }`,
+	`tiers { plugins { gang {} } plugins { conformance {} } plugins { cooldown {} } plugins { drf {} } plugins { fair {} } }`,
 	`tiers { plugins { proportion {} disabled: [DECISION_OVERUSED] } plugins { fair {} } }`,
-	`tiers { plugins { hierarchical_drf {} } plugins { proportion {} } }`,
-	`tiers { plugins { gang {} } plugins { conformance {} } plugins { cooldown {} } plugins { fair {} } }`,
 	`tiers { plugins { gang {} } plugins { fair { base: FAIR_BASE_DESERVED } } plugins { capacity {} } } tiers { plugins { cooldown {} } }`,
+	`tiers { plugins { gang {} } } tiers { plugins { fair {} } }`,
+	`tiers { plugins { proportion {} } }`,
 }
 
 // everyAmount replaces all amounts of a snapshot.

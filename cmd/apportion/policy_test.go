@@ -44,11 +44,11 @@ func TestEveryCommandTakesEveryFormOfAPolicy(t *testing.T) {
 		"pending":   {"-f", research}, "plan": {"grasp-train", "-f", research}, "queue": {"robotics", "-f", research},
 		"rehearse": {"-f", research, "--trace", week, "--every", "6h", "--entitled-by", "capacity", "-o", "json"}, "shares": {"-f", research},
 		"simulate": {filepath.Join("..", "..", "examples", "scenarios", "make-room.yaml")},
-		"verify":   {"-f", research}, "whatif": {"--finish", "scavenge/hyperopt", "-f", research},
+		"whatif":   {"--finish", "scavenge/hyperopt", "-f", research},
 	}
 	for name, command := range everyCommand(newRoot(streams{})) {
-		// These take two policies as their arguments, serve pages, and serve agents.
-		if command.Flags().Lookup("policy") == nil || slices.Contains([]string{"diff", "ui", "mcp"}, name) {
+		// These take two policies as their arguments, serve pages, serve agents, and check plugin fair alone.
+		if command.Flags().Lookup("policy") == nil || slices.Contains([]string{"diff", "ui", "mcp", "verify"}, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

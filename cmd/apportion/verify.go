@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -24,21 +25,22 @@ func newVerify(s streams) *cobra.Command {
 	var keep string
 	command := a.command(&cobra.Command{
 		Use:   "verify [REQUEST RESPONSE]",
-		Short: "Check an answer without the engine",
-		Long: `Check an answer with code that is independent of the engine.
+		Short: "Check what plugin fair promises of an answer",
+		Long: `Check what plugin fair promises of an answer, with code that is independent of the engine.
 
-With -f or --snapshot: request the shares of all queues with their derivation and, under fair, the order
-of queues and the verdicts about waiting tasks, from a server with --server, and check them. With two
-files: check a SimulateRequest and its SimulateResponse, in JSON or YAML. --keep DIRECTORY writes both
-files, for checker/check_answer.py.
+With -f or --snapshot: request the shares of all queues with their derivation, and plans for waiting
+jobs, from a server with --server, and check them. With two files: check a SimulateRequest and its
+SimulateResponse, in JSON or YAML; a step must request the shares of all queues with explain. --keep
+DIRECTORY writes both files, for checker/check_fair.py.
 
-For plugin fair, the answers to shares, order (of queues), allocatable, preemptive, enqueue and reclaim
-must be what the rules make of the snapshot; a step must request the shares of all queues with explain.
-For proportion and capacity, the accounts of queues must be: what tasks hold and request, limits, rounds,
-deserved, share and overused. The output lists each field that was not checked, with the reason;
-[*] stands for each entry of a list.
+Shares must be what the division makes of the snapshot: what queues hold and ask for, their bounds,
+each division with its certificate, and with memory the weights that follow from usage. The plans of
+reclaim and plan must keep their promises: victims may be evicted and are needed, the claimant is ready
+after it and has room within its limits and its line, and what queues lack of their lines falls.
 
-The exit code is 2 if a field is wrong, or if an answer is an error, which says nothing to check.`,
+The output names the answers that were checked, and each field that was not, with the reason. Verdicts,
+orders, causes and what other plugins decide are not checked. The exit code is 2 if a number is wrong or
+an answer is an error, and 1 if nothing of the answers is checked.`,
 		Example: `  apportion verify -f cluster.yaml --policy fair
   apportion verify -f cluster.yaml --server apportion:7171 --policy-name prod
   apportion verify request.json response.json`,
@@ -53,7 +55,10 @@ The exit code is 2 if a field is wrong, or if an answer is an error, which says 
 		if err != nil {
 			return err
 		}
-		steps := questions(policy, q.Snapshot)
+		if checker.Settings(policy) == nil {
+			return errNothing("only what plugin fair promises is, and the policy does not have it")
+		}
+		steps := questions(q.Snapshot)
 		answer, err := q.simulate(ctx, steps...)
 		if err != nil {
 			return err
@@ -100,34 +105,28 @@ func (q *question) policy(ctx context.Context) (*apportionv1.Policy, error) {
 	return answer.Answers[0].GetInspect().GetPolicy(), nil
 }
 
-// mostTasks bounds the tasks about which verify asks for verdicts.
-const mostTasks = 1000
+// mostPlans bounds the jobs for which verify asks for plans.
+const mostPlans = 20
 
-// questions are those whose answers verify checks: shares with their derivation and, under fair, the order of queues and the verdicts about
-// the first waiting tasks.
-func questions(policy *apportionv1.Policy, snapshot *apportionv1.Snapshot) []*apportionv1.Step {
+// questions are those whose answers verify checks: shares with their derivation, and plans for the first jobs that wait.
+func questions(snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 	steps := []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}}
-	if checker.Settings(policy) == nil {
-		return steps
-	}
-	waiting, number := &apportionv1.Tasks{}, uint32(0)
-	for _, job := range snapshot.GetJobs() {
-		for _, group := range job.GetGroups() {
-			for _, task := range group.GetTasks() {
-				if task.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && len(waiting.GetIndex()) < mostTasks {
-					waiting.Index = append(waiting.GetIndex(), number)
-				}
-				number++
-			}
+	for j, job := range snapshot.GetJobs() {
+		if waits := slices.ContainsFunc(job.GetGroups(), func(g *apportionv1.TaskGroup) bool {
+			return slices.ContainsFunc(g.GetTasks(), func(t *apportionv1.Task) bool {
+				return t.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING
+			})
+		}); waits && len(steps) <= mostPlans {
+			steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+				Job: &apportionv1.Jobs{Index: []uint32{uint32(j)}},
+			}}})
 		}
 	}
-	return append(steps,
-		&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
-			Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}},
-		}}},
-		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting}}},
-		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: waiting}}})
+	return steps
 }
+
+// errNothing says that nothing of an answer was checked, so that this is not taken for a pass.
+func errNothing(why string) error { return fmt.Errorf("nothing of this answer is checked: %s", why) }
 
 // keepFiles writes what was asked and answered.
 func keepFiles(directory string, request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
@@ -151,8 +150,8 @@ func keepFiles(directory string, request *apportionv1.SimulateRequest, response 
 // verified is the answer of verify; its JSON form.
 type verified struct {
 	Valid bool `json:"valid"`
-	// Checked counts the fields that were checked.
-	Checked int `json:"checked"`
+	// Checked lists the answers that were checked.
+	Checked []checker.Checked `json:"checked"`
 	// Errors counts the answers that are errors, which say nothing that could be checked.
 	Errors int      `json:"errors"`
 	Faults []string `json:"faults"`
@@ -160,39 +159,75 @@ type verified struct {
 	NotChecked []checker.Unchecked `json:"notChecked"`
 }
 
-// verify says what is wrong with a response, what was found right, and what was not checked.
+// verify says what is wrong with a response, what was checked and found right, and what was not checked. It fails if nothing was checked.
 func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
 	report, err := checker.Check(request, response)
 	if err != nil {
 		return err
 	}
-	found := verified{
-		Valid: len(report.Faults) == 0, Checked: report.Checked, Errors: report.Errors, Faults: append([]string{}, report.Faults...),
-		NotChecked: append([]checker.Unchecked{}, report.Unchecked...),
+	if len(report.Faults) == 0 && len(report.Checked) == 0 {
+		return errNothing(whyNothing(report, len(response.GetAnswers())))
 	}
-	err = a.write(found, func(p *render.Printer) {
-		for _, fault := range found.Faults {
-			p.Line("%s", fault)
+	found := verified{
+		Valid: len(report.Faults) == 0, Checked: append([]checker.Checked{}, report.Checked...), Errors: report.Errors,
+		Faults: append([]string{}, report.Faults...), NotChecked: append([]checker.Unchecked{}, report.Unchecked...),
+	}
+	err = a.write(found, func(p *render.Printer) { found.print(p, len(response.GetAnswers())) })
+	return cmp.Or(err, verdict(found.Valid && found.Errors == 0))
+}
+
+// whyNothing is the reason why no answer of a response was checked.
+func whyNothing(report *checker.Report, answers int) string {
+	if report.Errors > 0 && report.Errors == answers {
+		return fmt.Sprintf("%d of %s are errors", report.Errors, plural(answers, "answer"))
+	}
+	var whys []string
+	for _, u := range report.Unchecked {
+		if strings.HasPrefix(u.Field, "answers[") && !slices.Contains(whys, u.Why) {
+			whys = append(whys, u.Why)
 		}
-		answers := len(response.GetAnswers())
-		if found.Valid && (found.Errors < answers || answers == 0) {
-			p.Line("true: %d fields were checked and follow from the request", found.Checked)
+	}
+	return cmp.Or(strings.Join(whys, "; "), "it has no answers")
+}
+
+// print writes what was found as text.
+func (v *verified) print(p *render.Printer, answers int) {
+	for _, fault := range v.Faults {
+		p.Line("%s", fault)
+	}
+	if v.Valid {
+		numbers := 0
+		for _, c := range v.Checked {
+			numbers += c.Numbers
 		}
-		if found.Errors > 0 {
-			p.Line("not checked: %d of %s are errors", found.Errors, plural(answers, "answer"))
-		}
-		if len(found.NotChecked) == 0 {
-			return
-		}
+		p.Line("true: %d numbers were checked and follow from the request", numbers)
 		p.Line("")
-		p.Line("not checked:")
-		table := p.NewTable("FIELD", "WHY")
-		for _, row := range rowsOf(found.NotChecked) {
+		table := p.NewTable("ANSWER", "CHECKED")
+		for _, row := range rowsOf(checkedAs(v.Checked)) {
 			table.Row(row[0], row[1])
 		}
 		table.Write(p.Out)
-	})
-	return cmp.Or(err, verdict(found.Valid && found.Errors == 0))
+	}
+	if v.Errors > 0 {
+		p.Line("not checked: %d of %s are errors", v.Errors, plural(answers, "answer"))
+	}
+	if len(v.NotChecked) == 0 {
+		return
+	}
+	p.Line("")
+	table := p.NewTable("NOT CHECKED", "WHY")
+	for _, row := range rowsOf(v.NotChecked) {
+		table.Row(row[0], row[1])
+	}
+	table.Write(p.Out)
+}
+
+// checkedAs lists what was checked in the form of what was not.
+func checkedAs(list []checker.Checked) (out []checker.Unchecked) {
+	for _, c := range list {
+		out = append(out, checker.Unchecked{Field: c.Answer, Why: c.What})
+	}
+	return out
 }
 
 // ofAnswer is the position of an answer at the beginning of a path.
