@@ -62,7 +62,7 @@ function numbersOf(at: unknown, path: string, out: [string, () => void][]): void
 }
 
 // What is not checked: see unchecked in core/certificate.ts.
-const elsewhere = /^\.fair\.queues\.|\.inqueue\./;
+const elsewhere = /^\.fair\.queues\.|^\.queues\.\d+\.(inqueue|realCapability|share|dominant|ancestors|children)(\.|$)/;
 
 test("each number that is changed by one is found", () => {
   for (const name of names) {
@@ -109,7 +109,7 @@ test("another snapshot is not what the certificate is about", () => {
 test("the checker in Go finds the same", { skip: process.env["MUTANTS"] === undefined }, () => {
   interface Line {
     request?: { input: { snapshot: SnapshotJson; policy: { tiers: { plugins: { fair: FairJson }[] }[] } } };
-    response: { basis: { dimensions: string[] }; answers: { shares?: { plugins?: PluginSharesJson[] } }[] };
+    response: { basis: { dimensions: string[] }; answers?: { shares?: { plugins?: PluginSharesJson[] } }[] };
     path?: string;
     paths?: string[];
     kind?: string;
@@ -121,9 +121,9 @@ test("the checker in Go finds the same", { skip: process.env["MUTANTS"] === unde
   for (const text of readFileSync(process.env["MUTANTS"] ?? "", "utf8").trim().split("\n")) {
     const line = JSON.parse(text) as Line;
     input = line.request?.input ?? input;
-    const shares = line.response.answers[0]?.shares?.plugins?.[0];
+    const shares = line.response.answers?.[0]?.shares?.plugins?.[0];
     const paths = line.paths ?? (line.path === undefined ? [] : [line.path]);
-    const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated|withMemory|weights|quanta|total)|queues\[\d+\]\.(?!inqueue|overused|elastic|reserved))/;
+    const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated|with_memory|weights|quanta|total)|queues\[\d+\]\.(name|participating|weight|guarantee|deserved|allocated|request|capability|with_memory)\b)/;
     if (input === undefined || shares === undefined || !paths.every((path) => here.test(path))) {
       continue;
     }

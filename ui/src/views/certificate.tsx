@@ -64,7 +64,7 @@ export function CertificateView() {
               ? `This page has checked ${checked.compared.toLocaleString("en-US")} numbers of the answer: each is what the rules make of the snapshot.`
               : `${checked.wrong.toLocaleString("en-US")} of ${checked.compared.toLocaleString("en-US")} numbers are not what the rules make of the snapshot.`}
           </p>
-          <p class="note">Not checked here: {unchecked.join(", ")}. The command <code>apportion verify</code> checks them too.</p>
+          <p class="note">Not checked: {unchecked.join(", ")}. The command <code>apportion verify</code> checks the same, and plans too.</p>
           {checked.faults.length > 0 && <ul>{checked.faults.map((text) => <li key={text}>{text}</li>)}</ul>}
           <Resources />
           {divisions.slice(0, few).map((x, i) => <Division key={i} x={x} quantum={Number(fair?.quanta?.[dimension] ?? 1)} />)}
