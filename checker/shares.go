@@ -12,7 +12,7 @@ const (
 	ofFair      = "fair"
 	withExplain = "the question must be for all fields of the shares of all queues, with explain"
 	fromOthers  = "it repeats other numbers"
-	notRepeated = "claims, admission and turns are not checked"
+	notRepeated = "the rules of claims, admission and turns are not repeated here"
 )
 
 // ofShares are the fields of the shares of fair that are not checked.

@@ -197,70 +197,68 @@ func (v *verified) print(p *render.Printer, answers int) {
 	}
 	if v.Valid {
 		numbers := 0
+		var list []checker.Unchecked
 		for _, c := range v.Checked {
 			numbers += c.Numbers
+			list = append(list, checker.Unchecked{Field: c.Answer, Why: c.What})
 		}
 		p.Line("true: %d numbers were checked and follow from the request", numbers)
-		p.Line("")
-		table := p.NewTable("ANSWER", "CHECKED")
-		for _, row := range rowsOf(checkedAs(v.Checked)) {
-			table.Row(row[0], row[1])
-		}
-		table.Write(p.Out)
+		printFields(p, "checked", list)
 	}
 	if v.Errors > 0 {
 		p.Line("not checked: %d of %s are errors", v.Errors, plural(answers, "answer"))
 	}
-	if len(v.NotChecked) == 0 {
-		return
-	}
-	p.Line("")
-	table := p.NewTable("NOT CHECKED", "WHY")
-	for _, row := range rowsOf(v.NotChecked) {
-		table.Row(row[0], row[1])
-	}
-	table.Write(p.Out)
+	printFields(p, "not checked", v.NotChecked)
 }
 
-// checkedAs lists what was checked in the form of what was not.
-func checkedAs(list []checker.Checked) (out []checker.Unchecked) {
-	for _, c := range list {
-		out = append(out, checker.Unchecked{Field: c.Answer, Why: c.What})
+// printFields writes each reason of a list once, and below it the fields that it is said of.
+func printFields(p *render.Printer, heading string, list []checker.Unchecked) {
+	reasons, fields := grouped(list, func(u checker.Unchecked) (why, field string) { return u.Why, u.Field })
+	for _, why := range reasons {
+		p.Line("\n%s: %s", heading, why)
+		for _, line := range together(fields[why]) {
+			p.Line("  %s", line)
+		}
 	}
-	return out
 }
 
 // ofAnswer is the position of an answer at the beginning of a path.
 var ofAnswer = regexp.MustCompile(`^answers\[(\d+)\]`)
 
-// rowsOf puts fields of one message, and the same fields of several answers, in one row if the reason is the same.
-func rowsOf(list []checker.Unchecked) [][2]string {
-	type fields struct{ below, names, why string }
-	var messages, rows []fields
-	names, answers := map[fields][]string{}, map[fields][]string{}
-	for _, u := range list {
-		at := strings.LastIndex(u.Field, ".")
-		key := fields{below: u.Field[:max(at, 0)], why: u.Why}
-		if names[key] == nil {
-			messages = append(messages, key)
+// together puts fields of one message, and then the same fields of several answers, into one line.
+func together(paths []string) (lines []string) {
+	messages, names := grouped(paths, func(path string) (message, field string) {
+		at := strings.LastIndex(path, ".") + 1
+		return path[:at], path[at:]
+	})
+	for i, message := range messages {
+		if list := names[message]; len(list) > 1 && message != "" {
+			messages[i] += "{" + strings.Join(list, ", ") + "}"
+		} else {
+			messages[i] += strings.Join(list, ", ")
 		}
-		names[key] = append(names[key], u.Field[at+1:])
 	}
-	for _, key := range messages {
-		answer := ofAnswer.FindStringSubmatch(key.below)
-		row := fields{below: ofAnswer.ReplaceAllString(key.below, "answers[]"), names: strings.Join(names[key], ", "), why: key.why}
-		if len(names[key]) > 1 && key.below != "" {
-			row.names = "{" + row.names + "}"
+	rows, answers := grouped(messages, func(fields string) (row, answer string) {
+		if at := ofAnswer.FindStringSubmatch(fields); at != nil {
+			answer = at[1]
 		}
-		if answers[row] == nil {
-			rows = append(rows, row)
+		return ofAnswer.ReplaceAllString(fields, "answers[]"), answer
+	})
+	for _, row := range rows {
+		lines = append(lines, strings.Replace(row, "answers[]", "answers["+strings.Join(answers[row], ",")+"]", 1))
+	}
+	return lines
+}
+
+// grouped parts each entry into a key and the rest, and returns the keys in the order of the list with the rests of each.
+func grouped[T any](list []T, part func(T) (key, rest string)) (keys []string, rests map[string][]string) {
+	rests = map[string][]string{}
+	for _, entry := range list {
+		key, rest := part(entry)
+		if rests[key] == nil {
+			keys = append(keys, key)
 		}
-		answers[row] = append(answers[row], slices.Concat(answer, []string{"", ""})[1])
+		rests[key] = append(rests[key], rest)
 	}
-	out := make([][2]string, len(rows))
-	for i, row := range rows {
-		below := strings.Replace(row.below, "answers[]", "answers["+strings.Join(answers[row], ",")+"]", 1)
-		out[i] = [2]string{strings.TrimPrefix(below+"."+row.names, "."), row.why}
-	}
-	return out
+	return keys, rests
 }

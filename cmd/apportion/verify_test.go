@@ -96,8 +96,8 @@ func TestAnAnswerIsVerifiedAndAChangedNumberIsNamed(t *testing.T) {
 	code, out, errOut := verifying(t, "-f", cluster, "--policy", "fair", "--keep", kept)
 	require.Equal(t, exitYes, code, errOut)
 	require.Contains(t, out, "numbers were checked and follow from the request")
-	require.Contains(t, out, "answers[0].shares  what queues hold")
-	require.Contains(t, out, "NOT CHECKED")
+	require.Contains(t, out, "checked: what queues hold, ask for and may have, and each division\n  answers[0].shares\n")
+	require.Contains(t, out, "not checked: ")
 
 	request, response := filepath.Join(kept, "request.json"), filepath.Join(kept, "response.json")
 	code, _, errOut = verifying(t, request, response)
