@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -31,7 +31,7 @@ func newVerify(s streams) *cobra.Command {
 With -f or --snapshot: request the shares of all queues with their derivation, and plans for waiting
 jobs, from a server with --server, and check them. With two files: check a SimulateRequest and its
 SimulateResponse, in JSON or YAML; a step must request the shares of all queues with explain. --keep
-DIRECTORY writes both files, for checker/check_fair.py.
+DIRECTORY writes both files, for client/check/check_fair.py.
 
 Shares must be what the division makes of the snapshot: what queues hold and ask for, their bounds,
 each division with its certificate, and with memory the weights that follow from usage. The plans of
@@ -55,7 +55,7 @@ an answer is an error, and 1 if nothing of the answers is checked.`,
 		if err != nil {
 			return err
 		}
-		if checker.Settings(policy) == nil {
+		if check.Settings(policy) == nil {
 			return errNothing("only what plugin fair promises is, and the policy does not have it")
 		}
 		steps := questions(q.Snapshot)
@@ -151,17 +151,17 @@ func keepFiles(directory string, request *apportionv1.SimulateRequest, response 
 type verified struct {
 	Valid bool `json:"valid"`
 	// Checked lists the answers that were checked.
-	Checked []checker.Checked `json:"checked"`
+	Checked []check.Checked `json:"checked"`
 	// Errors counts the answers that are errors, which say nothing that could be checked.
 	Errors int      `json:"errors"`
 	Faults []string `json:"faults"`
 	// NotChecked lists the fields that were not.
-	NotChecked []checker.Unchecked `json:"notChecked"`
+	NotChecked []check.Unchecked `json:"notChecked"`
 }
 
 // verify says what is wrong with a response, what was checked and found right, and what was not checked. It fails if nothing was checked.
 func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
-	report, err := checker.Check(request, response)
+	report, err := check.Response(request, response)
 	if err != nil {
 		return err
 	}
@@ -169,15 +169,15 @@ func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportio
 		return errNothing(whyNothing(report, len(response.GetAnswers())))
 	}
 	found := verified{
-		Valid: len(report.Faults) == 0, Checked: append([]checker.Checked{}, report.Checked...), Errors: report.Errors,
-		Faults: append([]string{}, report.Faults...), NotChecked: append([]checker.Unchecked{}, report.Unchecked...),
+		Valid: len(report.Faults) == 0, Checked: append([]check.Checked{}, report.Checked...), Errors: report.Errors,
+		Faults: append([]string{}, report.Faults...), NotChecked: append([]check.Unchecked{}, report.Unchecked...),
 	}
 	err = a.write(found, func(p *render.Printer) { found.print(p, len(response.GetAnswers())) })
 	return cmp.Or(err, verdict(found.Valid && found.Errors == 0))
 }
 
 // whyNothing is the reason why no answer of a response was checked.
-func whyNothing(report *checker.Report, answers int) string {
+func whyNothing(report *check.Report, answers int) string {
 	if report.Errors > 0 && report.Errors == answers {
 		return fmt.Sprintf("%d of %s are errors", report.Errors, plural(answers, "answer"))
 	}
@@ -197,10 +197,10 @@ func (v *verified) print(p *render.Printer, answers int) {
 	}
 	if v.Valid {
 		numbers := 0
-		var list []checker.Unchecked
+		var list []check.Unchecked
 		for _, c := range v.Checked {
 			numbers += c.Numbers
-			list = append(list, checker.Unchecked{Field: c.Answer, Why: c.What})
+			list = append(list, check.Unchecked{Field: c.Answer, Why: c.What})
 		}
 		p.Line("true: %d numbers were checked and follow from the request", numbers)
 		printFields(p, "checked", list)
@@ -212,8 +212,8 @@ func (v *verified) print(p *render.Printer, answers int) {
 }
 
 // printFields writes each reason of a list once, and below it the fields that it is said of.
-func printFields(p *render.Printer, heading string, list []checker.Unchecked) {
-	reasons, fields := grouped(list, func(u checker.Unchecked) (why, field string) { return u.Why, u.Field })
+func printFields(p *render.Printer, heading string, list []check.Unchecked) {
+	reasons, fields := grouped(list, func(u check.Unchecked) (why, field string) { return u.Why, u.Field })
 	for _, why := range reasons {
 		p.Line("\n%s: %s", heading, why)
 		for _, line := range together(fields[why]) {

@@ -1,4 +1,4 @@
-(** The checker of certificates, as data and as a program: what checker/certificate does in Go. Its verdicts are compared with those of the
+(** The checker of certificates, as data and as a program: what client/check/certificate does in Go. Its verdicts are compared with those of the
     checkers in Go and Python by `make proof`. Numbers are whole. *)
 
 From Coq Require Import ZArith Lia List Bool.

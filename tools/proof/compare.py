@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Prints 1 for each certificate that checker/check_fair.py accepts by its own numbers, and 0 for each that it does not.
+"""Prints 1 for each certificate that client/check/check_fair.py accepts by its own numbers, and 0 for each that it does not.
 
     python3 compare.py certificates.jsonl
 
-check_fair.py derives what queues are from the snapshot. Here the certificate states it, as for checker/certificate, and divisions are checked
+check_fair.py derives what queues are from the snapshot. Here the certificate states it, as for client/check/certificate, and divisions are checked
 by the same code. What only follows from the snapshot is checked here: that what is stated can be.
 """
 import json, os, sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "checker"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "client", "check"))
 from check_fair import Cluster, expect, faults
 
 number = lambda p, field: int(p.get(field, 0))

@@ -14,14 +14,14 @@ tiers: [{plugins: [{fair: {base: FAIR_BASE_DESERVED, reserveGuarantee: true}}]}]
 YAML
 for policy in fair "$work/deserved.yaml"; do
   "$apportion" verify -f examples/clusters/research --policy "$policy" --keep "$work"
-  python3 checker/check_fair.py "$work/request.json" "$work/response.json"
+  python3 client/check/check_fair.py "$work/request.json" "$work/response.json"
 done
 
 # The checkers in Go and in Python find the same mutants of certificates.
-go test ./checker -run TestWriteASampleOfMutants -mutant-sample "$work/mutants.jsonl" >/dev/null
+go test ./client/check -run TestWriteASampleOfMutants -mutant-sample "$work/mutants.jsonl" >/dev/null
 python3 - "$work/mutants.jsonl" <<'PYTHON'
 import json, re, sys
-sys.path.insert(0, "checker")
+sys.path.insert(0, "client/check")
 from check_fair import check
 
 of_certificates = re.compile(r"answers\[0\]\.shares\.plugins\[0\]\.fair\.(divisions|sated|with_memory|weights|quanta|total)\b")

@@ -1,4 +1,4 @@
-// Command proof writes certificates of fair and mutants of them, and what checker/certificate says of each, to compare it with the checker
+// Command proof writes certificates of fair and mutants of them, and what client/check/certificate says of each, to compare it with the checker
 // that is proved and with the one in Python.
 //
 //	proof [-mutants N] [-seed N] FOLDER
@@ -20,7 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/apportion/apportion/checker/certificate"
+	"github.com/apportion/apportion/client/check/certificate"
 )
 
 func main() {

@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
@@ -56,7 +56,7 @@ func eachContested(t *testing.T, seeds uint64, f func(r *apportionv1.SimulateReq
 		for _, policy := range planning {
 			r := contested(t, policy, seed)
 			response := answered(t, r)
-			report, err := checker.Check(r, response)
+			report, err := check.Response(r, response)
 			require.NoError(t, err)
 			require.Empty(t, report.Faults, "%d %s", seed, policy)
 			f(r, response)
@@ -120,7 +120,7 @@ func TestEveryMutantOfAPlanIsRefused(t *testing.T) {
 					continue
 				}
 				m.do()
-				report, err := checker.Check(one, only)
+				report, err := check.Response(one, only)
 				require.NoError(t, err)
 				if len(report.Faults) > 0 {
 					refused++
@@ -139,7 +139,7 @@ func TestEveryMutantOfAPlanIsRefused(t *testing.T) {
 // faultOf returns the faults of a changed answer as one text.
 func faultsOf(t *testing.T, r *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) string {
 	t.Helper()
-	report, err := checker.Check(r, response)
+	report, err := check.Response(r, response)
 	require.NoError(t, err)
 	return strings.Join(report.Faults, "\n")
 }

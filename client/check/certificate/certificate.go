@@ -1,5 +1,5 @@
 // Package certificate checks the shares of plugin fair by nothing but the numbers of their certificate, with Go's standard library. It
-// takes what queues want and are guaranteed as the certificate states it; package checker derives that from the snapshot too.
+// takes what queues want and are guaranteed as the certificate states it; package check derives that from the snapshot too.
 package certificate
 
 import (

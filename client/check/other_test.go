@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"flag"
@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
@@ -116,7 +116,7 @@ func TestATrueAnswerToAnotherRequestIsFound(t *testing.T) {
 		if response == nil {
 			continue
 		}
-		truth, err := checker.Check(request, response)
+		truth, err := check.Response(request, response)
 		require.NoError(t, err)
 		require.Empty(t, truth.Faults, "%d %s", seed, policy)
 		list := mutants(request.ProtoReflect(), "")
@@ -133,7 +133,7 @@ func TestATrueAnswerToAnotherRequestIsFound(t *testing.T) {
 				same++
 				continue
 			}
-			report, err := checker.Check(request, other)
+			report, err := check.Response(request, other)
 			require.NoError(t, err, m.path)
 			if len(report.Faults) > 0 {
 				refused++

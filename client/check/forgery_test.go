@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -58,7 +58,7 @@ func TestWriteASampleOfMutants(t *testing.T) {
 				continue
 			}
 			m.do()
-			report, err := checker.Check(r, response)
+			report, err := check.Response(r, response)
 			require.NoError(t, err)
 			// A response that cannot be sent is no case.
 			if _, err := proto.Marshal(response); err == nil {
@@ -67,7 +67,7 @@ func TestWriteASampleOfMutants(t *testing.T) {
 			m.undo()
 		}
 		eachForgery(r, response, other, uint64(cases), 1, func(name string, changed *apportionv1.SimulateResponse) {
-			report, err := checker.Check(r, changed)
+			report, err := check.Response(r, changed)
 			require.NoError(t, err)
 			if _, err := proto.Marshal(changed); err == nil {
 				paths := differences(plain(response).ProtoReflect(), plain(changed).ProtoReflect(), "")

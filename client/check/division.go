@@ -1,4 +1,4 @@
-package checker
+package check
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/checker/certificate"
+	"github.com/apportion/apportion/client/check/certificate"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 

@@ -1,10 +1,10 @@
-package checker_test
+package check_test
 
 import (
 	"fmt"
 
-	"github.com/apportion/apportion/checker"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -50,11 +50,11 @@ func ExampleCheck() {
 		return
 	}
 	response := &apportionv1.SimulateResponse{Basis: session.Basis(), Answers: answers}
-	report, err := checker.Check(request, response)
+	report, err := check.Response(request, response)
 	fmt.Println(len(report.Faults), "faults,", err)
 
 	answers[0].GetShares().GetPlugins()[0].GetFair().GetDivisions()[0].GetChildren()[0].Share++
-	report, _ = checker.Check(request, response)
+	report, _ = check.Response(request, response)
 	for _, fault := range report.Faults[:3] {
 		fmt.Println(fault)
 	}

@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
@@ -145,12 +145,12 @@ func TestEveryForgeryIsFound(t *testing.T) {
 	try := func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
 		response := answered(t, r)
-		truth, err := checker.Check(r, response)
+		truth, err := check.Response(r, response)
 		require.NoError(t, err)
 		require.Empty(t, truth.Faults)
 		seed++
 		eachForgery(r, response, other, seed, times, func(name string, changed *apportionv1.SimulateResponse) {
-			report, err := checker.Check(r, changed)
+			report, err := check.Response(r, changed)
 			require.NoError(t, err, name)
 			if len(report.Faults) > 0 {
 				refused[name]++
@@ -213,7 +213,7 @@ func FuzzAnyBytes(f *testing.F) {
 		if proto.Unmarshal(data, response) != nil {
 			return
 		}
-		_, err := checker.Check(requests[int(policy)%len(requests)], response)
+		_, err := check.Response(requests[int(policy)%len(requests)], response)
 		require.NoError(t, err)
 	})
 }

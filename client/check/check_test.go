@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
@@ -105,7 +105,7 @@ func answered(t require.TestingT, r *apportionv1.SimulateRequest) *apportionv1.S
 // eachCase calls f with every n-th recorded case.
 func eachCase(t *testing.T, n int, f func(t *testing.T, r *apportionv1.SimulateRequest)) {
 	t.Helper()
-	file, err := os.Open("../testdata/fair/cases.jsonl.gz")
+	file, err := os.Open("../../testdata/fair/cases.jsonl.gz")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, file.Close()) }()
 	plain, err := gzip.NewReader(file)
@@ -129,7 +129,7 @@ func TestEveryNumberOfFairIsTrue(t *testing.T) {
 	eachCase(t, 1, func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
 		response := answered(t, r)
-		report, err := checker.Check(r, response)
+		report, err := check.Response(r, response)
 		require.NoError(t, err)
 		require.Empty(t, report.Faults)
 		for _, a := range response.GetAnswers() {
@@ -156,7 +156,7 @@ func TestEachNumberThatIsChangedByOneIsFound(t *testing.T) {
 		truth := plain(response)
 		try := func(path string) {
 			changed++
-			report, err := checker.Check(r, response)
+			report, err := check.Response(r, response)
 			require.NoError(t, err)
 			require.True(t, len(report.Faults) > 0 || proto.Equal(truth, plain(response)), "%s", path)
 		}
@@ -245,12 +245,12 @@ func TestASecondDerivationIsThatOfTheFirst(t *testing.T) {
 		}
 	}
 	response := answered(t, request)
-	report, err := checker.Check(request, response)
+	report, err := check.Response(request, response)
 	require.NoError(t, err)
 	require.Empty(t, report.Faults)
 	shares := response.GetAnswers()[len(response.GetAnswers())-1].GetShares()
 	shares.Plugins[0].Fair = &apportionv1.FairDerivation{Quanta: []uint64{7}, Total: shares.Plugins[0].Fair.GetTotal()}
-	report, err = checker.Check(request, response)
+	report, err = check.Response(request, response)
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Faults)
 }
@@ -266,7 +266,7 @@ func TestAStepThatFailsLeavesTheStateAsItIs(t *testing.T) {
 			a.GetShares().Plugins[0].Queues = nil
 		}
 	}
-	report, err := checker.Check(request, response)
+	report, err := check.Response(request, response)
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Faults)
 }
@@ -283,7 +283,7 @@ func TestWhatCannotBeCheckedSaysWhy(t *testing.T) {
 	} {
 		r, a := proto.CloneOf(whole), proto.CloneOf(response)
 		change(r, a)
-		_, err := checker.Check(r, a)
+		_, err := check.Response(r, a)
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -304,12 +304,12 @@ func TestAResourceWithTooFewAmountsIsAFault(t *testing.T) {
 	total := response.Answers[0].GetShares().Plugins[0].Fair.Total
 	given := proto.CloneOf(total)
 	total.Amount = nil
-	report, err := checker.Check(request, response)
+	report, err := check.Response(request, response)
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Faults)
 
 	total.Dimension, total.Amount = append(given.GetDimension(), 99), append(given.GetAmount(), 0)
-	report, err = checker.Check(request, response)
+	report, err = check.Response(request, response)
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Faults, "a dimension that the snapshot does not have")
 }
@@ -320,12 +320,12 @@ func TestWhatFairDoesNotPromiseIsNotSaidToBeChecked(t *testing.T) {
 	for policy, from := range map[string]int{preset: 1, `tiers { plugins { proportion {} } }`: 0, `tiers { plugins { capacity {} } }`: 0} {
 		request := asked(t, s, policy, fairQuestions(s, 3)...)
 		request.Steps = request.GetSteps()[from:]
-		report, err := checker.Check(request, answered(t, request))
+		report, err := check.Response(request, answered(t, request))
 		require.NoError(t, err)
 		require.Empty(t, report.Faults)
 		require.Empty(t, report.Checked)
 		for i := range request.GetSteps() {
-			require.True(t, slices.ContainsFunc(report.Unchecked, func(u checker.Unchecked) bool {
+			require.True(t, slices.ContainsFunc(report.Unchecked, func(u check.Unchecked) bool {
 				return strings.HasPrefix(u.Field, fmt.Sprintf("answers[%d].", i))
 			}), "answer %d is not listed", i)
 		}

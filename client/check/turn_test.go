@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/raced"
 )
@@ -30,10 +30,10 @@ func TestTurnsThatNoQueueEarnsAreChecked(t *testing.T) {
 	checked := 0
 	eachRemembered(t, 5, func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
-		plain, err := checker.Check(r, answered(t, r))
+		plain, err := check.Response(r, answered(t, r))
 		require.NoError(t, err)
 		withTurns(r)
-		report, err := checker.Check(r, answered(t, r))
+		report, err := check.Response(r, answered(t, r))
 		require.NoError(t, err)
 		require.Empty(t, report.Faults)
 		require.Equal(t, plain.Checked, report.Checked)
@@ -58,7 +58,7 @@ func TestAnswersUnderTurnsAreCheckedInPartAndSaySo(t *testing.T) {
 			j.CreateTime = 1
 		}
 		response := answered(t, r)
-		report, err := checker.Check(r, response)
+		report, err := check.Response(r, response)
 		require.NoError(t, err)
 		require.Empty(t, report.Faults)
 		for i, a := range response.GetAnswers() {
@@ -82,7 +82,7 @@ func TestAnswersUnderTurnsAreCheckedInPartAndSaySo(t *testing.T) {
 				}
 			}
 		}
-		if report, err = checker.Check(r, wrong); len(report.Faults) > 0 {
+		if report, err = check.Response(r, wrong); len(report.Faults) > 0 {
 			forged++
 		}
 		require.NoError(t, err)
@@ -91,6 +91,6 @@ func TestAnswersUnderTurnsAreCheckedInPartAndSaySo(t *testing.T) {
 	require.Positive(t, forged, "a changed share is found")
 }
 
-func says(unchecked []checker.Unchecked, word string) bool {
-	return slices.ContainsFunc(unchecked, func(u checker.Unchecked) bool { return strings.Contains(u.Why, word) })
+func says(unchecked []check.Unchecked, word string) bool {
+	return slices.ContainsFunc(unchecked, func(u check.Unchecked) bool { return strings.Contains(u.Why, word) })
 }

@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"flag"
@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
@@ -170,9 +170,9 @@ func bare(path string) string {
 }
 
 // listed reports whether a field is among those that were not checked.
-func listed(r *checker.Report, path string) bool {
+func listed(r *check.Report, path string) bool {
 	path = entries(path)
-	return slices.ContainsFunc(r.Unchecked, func(u checker.Unchecked) bool {
+	return slices.ContainsFunc(r.Unchecked, func(u check.Unchecked) bool {
 		return path == u.Field || strings.HasPrefix(path, u.Field+".") || strings.HasPrefix(path, u.Field+"[")
 	})
 }
@@ -238,7 +238,7 @@ func (c *tally) total() int {
 // try tries the mutants of a response, every n-th of them.
 func (c *tally) try(t *testing.T, request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse, from, n int) {
 	t.Helper()
-	truth, err := checker.Check(request, response)
+	truth, err := check.Response(request, response)
 	require.NoError(t, err)
 	require.Empty(t, truth.Faults)
 	for _, u := range truth.Unchecked {
@@ -249,7 +249,7 @@ func (c *tally) try(t *testing.T, request *apportionv1.SimulateRequest, response
 			continue
 		}
 		m.do()
-		report, err := checker.Check(request, response)
+		report, err := check.Response(request, response)
 		require.NoError(t, err, "%s %s", m.path, m.kind)
 		switch {
 		case len(report.Faults) > 0:

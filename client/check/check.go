@@ -1,10 +1,10 @@
-// Package checker checks what plugin fair promises of its answers, by the rules of docs/fair.md: that shares are what the division makes of
+// Package check checks what plugin fair promises of its answers, by the rules of docs/fair.md: that shares are what the division makes of
 // the snapshot, with past usage if it has a memory, and that a plan keeps its word. It shares no code with the engine, so that a fault in
 // one is not a fault in the other. It says of everything else that it is not checked.
 //
 // A check reads the snapshot (cluster.go, count.go), checks the certificate of the division (division.go, portion.go, memory.go), then each
 // answer: shares (shares.go) and plans (plan.go, reclaim.go, placement.go).
-package checker
+package check
 
 import (
 	"errors"
@@ -35,10 +35,10 @@ type check struct {
 	derived int
 }
 
-// Check returns what is wrong with a response, what was checked and what was not. It checks plugin fair alone, and only before the first
+// Response returns what is wrong with a response, what was checked and what was not. It checks plugin fair alone, and only before the first
 // step that changes the state. A step must ask for the shares of all queues with explain. It returns an error if the request cannot be
 // read.
-func Check(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) (report *Report, err error) {
+func Response(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) (report *Report, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			report, err = nil, fmt.Errorf("the request cannot be checked: %v", p)

@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
@@ -172,7 +172,7 @@ func TestTrueAnswersPass(t *testing.T) {
 		}
 		answers, err := session.DoAll(request.GetSteps())
 		require.NoError(t, err)
-		report, err := checker.Check(request, &apportionv1.SimulateResponse{Basis: session.Basis(), Answers: answers})
+		report, err := check.Response(request, &apportionv1.SimulateResponse{Basis: session.Basis(), Answers: answers})
 		require.NoError(t, err)
 		require.Empty(t, report.Faults)
 	})
@@ -180,7 +180,7 @@ func TestTrueAnswersPass(t *testing.T) {
 
 // TestTheAnswersOfTheConformanceVectorsPass checks what is recorded for clients of other languages.
 func TestTheAnswersOfTheConformanceVectorsPass(t *testing.T) {
-	files, err := filepath.Glob("../testdata/conformance/*/*/1.request.json")
+	files, err := filepath.Glob("../../testdata/conformance/*/*/1.request.json")
 	require.NoError(t, err)
 	read := func(t *testing.T, file string, into interface{ ProtoReflect() protoreflect.Message }) {
 		t.Helper()
@@ -211,7 +211,7 @@ func TestTheAnswersOfTheConformanceVectorsPass(t *testing.T) {
 		if request.GetInput().GetSnapshot() == nil || request.GetInput().GetPolicy() == nil {
 			continue
 		}
-		report, err := checker.Check(request, response)
+		report, err := check.Response(request, response)
 		require.NoError(t, err, file)
 		require.Empty(t, report.Faults, file)
 		checked++

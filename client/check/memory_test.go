@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/test/reference"
@@ -17,7 +17,7 @@ import (
 // eachRemembered calls f with every n-th recorded case with memory.
 func eachRemembered(t *testing.T, n int, f func(t *testing.T, r *apportionv1.SimulateRequest)) {
 	t.Helper()
-	for line, err := range reference.Lines("../testdata/memory/cases.jsonl.gz") {
+	for line, err := range reference.Lines("../../testdata/memory/cases.jsonl.gz") {
 		require.NoError(t, err)
 		snapshot, policy, ok := reference.FairInput(line)
 		if !ok || line.Number%n != 0 || snapshot.GetMemory() == nil {
@@ -39,7 +39,7 @@ func TestEveryNumberOfFairWithMemoryIsTrue(t *testing.T) {
 	eachRemembered(t, 1, func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
 		response := answered(t, r)
-		report, err := checker.Check(r, response)
+		report, err := check.Response(r, response)
 		require.NoError(t, err)
 		require.Empty(t, report.Faults)
 		for _, a := range response.GetAnswers() {
@@ -78,7 +78,7 @@ func TestEachNumberOfMemoryThatIsChangedByOneIsFound(t *testing.T) {
 		for _, p := range response.GetAnswers()[0].GetShares().GetPlugins() {
 			tamper(p.GetFair().ProtoReflect(), "fair", func(path string) {
 				changed++
-				report, err := checker.Check(r, response)
+				report, err := check.Response(r, response)
 				require.NoError(t, err)
 				require.True(t, len(report.Faults) > 0 || proto.Equal(truth, plain(response)), "%s", path)
 			})
@@ -102,7 +102,7 @@ func TestWeightsOfOtherUsageAreFound(t *testing.T) {
 			return
 		}
 		found++
-		report, err := checker.Check(r, response)
+		report, err := check.Response(r, response)
 		require.NoError(t, err)
 		require.NotEmpty(t, report.Faults)
 	})

@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/apportion/apportion/checker/certificate"
+	"github.com/apportion/apportion/client/check/certificate"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/raced"
 )
@@ -57,7 +57,7 @@ func TestWhatTheShortCheckerFinds(t *testing.T) {
 	require.Subset(t, []string{"guaranteed", "begin", "useful", "weight", "queue", "dimension", "amount"}, slices.Collect(maps.Keys(missed)))
 }
 
-// TestWhatTheProofFoundMissing has certificates that the short checker accepted until proof/ showed that they do not determine the division.
+// TestWhatTheProofFoundMissing has certificates that the short checker accepted until tools/proof showed that they do not determine the division.
 func TestWhatTheProofFoundMissing(t *testing.T) {
 	for _, c := range []struct{ name, amount, of, level, children string }{
 		{

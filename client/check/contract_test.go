@@ -1,4 +1,4 @@
-package checker_test
+package check_test
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/apportion/apportion/checker"
+	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
@@ -21,7 +21,7 @@ import (
 // everyQuestion asks all kinds of questions, and changes the state in every way at the end.
 func everyQuestion(t *testing.T) *apportionv1.SimulateRequest {
 	t.Helper()
-	data, err := os.ReadFile("../testdata/conformance/Simulate/every-kind-of-step/1.request.json")
+	data, err := os.ReadFile("../../testdata/conformance/Simulate/every-kind-of-step/1.request.json")
 	require.NoError(t, err)
 	request := &apportionv1.SimulateRequest{}
 	require.NoError(t, protojson.Unmarshal(data, request))
@@ -54,7 +54,7 @@ func TestEveryFieldOfTheContractIsCheckedOrListed(t *testing.T) {
 	look := func(t *testing.T, r *apportionv1.SimulateRequest) {
 		t.Helper()
 		response := answered(t, r)
-		truth, err := checker.Check(r, response)
+		truth, err := check.Response(r, response)
 		require.NoError(t, err)
 		for _, u := range truth.Unchecked {
 			count.unchecked[bare(u.Field)] = u.Why
@@ -66,7 +66,7 @@ func TestEveryFieldOfTheContractIsCheckedOrListed(t *testing.T) {
 				continue
 			}
 			m.do()
-			report, err := checker.Check(r, response)
+			report, err := check.Response(r, response)
 			require.NoError(t, err)
 			count.found[path] = len(report.Faults) > 0
 			m.undo()
@@ -83,7 +83,7 @@ func TestEveryFieldOfTheContractIsCheckedOrListed(t *testing.T) {
 		look(t, asked(t, s, policy, fairQuestions(s, 3)...))
 	}
 	covered := func(path string) bool {
-		if count.found[path] || listed(&checker.Report{Unchecked: unchecked(count)}, path) {
+		if count.found[path] || listed(&check.Report{Unchecked: unchecked(count)}, path) {
 			return true
 		}
 		for at := path; strings.Contains(at, "."); {
@@ -106,10 +106,10 @@ func TestEveryFieldOfTheContractIsCheckedOrListed(t *testing.T) {
 	require.Empty(t, missing, "fields that are neither checked nor on the list")
 }
 
-func unchecked(c *tally) []checker.Unchecked {
-	var list []checker.Unchecked
+func unchecked(c *tally) []check.Unchecked {
+	var list []check.Unchecked
 	for field, why := range c.unchecked {
-		list = append(list, checker.Unchecked{Field: field, Why: why})
+		list = append(list, check.Unchecked{Field: field, Why: why})
 	}
 	return list
 }
