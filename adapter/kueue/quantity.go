@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	contract "github.com/apportion/apportion/internal/quantity"
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // quantity is a quantity as it is written.
@@ -66,7 +66,7 @@ func (r *reader) amount(name string, q quantity, path string) int64 {
 
 // parse reads a quantity.
 func (r *reader) parse(q quantity, path string) (resource.Quantity, bool) {
-	parsed, err := contract.Read(strings.TrimSpace(string(q)))
+	parsed, err := objects.Quantity(strings.TrimSpace(string(q)))
 	if err != nil {
 		r.fault(path, "%v", err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/quantity"
 )
 
 // Each method below reads a value of one type. An absent value gives the zero value; a wrong one adds a problem and gives the zero value.
@@ -129,7 +129,7 @@ func (r *reader) quantityAt(v *value) (resource.Quantity, bool) {
 		r.found.add(r.doc, v, "not a quantity")
 		return resource.Quantity{}, false
 	}
-	q, err := quantity.Read(v.text)
+	q, err := objects.Quantity(v.text)
 	if err != nil {
 		r.found.add(r.doc, v, "%v", err)
 		return resource.Quantity{}, false

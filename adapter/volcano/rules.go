@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/quantity"
 )
 
 // Package adapter/extender uses the rules below too.
@@ -25,7 +25,7 @@ func Amount(name, text string) (amount float64, accounted bool, err error) {
 	if u == dropped {
 		return 0, false, nil
 	}
-	parsed, err := quantity.Read(text)
+	parsed, err := objects.Quantity(text)
 	if err != nil {
 		return 0, false, fmt.Errorf("%s: %w", name, err)
 	}

@@ -2,14 +2,12 @@
 package quantity
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Unlimited is the text of +Infinity.
@@ -29,47 +27,30 @@ func Parse(dimension, text string) (float64, error) {
 	if text == Unlimited {
 		return math.Inf(1), nil
 	}
-	q, err := Read(text)
+	if amount, ok := thousandths(text); ok {
+		if whole(dimension) {
+			amount = amount/1000 + min(amount%1000, 1)
+		}
+		return float64(amount), nil
+	}
+	number, err := Number(text)
 	if err != nil {
 		return 0, err
 	}
-	if q.Sign() < 0 {
+	if number.Sign() < 0 {
 		return 0, fmt.Errorf("negative: %q", text)
 	}
-	value, largest := q.MilliValue, largestMilli
-	if whole(dimension) {
-		value, largest = q.Value, largestWhole
+	if !whole(dimension) {
+		number.Mul(number, thousand)
 	}
-	// Kubernetes returns 0, or any number, for what does not fit into 64 bits.
-	if q.Cmp(*largest) > 0 {
+	amount, fits := RoundUp(number)
+	if !fits {
 		return 0, fmt.Errorf("too large: %q", text)
 	}
-	return float64(value()), nil
+	return float64(amount), nil
 }
 
-var (
-	largestWhole = resource.NewQuantity(math.MaxInt64, resource.DecimalSI)
-	largestMilli = resource.NewMilliQuantity(math.MaxInt64, resource.DecimalSI)
-)
-
-// Read reads a quantity as Kubernetes does. It refuses a text that is longer, or has a larger exponent, than any real quantity: Kubernetes
-// computes 1e999999999 before it limits it.
-func Read(text string) (resource.Quantity, error) {
-	const maxLength, maxExponent = 100, 100
-	long := len(text) > maxLength
-	if e := strings.LastIndexAny(text, "eE"); !long && e >= 0 && e < len(text)-1 {
-		exponent, err := strconv.ParseInt(text[e+1:], 10, 64)
-		long = errors.Is(err, strconv.ErrRange) || exponent > maxExponent || exponent < -maxExponent
-	}
-	if long {
-		return resource.Quantity{}, errors.New("not a quantity: longer, or with a larger exponent, than any real one")
-	}
-	q, err := resource.ParseQuantity(text)
-	if err != nil {
-		return resource.Quantity{}, fmt.Errorf("not a quantity: %q", text)
-	}
-	return q, nil
-}
+var thousand = big.NewRat(1000, 1)
 
 // Format formats an amount so that Parse returns the same amount, to the thousandth of a unit (to the byte for memory).
 func Format(dimension string, amount float64) string {
@@ -84,13 +65,13 @@ func Format(dimension string, amount float64) string {
 		}
 		return strconv.FormatFloat(rounded, 'e', -1, 64)
 	case dimension == "memory":
-		return resource.NewQuantity(int64(rounded), resource.BinarySI).String()
+		return inBinary(int64(rounded))
 	case dimension == "pods":
 		return decimals(amount, 3)
 	case storage(dimension) && math.Mod(rounded, 1000) == 0:
-		return resource.NewQuantity(int64(rounded/1000), resource.BinarySI).String()
+		return inBinary(int64(rounded / 1000))
 	case rounded == amount:
-		return resource.NewMilliQuantity(int64(amount), resource.DecimalSI).String()
+		return inDecimal(int64(amount), milli)
 	}
 	return decimals(amount/1000, 3)
 }
@@ -238,9 +219,6 @@ func (u Unit) holds(parts float64, amounts []float64) bool {
 		return math.Trunc(number) != number && !math.IsNaN(number) && !math.IsInf(number, 0)
 	})
 }
-
-// binary are the units of bytes.
-var binary = [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
 
 func unitAt(at int, one float64) Unit {
 	return Unit{size: one * math.Pow(1024, float64(at)), suffix: binary[at], bytes: true}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -69,18 +70,20 @@ func quotaField(apply func(*setting, *apportionv1.KueueQuota) error) func(*setti
 
 // kueueAmount reads an amount in Kueue's units: thousandths of a CPU, whole units of everything else, rounded up.
 func (s *setting) kueueAmount(resource string) (*int64, error) {
-	q, err := quantity.Read(s.value)
+	number, err := quantity.Number(s.value)
 	switch {
 	case err != nil:
 		return nil, err
-	case q.Sign() < 0:
+	case number.Sign() < 0:
 		return nil, fmt.Errorf("%s is negative", s.value)
-	case resource == "cpu" && q.Value() < math.MaxInt64/1000:
-		return new(q.MilliValue()), nil
 	case resource == "cpu":
-		return new(int64(math.MaxInt64)), nil
+		number.Mul(number, big.NewRat(1000, 1))
 	}
-	return new(q.Value()), nil
+	amount, fits := quantity.RoundUp(number)
+	if !fits {
+		amount = math.MaxInt64
+	}
+	return &amount, nil
 }
 
 // limit sets a limit, or removes it.
@@ -121,7 +124,7 @@ func (s *setting) fairWeight(q *apportionv1.Queue) error {
 	if err != nil {
 		return err
 	}
-	weight, err := quantity.Read(s.value)
+	weight, err := quantity.Number(s.value)
 	if err != nil || weight.Sign() < 0 {
 		return fmt.Errorf("a number of at least 0 is expected, not %q", s.value)
 	}
@@ -129,7 +132,8 @@ func (s *setting) fairWeight(q *apportionv1.Queue) error {
 	if own.Weight != nil {
 		was = own.GetWeight()
 	}
-	own.Weight = new(weight.AsFloat64Slow())
+	exact, _ := weight.Float64()
+	own.Weight = &exact
 	s.before, s.after = fmt.Sprint(was), fmt.Sprint(own.GetWeight())
 	return nil
 }
