@@ -35,8 +35,8 @@ const (
 	MoreNodes RemedyKind = 9
 	// Uncordoned lets cordoned nodes take new tasks.
 	Uncordoned RemedyKind = 10
-	// QueueAndNodes changes a setting of the queue and adds nodes. It is tried where neither alone makes the job run.
-	QueueAndNodes RemedyKind = 11
+	// Combined changes a setting of the queue together with something of another kind. It is tried where neither alone makes the job run.
+	Combined RemedyKind = 11
 	// JobsEnd ends running jobs.
 	JobsEnd RemedyKind = 12
 	// Eviction evicts running tasks by a plan; see Session.Plan.
@@ -269,6 +269,8 @@ type remedier struct {
 	path []model.QueueID
 	// shapes of nodes, those first of which a task could use a node, and of these those first of which there are most; nil until needed.
 	shapes []shape
+	// beside is turned together with each change that is listed, and is at its most in what is asked about others.
+	beside []dial
 	// warned counts the warnings by what they are about.
 	warned map[warningKey]int
 	// deserved holds the present deserved amounts of queues, by divider.
@@ -298,7 +300,7 @@ func (r *remedier) find(kinds []RemedyKind) error {
 	}
 	asked := func(kind RemedyKind) bool { return kinds == nil || slices.Contains(kinds, kind) }
 	for kind := RemedyKind(1); int(kind) <= remedyKinds; kind++ {
-		if !asked(kind) {
+		if !asked(kind) || kind == Combined {
 			continue
 		}
 		if err := r.unlessSpent(kind, r.try(kind)); err != nil {
@@ -309,9 +311,15 @@ func (r *remedier) find(kinds []RemedyKind) error {
 		if err := r.unlessSpent(SmallerMinimum, r.smallerMinimumWithEvictions()); err != nil {
 			return err
 		}
-		slices.SortStableFunc(r.out.List, func(a, b Remedy) int { return cmp.Compare(a.Kind, b.Kind) })
-		slices.SortStableFunc(r.out.Untried, func(a, b Untried) int { return cmp.Compare(a.Kind, b.Kind) })
 	}
+	// What is not enough alone is known by then.
+	if asked(Combined) {
+		if err := r.unlessSpent(Combined, r.combined()); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(r.out.List, func(a, b Remedy) int { return cmp.Compare(a.Kind, b.Kind) })
+	slices.SortStableFunc(r.out.Untried, func(a, b Untried) int { return cmp.Compare(a.Kind, b.Kind) })
 	if r.out.Outcome = RemedyFound; len(r.out.List) == 0 {
 		r.out.Outcome = NoRemedyFound
 	}
@@ -356,8 +364,9 @@ func (r *remedier) try(kind RemedyKind) error {
 		return r.moreNodes()
 	case Uncordoned:
 		return r.uncordoned()
-	case QueueAndNodes:
-		return r.queueAndNodes()
+	case Combined:
+		_, err := r.list(kind, nil)
+		return err
 	case JobsEnd:
 		return r.jobsEnd()
 	case Eviction:
@@ -380,12 +389,12 @@ func (r *remedier) unlessSpent(kind RemedyKind, err error) error {
 }
 
 func (r *remedier) untried(kind RemedyKind, cause UntriedCause) {
-	r.out.Untried = append(r.out.Untried, Untried{Kind: kind, Cause: cause})
+	r.out.Untried = append(r.out.Untried, Untried{Kind: r.as(kind), Cause: cause})
 }
 
 // cut notes a bound that cut the search for remedies of a kind, once.
 func (r *remedier) cut(kind RemedyKind, bound UntriedBound, tried, of int) {
-	if noted := (Untried{kind, BeyondBound, tried, of, bound}); !slices.Contains(r.out.Untried, noted) {
+	if noted := (Untried{r.as(kind), BeyondBound, tried, of, bound}); !slices.Contains(r.out.Untried, noted) {
 		r.out.Untried = append(r.out.Untried, noted)
 	}
 }

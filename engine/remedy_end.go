@@ -27,7 +27,7 @@ func (r *remedier) jobsEnd() error {
 		return errSpent
 	}
 	for range maxRemedyRounds {
-		now, err := r.standing(wholes(e.dials))
+		now, err := r.standing(r.atMost(e.dials))
 		if err != nil {
 			return err
 		}

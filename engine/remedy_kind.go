@@ -110,9 +110,9 @@ func (r *remedier) alternativeSets(kind RemedyKind, sets [][]dial) error {
 	return err
 }
 
-// list searches the smallest turn of dials and lists it, unless it does not help or is listed already.
+// list searches the smallest turn of dials, and of those beside them, and lists it, unless it does not help or is listed already.
 func (r *remedier) list(kind RemedyKind, dials []dial) (bool, error) {
-	edits, err := r.smallest(dials)
+	edits, err := r.smallest(slices.Concat(dials, r.beside))
 	if err != nil || edits == nil {
 		return false, err
 	}
@@ -120,7 +120,7 @@ func (r *remedier) list(kind RemedyKind, dials []dial) (bool, error) {
 		// A gang of no task is none.
 		return false, nil
 	}
-	return r.add(Remedy{Kind: kind, Edits: edits, Plan: r.asked[r.key(edits)].plan})
+	return r.add(Remedy{Kind: r.as(kind), Edits: edits, Plan: r.asked[r.key(edits)].plan})
 }
 
 // smallerRequest lowers what the waiting tasks of a role ask for, down to one step of each dimension.

@@ -12,7 +12,7 @@ import (
 )
 
 // Bounds on the shapes of nodes that are tried, and on how many nodes are added, uncordoned or used besides. Where a setting is tried too,
-// fewer cordoned nodes are tried.
+// fewer nodes of the cluster are.
 const (
 	maxRemedyShapes = 8
 	maxRemedyNodes  = 64
@@ -172,7 +172,10 @@ func (r *remedier) moreNodes() error {
 		if err != nil {
 			return err
 		}
-		if listed {
+		if listed && r.beside != nil {
+			return nil
+		}
+		if listed || r.beside != nil {
 			continue
 		}
 		grows, err := r.grows(&d)
@@ -268,19 +271,23 @@ func (r *remedier) fewest(kind RemedyKind, field EditField, list []model.NodeID)
 		r.untried(kind, NoneThere)
 		return nil
 	}
-	if len(list) > maxRemedyNodes {
-		r.cut(kind, BoundNodes, maxRemedyNodes, len(list))
-		list = list[:maxRemedyNodes]
+	most := maxRemedyNodes
+	if r.beside != nil {
+		most = maxPairNodes
+	}
+	if len(list) > most {
+		r.cut(kind, BoundNodes, most, len(list))
+		list = list[:most]
 	}
 	dials := r.nodeDials(field, list)
 	// Most often few of many are needed: the fewest from the front of the list that suffice.
 	short := probe{dial: &dial{}, high: len(dials), stride: 1}
-	if runs, err := r.runsWith(wholes(dials)); err != nil || !runs {
+	if runs, err := r.runsWith(r.atMost(dials)); err != nil || !runs {
 		return err
 	}
 	for short.high-short.low > 1 {
 		k := short.choose(&standing{})
-		runs, err := r.runsWith(wholes(dials[len(dials)-k:]))
+		runs, err := r.runsWith(r.atMost(dials[len(dials)-k:]))
 		if err != nil {
 			return err
 		}
@@ -303,68 +310,4 @@ func (r *remedier) nodeDials(field EditField, list []model.NodeID) []dial {
 		dials[len(list)-1-i] = whole(e)
 	}
 	return dials
-}
-
-// wholes are the edits of dials that are all turned.
-func wholes(dials []dial) []Edit {
-	edits := make([]Edit, len(dials))
-	for i := range dials {
-		edits[i] = dials[i].at(1)
-	}
-	return edits
-}
-
-// queueAndNodes changes a setting of the queues and adds nodes of a shape, or uncordons some, where neither helps alone.
-func (r *remedier) queueAndNodes() error {
-	settings := []RemedyKind{OpenQueue, HigherCapability, HigherDeserved, HigherGuarantee, HigherWeight}
-	if r.found(append(settings, MoreNodes, Uncordoned)...) {
-		r.untried(QueueAndNodes, NotNeeded)
-		return nil
-	}
-	sets, err := r.nodeSets()
-	if err != nil {
-		return err
-	}
-	tried, levels := false, r.levels(QueueAndNodes)
-	for _, kind := range settings {
-		var dials []dial
-		for _, q := range levels {
-			dials = append(dials, r.settingDials(kind, q)...)
-		}
-		if len(dials) == 0 {
-			continue
-		}
-		for _, nodes := range sets {
-			tried = true
-			// Nodes cost more than settings: these are turned back later.
-			listed, err := r.list(QueueAndNodes, slices.Concat(nodes, dials))
-			if err != nil {
-				return err
-			}
-			if listed {
-				break
-			}
-		}
-	}
-	if !tried {
-		r.untried(QueueAndNodes, NoneThere)
-	}
-	return nil
-}
-
-// nodeSets are the changes of nodes that are tried together with a setting: cordoned ones first, which are there already.
-func (r *remedier) nodeSets() ([][]dial, error) {
-	var sets [][]dial
-	if list := r.cordoned(); len(list) > 0 {
-		if len(list) > maxPairNodes {
-			r.cut(QueueAndNodes, BoundNodes, maxPairNodes, len(list))
-			list = list[:maxPairNodes]
-		}
-		sets = append(sets, r.nodeDials(NodeUncordoned, list))
-	}
-	shapes, err := r.triedShapes(QueueAndNodes)
-	for _, s := range shapes {
-		sets = append(sets, []dial{r.nodesDial(s)})
-	}
-	return sets, err
 }

@@ -75,11 +75,11 @@ func TestNodesOfTheRarestShapeAreFoundBesideALimit(t *testing.T) {
 	s, j := mixedCluster(t, func(q *model.QueueSpec) { q.Capability = amounts(1000, 16) })
 	found := remedies(t, s, j)
 	require.Equal(t, engine.CheckShare, found.Check)
-	both := remediesOf(found, engine.QueueAndNodes)
+	both := remediesOf(found, engine.Combined)
 	require.NotEmpty(t, both)
 	require.Equal(t, "h100-1", s.View().Nodes[both[0].Edits[0].Node].Name)
 	// Nodes of any shape could be added: shapes that are not tried are counted.
-	for _, kind := range []engine.RemedyKind{engine.MoreNodes, engine.QueueAndNodes} {
+	for _, kind := range []engine.RemedyKind{engine.MoreNodes, engine.Combined} {
 		require.Contains(t, found.Untried, engine.Untried{
 			Kind: kind, Cause: engine.BeyondBound, Tried: 8, Of: 11, Bound: engine.BoundShapes,
 		})
@@ -122,7 +122,7 @@ func TestEachBoundThatCutsASearchIsNamed(t *testing.T) {
 		{Kind: engine.HigherCapability, Tried: 8, Bound: engine.BoundLevels},
 		{Kind: engine.HigherWeight, Tried: 8, Bound: engine.BoundLevels},
 		{Kind: engine.HigherWeight, Tried: 1 << 16, Bound: engine.BoundWeight},
-		{Kind: engine.QueueAndNodes, Tried: 16, Of: 50, Bound: engine.BoundNodes},
+		{Kind: engine.Combined, Tried: 16, Of: 50, Bound: engine.BoundNodes},
 	} {
 		want.Cause = engine.BeyondBound
 		require.Contains(t, found.Untried, want)

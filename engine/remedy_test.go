@@ -85,14 +85,19 @@ func TestEveryRemedyMakesTheJobRunAndOneStepLessDoesNot(t *testing.T) {
 				requirePlanAfter(t, s, j, remedy, at)
 				continue
 			}
-			require.True(t, runsAfter(t, s, j, remedy.Edits), "%s: %+v", at, remedy.Edits)
-			for i := range remedy.Edits {
-				require.False(t, runsAfter(t, s, j, oneLess(remedy.Edits, i)), "%s: %d of %+v", at, i, remedy.Edits)
-			}
+			requireLeast(t, s, j, remedy.Edits, at)
 		}
 	})
 	require.Positive(t, byPlan)
 	t.Log(asked, "jobs,", tries, "tries, outcomes", outcomes, "remedies", kinds, "of these smaller minima that a plan serves", byPlan)
+}
+
+// requireLeast requires that a job runs after edits, and not with one step less of any.
+func requireLeast(t require.TestingT, s *engine.Session, j model.JobID, edits []engine.Edit, at string) {
+	require.True(t, runsAfter(t, s, j, edits), "%s: %+v", at, edits)
+	for i := range edits {
+		require.False(t, runsAfter(t, s, j, oneLess(edits, i)), "%s: %d of %+v", at, i, edits)
+	}
 }
 
 // planAfter returns the plan that a job has in the cluster after edits.

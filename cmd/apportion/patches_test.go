@@ -129,7 +129,7 @@ func TestPatchesMakeEachRemedyOfACauseTrue(t *testing.T) {
 					require.Contains(t, []string{"NODES", "JOBS_END", "EVICTION", "WAIT"}, kind)
 					continue
 				}
-				if kind == "QUEUE_AND_NODES" && strings.Contains(remedy.GetText(), "Add ") {
+				if kind == "COMBINED" && strings.Contains(remedy.GetText(), "Add ") {
 					continue
 				}
 				dump := decodedYAML(t, data)

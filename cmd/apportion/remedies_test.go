@@ -91,7 +91,7 @@ func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 	})
 	t.Log(kinds)
 	for _, kind := range []string{
-		"MINIMUM", "REQUEST", "QUEUE", "OPEN", "CAPABILITY", "WEIGHT", "NODES", "UNCORDON", "QUEUE_AND_NODES", "JOBS_END", "EVICTION",
+		"MINIMUM", "REQUEST", "QUEUE", "OPEN", "CAPABILITY", "WEIGHT", "NODES", "UNCORDON", "COMBINED", "JOBS_END", "EVICTION",
 		"OTHER_NODES",
 	} {
 		require.Positive(t, kinds[kind], kind)

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,13 +76,11 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 		clauses = append(clauses, "end "+w.running())
 	case apportionv1.RemedyKind_REMEDY_KIND_WAIT:
 		clauses = append(clauses, "wait until "+moment(r.GetTime())+" for the end of "+w.running())
-	case apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:
-		clauses = append(clauses, "uncordon "+w.nodes())
-	case apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES:
-		clauses = append(clauses, "let the waiting tasks of the job use "+w.nodes()+" too")
 	default:
 		for _, edit := range r.GetEdits() {
-			clauses = append(clauses, w.clause(edit))
+			if clause := w.clause(edit); !slices.Contains(clauses, clause) {
+				clauses = append(clauses, clause)
+			}
 		}
 		if len(r.GetVictims()) > 0 {
 			clauses = append(clauses, w.evict()+", as plan says then")
@@ -107,16 +106,18 @@ func (w remedied) evict() string {
 	return fmt.Sprintf("evict %s (%s)", tasks, amounts(w.names, w.remedy.GetFreed()))
 }
 
-// nodes names the nodes that are edited.
-func (w remedied) nodes() string {
+// nodes names the nodes of which a field is edited.
+func (w remedied) nodes(field apportionv1.RemedyField) string {
 	var nodes []string
 	for _, edit := range w.remedy.GetEdits() {
-		nodes = append(nodes, w.names.node(edit.GetNode()))
+		if edit.GetField() == field {
+			nodes = append(nodes, w.names.node(edit.GetNode()))
+		}
 	}
 	return plural(len(nodes), "node") + " " + Few(nodes)
 }
 
-// clause says what one edit changes.
+// clause says what one edit changes, and for nodes what all edits of the field do.
 func (w remedied) clause(e *apportionv1.RemedyEdit) string {
 	queue := "queue " + w.names.Queue(e.GetQueue())
 	switch e.GetField() {
@@ -139,11 +140,11 @@ func (w remedied) clause(e *apportionv1.RemedyEdit) string {
 	case apportionv1.RemedyField_REMEDY_FIELD_NODES_LIKE:
 		return fmt.Sprintf("add %s like %s", Count(int(e.GetAfter()), "node"), w.names.node(e.GetNode()))
 	case apportionv1.RemedyField_REMEDY_FIELD_NODE_UNCORDONED:
-		return "uncordon node " + w.names.node(e.GetNode())
+		return "uncordon " + w.nodes(e.GetField())
 	case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
 		return "end " + w.names.job(e.GetJob())
 	case apportionv1.RemedyField_REMEDY_FIELD_TASK_NODE:
-		return "let the waiting tasks of the job use node " + w.names.node(e.GetNode()) + " too"
+		return "let the waiting tasks of the job use " + w.nodes(e.GetField()) + " too"
 	default:
 		return "make a change that this version does not know"
 	}
@@ -224,7 +225,7 @@ var remedyKinds = map[apportionv1.RemedyKind]string{
 	apportionv1.RemedyKind_REMEDY_KIND_WEIGHT:          "a higher weight",
 	apportionv1.RemedyKind_REMEDY_KIND_NODES:           "more nodes",
 	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:        "uncordoning nodes",
-	apportionv1.RemedyKind_REMEDY_KIND_QUEUE_AND_NODES: "a setting of the queue together with more nodes",
+	apportionv1.RemedyKind_REMEDY_KIND_COMBINED:        "two kinds of change together",
 	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:        "ending jobs",
 	apportionv1.RemedyKind_REMEDY_KIND_EVICTION:        "evicting tasks",
 	apportionv1.RemedyKind_REMEDY_KIND_WAIT:            "waiting for jobs to end",

@@ -111,8 +111,9 @@ const (
 	RemedyKind_REMEDY_KIND_NODES RemedyKind = 9
 	// Cordoned nodes take new tasks.
 	RemedyKind_REMEDY_KIND_UNCORDON RemedyKind = 10
-	// A setting of the queue changes, and nodes are added or uncordoned. Tried if neither kind alone makes the job run.
-	RemedyKind_REMEDY_KIND_QUEUE_AND_NODES RemedyKind = 11
+	// Changes of two kinds: a setting of the queue changes, and it is opened, nodes are added or uncordoned, or the job uses other nodes,
+	// requests less or needs fewer tasks. Tried if neither kind alone makes the job run.
+	RemedyKind_REMEDY_KIND_COMBINED RemedyKind = 11
 	// Running jobs end.
 	RemedyKind_REMEDY_KIND_JOBS_END RemedyKind = 12
 	// Running tasks are evicted, as in the answer to `plan`.
@@ -147,7 +148,7 @@ var (
 		8:  "REMEDY_KIND_WEIGHT",
 		9:  "REMEDY_KIND_NODES",
 		10: "REMEDY_KIND_UNCORDON",
-		11: "REMEDY_KIND_QUEUE_AND_NODES",
+		11: "REMEDY_KIND_COMBINED",
 		12: "REMEDY_KIND_JOBS_END",
 		13: "REMEDY_KIND_EVICTION",
 		14: "REMEDY_KIND_WAIT",
@@ -170,7 +171,7 @@ var (
 		"REMEDY_KIND_WEIGHT":          8,
 		"REMEDY_KIND_NODES":           9,
 		"REMEDY_KIND_UNCORDON":        10,
-		"REMEDY_KIND_QUEUE_AND_NODES": 11,
+		"REMEDY_KIND_COMBINED":        11,
 		"REMEDY_KIND_JOBS_END":        12,
 		"REMEDY_KIND_EVICTION":        13,
 		"REMEDY_KIND_WAIT":            14,
@@ -1175,7 +1176,7 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x13REMEDY_OUTCOME_NONE\x10\x02\x12\x1b\n" +
 	"\x17REMEDY_OUTCOME_RUNS_NOW\x10\x03\x12$\n" +
 	" REMEDY_OUTCOME_WAITS_FOR_NOTHING\x10\x04\x12\x1d\n" +
-	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\xb5\x04\n" +
+	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\xae\x04\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -1189,8 +1190,8 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x12REMEDY_KIND_WEIGHT\x10\b\x12\x15\n" +
 	"\x11REMEDY_KIND_NODES\x10\t\x12\x18\n" +
 	"\x14REMEDY_KIND_UNCORDON\x10\n" +
-	"\x12\x1f\n" +
-	"\x1bREMEDY_KIND_QUEUE_AND_NODES\x10\v\x12\x18\n" +
+	"\x12\x18\n" +
+	"\x14REMEDY_KIND_COMBINED\x10\v\x12\x18\n" +
 	"\x14REMEDY_KIND_JOBS_END\x10\f\x12\x18\n" +
 	"\x14REMEDY_KIND_EVICTION\x10\r\x12\x14\n" +
 	"\x10REMEDY_KIND_WAIT\x10\x0e\x12\x1b\n" +
