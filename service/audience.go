@@ -219,7 +219,7 @@ func (a *Audience) seesEntry(m protoreflect.Message) bool {
 
 // visible holds what an audience may see of each message of an answer: its fields and, for positions, the kind of object. A message or a
 // field that is not here is never sent to an audience. Each question lists the parts of its answer that may be seen.
-var visible = seen(visibleLists())
+var visible = subjectsOf(visibleLists())
 
 func visibleLists() map[string]string {
 	answers := []string{"error:asItIs"}
@@ -240,8 +240,8 @@ func visibleLists() map[string]string {
 	return lists
 }
 
-// seen reads the lists of visible.
-func seen(lists map[string]string) map[protoreflect.FullName]map[protoreflect.Name]subject {
+// subjectsOf reads the lists of visible: what each field of each message is about.
+func subjectsOf(lists map[string]string) map[protoreflect.FullName]map[protoreflect.Name]subject {
 	subjects := map[string]subject{"": nothing, "aQueue": aQueue, "aJob": aJob, "aTask": aTask, "asItIs": asItIs}
 	all := make(map[protoreflect.FullName]map[protoreflect.Name]subject, len(lists))
 	for message, list := range lists {

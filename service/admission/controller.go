@@ -155,7 +155,7 @@ func (c *Controller) Saturated(identity string) error {
 	return nil
 }
 
-// Expect counts a call whose message is being received, until arrived is called.
+// Expect counts a call whose message is being received, until arrived is called. How long it took then counts in the average.
 func (c *Controller) Expect(identity string) (arrived func()) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -166,7 +166,7 @@ func (c *Controller) Expect(identity string) (arrived func()) {
 	return sync.OnceFunc(func() {
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
-		c.arrival += newer(c.arrival, time.Since(began))
+		average(&c.arrival, time.Since(began))
 		t.coming--
 		c.coming--
 		c.forget(t)
@@ -346,7 +346,7 @@ func (c *Controller) leave(w *waiter, ran time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	w.charge(ran)
-	c.service += newer(c.service, w.ran)
+	average(&c.service, w.ran)
 	w.tenant.given -= w.charged
 	c.release(1)
 	c.room[w.pool] += w.bytes
@@ -381,10 +381,10 @@ func tooLarge(bytes, most int64) error {
 		"the call would take about "+strconv.FormatInt(bytes, 10)+" bytes of memory, more than there is for all calls together")
 }
 
-// newer is the weight of a new value in a mean.
-func newer(mean, value time.Duration) time.Duration {
+// average moves an exponential moving average towards a new value.
+func average(mean *time.Duration, value time.Duration) {
 	const weight = 16
-	return (value - mean) / weight
+	*mean += (value - *mean) / weight
 }
 
 // Options configure how much work a Controller admits. They are the settings overload.*.

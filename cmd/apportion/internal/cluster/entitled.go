@@ -82,16 +82,16 @@ func (e *Entitled) take(v *history.Version, p *apportionv1.Policy) error {
 			return err
 		}
 	}
-	if !e.count(v, p, made) {
+	if !e.countUntil(v, p, made) {
 		return nil
 	}
 	// The disk may hang: no version waits for it.
 	return e.file.Update(func(*ledger.Ledger) error { return nil })
 }
 
-// count counts what queues were entitled to until a version, and reports whether there is something to store. made is the file if it is
+// countUntil counts what queues were entitled to until a version, and reports whether there is something to store. made is the file if it is
 // new. What queues were entitled to before is not known: they begin with what they used, so that no queue has credit or debt of that time.
-func (e *Entitled) count(v *history.Version, p *apportionv1.Policy, made *file.File) bool {
+func (e *Entitled) countUntil(v *history.Version, p *apportionv1.Policy, made *file.File) bool {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	at := time.Unix(0, v.At).Unix()

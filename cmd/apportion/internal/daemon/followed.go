@@ -60,7 +60,7 @@ func (d *Daemon) readFollowed(ctx context.Context) time.Duration {
 	if ctx.Err() != nil || errors.Is(err, cluster.ErrUnavailable) {
 		return awayInterval
 	}
-	if d.followed.fault = d.faulty(ctx, err); err == nil {
+	if d.followed.fault = d.logFault(ctx, err); err == nil {
 		d.useFollowed(ctx, read)
 	}
 	d.followed.tried.Store(true)
@@ -86,7 +86,7 @@ func (d *Daemon) useFollowed(ctx context.Context, read *policy.Policy) {
 	policies := maps.Clone(*d.policies.Load())
 	policies[followedName] = next
 	if err := d.server.SetPolicies(policies); err != nil {
-		d.faulty(ctx, err)
+		d.logFault(ctx, err)
 		return
 	}
 	d.policies.Store(&policies)
@@ -115,8 +115,8 @@ func (d *Daemon) held(ctx context.Context) (*policy.Policy, error) {
 	return &policy.Policy{Message: message, Warnings: warnings, Configuration: &held.Source, Object: held.Object}, err
 }
 
-// faulty logs a fault unless it was logged last, and returns its text, empty for none.
-func (d *Daemon) faulty(ctx context.Context, fault error) string {
+// logFault logs a fault unless it was logged last, and returns its text, empty for none.
+func (d *Daemon) logFault(ctx context.Context, fault error) string {
 	if fault == nil {
 		return ""
 	}

@@ -80,7 +80,7 @@ func (s *setting) role(j *apportionv1.Job) error {
 	group := j.GetGroups()[at]
 	if isRequest {
 		s.resource = resource
-		err := s.request(group)
+		err := s.lowerRequest(group)
 		s.resource = name + ".request." + s.resource
 		return err
 	}
@@ -140,8 +140,8 @@ func cutRole(j *apportionv1.Job, text string) (role, field string) {
 	return text[:best], text[best:]
 }
 
-// request limits the request of each waiting task of a group. Running tasks keep theirs.
-func (s *setting) request(group *apportionv1.TaskGroup) error {
+// lowerRequest limits the request of each waiting task of a group. Running tasks keep theirs.
+func (s *setting) lowerRequest(group *apportionv1.TaskGroup) error {
 	limit := &apportionv1.Resource{}
 	if err := s.amount(&limit); err != nil {
 		return err
