@@ -88,6 +88,8 @@ type remedier struct {
 	// now is how the workload would be admitted without a change.
 	now Nomination
 	out Remedies
+	// before stand before the edits of each change that is listed.
+	before []Edit
 	// asked is by resource what all pods of the workload, and of the one that it waits behind, ask for; held is what others use.
 	asked map[string]Amount
 	held  map[held]Amount
@@ -111,11 +113,11 @@ func (r *remedier) try(kind RemedyKind) {
 	case OpenedQueue:
 		r.list(kind, r.opening(), fitting)
 	case MoreNominal:
-		r.perFlavor(kind, nil, r.nominals)
+		r.perFlavor(kind, r.nominals)
 	case MoreBorrowing:
-		r.perFlavor(kind, nil, r.borrowings)
+		r.perFlavor(kind, r.borrowings)
 	case MoreLending:
-		r.perFlavor(kind, nil, r.lendings)
+		r.perFlavor(kind, r.lendings)
 	case MadeFlavor:
 		r.list(kind, r.missing(), fitting)
 	case HigherPriority:
@@ -178,16 +180,16 @@ func (r *remedier) tried(edits []Edit, reaches func(*Nomination) bool) (Nominati
 	return changed.whole(s, n), true
 }
 
-// list lists the smallest part of a change, if the whole of it admits the workload.
+// list lists the smallest part of a change, together with the edits before it, if the whole of it admits the workload.
 func (r *remedier) list(kind RemedyKind, edits []Edit, reaches func(*Nomination) bool) {
 	if len(edits) == 0 {
 		return
 	}
+	edits = slices.Concat(r.before, edits)
 	n, ok := r.tried(edits, reaches)
 	if !ok {
 		return
 	}
-	edits = slices.Clone(edits)
 	for i := range slices.Backward(edits) {
 		r.leaveOut(&edits, i, &n, reaches)
 	}

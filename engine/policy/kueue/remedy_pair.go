@@ -2,8 +2,8 @@ package kueue
 
 import "slices"
 
-// pairs tries two kinds together: to open a stopped queue or to make flavors, with more quota; and higher borrowing limits with higher
-// lending limits. A pair is left out if one of its kinds is not asked for, or admits the workload alone.
+// pairs tries two kinds together: to open a stopped queue or to make flavors, with a smaller workload or more quota; and higher borrowing
+// limits with higher lending limits. A pair is left out if one of its kinds is not asked for, or admits the workload alone.
 func (r *remedier) pairs(kinds []RemedyKind) {
 	for _, first := range []struct {
 		kind  RemedyKind
@@ -12,12 +12,16 @@ func (r *remedier) pairs(kinds []RemedyKind) {
 		if len(first.edits) == 0 {
 			continue
 		}
-		for _, kind := range []RemedyKind{MoreNominal, MoreBorrowing, MoreLending} {
-			r.pair(kinds, first.kind, kind, func() { r.perFlavor(kind, first.edits, r.quotaEdits(kind)) })
+		for _, kind := range []RemedyKind{FewerPods, SmallerRequest, MoreNominal, MoreBorrowing, MoreLending} {
+			r.pair(kinds, first.kind, kind, func() {
+				r.before = first.edits
+				r.try(kind)
+				r.before = nil
+			})
 		}
 	}
 	r.pair(kinds, MoreBorrowing, MoreLending, func() {
-		r.perFlavor(MoreLending, nil, func(flavor string) []Edit {
+		r.perFlavor(MoreLending, func(flavor string) []Edit {
 			borrowing, lending := r.borrowings(flavor), r.lendings(flavor)
 			if len(borrowing) == 0 || len(lending) == 0 {
 				return nil
@@ -25,18 +29,6 @@ func (r *remedier) pairs(kinds []RemedyKind) {
 			return append(borrowing, lending...)
 		})
 	})
-}
-
-// quotaEdits returns the function that raises quotas of a kind.
-func (r *remedier) quotaEdits(kind RemedyKind) func(flavor string) []Edit {
-	switch kind {
-	case MoreNominal:
-		return r.nominals
-	case MoreBorrowing:
-		return r.borrowings
-	default:
-		return r.lendings
-	}
 }
 
 // pair tries two kinds together unless one of them is not asked for or was found alone. If the tries end, the second counts as cut.

@@ -2,9 +2,9 @@ package kueue
 
 import "slices"
 
-// perFlavor tries a change of the quotas of each flavor of the queue, together with those of the other groups and edits before it. Edits
-// stand in the order of the groups, so that what is found from different flavors of one change is the same.
-func (r *remedier) perFlavor(kind RemedyKind, before []Edit, edits func(flavor string) []Edit) {
+// perFlavor tries a change of the quotas of each flavor of the queue, together with those of the other groups. Edits stand in the order of
+// the groups, so that what is found from different flavors of one change is the same.
+func (r *remedier) perFlavor(kind RemedyKind, edits func(flavor string) []Edit) {
 	groups := r.own().Groups
 	byGroup, all := make([][][]Edit, len(groups)), make([][]Edit, len(groups))
 	for g := range groups {
@@ -26,7 +26,7 @@ func (r *remedier) perFlavor(kind RemedyKind, before []Edit, edits func(flavor s
 			}
 			of := slices.Clone(all)
 			of[g] = own
-			list := slices.Concat(before, slices.Concat(of...))
+			list := slices.Concat(of...)
 			if slices.ContainsFunc(tried, func(other []Edit) bool { return slices.Equal(other, list) }) {
 				continue
 			}

@@ -105,6 +105,16 @@ func TestTwoKindsAreChangedTogetherWhereNeitherIsEnough(t *testing.T) {
 	require.Equal(t, []kueue.Edit{
 		{Field: kueue.StopPolicy, Queue: "a", Workload: -1}, quota(kueue.NominalQuota, "a", 4000, 7000),
 	}, found[kueue.MoreNominal])
+	require.Equal(t, []kueue.Edit{
+		{Field: kueue.StopPolicy, Queue: "a", Workload: -1},
+		{Field: kueue.PodRequest, Workload: 0, Resource: "cpu", Before: 7000, After: 4000, Given: true},
+	}, found[kueue.SmallerRequest])
+
+	w := waiting("w", "a", 1000)
+	w.PodSets[0].Count = 8
+	require.Equal(t, []kueue.Edit{
+		{Field: kueue.StopPolicy, Queue: "a", Workload: -1}, {Field: kueue.LeastPods, Workload: 0, Before: 8, After: 4, Given: true},
+	}, remedies(cluster([]kueue.Queue{stopped}, w))[kueue.FewerPods])
 
 	c := cluster([]kueue.Queue{queue("a", "", 4000)}, waiting("w", "a", 7000))
 	c.Flavors = nil
@@ -266,10 +276,29 @@ func edited(c *kueue.Cluster, edits []kueue.Edit) *kueue.Cluster {
 		out.Queues[i].Groups = groups
 	}
 	for _, e := range edits {
-		if e.Field == kueue.HolderEnds {
+		switch e.Field {
+		case kueue.HolderEnds:
 			out.Workloads[e.Workload].Admission, out.Workloads[e.Workload].Queue = nil, ""
+		case kueue.MissingFlavor:
+			out.Flavors = append(slices.Clone(out.Flavors), kueue.Flavor{Name: e.Flavor})
+		case kueue.PodRequest, kueue.LeastPods:
+			set := out.Workloads[e.Workload].PodSets[0]
+			set.Requests = slices.Clone(set.Requests)
+			for k := range set.Requests {
+				if e.Field == kueue.PodRequest && set.Requests[k].Resource == e.Resource {
+					set.Requests[k].Amount = kueue.Amount(e.After)
+				}
+			}
+			if e.Field == kueue.LeastPods {
+				set.Least = new(int32(e.After))
+			}
+			out.Workloads[e.Workload].PodSets = []kueue.PodSet{set}
+		default:
 		}
 		for i := range out.Queues {
+			if e.Field == kueue.StopPolicy && out.Queues[i].Name == e.Queue {
+				out.Queues[i].Stopped = false
+			}
 			for _, g := range out.Queues[i].Groups {
 				for _, f := range g.Flavors {
 					for k := range f.Resources {
