@@ -36,7 +36,6 @@ BENCHCOUNT ?= 1
 BENCHFLAGS ?=
 WIREFLAGS ?=
 PLATFORMS ?=
-DRAINFLAGS ?=
 REPLICAFLAGS ?=
 LOADFLAGS ?=
 OVERLOADFLAGS ?=
@@ -166,7 +165,7 @@ bench-pair: ## Compare the processor time of calls with another commit, in turns
 	tools/scripts/bench-pair.sh '$(COMMIT)' $(ROUNDS) '$(if $(filter .,$(BENCH)),Cost,$(BENCH))'
 
 .PHONY: bench-load
-bench-load: $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in tools/bench/load/report/.
+bench-load: build $(TOOLS)/ghz ## Put the service under load with ghz (LOADFLAGS='-only digest -strict'); reports in tools/bench/load/report/.
 	$(GO) run $(strip ./tools/bench/load cases -ghz $(TOOLS)/ghz $(LOADFLAGS))
 
 .PHONY: bench-extender
@@ -183,11 +182,11 @@ bench-scale: ## Show how cost grows from 10^3 to 10^6 tasks, as a table and a pl
 	$(GO) run $(strip ./tools/bench/wire scale $(SCALEFLAGS))
 
 .PHONY: show-overload
-show-overload: ## Offer up to ten times what one server can do, and show its goodput.
+show-overload: build ## Offer up to ten times what one server can do, and show its goodput.
 	$(GO) run $(strip ./tools/bench/load overload $(OVERLOADFLAGS))
 
 .PHONY: show-fairness
-show-fairness: ## Measure small questions beside eight callers of the most expensive ones (FAIRNESSFLAGS='-hostile 16').
+show-fairness: build ## Measure small questions beside eight callers of the most expensive ones (FAIRNESSFLAGS='-hostile 16').
 	$(GO) run $(strip ./tools/bench/load fairness $(FAIRNESSFLAGS))
 
 .PHONY: show-attacks
@@ -298,8 +297,8 @@ show-replicas: ## Show 1, 2 and 3 replicas behind HAProxy and behind a balancing
 	tools/scripts/show-replicas.sh $(REPLICAFLAGS)
 
 .PHONY: show-drain
-show-drain: build $(TOOLS)/ghz ## Show that no call fails while replicas are restarted or killed (DRAINFLAGS='-time 30s').
-	$(GO) run $(strip ./tools/bench/replicas drain -ghz $(TOOLS)/ghz $(DRAINFLAGS))
+show-drain: build ## Show that no call fails while replicas are restarted or killed (ATTACKFLAGS='-scale 2').
+	$(GO) run $(strip ./tools/bench/load attacks -only '^(restart|kill)$$' $(ATTACKFLAGS))
 
 .PHONY: release
 release: test-release ## Make static binaries, archives, bills of materials, image and checksums in dist/, and check them (PLATFORMS=linux/amd64,…).

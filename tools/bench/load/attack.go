@@ -61,9 +61,11 @@ var attacks = []attack{
 		"cancel", "20,000 questions are cancelled while they are worked on", "0 failed calls of another caller, at most 512 MiB",
 		besides(cancellations, 512),
 	},
+	{"restart", "three replicas are restarted in turn", "0 failed decisions, also of plain gRPC", restarted},
+	{"kill", "one of three replicas is killed, and starts again", "0 failed decisions of the Go client", killed},
 	{
 		"freeze", "one of three replicas is stopped by SIGSTOP",
-		"0 failed calls with a deadline of 3 s, throughput at least 0.6 of that before after 5 s", frozen,
+		"0 failed decisions with a deadline of 3 s, throughput at least 0.6 of that before after 5 s", frozen,
 	},
 	{
 		"objects", "hostile objects of tenants in the objects of a cluster", "the others are read, and what is left out is named",
@@ -97,12 +99,12 @@ var attacks = []attack{
 	{
 		"rules", "objects of Kueue and rules on other pods that cost far more than their bytes: products of their lists",
 		"each is refused before it is done, or answered; nothing is half done",
-		tested("FarMoreThanItsBytes|QuestionOfKueue|NearEachOther", "./wire"),
+		tested("FarMoreThanItsBytes|QuestionOfKueue|NearEachOther", "./internal/wire"),
 	},
 	{
 		"products", "objects of Kueue and rules on other pods whose memory is known only while they are worked on, and no memory left",
 		"booked and taken memory differ by at most a factor of 1.5; without memory nothing is taken or changed",
-		tested("WhatIsBookedForAQuestionOfKueue|MemoryThatIsNotThere|WhatMultiplies", "./wire", "./service"),
+		tested("WhatIsBookedForAQuestionOfKueue|MemoryThatIsNotThere|WhatMultiplies", "./internal/wire", "./service"),
 	},
 	{
 		"servers", "hostile servers, against the Go client: repeated GoingAway notices, very long delays, endless frames without content",
@@ -172,24 +174,15 @@ func runAttacks(ctx context.Context, t target, wanted *regexp.Regexp) error {
 // serve starts a server as it is shipped, on a processor that it shares with the other servers of the attack, and returns what ends it.
 // Where a server cannot be kept to a processor, it runs as much Go code at a time as one can.
 func (t target) serve(ctx context.Context, arguments ...string) (server *replica.Replica, end func(), err error) {
-	binary, only := t.binary, []string(nil)
+	binary, keep := t.binary, func(*replica.Replica) {}
 	if taskset, err := exec.LookPath(tasksetName); err == nil {
-		binary, only = taskset, []string{"-c", "0", t.binary}
+		binary, keep = taskset, func(r *replica.Replica) { r.Before, r.Processors = []string{"-c", "0", t.binary}, 0 }
 	}
-	if server, err = replica.New(ctx, binary, arguments...); err != nil {
+	servers, err := launch(ctx, binary, 1, keep, arguments...)
+	if err != nil {
 		return nil, nil, err
 	}
-	if server.Before = only; only != nil {
-		server.Processors = 0
-	}
-	if err := server.Start(ctx); err != nil {
-		return nil, nil, err
-	}
-	if err := server.Ready(ctx); err != nil {
-		server.Kill()
-		return nil, nil, err
-	}
-	return server, server.Kill, nil
+	return servers[0], servers.kill, nil
 }
 
 // settle is the time for which the good caller continues after an attack, while its connections are still open.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,20 +10,22 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/apportion/apportion/tools/bench/internal/peer"
+	"github.com/apportion/apportion/internal/test/replica"
 )
 
-// startBounded starts a server on one processor, with the sum of what it may book as Go's memory limit.
-func startBounded(ctx context.Context) (*peer.Peer, error) {
-	server, err := peer.Start(ctx, peer.Bounded, "GOMEMLIMIT="+strconv.Itoa(sum), "GOMAXPROCS=1")
-	if err != nil || !pinned() {
-		return server, err
+// launchBounded starts a server on one processor, with the sum of what it may book as Go's memory limit.
+func launchBounded(ctx context.Context, binary string) (fleet, error) {
+	if err := os.Setenv("GOMEMLIMIT", strconv.Itoa(sum)); err != nil {
+		return nil, err
 	}
-	//nolint:gosec // The process that was just started.
-	if out, err := exec.CommandContext(ctx, tasksetName, "-a", "-c", "-p", "0", strconv.Itoa(server.PID())).CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w: %s", tasksetName, err, out), server.Stop())
+	defer os.Unsetenv("GOMEMLIMIT") //nolint:errcheck // It was set.
+	keep := func(*replica.Replica) {}
+	program := binary
+	if pinned() {
+		program, keep = tasksetName, func(r *replica.Replica) { r.Before = []string{"-c", "0", binary} }
 	}
-	return server, nil
+	return launch(ctx, program, 1, keep, "--overload-memory", strconv.Itoa(memory),
+		"--overload-receiving", strconv.Itoa(receiving), "--overload-calls", strconv.Itoa(calls))
 }
 
 // processorTime is the processor time in seconds that a server has taken so far; 0 where the system does not tell. The server itself is not

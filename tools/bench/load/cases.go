@@ -6,59 +6,121 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/apportion/apportion/tools/bench/internal/peer"
+	"google.golang.org/protobuf/proto"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/test/replica"
+	"github.com/apportion/apportion/tools/bench/internal/fixture"
 	"github.com/apportion/apportion/tools/bench/internal/sample"
 )
 
 // settings of cases.
 type settings struct {
-	ghz, out string
-	only     *regexp.Regexp
-	strict   bool
+	ghz, out, binary string
+	only             *regexp.Regexp
+	strict           bool
 }
 
-// runCases makes the calls of cases.json one case after the other, each with a service of its own: the questions of requests/, about
-// generated snapshots, inline and by digest, with 1, 8 and 64 at a time. It writes a report of every case in HTML and JSON and the
-// configuration to repeat it, compares with the thresholds, and ends with one line of its main figures. A call that fails is an error; a
-// threshold that is exceeded is one with -strict only.
-func runCases(ctx context.Context, s settings) error {
-	cases, err := readCases()
-	if err != nil {
-		return err
+// ghzCase is calls that ghz makes.
+type ghzCase struct {
+	name     string
+	question caseQuestion
+	snapshot generate.Shape
+	// held says that the server holds the snapshot, and the calls name it.
+	held bool
+	// total calls are made, so many at a time.
+	atATime, total int
+	// p99 is the threshold in milliseconds.
+	p99 float64
+}
+
+// caseQuestion is what calls ask: by a policy, with a method, a message about an input.
+type caseQuestion struct {
+	policy, method string
+	about          func(*apportionv1.Input) proto.Message
+}
+
+var ghzCases = []ghzCase{
+	{"inline-small-1", shareQuestion, fixture.Small(), false, 1, 1000, 10},
+	{"inline-small-8", shareQuestion, fixture.Small(), false, 8, 4000, 25},
+	{"inline-small-64", shareQuestion, fixture.Small(), false, 64, 8000, 100},
+	{"inline-100k-1", shareQuestion, generate.Standard(), false, 1, 30, 1000},
+	{"inline-100k-8", shareQuestion, generate.Standard(), false, 8, 48, 4000},
+	{"inline-100k-64", shareQuestion, generate.Standard(), false, 64, 64, 30_000},
+	{"digest-1", taskQuestion, generate.Standard(), true, 1, 5000, 5},
+	{"digest-8", taskQuestion, generate.Standard(), true, 8, 20_000, 15},
+	{"digest-64", taskQuestion, generate.Standard(), true, 64, 40_000, 60},
+	{"digest-shares-8", shareQuestion, generate.Standard(), true, 8, 1000, 100},
+	{"digest-enqueue-8", enqueueQuestion, generate.Standard(), true, 8, 1000, 100},
+}
+
+var (
+	shareQuestion = caseQuestion{
+		"proportion", apportionv1.ApportionService_EvaluateShares_FullMethodName,
+		func(in *apportionv1.Input) proto.Message { return &apportionv1.EvaluateSharesRequest{Input: in} },
 	}
+	taskQuestion = caseQuestion{
+		"default", apportionv1.ApportionService_CheckAllocatable_FullMethodName,
+		func(in *apportionv1.Input) proto.Message {
+			tasks := &apportionv1.Tasks{Index: []uint32{7, 1007, 2007, 3007, 4007, 5007, 6007, 7007, 8007, 9007}}
+			return &apportionv1.CheckAllocatableRequest{
+				Input: in, Allocatable: &apportionv1.AllocatableStep{Tasks: tasks},
+				Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Index: tasks.GetIndex()[:1]}},
+			}
+		},
+	}
+	enqueueQuestion = caseQuestion{
+		"default", apportionv1.ApportionService_CheckEnqueue_FullMethodName,
+		func(in *apportionv1.Input) proto.Message {
+			return &apportionv1.CheckEnqueueRequest{
+				Input: in, Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION},
+			}
+		},
+	}
+)
+
+// runCases lets ghz make the calls of one case after the other, each of a server of its own. ghz writes a report of each in HTML and JSON,
+// beside the configuration to repeat it. A call that fails is an error; a threshold that is exceeded is one with -strict only.
+func runCases(ctx context.Context, s settings) error {
 	if err := os.MkdirAll(s.out, 0o750); err != nil {
 		return err
 	}
-	table := sample.NewTable("case", "calls", "at a time", "errors", "calls/s", "p50 ms", "p95 ms", "p99 ms",
-		"threshold p99 ms", "", "server CPU ms/call", "server peak MB")
+	table := sample.NewTable("case", "calls", "at a time", "errors", "calls/s", "p50 ms", "p95 ms", "p99 ms", "threshold p99 ms", "")
 	line := sample.NewLine("bench-load")
 	var faults []error
 	exceeded := 0
-	for _, c := range cases {
-		if !s.only.MatchString(c.Name) {
+	for _, c := range ghzCases {
+		if !s.only.MatchString(c.name) {
 			continue
 		}
 		r, err := c.run(ctx, s)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.Name, err)
+			return fmt.Errorf("%s: %w", c.name, err)
 		}
 		verdict := "held"
-		if r.percentile(99) > c.P99 {
+		if r.percentile(99) > c.p99 {
 			verdict = "EXCEEDED"
 			exceeded++
 		}
-		if r.failed() > 0 {
-			verdict = "FAILED"
-			faults = append(faults, fmt.Errorf("%s: %d calls failed: %v", c.Name, r.failed(), r.Errors))
+		failed := 0
+		for _, n := range r.Errors {
+			failed += n
 		}
-		table.Add(c.Name, r.Count, c.Concurrency, r.failed(), r.Rate, r.percentile(50), r.percentile(95), r.percentile(99), c.P99, verdict,
-			sample.Milliseconds(r.usage.CPU)/float64(max(r.Count, 1)), float64(r.usage.Peak)/1e6)
-		line.Add(figure(c.Name)+"_per_s", r.Rate)
-		line.Add(figure(c.Name)+"_p99_ms", r.percentile(99))
+		if failed > 0 {
+			verdict = "FAILED"
+			faults = append(faults, fmt.Errorf("%s: %d calls failed: %v", c.name, failed, r.Errors))
+		}
+		table.Add(c.name, r.Count, c.atATime, failed, r.Rate, r.percentile(50), r.percentile(95), r.percentile(99), c.p99, verdict)
+		figure := strings.ReplaceAll(c.name, "-", "_")
+		line.Add(figure+"_per_s", r.Rate)
+		line.Add(figure+"_p99_ms", r.percentile(99))
 	}
 	if _, err := table.WriteTo(os.Stdout); err != nil {
 		return err
@@ -72,6 +134,51 @@ func runCases(ctx context.Context, s settings) error {
 	return errors.Join(faults...)
 }
 
+// run lets ghz call a server that lets calls wait for a minute, because the latency is measured and not which of them are refused.
+func (c *ghzCase) run(ctx context.Context, s settings) (r *report, err error) {
+	servers, err := launch(ctx, s.binary, 1, func(r *replica.Replica) { r.Processors = 0 },
+		"--overload-wait", "1m", "--overload-memory", "8GiB", "--overload-receiving", "4GiB", "--limit-message-bytes", "256MiB")
+	if err != nil {
+		return nil, err
+	}
+	defer servers.kill()
+	in, err := fixture.Input(generate.Snapshot(c.snapshot), c.question.policy)
+	if err != nil {
+		return nil, err
+	}
+	if c.held {
+		conn, err := dial(servers[0].Address, 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(hold(ctx, conn, in), conn.Close()); err != nil {
+			return nil, err
+		}
+	}
+	data, err := proto.Marshal(c.question.about(in))
+	if err != nil {
+		return nil, err
+	}
+	path := func(extension string) string { return filepath.Join(s.out, c.name+extension) }
+	configuration, err := json.MarshalIndent(map[string]any{
+		"name": c.name, "call": strings.ReplaceAll(c.question.method[1:], "/", "."), "host": servers[0].Address, "insecure": true,
+		"concurrency": c.atATime, "total": c.total, "binary-file": path(".binpb"), "timeout": "60s",
+	}, "", "  ")
+	err = errors.Join(err, os.WriteFile(path(".binpb"), data, 0o600), os.WriteFile(path(".ghz.json"), configuration, 0o600))
+	if err != nil {
+		return nil, err
+	}
+	ghz := exec.CommandContext(ctx, s.ghz, path(".ghz.json"), path(".json"), path(".html")) //nolint:gosec // Its user names it.
+	if out, err := ghz.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
+	}
+	if data, err = os.ReadFile(path(".json")); err != nil {
+		return nil, err
+	}
+	r = &report{}
+	return r, json.Unmarshal(data, r)
+}
+
 // report holds the parts of ghz's report that are used.
 type report struct {
 	Count        int            `json:"count"`
@@ -81,26 +188,6 @@ type report struct {
 		Percentage int           `json:"percentage"`
 		Latency    time.Duration `json:"latency"`
 	} `json:"latencyDistribution"`
-
-	usage peer.Usage
-}
-
-func readReport(path string) (*report, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	r := &report{}
-	return r, json.Unmarshal(data, r)
-}
-
-// failed counts the calls that did not succeed.
-func (r *report) failed() int {
-	n := 0
-	for _, k := range r.Errors {
-		n += k
-	}
-	return n
 }
 
 // percentile returns a percentile of the latencies in milliseconds, 0 if ghz did not report it.
@@ -112,6 +199,3 @@ func (r *report) percentile(p int) float64 {
 	}
 	return 0
 }
-
-// figure is a case's name as part of the name of a figure.
-func figure(name string) string { return strings.ReplaceAll(name, "-", "_") }

@@ -98,19 +98,13 @@ func (s *extending) serve(ctx context.Context, directory string) (*replica.Repli
 	if err != nil {
 		return nil, "", err
 	}
-	server, err := replica.New(ctx, s.binary, "--log-level", "warn", "--drain-delay", "0s", "--policies", "cluster="+policy,
+	servers, err := launch(ctx, s.binary, 1, func(r *replica.Replica) { r.Processors = runtime.NumCPU() },
+		"--log-level", "warn", "--drain-delay", "0s", "--policies", "cluster="+policy,
 		"--extender-listen", extender, "--extender-schedulers", "/volcano=cluster", "--extender-buffer-bytes", s.buffer)
 	if err != nil {
 		return nil, "", err
 	}
-	server.Processors = runtime.NumCPU()
-	if err = server.Start(ctx); err == nil {
-		err = server.Ready(ctx)
-	}
-	if err != nil {
-		server.Kill()
-	}
-	return server, "http://" + extender + "/volcano", err
+	return servers[0], "http://" + extender + "/volcano", nil
 }
 
 func figures(name string, sorted []time.Duration) string {

@@ -17,6 +17,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
+	"github.com/apportion/apportion/internal/test/replica"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
 	"github.com/apportion/apportion/tools/bench/internal/floor"
 	"github.com/apportion/apportion/tools/bench/internal/peer"
@@ -26,6 +27,7 @@ import (
 // siege lets one client ask small questions, first alone and then beside hostile callers. Server, client and hostile callers are
 // processes of equal priority, so that the client waits for what the server does and not for the goroutines of the hostile callers.
 type siege struct {
+	binary  string
 	hostile int
 	// held says that the hostile callers ask about snapshots that the server holds, with requests of a few bytes.
 	held     bool
@@ -39,11 +41,12 @@ type request struct {
 }
 
 func (s siege) run(ctx context.Context) (err error) {
-	server, err := peer.Start(ctx, peer.Service)
+	servers, err := launch(ctx, s.binary, 1, func(r *replica.Replica) { r.Processors = 0 }, "--limit-message-bytes", "256MiB")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
+	defer servers.kill()
+	server := servers[0]
 	small, err := smallQuestion()
 	if err != nil {
 		return err

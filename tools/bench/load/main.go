@@ -1,9 +1,11 @@
 // Command load puts the service under load.
 //
-//	load cases     makes the calls of cases.json by ghz and compares latencies with thresholds (make bench-load)
+//	load cases     makes calls by ghz and compares latencies with thresholds (make bench-load)
 //	load overload  offers up to ten times what a server can do, and shows its goodput (make show-overload)
 //	load fairness  asks small questions beside hostile callers (make show-fairness)
 //	load attacks   plays attacks and shows which bounds held (make show-attacks)
+//	load balance   compares ways to spread calls over several servers (make show-replicas)
+//	load mirrors   shows how many states of a mirror are sent whole (the last table of balance alone)
 //	load extender  sends pushes as stock Volcano does, beside other work (make bench-extender)
 package main
 
@@ -19,8 +21,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/apportion/apportion/tools/bench/internal/peer"
 )
 
 func main() {
@@ -33,13 +33,13 @@ func main() {
 // modes are the functions of the program, by its first argument. The last two are processes that others start.
 var modes = map[string]func(context.Context, *flag.FlagSet, []string) error{
 	"cases": cases, "overload": overload, "fairness": fairness, "attacks": attacksOn, "extender": pushes,
-	"-serve": func(_ context.Context, _ *flag.FlagSet, args []string) error { return peer.Run(args[0]) },
-	"crowd":  crowdOf, "burn": burn,
+	"balance": balanced(balance), "mirrors": balanced(mirrors),
+	"crowd": crowdOf, "burn": burn,
 }
 
 func run(args []string) error {
 	if len(args) == 0 || modes[args[0]] == nil {
-		return errors.New("one of cases, overload, fairness, attacks and extender is expected")
+		return errors.New("one of cases, overload, fairness, attacks, balance, mirrors and extender is expected")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -71,6 +71,11 @@ func burn(_ context.Context, _ *flag.FlagSet, args []string) error {
 	return nil
 }
 
+// server is a flag that names the server's program.
+func server(flags *flag.FlagSet, binary *string) {
+	flags.StringVar(binary, "server", "bin/apportion", "`FILE` of the server as make build leaves it")
+}
+
 // pattern is a flag that is a regular expression; empty, it matches everything.
 func pattern(flags *flag.FlagSet, usage string) *regexp.Regexp {
 	only := regexp.MustCompile("")
@@ -80,6 +85,7 @@ func pattern(flags *flag.FlagSet, usage string) *regexp.Regexp {
 
 func cases(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	s := settings{only: pattern(flags, "the cases whose names match this `REGEXP`")}
+	server(flags, &s.binary)
 	flags.StringVar(&s.ghz, "ghz", ".bin/ghz", "`FILE` of ghz as tools/ghz builds it")
 	flags.StringVar(&s.out, "out", "tools/bench/load/report", "`DIRECTORY` of the reports")
 	flags.BoolVar(&s.strict, "strict", false, "fail if a threshold is exceeded")
@@ -102,6 +108,7 @@ func overload(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		}
 		return nil
 	})
+	server(flags, &p.binary)
 	flags.IntVar(&p.jobs, "jobs", 5000, "jobs of 20 tasks in the snapshot of each call")
 	flags.DurationVar(&p.duration, "duration", time.Second, "how long a rate is measured at a time")
 	flags.IntVar(&p.rounds, "rounds", 12, "how often all rates are gone through")
@@ -118,6 +125,7 @@ func overload(ctx context.Context, flags *flag.FlagSet, args []string) error {
 
 func fairness(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	var s siege
+	server(flags, &s.binary)
 	flags.IntVar(&s.hostile, "hostile", 8, "number of hostile callers")
 	flags.BoolVar(&s.held, "held", false, "let the hostile callers ask about snapshots that the server holds")
 	flags.DurationVar(&s.duration, "duration", 8*time.Second, "how long the small questions are measured, alone and beside the others")
@@ -129,7 +137,7 @@ func fairness(ctx context.Context, flags *flag.FlagSet, args []string) error {
 
 func attacksOn(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	var t target
-	flags.StringVar(&t.binary, "server", "bin/apportion", "`FILE` of the server as make build leaves it")
+	server(flags, &t.binary)
 	flags.Float64Var(&t.scale, "scale", 1, "part of the calls, streams, connections and rounds of each attack that are made")
 	flags.DurationVar(&t.raceTime, "race-time", 5*time.Minute, "how long the server is asked under the race detector")
 	only := pattern(flags, "the attacks whose names match this `REGEXP`")
@@ -139,9 +147,24 @@ func attacksOn(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	return runAttacks(ctx, t, only)
 }
 
+func balanced(show func(context.Context, balancing) error) func(context.Context, *flag.FlagSet, []string) error {
+	return func(ctx context.Context, flags *flag.FlagSet, args []string) error {
+		var b balancing
+		server(flags, &b.binary)
+		flags.DurationVar(&b.span, "time", 5*time.Second, "how long each way is measured")
+		flags.StringVar(&b.proxy, "haproxy", "haproxy", "the proxy's `FILE`")
+		flags.IntVar(&b.workers, "workers", 16, "calls under way at a time")
+		flags.Float64Var(&b.share, "share", 0.25, "part of a processor that each server gets; 1: all that it can have")
+		if err := flags.Parse(args); err != nil {
+			return err
+		}
+		return show(ctx, b)
+	}
+}
+
 func pushes(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	var s extending
-	flags.StringVar(&s.binary, "server", "bin/apportion", "`FILE` of the server as make build leaves it")
+	server(flags, &s.binary)
 	flags.IntVar(&s.shape.Pods, "pods", 10_000, "pods of the push")
 	flags.BoolVar(&s.shape.Lean, "bare", false, "pods of 0.4 KB instead of 5.2 KB")
 	flags.IntVar(&s.pushes, "pushes", 10, "sessions that are opened, one after the other")

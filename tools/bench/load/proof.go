@@ -26,7 +26,8 @@ func overloaded(ctx context.Context, t target) (f finding, err error) {
 		return f, err
 	}
 	rounds := strconv.Itoa(scaled(5, t.scale))
-	command := exec.CommandContext(ctx, self, "overload", "-rates", "2,10", "-rounds", rounds) //nolint:gosec // This very program.
+	//nolint:gosec // This very program.
+	command := exec.CommandContext(ctx, self, "overload", "-server", t.binary, "-rates", "2,10", "-rounds", rounds)
 	out, err := command.Output()
 	values := valuesOf(out, "show-overload")
 	if values == nil {
@@ -80,23 +81,6 @@ func tested(names string, packages ...string) func(context.Context, target) (fin
 		f.held = failed == nil && passed > 0
 		return f, nil
 	}
-}
-
-// frozen runs the program that stops replicas.
-func frozen(ctx context.Context, t target) (f finding, err error) {
-	//nolint:gosec // G204: a program of this project.
-	out, err := exec.CommandContext(ctx, "go", "run", "./tools/bench/replicas", "freeze", "-binary", t.binary).Output()
-	values := valuesOf(out, "show-freeze")
-	if values == nil {
-		return f, errors.Join(errors.New("tools/bench/replicas freeze printed no result"), err)
-	}
-	var failed []string
-	for _, kind := range []string{"calls", "sessions", "mirror"} {
-		failed = append(failed, fmt.Sprintf("%s of %s %s", values["freeze_"+kind+"_failed"], values["freeze_"+kind+"_decisions"], kind))
-	}
-	f.measured = fmt.Sprintf("failed: %s; throughput %s of that before", strings.Join(failed, ", "), values["freeze_throughput"])
-	f.held = err == nil
-	return f, nil
 }
 
 // tokenless floods a server with calls without a token, from the address of a caller with one.

@@ -42,17 +42,13 @@ func raced(ctx context.Context, t target) (f finding, err error) {
 	if err := m.configure(ctx, t.binary, api.URL); err != nil {
 		return f, err
 	}
-	if m.server, err = replica.New(ctx, t.binary, "--config", m.configuration); err != nil {
+	several := func(r *replica.Replica) { r.Processors = max(2, runtime.NumCPU()) }
+	servers, err := launch(ctx, t.binary, 1, several, "--config", m.configuration)
+	if err != nil {
 		return f, err
 	}
-	m.server.Processors = max(2, runtime.NumCPU())
-	if err := m.server.Start(ctx); err != nil {
-		return f, err
-	}
-	defer m.server.Kill()
-	if err := m.server.Ready(ctx); err != nil {
-		return f, err
-	}
+	defer servers.kill()
+	m.server = servers[0]
 	done, changed := make(chan struct{}), make(chan error, 1)
 	go func() { changed <- cluster.change(done) }()
 	err = m.ask(ctx, t.raceTime)

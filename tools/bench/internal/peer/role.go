@@ -6,7 +6,6 @@ import (
 	"math"
 	"net"
 	"os"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -15,7 +14,6 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
-	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
 	"github.com/apportion/apportion/tools/bench/internal/floor"
 )
@@ -24,16 +22,9 @@ import (
 const (
 	// Service answers as the product does; it knows the policies of package fixture by their names.
 	Service = "service"
-	// Patient is a Service that lets calls wait for a minute: if their latency is measured, not which of them are refused.
-	Patient = "patient"
-	// Bounded is a Service whose memory and calls are limited to Bound.
-	Bounded = "bounded"
 	// Floor transfers bytes.
 	Floor = "floor"
 )
-
-// Bound contains the limits of a Bounded peer.
-var Bound = admission.Options{Memory: 96 << 20, Receiving: 96 << 20, Calls: 512}
 
 // RequestBytes is the message limit, large enough for a snapshot of a million tasks.
 const RequestBytes = 256 << 20
@@ -44,23 +35,19 @@ func Run(role string) error {
 	case Floor:
 		return Serve(os.Stdin, os.Stdout, floor.Serve)
 	case Service:
-		return runService(admission.Options{})
-	case Bounded:
-		return runService(Bound)
-	case Patient:
-		return runService(admission.Options{Wait: time.Minute, Receiving: 4 << 30, Memory: 8 << 30})
+		return runService()
 	}
 	return fmt.Errorf("no role %q", role)
 }
 
-func runService(overload admission.Options) error {
+func runService() error {
 	policies, err := fixture.Policies()
 	if err != nil {
 		return err
 	}
 	processor.Spare()
 	service.MapMessages(memory.Outside())
-	server, err := service.New(service.Options{Policies: policies, Overload: overload, Limit: setting.Limit{MessageBytes: RequestBytes}})
+	server, err := service.New(service.Options{Policies: policies, Limit: setting.Limit{MessageBytes: RequestBytes}})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 """Stops each of three servers by SIGSTOP in turn, while plain gRPC with the shipped service config asks them, and counts the calls that fail.
 
-    scripts/clients.sh generate python
-    PYTHONPATH=examples/python/gen examples/python/.venv/bin/python bench/replicas/frozen.py bin/apportion [none]
+    tools/scripts/clients.sh generate python
+    PYTHONPATH=examples/python/gen examples/python/.venv/bin/python tools/bench/load/frozen.py bin/apportion [none]
 
 With "none" it sets no channel arguments beside the service config.
 """
@@ -17,7 +17,7 @@ import time
 import grpc
 from apportion.v1 import service_pb2, service_pb2_grpc
 
-CONFIG = pathlib.Path(__file__).parents[2] / "client" / "service-config.json"
+CONFIG = pathlib.Path(__file__).parents[3] / "client" / "service-config.json"
 ARGUMENTS = {
     "grpc.keepalive_time_ms": 1000,
     "grpc.keepalive_timeout_ms": 1000,

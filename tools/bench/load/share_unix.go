@@ -12,9 +12,9 @@ import (
 // slice is the period in which a process runs and pauses once.
 const slice = 20 * time.Millisecond
 
-// hold lets a process run for a share of the time alone, by stopping and continuing it, until the function that it returns is called. So
-// several of them, a proxy and a client run on one machine without taking each other's processor time. With a share of 0 it is stopped.
-func hold(process *os.Process, share float64) (release func()) {
+// throttle lets a process run for a share of the time alone, by stopping and continuing it, until the function that it returns is called.
+// So several of them, a proxy and a client run on one machine without taking each other's processor time. With a share of 0 it is stopped.
+func throttle(process *os.Process, share float64) (release func()) {
 	if share >= 1 {
 		return func() {}
 	}
