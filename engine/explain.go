@@ -244,16 +244,20 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 		}
 	}
 	e.conclude(waits)
+	var never []Finding
+	impossible := waits && !e.blind && (e.Verdict == Blocked || x.createsTasks(j))
+	if impossible {
+		// What evictions are refused for says nothing about the job.
+		if never, err = x.infeasible(&e.Judgement, w); err != nil {
+			return nil, err
+		}
+	}
 	if eviction && !e.blind && (e.Verdict == Blocked || e.Verdict == Undetermined) {
 		if err := x.helps(e, w); err != nil {
 			return nil, err
 		}
 	}
-	if waits && !e.blind && (e.Verdict == Blocked || x.createsTasks(j)) {
-		never, err := x.infeasible(&e.Judgement, w)
-		if err != nil {
-			return nil, err
-		}
+	if impossible {
 		e.precede(never)
 		e.conclude(waits)
 	}

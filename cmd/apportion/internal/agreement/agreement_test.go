@@ -67,12 +67,17 @@ func TestAnswersAboutOneJobAgree(t *testing.T) {
 	names := slices.Sorted(maps.Keys(policies(t)))
 	for i := range *runs {
 		snapshot := clusters.Example(*first + i)
+		if (*first+i)%3 == 0 {
+			obstruct(snapshot)
+		}
 		for k, name := range names {
 			a := &asked{TestingT: t, tally: all, snapshot: snapshot, policy: policies(t)[name], where: fmt.Sprintf("cluster %d, %s", *first+i, name)}
 			a.all((i+k)%*remedied == 0)
 		}
 	}
 	t.Log(*runs, "clusters,", len(names), "policies, questions:", all.questions)
+	require.Positive(t, all.questions["can never run"])
+	require.Positive(t, all.questions["remedy of two kinds applied"])
 	if *report != "" {
 		require.NoError(t, os.WriteFile(*report, []byte(strings.Join(all.lines, "\n")+"\n"), 0o600))
 	}

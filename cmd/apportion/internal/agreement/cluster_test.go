@@ -60,6 +60,31 @@ var clusters = rapid.Custom(func(t *rapid.T) *apportionv1.Snapshot {
 	return c.Snapshot
 })
 
+// obstruct changes a cluster so that no node takes the waiting jobs, even if it is empty, and so that their queues lack quota: of every other
+// job the tasks ask for more than any node offers, those of the others tolerate none.
+func obstruct(s *apportionv1.Snapshot) {
+	s.NodeSets = append(s.NodeSets, &apportionv1.NodeSet{Name: "none", Rule: "taint closed"})
+	used := map[string]bool{}
+	for i, job := range s.GetJobs() {
+		used[job.GetQueue()] = true
+		if job.GetPhase() == apportionv1.JobPhase_JOB_PHASE_RUNNING {
+			continue
+		}
+		for _, group := range job.GetGroups() {
+			if i%2 == 0 {
+				group.NodeSet = "none"
+			} else {
+				group.Request = amounts(9, 1)
+			}
+		}
+	}
+	for _, queue := range s.GetQueues() {
+		if used[queue.GetName()] {
+			queue.Capability, queue.Guarantee = amounts(2, 1), nil
+		}
+	}
+}
+
 func (c *cluster) node(n int) {
 	cpu, gpu := c.between(2, 8), c.between(0, 3)
 	node := &apportionv1.Node{Name: fmt.Sprintf("n%d", n), Allocatable: amounts(cpu, gpu)}

@@ -122,6 +122,9 @@ func (a *asked) all(remedies bool) {
 		j.apply()
 		j.advise()
 		j.count()
+		if findings := j.explained.GetFindings(); len(findings) > 0 && findings[0].GetCheck() == apportionv1.CheckKind_CHECK_KIND_FEASIBILITY {
+			a.questions["can never run"]++
+		}
 		if remedies {
 			j.compareRemedies()
 		}
@@ -363,6 +366,9 @@ func (j *job) compareRemedies() {
 	}
 	for _, remedy := range answer.GetRemedies() {
 		j.questions["remedy applied"]++
+		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_COMBINED {
+			j.questions["remedy of two kinds applied"]++
+		}
 		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
 			var victims []uint32
 			for _, victim := range j.plans[len(j.plans)-1].GetVictims() {
