@@ -5,8 +5,9 @@ import "slices"
 // settings are the changes of settings of the queue, in the order in which they are tried together with others.
 var settings = []RemedyKind{OpenQueue, HigherCapability, HigherDeserved, HigherGuarantee, HigherWeight}
 
-// beside are the kinds that are tried together with a setting. One kind of a row is enough: nodes that are there already come before new ones.
-var beside = [][]RemedyKind{{Uncordoned, MoreNodes}, {OtherNodes}, {SmallerMinimum}, {SmallerRequest}}
+// firsts are the kinds that are tried together with a setting. One kind of a row is enough: nodes that are there already come before new
+// ones.
+var firsts = [][]RemedyKind{{Uncordoned, MoreNodes}, {OtherNodes}, {SmallerMinimum}, {SmallerRequest}}
 
 // combined changes a setting of the queues together with something else, where neither helps alone: it opens the queues too, changes nodes,
 // or changes the job.
@@ -15,7 +16,7 @@ func (r *remedier) combined() error {
 		r.untried(Combined, NotNeeded)
 		return nil
 	}
-	rows, opens := beside, r.settingDialsOfAll(OpenQueue)
+	rows, opens := firsts, r.settingDialsOfAll(OpenQueue)
 	if len(opens) > 0 {
 		rows = slices.Insert(slices.Clone(rows), 0, []RemedyKind{Combined})
 	}

@@ -168,6 +168,7 @@ func changesOfQueue(m *model.Model, q model.QueueID) [][]engine.Edit {
 
 // canNeverRun reports whether a job can provably not run.
 func canNeverRun(t *testing.T, s *engine.Session, j model.JobID) bool {
+	t.Helper()
 	e := explained(t, s, j)
 	return len(e.Findings) > 0 && e.Findings[0].Check == engine.CheckFeasibility
 }
