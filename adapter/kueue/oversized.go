@@ -6,6 +6,7 @@ import (
 
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/room"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -124,25 +125,17 @@ func (r *reader) few(members []member, trees []*accountTree) bool {
 }
 
 // leaveProducts leaves out the queues with the largest groups, until listing the flavor-resources of all groups takes no more than the
-// policy allows.
+// policy allows. Of equal ones the first by name are left out.
 func (r *reader) leaveProducts() {
-	queues, total := byName(r.queues), 0
-	products := func(q *clusterQueue) int { return products(q.message.GetKueue().GetGroups()) }
-	for _, q := range queues {
-		total += products(q)
-	}
-	if total <= kueue.MaxAccounts {
-		return
-	}
-	slices.SortStableFunc(queues, func(a, b *clusterQueue) int { return cmp.Compare(products(b), products(a)) })
-	for _, q := range queues {
-		if total <= kueue.MaxAccounts {
-			return
-		}
-		n := products(q)
-		r.leave(&member{kind: queueKind, key: q.message.GetName()},
-			"its groups name %d flavor-resources of %d in all queues, at most %d are judged", n, total, kueue.MaxAccounts)
-		total -= n
+	queues := byName(r.queues)
+	slices.Reverse(queues)
+	l := room.Limit[*clusterQueue, account]{Most: kueue.MaxAccounts, Takes: func(q *clusterQueue, _ func(account, int64)) int64 {
+		return int64(products(q.message.GetKueue().GetGroups()))
+	}}
+	for _, at := range l.Exceeding(queues) {
+		r.leave(&member{kind: queueKind, key: queues[at].message.GetName()},
+			"its groups name %d flavor-resources of %d in all queues, at most %d are judged",
+			l.Takes(queues[at], nil), l.Total(queues), l.Most)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/room"
 	wording "github.com/apportion/apportion/internal/text"
 )
 
@@ -79,7 +80,7 @@ func (r *relation) choose() {
 	}
 	used := map[string]*ruleUse{}
 	for _, own := range []bool{true, false, true} {
-		inTurns(c.units(own), func(namespace string, unit *ruleUnit) (share float64) {
+		room.InTurns(c.units(own), func(namespace string, unit *ruleUnit) (share float64) {
 			more, fits := c.add(unit)
 			for _, rules := range unit.rules {
 				rules.beyond = !fits

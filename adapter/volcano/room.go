@@ -3,7 +3,6 @@ package volcano
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"unique"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/room"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -150,32 +150,25 @@ func addNames(to map[any]bool, of ...*amounts) {
 	}
 }
 
-// limit bounds what all jobs use together.
-type limit struct {
-	what string
-	most int64
-	// given is used without any job.
-	given map[any]bool
-	// uses returns how much a job uses by itself, and calls share for each thing that it may share with others, with what that takes.
-	uses func(j *job, share func(thing any, takes int64)) int64
-}
+// jobLimit bounds what all jobs use together.
+type jobLimit = room.Limit[*job, any]
 
-// limited are the limits of the jobs of a snapshot.
-func (r *reader) limited() []limit {
-	l := &r.limits
-	return []limit{
-		{"jobs", l.Jobs, nil, func(*job, func(any, int64)) int64 { return 1 }},
-		{"groups", l.Groups, nil, func(j *job, _ func(any, int64)) int64 { return int64(len(j.message.GetGroups())) }},
-		{"tasks", l.Tasks, nil, func(j *job, _ func(any, int64)) int64 { return j.tasks() }},
-		{"rules of placement", l.NodeSets, nil, func(j *job, share func(any, int64)) int64 {
+// limited are the limits of the jobs of a snapshot. Of a namespace the older jobs come first.
+func (r *reader) limited() []jobLimit {
+	l, conditions := &r.limits, max(matches/int64(max(len(r.nodes), 1)), 1)
+	limits := []jobLimit{
+		{What: "jobs", Most: l.Jobs, Takes: func(*job, func(any, int64)) int64 { return 1 }},
+		{What: "groups", Most: l.Groups, Takes: func(j *job, _ func(any, int64)) int64 { return int64(len(j.message.GetGroups())) }},
+		{What: "tasks", Most: l.Tasks, Takes: func(j *job, _ func(any, int64)) int64 { return j.tasks() }},
+		{What: "rules of placement", Most: l.NodeSets, Takes: func(j *job, share func(any, int64)) int64 {
 			j.eachPlacement(func(p *placement) { share(p, 1) })
 			return 0
 		}},
-		{"conditions of placement", max(matches/int64(max(len(r.nodes), 1)), 1), nil, func(j *job, share func(any, int64)) int64 {
+		{What: "conditions of placement", Most: conditions, Takes: func(j *job, share func(any, int64)) int64 {
 			j.eachPlacement(func(p *placement) { share(p, p.conditions()) })
 			return 0
 		}},
-		{"resource names", int64(r.maxNames()), r.placeNames(), func(j *job, share func(any, int64)) int64 {
+		{What: "resource names", Most: int64(r.maxNames()), Given: r.placeNames(), Takes: func(j *job, share func(any, int64)) int64 {
 			each := func(a *amounts) {
 				for _, e := range a.entries {
 					share(e.name, 1)
@@ -193,9 +186,9 @@ func (r *reader) limited() []limit {
 			}
 			return 0
 		}},
-		{"Mi of a resource", mostAmount, nil, func(j *job, _ func(any, int64)) int64 { return j.largestAmount() }},
+		{What: "Mi of a resource", Most: room.MostAmount, Takes: func(j *job, _ func(any, int64)) int64 { return j.largestAmount() }},
 		// The last, because it looks for the nodes of each rule of placement.
-		{"bytes in memory", r.memory, nil, func(j *job, share func(any, int64)) int64 {
+		{What: "bytes in memory", Most: r.memory, Takes: func(j *job, share func(any, int64)) int64 {
 			j.eachPlacement(func(p *placement) {
 				a := r.allowedOnce(p)
 				set := wire.Size{NodeSets: 1, Bytes: int64(len(a.rule)), NodeSetBytes: int64(bytesOfNode * len(a.nodes))}
@@ -210,6 +203,11 @@ func (r *reader) limited() []limit {
 			}.Memory()
 		}},
 	}
+	for i := range limits {
+		limits[i].Namespace = func(j *job) string { return j.message.GetNamespace() }
+		limits[i].Before = func(a, b *job) int { return cmp.Compare(a.message.GetCreateTime(), b.message.GetCreateTime()) }
+	}
+	return limits
 }
 
 const (
@@ -218,8 +216,6 @@ const (
 	// matches bounds how often a node is held against a condition of a rule of placement, so that looking for the nodes of all rules takes
 	// a few seconds of processor time at most.
 	matches = 16 << 20
-	// mostAmount bounds the sum of a resource in Mi, so that fair can divide it beside what nodes and queues have.
-	mostAmount = 1 << 38
 )
 
 // largestAmount returns how much of a resource all tasks of a job request and it states as its minimum together, in Mi of the contract's
@@ -244,9 +240,7 @@ func (j *job) largestAmount() int64 {
 			}
 		}
 	}
-	// As many of these as there are jobs are no more than an int64 holds.
-	const costly = 1 << 39
-	return int64(min(math.Ceil(most/(1<<20)), costly))
+	return room.Mi(most)
 }
 
 // tasks returns the number of tasks that are listed.
@@ -271,93 +265,30 @@ func (j *job) eachPlacement(f func(*placement)) {
 // roomForJobs returns the jobs for which a snapshot has room.
 func (r *reader) roomForJobs(jobs []*job) []*job {
 	for _, l := range r.limited() {
-		if l.most > 0 && !l.holds(jobs) {
-			jobs = r.fair(jobs, &l)
+		if l.Most <= 0 {
+			continue
+		}
+		out := l.Exceeding(jobs)
+		for _, at := range out {
+			r.leaveJob(jobs[at], &l)
+		}
+		if len(out) > 0 {
+			kept := make([]*job, 0, len(jobs)-len(out))
+			for i, j := range jobs {
+				if _, left := slices.BinarySearch(out, i); !left {
+					kept = append(kept, j)
+				}
+			}
+			jobs = kept
 		}
 	}
 	return jobs
 }
 
-// holds reports whether the limits admit all jobs.
-func (l *limit) holds(jobs []*job) bool {
-	used, total := maps.Clone(l.given), int64(len(l.given))
-	if used == nil {
-		used = map[any]bool{}
-	}
-	for _, j := range jobs {
-		total += l.uses(j, func(thing any, takes int64) {
-			if !used[thing] {
-				used[thing] = true
-				total += takes
-			}
-		})
-	}
-	return total <= l.most
-}
-
-// fair keeps the jobs that fit, in the order of what the older jobs of their namespace and they use.
-func (r *reader) fair(jobs []*job, l *limit) []*job {
-	type ranked struct {
-		*job
-		at        int
-		rank, own int64
-		shared    map[any]int64
-	}
-	list, sums := make([]ranked, len(jobs)), map[string]int64{}
-	for i, j := range jobs {
-		one := ranked{job: j, at: i, shared: map[any]int64{}}
-		one.own = l.uses(j, func(thing any, takes int64) {
-			if !l.given[thing] {
-				one.shared[thing] = takes
-			}
-		})
-		list[i] = one
-	}
-	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(a.message.GetCreateTime(), b.message.GetCreateTime()) })
-	for i := range list {
-		cost := list[i].own
-		for _, takes := range list[i].shared {
-			cost += takes
-		}
-		if cost > 0 {
-			sums[list[i].message.GetNamespace()] += cost
-			list[i].rank = sums[list[i].message.GetNamespace()]
-		}
-	}
-	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	used, total := map[any]bool{}, int64(len(l.given))
-	fits := make([]bool, len(jobs))
-	for _, one := range list {
-		more := one.own
-		for thing, takes := range one.shared {
-			if !used[thing] {
-				more += takes
-			}
-		}
-		if total+more > l.most {
-			continue
-		}
-		total += more
-		for thing := range one.shared {
-			used[thing] = true
-		}
-		fits[one.at] = true
-	}
-	var out []*job
-	for i, j := range jobs {
-		if fits[i] {
-			out = append(out, j)
-			continue
-		}
-		r.leaveJob(j, l)
-	}
-	return out
-}
-
 // leaveJob leaves out a job. The amounts that its tasks use on nodes count as used by others.
-func (r *reader) leaveJob(j *job, l *limit) {
+func (r *reader) leaveJob(j *job, l *jobLimit) {
 	f := r.leave(podGroupKind, j.message.GetNamespace(), j.message.GetName(), j.written,
-		"with it the snapshot would have more than %d %s", l.most, l.what)
+		"with it the snapshot would have more than %d %s", l.Most, l.What)
 	f.queue = j.message.GetQueue()
 	for i, group := range j.message.GetGroups() {
 		for k, task := range group.GetTasks() {

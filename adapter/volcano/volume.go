@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/room"
 )
 
 // volumeRules judges the volumes of pods as the filters VolumeBinding, VolumeZone and VolumeRestrictions of Kubernetes' scheduler do.
@@ -112,7 +113,7 @@ func (r *reader) restrictVolumes(jobs []*job) {
 	}
 	spent := map[string]float64{}
 	for at, list := range claimants {
-		inTurns(list, func(namespace string, c claimant) (share float64) {
+		room.InTurns(list, func(namespace string, c claimant) (share float64) {
 			before := v.share()
 			if !v.restrict(c.placed, at == waiting) || limitedByDriver(c.task) {
 				c.unjudged = slices.Concat(c.unjudged, []apportionConstraint{constraintVolumes})

@@ -1,13 +1,13 @@
-package volcano
+package room
 
 import (
 	"cmp"
 	"container/heap"
 )
 
-// inTurns calls take for all items: of the namespace first that has used the smallest share so far, which take returns, then of the one
+// InTurns calls take for all items: of the namespace first that has used the smallest share so far, which take returns, then of the one
 // with the first name. A namespace thus uses at least its equal part of a bound before others use more, however many items they have.
-func inTurns[T any](items map[string][]T, take func(namespace string, item T) (share float64)) {
+func InTurns[T any](items map[string][]T, take func(namespace string, item T) (share float64)) {
 	turns := make(turns[T], 0, len(items))
 	for namespace, list := range items {
 		turns = append(turns, &turn[T]{namespace: namespace, items: list})
