@@ -174,6 +174,7 @@ func missing(cluster *volcano.Cluster, said map[string]string) []*apportionv1.Wa
 		{"Pod", len(snapshot.GetJobs()) > 0 && !cluster.HasPods, "no Pod is in the input: if the cluster has pods, answers lack them " +
 			"(kind: PodList without items says that it has none)"},
 		{"Node", len(snapshot.GetNodes()) == 0, NoNode},
+		{"PriorityClass", false, ""},
 	} {
 		if l := unread[kind.name]; said[kind.name] != "" {
 			continue
@@ -182,11 +183,6 @@ func missing(cluster *volcano.Cluster, said map[string]string) []*apportionv1.Wa
 		} else if kind.absent {
 			warnings = append(warnings, &apportionv1.Warning{Message: kind.words})
 		}
-	}
-	if n := cluster.Unclassed; n > 0 {
-		const said = "no PriorityClass is in the input: %s one, and %s with priority 0"
-		warnings = append(warnings, &apportionv1.Warning{Message: fmt.Sprintf(said,
-			text.Count(n, "PodGroup")+text.Verb(n, " names", " name"), text.Verb(n, "counts", "count"))})
 	}
 	return warnings
 }

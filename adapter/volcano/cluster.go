@@ -20,12 +20,6 @@ func (r *reader) cluster() (*Cluster, error) {
 	}
 	r.leftOut = r.kindsNotRead()
 	jobs := r.keptJobs()
-	unclassed := 0
-	for _, j := range jobs {
-		if j.priorityClass != "" && len(r.classes) == 0 && !r.listed[classKind] {
-			unclassed++
-		}
-	}
 	r.placePods(jobs)
 	r.miss(jobs)
 	snapshot := &apportionv1.Snapshot{AsOf: r.asOf, Cluster: r.label}
@@ -56,7 +50,7 @@ func (r *reader) cluster() (*Cluster, error) {
 	snapshot.LeftOut = r.leftOut
 	cluster := &Cluster{
 		Snapshot: snapshot, Faulty: r.faulty, Warnings: r.warnings.all(), Empty: r.empty, Nothing: len(r.given) == 0,
-		Started: started, Unread: r.unread, Unclassed: unclassed, HasPods: len(r.pods) > 0 || r.listed[podKind] || len(r.faulty) > 0,
+		Started: started, Unread: r.unread, HasPods: len(r.pods) > 0 || r.listed[podKind] || len(r.faulty) > 0,
 		jobs: origins, placed: placed,
 	}
 	for i := range r.queues {
@@ -80,13 +74,7 @@ func (r *reader) keptJobs() map[identity]*job {
 	for i := range r.queues {
 		queues[r.queues[i].message.GetName()] = true
 	}
-	priorities, global := make(map[string]int32, len(r.classes)), int32(0)
-	for _, class := range r.classes {
-		priorities[class.name] = class.value
-		if class.global {
-			global = class.value
-		}
-	}
+	priorities := r.priorities()
 	kept := make(map[identity]*job, len(r.jobs))
 	for i := range r.jobs {
 		j := &r.jobs[i]
@@ -99,11 +87,7 @@ func (r *reader) keptJobs() map[identity]*job {
 			})
 			continue
 		}
-		priority, ok := priorities[j.priorityClass]
-		if !ok {
-			priority = global
-		}
-		j.message.Priority = priority
+		j.message.Priority = priorities.of(j.priorityClass)
 		kept[j.identity()] = j
 	}
 	return kept

@@ -20,6 +20,8 @@ type pod struct {
 	request    *amounts
 	placed     placed
 	run        run
+	// priority is the one in its spec, which the API server fills in. nil: none.
+	priority *int32
 	// owner is the owner that the pod names.
 	owner string
 	// scheduler is the name of its scheduler. Empty: not given.
@@ -46,10 +48,14 @@ func (r *reader) pod(m metadata, root *value) {
 	}
 	phase := r.podPhase(status.field("phase"))
 	p.terminated = phase == corev1.PodSucceeded || phase == corev1.PodFailed
+	if v := spec.field("priority"); v != nil {
+		priority := r.wholeAt(v)
+		p.priority = &priority
+	}
 	p.task = &apportionv1.Task{
 		Uid:        m.uid,
 		Status:     taskStatus(phase, m.value.field("deletionTimestamp") != nil, p.node != ""),
-		Priority:   r.taskPriority(m, spec),
+		Priority:   r.taskPriority(m, p.priority),
 		Name:       m.name,
 		CreateTime: m.created,
 		Index:      taskIndex(m.name),
@@ -105,10 +111,10 @@ func (r *reader) role(m metadata) string {
 }
 
 // taskPriority is the pod's own priority, which Volcano's annotation overrides. nil: it is 1, the default.
-func (r *reader) taskPriority(m metadata, spec *value) *int32 {
+func (r *reader) taskPriority(m metadata, own *int32) *int32 {
 	priority := int32(1)
-	if v := spec.field("priority"); v != nil {
-		priority = r.wholeAt(v)
+	if own != nil {
+		priority = *own
 	}
 	if written, err := strconv.ParseInt(r.textAt(m.annotations.field(taskPriorityAnnotation)), 10, 32); err == nil {
 		priority = int32(written)

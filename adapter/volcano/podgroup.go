@@ -136,19 +136,3 @@ func jobPhase(name string) apportionv1.JobPhase {
 	}
 	return apportionv1.JobPhase_JOB_PHASE_UNKNOWN
 }
-
-// priorityClass holds the fields of a PriorityClass.
-type priorityClass struct {
-	name   string
-	value  int32
-	global bool
-}
-
-// priorityClass reads a PriorityClass. Of several global defaults the last one counts, as for Volcano.
-func (r *reader) priorityClass(m metadata, root *value) {
-	class := priorityClass{name: m.name, value: r.wholeAt(root.field("value"))}
-	if global := r.flagAt(root.field("globalDefault")); global != nil {
-		class.global = *global
-	}
-	r.classes = append(r.classes, class)
-}

@@ -28,8 +28,6 @@ type Cluster struct {
 	Faulty []*Faulty
 	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.
 	Unread map[string]int
-	// Unclassed counts the PodGroups that name a PriorityClass where none was read: they count with priority 0.
-	Unclassed int
 	// HasPods reports whether a pod was read, or a list of pods without any.
 	HasPods bool
 	// Started says for each job of the snapshot when the first of its pods started that hold resources, in Unix nanoseconds; 0: not known.

@@ -30,10 +30,14 @@ func (r *reader) kindsNotRead() []*apportionv1.LeftOut {
 		{podGroupKind, len(r.jobs), r.provesPodGroups},
 		{podKind, len(r.pods), r.provesPods},
 		{nodeKind, len(r.nodes), r.provesNodes},
+		{classKind, len(r.classes), r.provesClasses},
 	} {
 		faulty := func(f *Faulty) bool { return f.Kind == kind.name }
 		if why, said := r.unlisted[kind.name]; said {
-			add(kind.name, why)
+			// The priority of a job may be known without its class.
+			if kind.name != classKind || r.provesClasses() != "" {
+				add(kind.name, why)
+			}
 			continue
 		}
 		if !r.dump || kind.count > 0 || r.listed[kind.name] || slices.ContainsFunc(r.faulty, faulty) {

@@ -23,8 +23,18 @@ func unreadGroup(phase string) string {
 		"status: {phase: " + phase + "}\n"
 }
 
+// statedPod is a running pod with these fields in its spec.
+func statedPod(name, group, fields string) string {
+	pod := strings.NewReplacer("name: p,", "name: "+name+",", "schedulerName: volcano,", "schedulerName: volcano, "+fields+",")
+	if group == "" {
+		return strings.Replace(pod.Replace(unreadPod), ", annotations: {scheduling.k8s.io/group-name: g}", "", 1)
+	}
+	return pod.Replace(unreadPod)
+}
+
 func TestAKindIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 	running := unreadGroup("Running")
+	classed := strings.Replace(running, "minMember: 1", "minMember: 1, priorityClassName: high", 1)
 	for name, test := range map[string]struct {
 		objects []string
 		unread  map[string]string
@@ -46,6 +56,41 @@ func TestAKindIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 		"no nodes":     {[]string{unreadQueue, running, unreadPod}, map[string]string{"Node": "Pod t/p is on node n"}},
 		"no queues":    {[]string{unreadNode, running, unreadPod}, map[string]string{"Queue": "PodGroup t/g is in queue q"}},
 		"no PodGroups": {[]string{unreadQueue, unreadNode, unreadPod}, map[string]string{"PodGroup": "Pod t/p is in PodGroup g"}},
+		"no PriorityClasses": {
+			[]string{unreadQueue, unreadNode, classed, unreadPod}, map[string]string{"PriorityClass": `PodGroup t/g has the class "high"`},
+		},
+		"no PriorityClasses for a PodGroup that has ended": {
+			[]string{unreadQueue, unreadNode, strings.Replace(classed, "phase: Running", "phase: Completed", 1), unreadPod}, nil,
+		},
+		"no PriorityClasses, its own pod states the value": {
+			[]string{unreadQueue, unreadNode, classed, statedPod("p", "g", "priorityClassName: high, priority: 7")}, nil,
+		},
+		"no PriorityClasses, a pod of nobody states the value": {
+			[]string{unreadQueue, unreadNode, classed, unreadPod, statedPod("other", "", "priorityClassName: high, priority: 7")}, nil,
+		},
+		"no PriorityClasses, pods of another class state theirs": {
+			[]string{unreadQueue, unreadNode, classed, unreadPod, statedPod("other", "", "priorityClassName: low, priority: 7")},
+			map[string]string{"PriorityClass": `PodGroup t/g has the class "high"`},
+		},
+		"no PriorityClasses, pods of one class differ": {
+			[]string{
+				unreadQueue, unreadNode, classed, statedPod("p", "g", "priorityClassName: high, priority: 7"),
+				statedPod("other", "", "priorityClassName: high, priority: 8"),
+			},
+			map[string]string{"PriorityClass": `PodGroup t/g has the class "high"`},
+		},
+		"no PriorityClasses, which may have a default": {
+			[]string{unreadQueue, unreadNode, running, statedPod("p", "g", "priorityClassName: high, priority: 7")},
+			map[string]string{"PriorityClass": `PodGroup t/g has no class, but its pods have "high", which may be the default of the cluster`},
+		},
+		"no PriorityClasses, of which none is a default": {
+			[]string{
+				unreadQueue, unreadNode, running, statedPod("p", "g", "priorityClassName: high, priority: 7"), statedPod("other", "", "priority: 0"),
+			}, nil,
+		},
+		"an empty list of PriorityClasses": {
+			[]string{unreadQueue, unreadNode, classed, unreadPod, "kind: PriorityClassList\nitems: []\n"}, nil,
+		},
 		"no PodGroups for a pod that ended": {
 			[]string{unreadQueue, unreadNode, strings.Replace(unreadPod, "phase: Running", "phase: Succeeded", 1)}, nil,
 		},
@@ -60,6 +105,22 @@ func TestAKindIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 			require.Equal(t, test.unread, unreadOf(cluster.Snapshot))
 		})
 	}
+}
+
+// TestThePriorityOfAJobIsThatOfPodsOfItsClass where no class was read.
+func TestThePriorityOfAJobIsThatOfPodsOfItsClass(t *testing.T) {
+	classed := strings.Replace(unreadGroup("Running"), "minMember: 1", "minMember: 1, priorityClassName: high", 1)
+	input := strings.Join([]string{unreadQueue, unreadNode, classed, statedPod("p", "g", "priorityClassName: high, priority: 7")}, "---\n")
+	sources := []volcano.Source{{Name: "f", Data: []byte(input)}}
+	forbidden := volcano.WithUnread(map[string]string{"PriorityClass": "priorityclasses are forbidden"})
+	cluster, err := volcano.ReadManifests(sources, forbidden)
+	require.NoError(t, err)
+	require.Nil(t, unreadOf(cluster.Snapshot))
+	require.EqualValues(t, 7, cluster.Snapshot.GetJobs()[0].GetPriority())
+	sources[0].Data = []byte(strings.Replace(input, ", priority: 7", "", 1))
+	cluster, err = volcano.ReadManifests(sources, forbidden)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"PriorityClass": "priorityclasses are forbidden"}, unreadOf(cluster.Snapshot))
 }
 
 func TestAKindThatMayNotBeListedIsUnread(t *testing.T) {

@@ -218,8 +218,8 @@ func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 	}
 }
 
-// nodeKind and podKind are kinds of objects on which some answers do not depend.
-const nodeKind, podKind = "Node", "Pod"
+// nodeKind, podKind and classKind are kinds of objects on which some answers do not depend.
+const nodeKind, podKind, classKind = "Node", "Pod", "PriorityClass"
 
 // unknown returns an error if kinds of objects other than these were not read.
 func (q *question) unknown(except ...string) error {
@@ -283,7 +283,7 @@ var queueColumns = []column[queueRow]{
 
 // queues lists the queues of the input.
 func (q *question) queues() error {
-	if err := q.unknown(nodeKind, podKind); err != nil {
+	if err := q.unknown(nodeKind, podKind, classKind); err != nil {
 		return err
 	}
 	rows := make(map[string]*queueRow)

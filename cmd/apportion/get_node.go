@@ -58,7 +58,7 @@ const reservedColumn = "RESERVED"
 
 // nodes lists the nodes of the input.
 func (q *question) nodes() error {
-	if err := q.unknown(nodeKind); err != nil {
+	if err := q.unknown(nodeKind, classKind); err != nil {
 		return err
 	}
 	names := snapshotNames(q.snapshot)

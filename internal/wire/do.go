@@ -80,7 +80,7 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 	q := QuestionOf(step)
 	fault := s.permit(q, step)
 	if fault == nil && q != nil {
-		fault = s.complete(q)
+		fault = s.complete(q, step)
 	}
 	switch {
 	case fault != nil:

@@ -14,6 +14,8 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 	of:     (*apportionv1.Step).GetInspect,
 	answer: (*Session).inspect,
 	need:   exceptNodes,
+	// Jobs and tasks are shown with their priorities.
+	unranked: func(_ *Session, q *apportionv1.InspectStep) bool { return !q.GetJobs() && !q.GetTasks() },
 	work: func(s *Session, _ *apportionv1.InspectStep) error {
 		v := s.engine.View()
 		return s.work.Spend(len(v.Nodes)+v.Jobs.Len()+v.Tasks.Len(), v.Dims.Len())

@@ -32,6 +32,7 @@ type Question struct {
 	memory   func(*asking, *apportionv1.Step) (answer, work int64)
 	explains func(*apportionv1.Step) bool
 	permit   func(*Session, *apportionv1.Step) *Fault
+	unranked func(*Session, *apportionv1.Step) bool
 	need     need
 
 	number protoreflect.FieldNumber
@@ -58,6 +59,8 @@ type question[Q proto.Message] struct {
 	changes, undoes bool
 	// need is which kinds of objects must have been read.
 	need need
+	// unranked reports whether the answer depends on no priority of a job; nil: it does.
+	unranked func(*Session, Q) bool
 	// sums is the set of decisions that a policy must make from sums of tasks, so that the question does not need single tasks.
 	sums catalogue.Sums
 	// added counts what a step adds to the model, whose encoding field 1 of its message holds.
@@ -85,6 +88,9 @@ func (q *question[Q]) row() *Question {
 	}
 	if q.permit != nil {
 		row.permit = func(s *Session, step *apportionv1.Step) *Fault { return q.permit(s, of(step)) }
+	}
+	if q.unranked != nil {
+		row.unranked = func(s *Session, step *apportionv1.Step) bool { return q.unranked(s, of(step)) }
 	}
 	return row
 }

@@ -72,8 +72,8 @@ type Session struct {
 	past func(name string) ([]RememberedJob, error)
 	// dividers is the number of plugins that divide.
 	dividers int
-	// layered is true if the cost depends on the depth of queues.
-	layered bool
+	// layered is true if the cost depends on the depth of queues, volcano if all plugins are Volcano's, which divide without priorities of jobs.
+	layered, volcano bool
 }
 
 // Open returns a session. Errors in the policy, or in the snapshot as read by a plugin, are a *Fault.
@@ -96,11 +96,13 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	if s.digest = options.PolicyDigest; s.digest == "" {
 		s.digest = canonicalDigest(s.policy())
 	}
-	s.work, s.plugins, s.dividers = work, 1, len(e.Dividers())
+	s.work, s.plugins, s.dividers, s.volcano = work, 1, len(e.Dividers()), true
 	for i, tier := range p.GetTiers() {
 		for k, plugin := range tier.GetPlugins() {
 			s.plugins++
-			if row, ok := catalogue.Of(plugin); ok && row.Levels != nil {
+			row, ok := catalogue.Of(plugin)
+			s.volcano = s.volcano && ok && row.Volcano
+			if ok && row.Levels != nil {
 				s.layered = s.layered || row.Levels(compiled.Tiers[i][k].Plugin)
 			}
 		}

@@ -33,7 +33,8 @@ var sharesQuestion = question[*apportionv1.SharesStep]{
 		"QueueStanding": "queue name overused rank reasons",
 		"JobShare":      "job uid share dominant allocated",
 	},
-	sums: catalogue.SumsForShares,
+	sums:     catalogue.SumsForShares,
+	unranked: func(s *Session, _ *apportionv1.SharesStep) bool { return s.volcano },
 }
 
 // fields is a set of ShareField.

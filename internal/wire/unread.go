@@ -21,12 +21,12 @@ const (
 	noKind
 )
 
-// nodeKind is the kind of nodes in LeftOut.
-const nodeKind = "Node"
+// nodeKind and classKind are the kinds of nodes and of priority classes in LeftOut.
+const nodeKind, classKind = "Node", "PriorityClass"
 
 // complete returns a fault if the answer to a question depends on kinds of objects that were not read: a number without them would be
-// false. Nodes matter only to the total that is divided, which may be given.
-func (s *Session) complete(q *Question) *Fault {
+// false. Nodes matter only to the total that is divided, which may be given, and priority classes only to questions that rank jobs.
+func (s *Session) complete(q *Question, step *apportionv1.Step) *Fault {
 	if q.need == noKind || len(s.unread) == 0 {
 		return nil
 	}
@@ -36,6 +36,9 @@ func (s *Session) complete(q *Question) *Fault {
 	for _, i := range s.unread {
 		l := &v.LeftOut[i]
 		if l.Kind == nodeKind && (q.need == exceptNodes || v.Total.Positive() != 0) {
+			continue
+		}
+		if l.Kind == classKind && q.unranked != nil && q.unranked(s, step) {
 			continue
 		}
 		message := wireLeftOut(l)

@@ -30,7 +30,8 @@ const (
 	ForecastKind_FORECAST_KIND_ODDS ForecastKind = 1
 	// Bounds: there are no past jobs.
 	ForecastKind_FORECAST_KIND_BOUNDS ForecastKind = 2
-	// Neither: the job waits for no place, or cannot start because of its gang or its queue. `explain` says why.
+	// Neither: the job waits for no place, cannot start because of its gang or its queue, or the snapshot has no nodes to judge by. `explain`
+	// says why.
 	ForecastKind_FORECAST_KIND_NONE ForecastKind = 3
 )
 

@@ -39,6 +39,7 @@ const (
 	// No object of a kind was read, such as because the reader may not list it, which is not the same as that there is none. Questions that
 	// depend on the kind fail with SNAPSHOT_INCOMPLETE: all that decide or explain something, except that `explain`, `plan`, `remedies`,
 	// `forecast` and `inspect` answer without the kind `Node` as for a cluster without nodes, and no other depends on it if `total` is given.
+	// `shares` depends on `PriorityClass` only with plugins that are not Volcano's, and `inspect` only for jobs and tasks.
 	LeftOutCause_LEFT_OUT_CAUSE_UNREAD LeftOutCause = 6
 )
 

@@ -41,11 +41,13 @@ const (
 
 // resources are the lists to read, by the name of their objects.
 var resources = map[string]resource{
-	"queues":          {path: group, needed: true, kind: volcano.Kind{Name: "Queue", Version: groupVersion}},
-	"podgroups":       {path: group, namespaced: true, needed: true, kind: volcano.Kind{Name: "PodGroup", Version: groupVersion}},
-	"pods":            {path: core, namespaced: true, decides: true, kind: volcano.Kind{Name: "Pod", Version: "v1"}},
-	"nodes":           {path: core, decides: true, kind: volcano.Kind{Name: "Node", Version: "v1"}},
-	"priorityclasses": {path: "/apis/scheduling.k8s.io/v1", kind: volcano.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"}},
+	"queues":    {path: group, needed: true, kind: volcano.Kind{Name: "Queue", Version: groupVersion}},
+	"podgroups": {path: group, namespaced: true, needed: true, kind: volcano.Kind{Name: "PodGroup", Version: groupVersion}},
+	"pods":      {path: core, namespaced: true, decides: true, kind: volcano.Kind{Name: "Pod", Version: "v1"}},
+	"nodes":     {path: core, decides: true, kind: volcano.Kind{Name: "Node", Version: "v1"}},
+	"priorityclasses": {
+		path: "/apis/scheduling.k8s.io/v1", decides: true, kind: volcano.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"},
+	},
 }
 
 const (
