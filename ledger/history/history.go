@@ -38,7 +38,7 @@ type Options struct {
 	Metric string
 	// QueueLabel and OwnerLabel are the labels of a range query that name queue and owner.
 	QueueLabel, OwnerLabel string
-	// Step is the distance of two samples of a range query in seconds. 0: the shortest that it has.
+	// Step is the distance of two samples of a range query in seconds. 0: that of all its samples.
 	Step int64
 }
 

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/ledger"
 )
 
@@ -30,8 +32,8 @@ type series struct {
 }
 
 // prometheus reads the JSON of query_range. Each series is a use of one queue (and owner); series of one queue that differ in other labels
-// are uses of it that add up. Each sample counts for one step, which is the shortest distance of two samples unless it is stated, but at
-// most until the next sample. In a gap nothing is counted.
+// are uses of it that add up. Each sample counts for one step, which is the distance of all samples unless it is stated, but at most until
+// the next sample. In a gap nothing is counted.
 func (r *reading) prometheus(from io.Reader) error {
 	const largest = 1 << 30
 	return r.answered(io.LimitReader(from, largest), r.Step)
@@ -47,9 +49,9 @@ func (r *reading) answered(from io.Reader, step int64) error {
 		return fmt.Errorf("the answer is not that of a range query: status %q, %q %s", a.Status, a.Data.ResultType, a.Error)
 	}
 	if step == 0 {
-		var some bool
-		if step, some = stepOf(a.Data.Result); some && step == 0 {
-			return errors.New("no series has two samples, so that it is not known for how long one counts: state the step")
+		var err error
+		if step, err = stepOf(a.Data.Result); err != nil {
+			return err
 		}
 		r.Found = step
 	}
@@ -95,19 +97,36 @@ func (r *reading) use(n int, s *series, queue string) ledger.Evidence {
 	return ledger.Evidence{Task: name, Path: r.path(queue), Owner: owner, Ended: true}
 }
 
-// stepOf returns the shortest distance of two samples of a series; 0 if there are no two. It reports whether there is a sample.
-func stepOf(all []series) (step int64, some bool) {
+// stepOf returns the distance of the samples of all series. Two distances are a fault: they are gaps, in which nothing counts, or steps of
+// their own, and the samples do not say which. 0: there is no sample.
+func stepOf(all []series) (int64, error) {
+	some, shortest, longest := false, int64(0), int64(0)
 	for _, s := range all {
-		some = some || len(s.Values) > 0
-		for i := 1; i < len(s.Values); i++ {
-			before, ok := s.Values[i-1][0].(float64)
-			at, is := s.Values[i][0].(float64)
-			if ok && is && at >= before+1 && (step == 0 || at-before < float64(step)) {
-				step = int64(at - before)
+		var times []float64
+		for _, sample := range s.Values {
+			if at, is := sample[0].(float64); is {
+				times = append(times, at)
 			}
 		}
+		slices.Sort(times)
+		some = some || len(s.Values) > 0
+		for i := 1; i < len(times); i++ {
+			apart := int64(math.Round(times[i] - times[i-1]))
+			if apart > 0 && (shortest == 0 || apart < shortest) {
+				shortest = apart
+			}
+			longest = max(longest, apart)
+		}
 	}
-	return step, some
+	said := func(seconds int64) string { return duration.Format(time.Duration(seconds) * time.Second) }
+	switch {
+	case some && shortest == 0:
+		return 0, errors.New("no series has two samples, so that it is not known for how long one counts: state the step")
+	case shortest < longest:
+		return 0, fmt.Errorf("samples are %s apart and %s, so that it is not known for how long each counts: state the step, or import the "+
+			"parts that have steps of their own from files of their own", said(shortest), said(longest))
+	}
+	return shortest, nil
 }
 
 func (r *reading) sample(n, i int, s *series, use ledger.Evidence, step int64) {

@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +194,54 @@ func TestSamplesOfAnotherGridCountOnce(t *testing.T) {
 		begin, end, _ := to.Span()
 		// The last sample of the longer step ends where one of the other grid begins, and that one ends sooner.
 		require.InDelta(t, 2*4200, to.Spent(begin, end+1)[ledger.Line{Queue: "a"}][0], 2*300, steps)
+	}
+}
+
+// TestTheStepIsFoundOnlyWhereAllSamplesAgree: two hours of samples every 5 minutes and one of two samples are 3 hours, or one with a gap.
+func TestTheStepIsFoundOnlyWhereAllSamplesAgree(t *testing.T) {
+	series := func(label string, times ...int64) string {
+		values := make([]string, len(times))
+		for i, at := range times {
+			values[i] = fmt.Sprintf(`[%d.781,"1"]`, first.Unix()+60*at)
+		}
+		return `{"metric":{"queue_name":"` + label + `"},"values":[` + strings.Join(values, ",") + `]}`
+	}
+	var fine []int64
+	for at := int64(0); at < 120; at += 5 {
+		fine = append(fine, at)
+	}
+	const apart = "samples are 5m apart and 30m"
+	for name, c := range map[string]struct {
+		result string
+		step   int64
+		want   int64
+		fault  string
+	}{
+		"one step":              {series("a", fine...), 0, 120, ""},
+		"a series of two steps": {series("a", append(slices.Clone(fine), 120, 150)...), 0, 0, apart},
+		"a series of two steps, the longer first": {series("a", append([]int64{-60, -30}, fine...)...), 0, 0, apart},
+		"the step is stated":                      {series("a", append(slices.Clone(fine), 120, 150)...), 300, 130, ""},
+		"a series for each step":                  {series("a", fine...) + "," + series("a", 120, 150), 0, 0, apart},
+		"not in order":                            {series("a", 10, 0, 5), 0, 15, ""},
+		"one sample":                              {series("a", 0), 0, 0, "state the step"},
+		"none":                                    {series("a"), 0, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to, err := ledger.New(ledger.Options{})
+			require.NoError(t, err)
+			o := labels
+			o.Step = c.step
+			text := `{"status":"success","data":{"resultType":"matrix","result":[` + c.result + `]}}`
+			_, err = history.Read(history.Prometheus, strings.NewReader(text), o, to)
+			if c.fault != "" {
+				require.ErrorContains(t, err, c.fault)
+				return
+			}
+			require.NoError(t, err)
+			begin, end, _ := to.Span()
+			used := append(to.Spent(begin, end+1)[ledger.Line{Queue: "a"}], 0)[0]
+			require.Equal(t, 60*c.want, used)
+		})
 	}
 }
 
