@@ -16,11 +16,15 @@ import (
 // rootAccount is the account above all others.
 const rootAccount = "root"
 
-// associations are the rows of a table of associations.
+// associations are the rows of all tables of associations.
 type associations struct {
-	column map[string]int
-	cells  []string
-	seen   map[string]bool
+	// cluster is the one whose accounts become queues, own counts its rows, and others those of other clusters.
+	cluster string
+	own     int
+	others  map[string]int
+	column  map[string]int
+	cells   []string
+	seen    map[string]bool
 	// unread counts the rows that state something in a column that is not read, users those of users with shares or limits.
 	unread map[string]int
 	users  int
@@ -32,15 +36,47 @@ var readColumns = []string{
 	"lineage", "comment",
 }
 
-// associations reads accounts as queues, their GrpTRESMins as budgets and their GrpTRES as limits.
-func (p *proposal) associations(s Source, reset string) error {
+// associations reads the accounts of the cluster of slurm.conf, "" if it names none, as queues, their GrpTRESMins as budgets and their
+// GrpTRES as limits.
+func (p *proposal) associations(tables []Source, cluster, reset string) error {
+	a := &associations{cluster: cluster, others: map[string]int{}, seen: map[string]bool{}, unread: map[string]int{}}
+	for _, s := range tables {
+		if err := p.table(a, s, reset); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	others := slices.Sorted(maps.Keys(a.others))
+	switch {
+	case len(others) == 0:
+	case cluster == "":
+		return fmt.Errorf("the associations are of several clusters, %s and %s, and slurm.conf names none (ClusterName): give the output of "+
+			"%s cluster=NAME", a.cluster, strings.Join(others, ", "), associationsOf)
+	case a.own == 0:
+		return fmt.Errorf("the associations are of cluster %s, and slurm.conf is of %s (ClusterName)", strings.Join(others, ", "), cluster)
+	}
+	for _, other := range others {
+		p.note("cluster %s is left out (%d associations): slurm.conf is of %s", other, a.others[other], cluster)
+	}
+	if a.users > 0 {
+		p.note("shares and limits of users are not carried over (%d): Queue.owners states weights, budgets are those of queues", a.users)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.unread)) {
+		p.note("column %s is not carried over, which %d of the associations state", name, a.unread[name])
+	}
+	return nil
+}
+
+// table reads a table of associations.
+func (p *proposal) table(a *associations, s Source, reset string) error {
 	lines := bufio.NewScanner(bytes.NewReader(s.Data))
 	lines.Buffer(nil, 1<<20)
-	a := &associations{column: map[string]int{}, seen: map[string]bool{}, unread: map[string]int{}}
+	a.column = map[string]int{}
 	for lines.Scan() {
 		a.cells = strings.Split(strings.TrimSpace(lines.Text()), "|")
 		if len(a.column) > 0 {
-			p.association(a, reset)
+			if err := p.association(a, reset); err != nil {
+				return err
+			}
 			continue
 		}
 		for i, name := range a.cells {
@@ -52,12 +88,6 @@ func (p *proposal) associations(s Source, reset string) error {
 		if !a.has("parname") && !a.has("parentname") {
 			p.note("there is no column ParentName: all accounts are directly below the root")
 		}
-	}
-	if a.users > 0 {
-		p.note("shares and limits of users are not carried over (%d): Queue.owners states weights, budgets are those of queues", a.users)
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.unread)) {
-		p.note("column %s is not carried over, which %d of the associations state", name, a.unread[name])
 	}
 	return lines.Err()
 }
@@ -77,8 +107,26 @@ func (a *associations) cell(names ...string) string {
 	return ""
 }
 
+// other reports whether a row is of another cluster, and counts it. A row without a cluster is of the one that is read, which is the first
+// if slurm.conf names none.
+func (a *associations) other() bool {
+	cluster := a.cell("cluster")
+	if a.cluster == "" {
+		a.cluster = cluster
+	}
+	if cluster == "" || strings.EqualFold(cluster, a.cluster) {
+		a.own++
+		return false
+	}
+	a.others[cluster]++
+	return true
+}
+
 // association reads a row.
-func (p *proposal) association(a *associations, reset string) {
+func (p *proposal) association(a *associations, reset string) error {
+	if a.other() {
+		return nil
+	}
 	for name, i := range a.column {
 		if i < len(a.cells) && a.cells[i] != "" && !slices.Contains(readColumns, name) {
 			a.unread[name]++
@@ -87,15 +135,16 @@ func (p *proposal) association(a *associations, reset string) {
 	account, share, limit := a.cell("account"), a.cell("share", "fairshare"), a.cell("grptres")
 	switch {
 	case account == "":
-		return
+		return nil
 	case a.cell("user") != "":
 		if share != "1" && share != "" || a.cell("grptresmins") != "" || limit != "" {
 			a.users++
 		}
-		return
+		return nil
+	case a.seen[account] && !a.has("cluster"):
+		return fmt.Errorf("account %s is there twice, as if of two clusters: give the output of %s, which names them", account, associationsOf)
 	case a.seen[account]:
-		p.note("account %s is there twice, of several clusters or partitions: the first one is taken", account)
-		return
+		return fmt.Errorf("account %s is there twice", account)
 	}
 	a.seen[account] = true
 	parent := a.cell("parname", "parentname")
@@ -108,6 +157,7 @@ func (p *proposal) association(a *associations, reset string) {
 		p.note("account root: GrpTRES %s is not carried over: the nodes are the limit of the cluster", limit)
 	}
 	p.minutes(account, a.cell("grptresmins"), reset)
+	return nil
 }
 
 func (p *proposal) account(name, parent, share, limit string) {

@@ -174,6 +174,52 @@ func TestAccountsKeepTheirParentsLimitsAndPartsOfAnHour(t *testing.T) {
 	require.Contains(t, p.Notes, "there is no column ParentName: all accounts are directly below the root")
 }
 
+func TestAccountsAreThoseOfTheClusterOfSlurmConf(t *testing.T) {
+	const head = "Cluster|Account|ParentName|User|Share\n"
+	two := head + "east|root|||1\neast|a|root||3\nwest|root|||1\nwest|a|root||70\nwest|b|root||1\n"
+	for name, c := range map[string]struct {
+		conf   string
+		tables []string
+		want   []fairshare.Queue
+		note   string
+		fault  string
+	}{
+		"of two the one that is named": {
+			"ClusterName=West\n", []string{two}, []fairshare.Queue{{Name: "a", Weight: 70}, {Name: "b", Weight: 1}},
+			"cluster east is left out (2 associations): slurm.conf is of West", "",
+		},
+		"of two none is named": {
+			"PriorityType=priority/multifactor\n", []string{two}, nil, "",
+			"several clusters, east and west, and slurm.conf names none (ClusterName): give the output of sacctmgr",
+		},
+		"another one":        {"ClusterName=c\n", []string{two}, nil, "", "of cluster east, west, and slurm.conf is of c"},
+		"one, none is named": {"A=b\n", []string{head + "east|a|root||3\n"}, []fairshare.Queue{{Name: "a", Weight: 3}}, "", ""},
+		"without the column": {
+			"ClusterName=west\n", []string{"Account|Share\na|3\na|70\n"}, nil, "",
+			"account a is there twice, as if of two clusters: give the output of sacctmgr show assoc -P format=Cluster,",
+		},
+		"two tables":       {"ClusterName=west\n", []string{two, head + "west|a|root||2\n"}, nil, "", "f: account a is there twice"},
+		"one for each one": {"ClusterName=west\n", []string{head + "east|a|root||3\n", head + "west|a|root||2\n"}, []fairshare.Queue{{Name: "a", Weight: 2}}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sources := []fairshare.Source{{Name: "c", Data: []byte(c.conf)}}
+			for _, table := range c.tables {
+				sources = append(sources, fairshare.Source{Name: "f", Data: []byte(table)})
+			}
+			p, err := fairshare.Read(fairshare.Slurm, sources, now)
+			if c.fault != "" {
+				require.ErrorContains(t, err, c.fault)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, p.Queues)
+			if c.note != "" {
+				require.Contains(t, p.Notes, c.note)
+			}
+		})
+	}
+}
+
 func TestQueuesThatNothingReadsAreNamed(t *testing.T) {
 	p, _ := read(t, fairshare.Slurm, "ClusterName=c\n",
 		"Account|ParentName|User|Share\nx|y||1\ny|x||1\nself|self||1\nbelow|x||0\nlarge|root||70000\n")

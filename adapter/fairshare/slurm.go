@@ -37,10 +37,8 @@ func (p *proposal) slurm(sources []Source) error {
 	p.settings.Owners = true
 	p.note("users of an account become the owners of its jobs: set the annotation apportion.dev/owner of PodGroups")
 	p.note("Slurm's fairshare factor is one of several priorities of a job; here it decides between queues, and priorities within one")
-	for _, s := range tables {
-		if err := p.associations(s, strings.ToUpper(settings["priorityusageresetperiod"])); err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
-		}
+	if err := p.associations(tables, settings["clustername"], strings.ToUpper(settings["priorityusageresetperiod"])); err != nil {
+		return err
 	}
 	if len(tables) == 0 {
 		p.note("no associations: queues and budgets come from the output of %s", associationsOf)
@@ -49,7 +47,7 @@ func (p *proposal) slurm(sources []Source) error {
 }
 
 // associationsOf is the command whose output is read.
-const associationsOf = "sacctmgr show assoc -P format=Account,ParentName,User,Share,GrpTRESMins,GrpTRES"
+const associationsOf = "sacctmgr show assoc -P format=Cluster,Account,ParentName,User,Share,GrpTRESMins,GrpTRES"
 
 // table reports whether a file is a table of associations rather than slurm.conf. Other outputs of Slurm's commands are refused.
 func table(s Source) (bool, error) {

@@ -46,7 +46,7 @@ of one stream or as files in --into, which then also has the cluster as fair see
 With --from, propose policy fair with memory for the settings by which Slurm, KAI or Kueue share by past
 usage: a policy, settings of the ledger, budgets and queues, as documents of one stream or as files in
 --into. Every setting that is dropped, or changes its meaning, causes a warning with the reason. -f names
-slurm.conf and the output of sacctmgr show assoc -P format=Account,ParentName,User,Share,GrpTRESMins,GrpTRES;
+slurm.conf and the output of sacctmgr show assoc -P format=Cluster,Account,ParentName,User,Share,GrpTRESMins,GrpTRES;
 KAI's SchedulingShard and Queues; or Kueue's Configuration, or the ConfigMap that holds it.
 
 With --to extender, rewrite the volcano-scheduler.conf of --policy so that stock Volcano calls Apportion
