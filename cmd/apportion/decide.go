@@ -36,7 +36,7 @@ next decisions. Without jobs, all pending jobs are checked in the order of Volca
 queue by queue. The exit code is 2 if a job may not enter.`,
 		Example: `  apportion decide enqueue -f cluster.yaml
   apportion decide enqueue ml/train ml/evaluate -f cluster.yaml`,
-	}, func(ctx context.Context, q *question, names []string) error {
+	}, divided(func(ctx context.Context, q *question, names []string) error {
 		ask := client.EnqueueQuestion{AsAction: len(names) == 0}
 		for _, name := range names {
 			_, _, id, err := q.jobNamed(name)
@@ -53,7 +53,7 @@ queue by queue. The exit code is 2 if a job may not enter.`,
 		err = q.answer(admissions.Basis, response, func(p *render.Printer) { p.Enqueue(admissions.Answer) })
 		refused := slices.ContainsFunc(admissions.Jobs, func(d client.Admission) bool { return !d.Permitted })
 		return cmp.Or(err, verdict(!refused))
-	})
+	}))
 	a.completeArgs(command, 0, jobNames)
 	return command
 }
@@ -69,7 +69,7 @@ func newAllocatable(s streams) *cobra.Command {
 queue may take it from others. The exit code is 2 if a queue may not use it.`,
 		Example: `  apportion decide allocatable ml/train-worker-0 ml/train-worker-1 --jointly -f cluster.yaml`,
 		Args:    arguments(1, 0, "one task or more"),
-	}, func(ctx context.Context, q *question, names []string) (err error) {
+	}, divided(func(ctx context.Context, q *question, names []string) (err error) {
 		if ask.Tasks, err = taskIDs(q.snapshot, names); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ queue may take it from others. The exit code is 2 if a queue may not use it.`,
 		})
 		refused := slices.ContainsFunc(allowances.Allocatable, func(d client.Allowance) bool { return !d.Permitted })
 		return cmp.Or(err, verdict(!refused))
-	})
+	}))
 	a.completeArgs(command, 0, waitingTaskNames)
 	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "check all tasks together; they must belong to one queue")
 	command.Flags().BoolVar(&ask.Simulation, "simulation", false,
@@ -104,7 +104,7 @@ func newNodes(s streams) *cobra.Command {
 The exit code is 2 if a task fits no node.`,
 		Example: `  apportion decide nodes ml/train-worker-0 --top 3 -f cluster.yaml --policy volcano-scheduler.conf`,
 		Args:    arguments(1, 0, "one task or more"),
-	}, func(ctx context.Context, q *question, names []string) (err error) {
+	}, divided(func(ctx context.Context, q *question, names []string) (err error) {
 		if ask.Tasks, err = taskIDs(q.snapshot, names); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ The exit code is 2 if a task fits no node.`,
 		response := &apportionv1.ScoreNodesResponse{Basis: scores.Basis, Nodes: scores.Answer}
 		err = q.answer(scores.Basis, response, func(p *render.Printer) { p.Nodes(scores.Answer) })
 		return cmp.Or(err, verdict(fitting(scores.Answer)))
-	})
+	}))
 	a.completeArgs(command, 0, waitingTaskNames)
 	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "also check whether all tasks have room together")
 	command.Flags().Uint32Var(&ask.Top, "top", 0, "show only this number of best nodes for each task; 0: all")
@@ -164,7 +164,7 @@ may evict none.`,
 	ask := client.VictimsQuestion{Preempt: preempt, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES}
 	var candidates []string
 	var all bool
-	a.command(command, func(ctx context.Context, q *question, names []string) error {
+	a.command(command, divided(func(ctx context.Context, q *question, names []string) error {
 		claimant, err := q.snapshot.Task(names[0])
 		if err != nil {
 			return err
@@ -191,7 +191,7 @@ may evict none.`,
 			p.NeverAsks(refused)
 		})
 		return cmp.Or(err, verdict(len(victims.Tasks) > 0))
-	})
+	}))
 	a.completeArgs(command, 1, waitingTaskNames)
 	command.Flags().StringSliceVar(&candidates, "candidate", nil, "consider only this `TASK` (repeatable), in the given order")
 	a.complete(command, "candidate", placedTaskNames)

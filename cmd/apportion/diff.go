@@ -168,6 +168,9 @@ func (d *differing) compare(
 		return sides, nil, err
 	}
 	was, is := sides[0], sides[1]
+	if err := was.undivided(); err != nil && is.undivided() != nil {
+		return sides, nil, err
+	}
 	found = &differences{A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)), Omitted: omitted}
 	if policies {
 		found.Was, found.Is, found.between = &message{was.shares}, &message{is.shares}, was.between

@@ -208,13 +208,11 @@ func (q *question) jobRow(job *apportionv1.Job) jobRow {
 
 func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 	r.Tasks += n
-	switch status {
-	case apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED, apportionv1.TaskStatus_TASK_STATUS_PENDING:
+	switch {
+	case status == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED, status == apportionv1.TaskStatus_TASK_STATUS_PENDING:
 		r.Waiting += n
-	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_BINDING,
-		apportionv1.TaskStatus_TASK_STATUS_BOUND, apportionv1.TaskStatus_TASK_STATUS_RUNNING:
+	case lookup.Runs(status):
 		r.Running += n
-	default:
 	}
 }
 

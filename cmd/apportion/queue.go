@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -60,7 +61,7 @@ func (q *question) oneQueue(ctx context.Context, name string, most int) error {
 		return err
 	}
 	// Without nodes no task is on one, and no share is known.
-	if err := q.unknown(); err != nil {
+	if err := cmp.Or(q.unknown(), q.undivided()); err != nil {
 		return err
 	}
 	queue := q.snapshot.GetQueues()[index]

@@ -102,7 +102,7 @@ func underived(answer *apportionv1.SharesAnswer) *apportionv1.SharesAnswer {
 
 // incomplete returns an error if the input lacks what is divided, or those among which it is divided. An empty input lacks nothing.
 func (q *question) incomplete() error {
-	why, of := q.whyUnknown(), q.snapshot
+	of := q.snapshot
 	queues, nodes := len(of.GetQueues()), len(of.GetNodes())
 	switch {
 	case queues+nodes+len(of.GetJobs())+len(of.GetLeftOut()) == 0:
@@ -112,10 +112,30 @@ func (q *question) incomplete() error {
 		return errors.New("no share is known: the input has no queues and no nodes" + q.whyNoNodes())
 	case queues == 0:
 		return errors.New("there are no shares: the input has no queues")
-	case why != "":
+	}
+	return q.undivided()
+}
+
+// undivided returns an error if what there is to divide is not known: then no queue deserves or may use anything that is known. A kind that
+// was not read is said first.
+func (q *question) undivided() error {
+	if why := q.whyUnknown(); why != "" {
+		if err := q.unknown(); err != nil {
+			return err
+		}
 		return errors.New("what there is to divide is not known, and so no share: " + why)
 	}
 	return nil
+}
+
+// divided answers only if what there is to divide is known.
+func divided(ask func(context.Context, *question, []string) error) func(context.Context, *question, []string) error {
+	return func(ctx context.Context, q *question, names []string) error {
+		if err := q.undivided(); err != nil {
+			return err
+		}
+		return ask(ctx, q, names)
+	}
 }
 
 // whyUnknown says why the total to divide is not known; "" if it is known.

@@ -50,6 +50,9 @@ const mostHeld = 20
 
 // vary shows the cluster before and after a change, to which submitted jobs belong.
 func vary(ctx context.Context, q *question, v *variation.Variation, jobs []*apportionv1.Job) error {
+	if err := q.undivided(); err != nil {
+		return err
+	}
 	v.Now = time.Now().UnixNano()
 	made, err := v.Of(q.snapshot, jobs)
 	if err != nil {

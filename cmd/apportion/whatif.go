@@ -178,6 +178,9 @@ func (w *supposing) submit(ctx context.Context) (*input, *submission.Submission,
 
 // submit asks what would happen to jobs if they were submitted now.
 func submit(ctx context.Context, q *question, s *submission.Submission) error {
+	if err := q.undivided(); err != nil {
+		return err
+	}
 	larger, indices := q.snapshot, &apportionv1.Jobs{}
 	steps := []*apportionv1.Step{sharesStep()}
 	for _, job := range s.Jobs {

@@ -269,6 +269,25 @@ func (s *Snapshot) NodeName(index uint32) string {
 	return fmt.Sprintf("#%d", index)
 }
 
+// Runs reports whether a task of this status is on a node, or about to be, and stays.
+func Runs(status apportionv1.TaskStatus) bool {
+	switch status {
+	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_BINDING,
+		apportionv1.TaskStatus_TASK_STATUS_BOUND, apportionv1.TaskStatus_TASK_STATUS_RUNNING:
+		return true
+	default:
+		return false
+	}
+}
+
+// Run reports whether a task of any job runs.
+func (s *Snapshot) Run() bool {
+	counted := func(c *apportionv1.TaskCount) bool { return c.GetCount() > 0 && Runs(c.GetStatus()) }
+	of := func(g *apportionv1.TaskGroup) bool { return slices.ContainsFunc(g.GetCounts(), counted) }
+	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return Runs(t.GetStatus()) }) ||
+		slices.ContainsFunc(s.GetJobs(), func(j *apportionv1.Job) bool { return slices.ContainsFunc(j.GetGroups(), of) })
+}
+
 // TasksOf returns the tasks of a job.
 func (s *Snapshot) TasksOf(job uint32) []Task {
 	var tasks []Task

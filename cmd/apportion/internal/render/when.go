@@ -15,6 +15,8 @@ func (p *Printer) When(e *apportionv1.Explanation) {
 			p.Text(Good, "It can start now. Without --when its nodes are shown.")
 		case neverRuns(e):
 			p.Text(Bad, "It could not start even once every other job has ended.")
+		case verdict == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED && !p.Snapshot.Run():
+			p.Text(Strong, "When it could start is not known: no job runs, so that there is no end to wait for.")
 		case verdict == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED:
 			p.Text(Strong, "When it could start is not known: no running job says when it ends. --ends and --runtime say it.")
 		}
