@@ -68,7 +68,8 @@ func (p *proposal) associations(tables []Source, cluster, reset string) error {
 
 // table reads a table of associations.
 func (p *proposal) table(a *associations, s Source, reset string) error {
-	lines := bufio.NewScanner(bytes.NewReader(s.Data))
+	// An editor of Windows begins a file with a mark.
+	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimLeft(s.Data, "\ufeff\r\n")))
 	lines.Buffer(nil, 1<<20)
 	a.column = map[string]int{}
 	for lines.Scan() {

@@ -198,8 +198,14 @@ func TestAccountsAreThoseOfTheClusterOfSlurmConf(t *testing.T) {
 			"ClusterName=west\n", []string{"Account|Share\na|3\na|70\n"}, nil, "",
 			"account a is there twice, as if of two clusters: give the output of sacctmgr show assoc -P format=Cluster,",
 		},
-		"two tables":       {"ClusterName=west\n", []string{two, head + "west|a|root||2\n"}, nil, "", "f: account a is there twice"},
-		"one for each one": {"ClusterName=west\n", []string{head + "east|a|root||3\n", head + "west|a|root||2\n"}, []fairshare.Queue{{Name: "a", Weight: 2}}, "", ""},
+		"two tables": {"ClusterName=west\n", []string{two, head + "west|a|root||2\n"}, nil, "", "f: account a is there twice"},
+		"a mark of order": {
+			"ClusterName=west\n", []string{"\ufeff" + head + "west|a|root||3\r\n"}, []fairshare.Queue{{Name: "a", Weight: 3}}, "", "",
+		},
+		"one for each one": {
+			"ClusterName=west\n", []string{head + "east|a|root||3\n", head + "west|a|root||2\n"},
+			[]fairshare.Queue{{Name: "a", Weight: 2}}, "", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sources := []fairshare.Source{{Name: "c", Data: []byte(c.conf)}}

@@ -72,7 +72,7 @@ func (r *reader) priorities() *priorities {
 func (r *reader) knowsClasses() bool { return len(r.classes) > 0 || r.listed[classKind] }
 
 // provesClasses names a PodGroup whose priority is not known without its class: it has not ended, and no pod states the value. That of a
-// PodGroup without a class is 0 unless a class is the default of the cluster, as it may be if pods of the group have one and no pod has none.
+// PodGroup without a class is 0 unless a class is the default of the cluster, as it may be if its pods have one and no pod has none.
 func (r *reader) provesClasses() string {
 	p, none, classes := r.priorities(), false, map[identity]string{}
 	for i := range r.pods {

@@ -177,7 +177,8 @@ func (f *rangeFlags) register(command *cobra.Command) {
 	flags.StringVar(&f.Query, "query", "", "query of --url, such as kai_queue_allocated_gpus")
 	flags.StringVar(&f.since, "since", "", "first `DAY` of --url, such as 2026-10-01")
 	flags.StringVar(&f.until, "until", "", "`DAY` before which --url ends; default: now")
-	durationVar(flags, &f.Step, "step", 5*time.Minute, "distance of two samples of --url, and of a file; default of a file: that of all its samples")
+	durationVar(flags, &f.Step, "step", 5*time.Minute,
+		"distance of two samples of --url, and of a file; default of a file: that of all its samples")
 	flags.StringVar(&f.token, "token-file", "", "`FILE` of a bearer token for --url")
 	durationVar(flags, &f.Timeout, "timeout", time.Minute, "longest time for an answer of --url")
 	flags.Int64Var(&f.Bytes, "max-bytes", 256<<20, "most bytes of an answer of --url")

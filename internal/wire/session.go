@@ -72,8 +72,10 @@ type Session struct {
 	past func(name string) ([]RememberedJob, error)
 	// dividers is the number of plugins that divide.
 	dividers int
-	// layered is true if the cost depends on the depth of queues, volcano if all plugins are Volcano's, which divide without priorities of jobs.
-	layered, volcano bool
+	// layered is true if the cost depends on the depth of queues.
+	layered bool
+	// volcano is true if all plugins are Volcano's, which divide without priorities of jobs.
+	volcano bool
 }
 
 // Open returns a session. Errors in the policy, or in the snapshot as read by a plugin, are a *Fault.
