@@ -49,8 +49,8 @@ func (p *proposal) associations(tables []Source, cluster, reset string) error {
 	switch {
 	case len(others) == 0:
 	case cluster == "":
-		return fmt.Errorf("the associations are of several clusters, %s and %s, and slurm.conf names none (ClusterName): give the output of "+
-			"%s cluster=NAME", a.cluster, strings.Join(others, ", "), associationsOf)
+		return fmt.Errorf("the associations are of several clusters, %s and %s, and slurm.conf names none (ClusterName): give the output "+
+			"of %s cluster=NAME", a.cluster, strings.Join(others, ", "), associationsOf)
 	case a.own == 0:
 		return fmt.Errorf("the associations are of cluster %s, and slurm.conf is of %s (ClusterName)", strings.Join(others, ", "), cluster)
 	}
@@ -143,7 +143,8 @@ func (p *proposal) association(a *associations, reset string) error {
 		}
 		return nil
 	case a.seen[account] && !a.has("cluster"):
-		return fmt.Errorf("account %s is there twice, as if of two clusters: give the output of %s, which names them", account, associationsOf)
+		return fmt.Errorf("account %s is there twice, as if of two clusters: give the output of %s, which names them", account,
+			associationsOf)
 	case a.seen[account]:
 		return fmt.Errorf("account %s is there twice", account)
 	}

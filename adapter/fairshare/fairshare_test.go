@@ -185,17 +185,23 @@ func TestAccountsAreThoseOfTheClusterOfSlurmConf(t *testing.T) {
 		fault  string
 	}{
 		"of two the one that is named": {
-			"ClusterName=West\n", []string{two}, []fairshare.Queue{{Name: "a", Weight: 70}, {Name: "b", Weight: 1}},
+			"ClusterName=West\n",
+			[]string{two},
+			[]fairshare.Queue{{Name: "a", Weight: 70}, {Name: "b", Weight: 1}},
 			"cluster east is left out (2 associations): slurm.conf is of West", "",
 		},
 		"of two none is named": {
-			"PriorityType=priority/multifactor\n", []string{two}, nil, "",
+			"PriorityType=priority/multifactor\n",
+			[]string{two},
+			nil, "",
 			"several clusters, east and west, and slurm.conf names none (ClusterName): give the output of sacctmgr",
 		},
 		"another one":        {"ClusterName=c\n", []string{two}, nil, "", "of cluster east, west, and slurm.conf is of c"},
 		"one, none is named": {"A=b\n", []string{head + "east|a|root||3\n"}, []fairshare.Queue{{Name: "a", Weight: 3}}, "", ""},
 		"without the column": {
-			"ClusterName=west\n", []string{"Account|Share\na|3\na|70\n"}, nil, "",
+			"ClusterName=west\n",
+			[]string{"Account|Share\na|3\na|70\n"},
+			nil, "",
 			"account a is there twice, as if of two clusters: give the output of sacctmgr show assoc -P format=Cluster,",
 		},
 		"two tables": {"ClusterName=west\n", []string{two, head + "west|a|root||2\n"}, nil, "", "f: account a is there twice"},
@@ -203,8 +209,10 @@ func TestAccountsAreThoseOfTheClusterOfSlurmConf(t *testing.T) {
 			"ClusterName=west\n", []string{"\ufeff" + head + "west|a|root||3\r\n"}, []fairshare.Queue{{Name: "a", Weight: 3}}, "", "",
 		},
 		"one for each one": {
-			"ClusterName=west\n", []string{head + "east|a|root||3\n", head + "west|a|root||2\n"},
-			[]fairshare.Queue{{Name: "a", Weight: 2}}, "", "",
+			"ClusterName=west\n",
+			[]string{head + "east|a|root||3\n", head + "west|a|root||2\n"},
+			[]fairshare.Queue{{Name: "a", Weight: 2}},
+			"", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 )
 
-// choosers are the plugins that name some tasks of a job, which ones by an order: gang by that of the candidates, which is random in Volcano.
+// choosers are the plugins that name some tasks of a job, which ones by an order: gang by that of the candidates, which is random in
+// Volcano.
 var choosers = [2]string{"gang", "capacity"}
 
 // chosenByChance reports whether another order of the candidates may have other victims: in one tier gang and capacity each name some of

@@ -123,8 +123,8 @@ func stepOf(all []series) (int64, error) {
 	case some && shortest == 0:
 		return 0, errors.New("no series has two samples, so that it is not known for how long one counts: state the step")
 	case shortest < longest:
-		return 0, fmt.Errorf("samples are %s apart and %s, so that it is not known for how long each counts: state the step, or import the "+
-			"parts that have steps of their own from files of their own", said(shortest), said(longest))
+		return 0, fmt.Errorf("samples are %s apart and %s, so that it is not known for how long each counts: state the step, or import "+
+			"the parts that have steps of their own from files of their own", said(shortest), said(longest))
 	}
 	return shortest, nil
 }
