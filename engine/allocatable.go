@@ -5,6 +5,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // Allocatable reports whether every plugin permits the tasks' queue to use their requests. The tasks belong to one queue; several are
@@ -83,4 +84,13 @@ func (s *Session) reclaimPassesOver(q model.QueueID) bool {
 		_, planner := o.(policy.Planner)
 		return !(plans && planner) && o.Overused(q, nil)
 	})
+}
+
+// sum adds up what tasks ask for.
+func (s *Session) sum(tasks []model.TaskID) resource.Row {
+	sum := resource.NewRow(s.view.Dims.Len())
+	for _, t := range tasks {
+		sum.Add(s.view.Request(t))
+	}
+	return sum
 }

@@ -6,11 +6,6 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// bounded reports whether a plugin bounds what a queue uses of some groups of nodes, or reservations what is used of some nodes.
-func (s *Session) bounded(q model.QueueID) bool {
-	return s.view.Reservations() != nil || len(s.by.bounds) > 0 && s.by.bounds[0].Bounded(q)
-}
-
 // bound is what limits the tasks of a job on a node together; the zero value limits nothing.
 type bound struct {
 	// group is the policy's bound to which they count, nil if there is none.
@@ -21,39 +16,15 @@ type bound struct {
 	node     model.NodeID
 }
 
-// nodeBound returns what limits tasks like one on a node. No two plugins have bounds, since none occurs twice.
+// nodeBound returns what limits tasks like one on a node.
 func (s *Session) nodeBound(t model.TaskID, n model.NodeID) (b bound) {
-	if len(s.by.bounds) > 0 {
-		b.group = s.by.bounds[0].NodeBound(s.view.QueueOf(t), n)
+	if bounder, ok := s.NodeBounder(); ok {
+		b.group = bounder.NodeBound(s.view.QueueOf(t), n)
 	}
 	if r := s.view.Reservations(); r.Reserved(n) {
 		b.reserved, b.task, b.node = r, t, n
 	}
 	return b
-}
-
-// exhausted reports whether a bound alone may keep tasks that are to be placed off some node at present: there, they would exceed it if all
-// of them were on that node.
-func (p *planner) exhausted() bool {
-	if !p.bounded(p.queue) {
-		return false
-	}
-	all := p.sum(p.tasks)
-	for _, kind := range p.kinds() {
-		t := p.tasks[kind[0]]
-		beside := resource.NewAccount(p.view.Dims.Len())
-		beside.Add(all)
-		beside.SubWithin(p.view.Request(t))
-		for i, n := range p.view.NodeOrder {
-			p.view.Yield(i)
-			b := p.nodeBound(t, n)
-			kept := b.reserved.Against(t, n, beside)
-			if kept != nil && !kept.Whole() || b.group != nil && b.group.Exceeded(b.group.Used, all) >= 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // filling has what is used of bounds with the tasks that are to be placed; a bound that it does not have is used as at present.

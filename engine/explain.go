@@ -1,80 +1,11 @@
 package engine
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
-	"github.com/apportion/apportion/engine/resource"
 )
-
-// CheckKind is a check that can block a job. The values are those of the contract's CheckKind.
-type CheckKind uint8
-
-// The checks, in the order in which they hold a job back.
-const (
-	// CheckAdmission asks whether the job, by itself, may enter its queue.
-	CheckAdmission CheckKind = 1
-	// CheckTasks asks whether the job has the tasks that its gang needs.
-	CheckTasks CheckKind = 2
-	// CheckQueue asks whether the queue is served.
-	CheckQueue CheckKind = 3
-	// CheckShare asks whether the queue may use what the gang needs.
-	CheckShare CheckKind = 4
-	// CheckNodes asks whether the nodes have room for what the gang needs.
-	CheckNodes CheckKind = 5
-	// CheckOrder asks whether the jobs that are served before leave enough.
-	CheckOrder CheckKind = 6
-	// CheckConstraints asks whether placement depends on what the snapshot does not express.
-	CheckConstraints CheckKind = 7
-	// CheckEviction asks which tasks could be evicted for the job.
-	CheckEviction CheckKind = 8
-	// CheckFeasibility asks whether the job could run if nothing else ran. It is a finding only where the job could not, before all others.
-	CheckFeasibility CheckKind = 9
-)
-
-// Outcome is the outcome of a check. The values are those of the contract's CheckOutcome.
-type Outcome uint8
-
-// The outcomes.
-const (
-	// Passed: it does not block the job.
-	Passed Outcome = 1
-	// Failed: it blocks the job.
-	Failed Outcome = 2
-	// Noted: it is informative only.
-	Noted Outcome = 3
-	// NotKnown: it may block the job.
-	NotKnown Outcome = 4
-)
-
-// Finding is one check of one job.
-type Finding struct {
-	Check   CheckKind
-	Outcome Outcome
-	// Reasons of a failed check: in CheckNodes those of nodes that have enough left first, then those of nodes that come
-	// closest; in CheckEviction the most frequent first.
-	Reasons []policy.Reason
-	// Counts is the number of nodes (CheckNodes, CheckFeasibility) or tasks (CheckEviction) with each reason; otherwise nil.
-	Counts []int
-	// NodeCounts says in CheckNodes and CheckFeasibility why no node has room for Task, each node counted once; otherwise nil.
-	NodeCounts []NodeCount
-	// Task represents the tasks that the check is about; None: all.
-	Task model.TaskID
-	// Amount is the request (CheckShare, CheckNodes) or what evictions would free. Absent: nothing.
-	Amount resource.Row
-	// Tasks that could be evicted, in order of eviction: the victims of Plan if it has any, otherwise all.
-	Tasks []model.TaskID
-	// Enough: evicting these tasks makes room for what the gang needs.
-	Enough bool
-	// Plan is the answer to the question which tasks must be evicted (CheckEviction); nil: no plan was searched.
-	Plan *Plan
-	// Jobs that are served before, in order.
-	Jobs []model.JobID
-	// Preempt: the tasks that could be evicted belong to the job's own queue.
-	Preempt bool
-}
 
 // Verdict is the result of the checks of a job. The values are those of the contract's PendingVerdict.
 type Verdict uint8
@@ -154,16 +85,11 @@ func (x *explainer) each(jobs []model.JobID, eviction bool, each func(*Explanati
 // plugins divide when they are asked.
 func (x *explainer) spendOnJob() error {
 	v := x.view
-	n := 32 * (1 + len(x.by.reclaim))
+	n := 32 * (1 + x.Reclaim().Voters())
 	if x.Reclaim().Plans() {
 		n += len(v.Queues) + v.Jobs.Len()
 	}
 	return v.Work.Spend(n, v.Dims.Len())
-}
-
-// Waiting lists the jobs that wait for admission or have waiting tasks: queue by queue in queue order, job by job in job order.
-func (s *Session) Waiting() []model.JobID {
-	return slices.Concat(s.byQueue(s.waits)...)
 }
 
 // explainer explains jobs of one state, and remembers what is the same for several of them.
@@ -210,23 +136,6 @@ func newExplainer(s *Session) *explainer {
 		x.rank[q] = i
 	}
 	return x
-}
-
-// errUndone ends a change that was only tried.
-var errUndone = errors.New("undone")
-
-// tried carries out a change and undoes it.
-func (s *Session) tried(change func() error) error {
-	err := s.Try(func() error {
-		if err := change(); err != nil {
-			return err
-		}
-		return errUndone
-	})
-	if errors.Is(err, errUndone) {
-		return nil
-	}
-	return err
 }
 
 // explain makes all checks of a job.
@@ -279,4 +188,11 @@ func (x *explainer) helps(e *Explanation, w *waiting) error {
 	var err error
 	e.Forecast, err = x.Forecast(e.Job)
 	return err
+}
+
+// Causes is Explain without the findings after the blocking check: verdicts, blocking findings and their reasons are the same.
+func (h Host) Causes(jobs []model.JobID, each func(*Explanation) error) error {
+	x := newExplainer(h.Session)
+	x.brief = true
+	return x.each(jobs, false, each)
 }

@@ -110,7 +110,7 @@ func (p *protectedTasks) protect(t model.TaskID, reason policy.Reason) {
 // evict returns a finding if some task could be evicted for t; else it counts what protects the candidates and returns nil.
 func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *protectedTasks) (*Finding, error) {
 	v := x.view
-	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(len(x.by.reclaim), 1)); err != nil {
+	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(x.Reclaim().Voters(), 1)); err != nil {
 		return nil, err
 	}
 	victims, err := x.victimsFor(w, t, preempt, held)
@@ -210,7 +210,7 @@ func (x *explainer) roomWithout(tasks, gone []model.TaskID) (bool, error) {
 		if !x.Allocatable(tasks, policy.InSession, nil, nil) {
 			return nil
 		}
-		placement, err := x.Nodes().Place(tasks, x.nodes)
+		placement, err := x.Nodes().Place(tasks, x.view.NodeOrder)
 		enough = placement.Outcome == Placed
 		return err
 	})

@@ -139,26 +139,3 @@ func (x *explainer) next(j model.JobID, t *turn) (*Judgement, error) {
 	}
 	return d, nil
 }
-
-// byQueue lists the jobs that a condition holds for: a list for each queue that has some, in queue order, each in job order.
-func (s *Session) byQueue(holds func(model.JobID) bool) [][]model.JobID {
-	of := make(map[model.QueueID][]model.JobID)
-	var queues []model.QueueID
-	for _, j := range s.view.Present() {
-		if !holds(j) {
-			continue
-		}
-		q := s.view.Jobs.At(j).Queue
-		if of[q] == nil {
-			queues = append(queues, q)
-		}
-		of[q] = append(of[q], j)
-	}
-	s.Order().SortQueues(queues)
-	lists := make([][]model.JobID, len(queues))
-	for i, q := range queues {
-		s.Order().SortJobs(of[q])
-		lists[i] = of[q]
-	}
-	return lists
-}

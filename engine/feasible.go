@@ -108,7 +108,7 @@ func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
 		return known, nil
 	}
 	v := x.view
-	if err := v.Work.Spend(len(x.nodes), v.Dims.Len()); err != nil {
+	if err := v.Work.Spend(len(x.view.NodeOrder), v.Dims.Len()); err != nil {
 		return nil, err
 	}
 	room, request, set := &emptyRoom{}, v.Request(t), v.NodeSetOf(t)
@@ -120,7 +120,7 @@ func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
 			counts.free[key]++
 		}
 	}
-	for i, n := range x.nodes {
+	for i, n := range x.view.NodeOrder {
 		v.Yield(i)
 		var why policy.Reasons
 		switch small := resource.Uncovered(v.Nodes[n].Allocatable, request); {
@@ -144,7 +144,7 @@ func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
 
 // suits reports whether no plugin refuses a node to the queue of a task whatever else is on it.
 func (x *explainer) suits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	for _, p := range x.by.predicate {
+	for _, p := range x.Predicates() {
 		why.List = why.List[:0]
 		if p.Fits(t, n, why) || len(why.List) == 0 {
 			continue
@@ -171,7 +171,7 @@ func holds(offered, request resource.Row) int {
 // aboveTotal finds that the cluster has less than a job needs, of what the cluster has.
 func (x *explainer) aboveTotal(need resource.Row) []Finding {
 	v, total := x.view, resource.NewAccount(x.view.Dims.Len())
-	for _, n := range x.nodes {
+	for _, n := range x.view.NodeOrder {
 		total.Add(v.Nodes[n].Allocatable)
 	}
 	for m := need.Has; m != 0; m = m.Rest() {

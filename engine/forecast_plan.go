@@ -15,8 +15,8 @@ func (f *forecaster) plan() error {
 		f.planned([]policy.Reservation{kept})
 		return nil
 	}
-	for _, p := range f.plugins {
-		foreseer, ok := p.state.(policy.Foreseer)
+	for _, p := range f.Plugins() {
+		foreseer, ok := p.State.(policy.Foreseer)
 		if !ok {
 			continue
 		}

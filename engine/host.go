@@ -73,22 +73,6 @@ func (h Host) ChangeIf(dimensions []string, feed func(*model.ChangeBuilder) erro
 	return h.reopen(v)
 }
 
-// SpendOnPlan spends the cost of the search of a plan.
-func (h Host) SpendOnPlan() error {
-	v := h.view
-	if err := v.Work.Spend(2, PlacementWork); err != nil {
-		return err
-	}
-	return v.Work.Spend(v.Tasks.Len()+len(v.Nodes)+planWork, v.Dims.Len()*len(h.plugins))
-}
-
-// Causes is Explain without the findings after the blocking check: verdicts, blocking findings and their reasons are the same.
-func (h Host) Causes(jobs []model.JobID, each func(*Explanation) error) error {
-	x := newExplainer(h.Session)
-	x.brief = true
-	return x.each(jobs, false, each)
-}
-
 // Book sets the status of a task that no plugin has booked, on the node if one is given, and every plugin books it. Volcano's allocation
 // handlers also run for a task that is pipelined, which holds nothing yet, and for a task whose eviction is undone, which runs again. The
 // caller tracks which tasks are booked.

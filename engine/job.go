@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
@@ -60,4 +62,33 @@ func (j Job) Starving(why *policy.Reasons) bool {
 		}
 	}
 	return true
+}
+
+// Waiting lists the jobs that wait for admission or have waiting tasks: queue by queue in queue order, job by job in job order.
+func (s *Session) Waiting() []model.JobID {
+	return slices.Concat(s.byQueue(s.waits)...)
+}
+
+// waits reports whether a job is to be admitted, or has pending tasks, or lacks tasks that it needs to start.
+func (s *Session) waits(j model.JobID) bool {
+	pending := s.view.Account(j).Tasks[model.Pending] > 0
+	switch s.view.Phase(j) {
+	case model.PhaseCompleted:
+		return false
+	case model.PhasePending, model.PhaseInqueue:
+		return pending || !s.Job(j).Ready(nil) || s.view.Account(j).AllTasks() == 0
+	default:
+		return pending
+	}
+}
+
+// createsTasks reports whether the tasks of a job are created once it has entered its queue, as Volcano does.
+func (s *Session) createsTasks(j model.JobID) bool {
+	return s.view.Phase(j) == model.PhasePending && s.view.Account(j).AllTasks() == 0
+}
+
+// occupies reports whether a job holds resources, or resources of it are being released.
+func (s *Session) occupies(j model.JobID) bool {
+	account := s.view.Account(j)
+	return account.Holding()+account.Tasks[model.Releasing] > 0
 }

@@ -70,7 +70,6 @@ func (d *Judgement) against() *Finding {
 type judge struct {
 	*Session
 
-	nodes []model.NodeID
 	// brief: the checks of a job end with the first that fails. seats: nodes are chosen. once: one job is judged, who asks has paid for
 	// that, and the tasks are booked to see whether the policy lets them be placed one after the other.
 	brief, seats, once bool
@@ -92,8 +91,7 @@ type judge struct {
 
 func newJudge(s *Session) *judge {
 	return &judge{
-		Session: s, nodes: s.view.NodeOrder, queues: make([]*Finding, len(s.view.Queues)), room: make(map[kindKey]*kindRoom),
-		gaining: make(map[kindKey]bool),
+		Session: s, queues: make([]*Finding, len(s.view.Queues)), room: make(map[kindKey]*kindRoom), gaining: make(map[kindKey]bool),
 	}
 }
 
@@ -334,31 +332,4 @@ func (o *options) first(passes func([]model.TaskID) bool) (chosen []model.TaskID
 		return chosen == nil
 	})
 	return chosen, all
-}
-
-// sum adds up what tasks ask for.
-func (s *Session) sum(tasks []model.TaskID) resource.Row {
-	sum := resource.NewRow(s.view.Dims.Len())
-	for _, t := range tasks {
-		sum.Add(s.view.Request(t))
-	}
-	return sum
-}
-
-// waits reports whether a job is to be admitted, or has pending tasks, or lacks tasks that it needs to start.
-func (s *Session) waits(j model.JobID) bool {
-	pending := s.view.Account(j).Tasks[model.Pending] > 0
-	switch s.view.Phase(j) {
-	case model.PhaseCompleted:
-		return false
-	case model.PhasePending, model.PhaseInqueue:
-		return pending || !s.Job(j).Ready(nil) || s.view.Account(j).AllTasks() == 0
-	default:
-		return pending
-	}
-}
-
-// createsTasks reports whether the tasks of a job are created once it has entered its queue, as Volcano does.
-func (s *Session) createsTasks(j model.JobID) bool {
-	return s.view.Phase(j) == model.PhasePending && s.view.Account(j).AllTasks() == 0
 }

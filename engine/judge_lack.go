@@ -16,7 +16,7 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 	var held frequency
 	var counts nodeCounts
 	idle, request := resource.NewAccount(g.view.Dims.Len()), g.view.Request(t)
-	for i, n := range g.nodes {
+	for i, n := range g.view.NodeOrder {
 		g.view.Yield(i)
 		why.List = why.List[:0]
 		if g.Nodes().Fits(t, n, &why) {
@@ -83,9 +83,6 @@ func (f *frequency) barred(reasons []policy.Reason) {
 		f.free[reason]++
 	}
 }
-
-// maxReasons bounds the reasons of one finding.
-const maxReasons = 16
 
 // most returns the most frequent reasons with their counts; among equals the first that was added.
 func (f *frequency) most() (reasons []policy.Reason, counts []int) {

@@ -96,7 +96,7 @@ func (g *judge) gains(t model.TaskID) bool {
 	nodes := g.releasing
 	if g.view.PodKind(t) != 0 {
 		// A pod that leaves one node may let the task on others.
-		nodes, releases = g.nodes, true
+		nodes, releases = g.view.NodeOrder, true
 	}
 	if !releases {
 		return false
@@ -237,7 +237,7 @@ func (g *judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles boo
 		for i, t := range tasks {
 			// What is left for the last is the least.
 			asked := g.once || i == len(tasks)-1
-			if asked && (!g.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || g.setsAside(t, nodes[i])) {
+			if asked && (!g.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !g.PolicyFits(t, nodes[i], nil)) {
 				return nil
 			}
 			g.book(t, model.Allocated, nodes[i])
@@ -246,11 +246,6 @@ func (g *judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles boo
 		return nil
 	})
 	return settles, err
-}
-
-// setsAside reports whether a plugin keeps a task off a node in the present state.
-func (g *judge) setsAside(t model.TaskID, n model.NodeID) bool {
-	return slices.ContainsFunc(g.by.predicate, func(p policy.Predicater) bool { return !p.Fits(t, n, nil) })
 }
 
 // maxSeats bounds the nodes on which tasks are booked to see whether the policy lets the others be placed.
@@ -280,7 +275,7 @@ func (g *judge) seatRest(tasks []model.TaskID, nodes []model.NodeID, later bool,
 		return nil
 	}
 	row, request, room := resource.NewAccount(g.view.Dims.Len()), g.view.Request(t), g.left(later)
-	for _, n := range g.nodes {
+	for _, n := range g.view.NodeOrder {
 		if *left == 0 {
 			return nil
 		}
@@ -300,7 +295,7 @@ func (g *judge) seatRest(tasks []model.TaskID, nodes []model.NodeID, later bool,
 // roomFor counts, up to limit, how many tasks like t the nodes have room for at the same time.
 func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 	key := g.kindOf(t)
-	if len(g.by.predicate) == 0 {
+	if len(g.Predicates()) == 0 {
 		// Then Fits looks at no queue.
 		key.queue = 0
 	}
@@ -319,7 +314,7 @@ func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 	room = &kindRoom{limit: limit}
 	g.room[key] = room
 	idle, request, together := resource.NewAccount(v.Dims.Len()), v.Request(t), filling{}
-	for i, n := range g.nodes {
+	for i, n := range g.view.NodeOrder {
 		if v.Stopped(i) {
 			return nil, policy.ErrStopped
 		}
@@ -356,5 +351,5 @@ func (g *judge) spendOnNodes() error {
 		// The whole question is paid for.
 		return nil
 	}
-	return g.view.Work.Spend(len(g.nodes), g.view.Dims.Len()+rules)
+	return g.view.Work.Spend(len(g.view.NodeOrder), g.view.Dims.Len()+rules)
 }

@@ -109,7 +109,7 @@ func TestRelatedTasksAreWalkedToNodesAsBySearchingAllNodes(t *testing.T) {
 				n := rapid.IntRange(1, len(pending)).Draw(t, "together")
 				tasks := pending[:n]
 				pending = pending[n:]
-				p := placer{session: s, tasks: tasks, nodes: g.nodes, room: g.left(later), trials: placementTrials, later: later}
+				p := placer{session: s, tasks: tasks, nodes: g.view.NodeOrder, room: g.left(later), trials: placementTrials, later: later}
 				want, err := p.place()
 				require.NoError(t, err)
 				got, known, err := free.place(tasks, booked)

@@ -97,7 +97,7 @@ func (g *judge) place(tasks []model.TaskID, later bool) (Placement, error) {
 			}
 		}
 	}
-	p := placer{session: g.Session, tasks: tasks, nodes: g.nodes, room: g.left(later), trials: placementTrials, later: later}
+	p := placer{session: g.Session, tasks: tasks, nodes: g.view.NodeOrder, room: g.left(later), trials: placementTrials, later: later}
 	return p.place()
 }
 
@@ -118,7 +118,7 @@ func (g *judge) index(later bool) (*freeNodes, error) {
 	if *free != nil || len(g.booked) > 0 {
 		return *free, nil
 	}
-	made, err := newFreeNodes(g.Session, g.nodes, g.left(later))
+	made, err := newFreeNodes(g.Session, g.view.NodeOrder, g.left(later))
 	if made != nil {
 		made.later = later
 	}
@@ -138,47 +138,13 @@ func (g *judge) future(n model.NodeID, row *resource.Row) {
 func (g *judge) beingReleased() map[model.NodeID]*resource.Row {
 	if g.released == nil {
 		g.released = g.findReleased()
-		for _, n := range g.nodes {
+		for _, n := range g.view.NodeOrder {
 			if len(g.released) > 0 && g.released[n] != nil {
 				g.releasing = append(g.releasing, n)
 			}
 		}
 	}
 	return g.released
-}
-
-func (s *Session) findReleased() map[model.NodeID]*resource.Row {
-	v := s.view
-	released := map[model.NodeID]*resource.Row{}
-	for _, j := range v.Present() {
-		account := v.Account(j)
-		if account.Tasks[model.Releasing]+account.Tasks[model.Pipelined] == 0 {
-			continue
-		}
-		job := v.Jobs.At(j)
-		for t := job.FirstTask; t < job.EndTask; t++ {
-			status, n := v.Status(t), v.NodeOf(t)
-			if n == model.None || status != model.Releasing && status != model.Pipelined {
-				continue
-			}
-			row := released[n]
-			if row == nil {
-				made := resource.NewRow(v.Dims.Len())
-				row, released[n] = &made, &made
-			}
-			if status == model.Releasing {
-				row.Add(v.Request(t))
-			} else {
-				row.Sub(v.Request(t))
-			}
-		}
-	}
-	for n, row := range released {
-		if row.FloorAtZero(); row.Positive() == 0 {
-			delete(released, n)
-		}
-	}
-	return released
 }
 
 // afterRelease returns which tasks may be on their nodes only after tasks that are being released are gone: for their room, or for a rule
@@ -329,22 +295,6 @@ func (f *freeNodes) tightest(request resource.Row) []changedNode {
 	}
 	slices.SortFunc(list, func(l, r changedNode) int { return cmp.Or(cmp.Compare(l.left, r.left), cmp.Compare(l.at, r.at)) })
 	return list
-}
-
-// tighter reports whether a node comes before another one in the order of best fit.
-func tighter(left float64, at int32, otherLeft float64, other int32) bool {
-	c := cmp.Compare(left, otherLeft)
-	return c < 0 || c == 0 && at < other
-}
-
-// leftOf says how many times a request is left of a node, added up over its dimensions.
-func leftOf(idle, request resource.Row) float64 {
-	left := 0.0
-	for m := request.Positive(); m != 0; m = m.Rest() {
-		d := m.First()
-		left += idle.V[d] / request.V[d]
-	}
-	return left
 }
 
 // order returns the order of the nodes for a request, or nil if enough others are kept.

@@ -12,18 +12,18 @@ import (
 // keep lets a plugin keep room for jobs that wait.
 func (s *state) keep(p Policy) error {
 	for _, opened := range s.plugins {
-		keeper, ok := opened.state.(policy.Keeper)
+		keeper, ok := opened.State.(policy.Keeper)
 		if !ok {
 			continue
 		}
 		// The plugin asks in the middle of questions, of which the memory must not be used.
 		own := *s
 		own.scratch = resource.NewAccount(s.view.Dims.Len())
-		list, err := keeper.Keep(&line{Session: &Session{policy: p.without(opened.name), state: &own}})
+		list, err := keeper.Keep(&line{Session: &Session{policy: p.without(opened.Name), state: &own}})
 		if err != nil {
 			return err
 		}
-		return s.view.Keep(opened.name, list)
+		return s.view.Keep(opened.Name, list)
 	}
 	return nil
 }
@@ -105,12 +105,7 @@ func (l *line) Needs(j model.JobID) []model.TaskID {
 
 // Takes is policy.Line.Takes.
 func (l *line) Takes(t model.TaskID, n model.NodeID) bool {
-	for _, p := range l.by.predicate {
-		if !p.Fits(t, n, nil) {
-			return false
-		}
-	}
-	return l.view.Takes(n, l.view.NodeSetOf(t))
+	return l.PolicyFits(t, n, nil) && l.view.Takes(n, l.view.NodeSetOf(t))
 }
 
 // Kin is policy.Line.Kin.
@@ -255,7 +250,7 @@ func (s *Session) plannedStart(j model.JobID) (policy.Reservation, bool) {
 
 func (s *Session) reservationOf(j model.JobID, counts func(policy.State) bool) (policy.Reservation, bool) {
 	for _, p := range s.plugins {
-		if r, ok := p.state.(policy.Reserver); ok && counts(p.state) {
+		if r, ok := p.State.(policy.Reserver); ok && counts(p.State) {
 			if kept, ok := r.ReservationOf(j); ok {
 				return kept, true
 			}

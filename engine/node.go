@@ -33,12 +33,29 @@ func (s *Session) fits(t model.TaskID, n model.NodeID, later bool, why *policy.R
 
 // admits is Fits without the rules on other pods.
 func (s *Session) admits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	return s.PolicyFits(t, n, why) && s.takes(t, n, why)
+}
+
+// PolicyFits reports whether every plugin permits a task on a node.
+func (s *Session) PolicyFits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	for _, p := range s.by.predicate {
 		if !p.Fits(t, n, why) {
 			return false
 		}
 	}
-	return s.takes(t, n, why)
+	return true
+}
+
+// Predicates returns the plugins that permit tasks on nodes, in order of the policy.
+func (s *Session) Predicates() []policy.Predicater { return s.by.predicate }
+
+// NodeBounder returns the plugin that bounds what queues use of groups of nodes; false if there is none. No two have bounds, since no
+// plugin occurs twice.
+func (s *Session) NodeBounder() (policy.NodeBounder, bool) {
+	if len(s.by.bounds) == 0 {
+		return nil, false
+	}
+	return s.by.bounds[0], true
 }
 
 // takes reports whether a node takes new tasks, is among those that a task may use, and is not kept for others while the task runs.
@@ -123,4 +140,43 @@ func BestNodes(fits []bool, score []float64, rank []int32, top int, dst []int) [
 	}
 	best()
 	return dst
+}
+
+func (s *Session) findReleased() map[model.NodeID]*resource.Row {
+	v := s.view
+	released := map[model.NodeID]*resource.Row{}
+	for _, j := range v.Present() {
+		account := v.Account(j)
+		if account.Tasks[model.Releasing]+account.Tasks[model.Pipelined] == 0 {
+			continue
+		}
+		job := v.Jobs.At(j)
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			status, n := v.Status(t), v.NodeOf(t)
+			if n == model.None || status != model.Releasing && status != model.Pipelined {
+				continue
+			}
+			row := released[n]
+			if row == nil {
+				made := resource.NewRow(v.Dims.Len())
+				row, released[n] = &made, &made
+			}
+			if status == model.Releasing {
+				row.Add(v.Request(t))
+			} else {
+				row.Sub(v.Request(t))
+			}
+		}
+	}
+	for n, row := range released {
+		if row.FloorAtZero(); row.Positive() == 0 {
+			delete(released, n)
+		}
+	}
+	return released
+}
+
+// bounded reports whether a plugin bounds what a queue uses of some groups of nodes, or reservations what is used of some nodes.
+func (s *Session) bounded(q model.QueueID) bool {
+	return s.view.Reservations() != nil || len(s.by.bounds) > 0 && s.by.bounds[0].Bounded(q)
 }

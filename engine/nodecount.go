@@ -131,3 +131,6 @@ func (c *nodeCounts) list() []NodeCount {
 	}
 	return list
 }
+
+// maxReasons bounds the reasons of one finding.
+const maxReasons = 16

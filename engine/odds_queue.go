@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
@@ -22,7 +23,7 @@ func (c *compiler) findQueues() {
 	} else {
 		slices.SortFunc(order, func(l, r model.QueueID) int {
 			lq, rq := &v.Queues[l], &v.Queues[r]
-			return cmp.Or(cmp.Compare(rq.Priority, lq.Priority), cmp.Compare(lq.CreateTime, rq.CreateTime), c.queueName(l, r))
+			return cmp.Or(cmp.Compare(rq.Priority, lq.Priority), cmp.Compare(lq.CreateTime, rq.CreateTime), strings.Compare(lq.Name, rq.Name))
 		})
 	}
 	c.place = make([]int, len(v.Queues))
@@ -62,9 +63,10 @@ type promiser interface {
 
 // findAdmission describes the bounds of admission. What jobs hold is added to what may be admitted besides.
 func (c *compiler) findAdmission() {
-	c.m.Admission = len(c.by.enqueue) > 0
-	for i := range c.by.enqueue {
-		if p, ok := c.by.enqueue[i].part.(promiser); ok {
+	enqueuers := c.Enqueuers()
+	c.m.Admission = len(enqueuers) > 0
+	for _, enqueuer := range enqueuers {
+		if p, ok := enqueuer.(promiser); ok {
 			c.m.Admits = p.Promisable().V
 		}
 	}

@@ -9,13 +9,8 @@ import (
 
 // opens reports whether a node takes a task, reservations aside.
 func (c *compiler) opens(t model.TaskID, n model.NodeID) bool {
-	for _, p := range c.by.predicate {
-		if !p.Fits(t, n, nil) {
-			return false
-		}
-	}
 	set := c.view.NodeSetOf(t)
-	return c.view.Closed(n, set) == nil && c.view.InSet(set, n)
+	return c.PolicyFits(t, n, nil) && c.view.Closed(n, set) == nil && c.view.InSet(set, n)
 }
 
 // spans returns when reservations of nodes keep the tasks of a job from starting there, by node: from when they would not end before the

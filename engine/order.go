@@ -213,3 +213,26 @@ func older(l, r int64, lName, rName string) bool {
 	}
 	return lName < rName
 }
+
+// byQueue lists the jobs that a condition holds for: a list for each queue that has some, in queue order, each in job order.
+func (s *Session) byQueue(holds func(model.JobID) bool) [][]model.JobID {
+	of := make(map[model.QueueID][]model.JobID)
+	var queues []model.QueueID
+	for _, j := range s.view.Present() {
+		if !holds(j) {
+			continue
+		}
+		q := s.view.Jobs.At(j).Queue
+		if of[q] == nil {
+			queues = append(queues, q)
+		}
+		of[q] = append(of[q], j)
+	}
+	s.Order().SortQueues(queues)
+	lists := make([][]model.JobID, len(queues))
+	for i, q := range queues {
+		s.Order().SortJobs(of[q])
+		lists[i] = of[q]
+	}
+	return lists
+}

@@ -122,27 +122,6 @@ type taskKind struct {
 	fits []bool
 }
 
-// kindKey identifies a kind of tasks: all properties that Fits and HasRoom depend on.
-type kindKey struct {
-	queue   model.QueueID
-	nodeSet model.NodeSetID
-	request int32
-	pods    int32
-	// reserved is what reservations of nodes depend on, and fit what plugins do that keep tasks off nodes.
-	reserved, fit int64
-}
-
-func (s *Session) kindOf(t model.TaskID) kindKey {
-	v := s.view
-	j := v.Tasks.At(t).Job
-	key := kindKey{v.QueueOf(t), v.NodeSetOf(t), v.Tasks.At(t).Request, v.PodKind(t), v.Reservations().Class(j), 0}
-	// Of all plugins fair alone has classes.
-	for _, p := range s.by.fitClass {
-		key.fit = p.FitClass(j)
-	}
-	return key
-}
-
 // prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if there are too many.
 func (p *placer) prepare() error {
 	v := p.session.view
@@ -433,4 +412,20 @@ func (p *placer) placed() []model.NodeID {
 		nodes[i] = p.nodes[at]
 	}
 	return nodes
+}
+
+// tighter reports whether a node comes before another one in the order of best fit.
+func tighter(left float64, at int32, otherLeft float64, other int32) bool {
+	c := cmp.Compare(left, otherLeft)
+	return c < 0 || c == 0 && at < other
+}
+
+// leftOf says how many times a request is left of a node, added up over its dimensions.
+func leftOf(idle, request resource.Row) float64 {
+	left := 0.0
+	for m := request.Positive(); m != 0; m = m.Rest() {
+		d := m.First()
+		left += idle.V[d] / request.V[d]
+	}
+	return left
 }

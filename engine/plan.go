@@ -337,3 +337,12 @@ func (p *planner) refuseEviction(reasons []policy.Reason) {
 		p.refused, p.refusedBy = reasons, CheckEviction
 	}
 }
+
+// SpendOnPlan spends the cost of the search of a plan.
+func (h Host) SpendOnPlan() error {
+	v := h.view
+	if err := v.Work.Spend(2, PlacementWork); err != nil {
+		return err
+	}
+	return v.Work.Spend(v.Tasks.Len()+len(v.Nodes)+planWork, v.Dims.Len()*len(h.Plugins()))
+}

@@ -12,15 +12,7 @@ import (
 
 // yields reports whether nothing but a part that is kept of a node keeps a task off it: evictions there may let it in.
 func (p *planner) yields(t model.TaskID, n model.NodeID) bool {
-	if !p.keptOff(t, n) || !p.opens(t, n, nil) {
-		return false
-	}
-	for _, predicate := range p.by.predicate {
-		if !predicate.Fits(t, n, nil) {
-			return false
-		}
-	}
-	return true
+	return p.keptOff(t, n) && p.opens(t, n, nil) && p.PolicyFits(t, n, nil)
 }
 
 // keptOff reports whether a part that is kept of a node, but no whole one, leaves no room for a task.

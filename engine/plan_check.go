@@ -273,7 +273,7 @@ func (p *planner) evictVictims(t model.TaskID, group []model.TaskID, c *carried)
 // a large task last, but not first.
 func (p *planner) evictFor(t model.TaskID, part []model.TaskID, own bool, c *carried) bool {
 	claim := &policy.Claim{Tasks: []model.TaskID{t}, Candidates: part}
-	choice := p.choose(p.voters(own), claim, false)
+	choice := p.victimsOf(own).Choose(claim, false)
 	for order := 1; order < 4 && len(part) > 1 && len(choice.Victims) < len(part); order++ {
 		claim.Candidates = slices.Clone(part)
 		if order < 3 {
@@ -282,7 +282,7 @@ func (p *planner) evictFor(t model.TaskID, part []model.TaskID, own bool, c *car
 		if order > 1 {
 			slices.Reverse(claim.Candidates)
 		}
-		choice = p.choose(p.voters(own), claim, false)
+		choice = p.victimsOf(own).Choose(claim, false)
 	}
 	return p.evict(t, claim.Candidates, &choice, own, c)
 }
@@ -291,13 +291,6 @@ func (p *planner) evictFor(t model.TaskID, part []model.TaskID, own bool, c *car
 func (p *planner) size(t model.TaskID) float64 {
 	size, _ := resource.DominantShare(p.view.Request(t), p.view.Total, p.view.Total.Positive())
 	return size
-}
-
-func (p *planner) voters(own bool) []voter {
-	if own {
-		return p.by.preempt
-	}
-	return p.by.reclaim
 }
 
 // evict takes victims off if a choice lets all of them go.

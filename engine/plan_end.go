@@ -37,8 +37,8 @@ func (p *planner) potential(d *draft) *[3]*big.Rat {
 	if len(p.others(d.victims)) == len(d.victims) {
 		return nil
 	}
-	for i := range p.plugins {
-		if calm, ok := p.plugins[i].state.(policy.Calm); ok {
+	for _, plugin := range p.Plugins() {
+		if calm, ok := plugin.State.(policy.Calm); ok {
 			potential := calm.Potential()
 			return &potential
 		}
@@ -119,7 +119,7 @@ func (p *planner) takesBack(e *Evicted) bool {
 		if e.Node != model.None {
 			claim.Room = policy.Room{Kind: policy.OneNode, Node: e.Node}
 		}
-		choice := p.choose(p.voters(e.Own), claim, false)
+		choice := p.victimsOf(e.Own).Choose(claim, false)
 		if choice.Plan != nil {
 			taken = choice.Plan.Made && len(choice.Plan.Victims) > 0
 			return nil

@@ -113,7 +113,7 @@ func (s *sets) sortPool() error {
 		return nil
 	}
 	slices.SortFunc(s.pool, s.compareByStay)
-	if len(s.pool) > planAsked || 1<<len(s.pool) <= planSets || s.policy.Walk == Volcano {
+	if len(s.pool) > planAsked || 1<<len(s.pool) <= planSets || s.Policy().Walk == Volcano {
 		// All sets are tried anyway, or too few. If tiers are combined as in Volcano, a set of tasks may be evictable although no single
 		// one of them is.
 		return nil

@@ -131,7 +131,7 @@ func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) (
 		if !own && s.Reclaim().Plans() {
 			claim.Tasks, claim.Room = rest, policy.Room{Kind: policy.OneNode, Node: n}
 		}
-		choice := s.Session.choose(s.voters(own), claim, false)
+		choice := s.victimsOf(own).Choose(claim, false)
 		protected := choice.Protections(s.view)
 		for _, c := range list {
 			if check := protected[c]; check != nil {

@@ -83,7 +83,7 @@ func (p *planner) compareByStay(l, r model.TaskID) int {
 	lt, rt := v.Tasks.At(l), v.Tasks.At(r)
 	return cmp.Or(
 		cmp.Compare(v.Jobs.At(lt.Job).Priority, v.Jobs.At(rt.Job).Priority), cmp.Compare(lt.Priority, rt.Priority),
-		cmp.Compare(rt.CreateTime, lt.CreateTime), compareNames(v, l, r))
+		cmp.Compare(rt.CreateTime, lt.CreateTime), v.CompareTasks(l, r))
 }
 
 // compareVictimSets is negative if the victims of l are evicted in place of those of r: they are fewer, or the first that differs,

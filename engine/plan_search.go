@@ -6,6 +6,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/resource"
 )
 
 // draft is a plan that is not checked yet: the nodes of the tasks, and victims sorted by rather.
@@ -315,4 +316,28 @@ func (p *planner) byPlanner() (*draft, error) {
 	}
 	slices.SortFunc(d.victims, p.compareByStay)
 	return p.better(nil, d)
+}
+
+// exhausted reports whether a bound alone may keep tasks that are to be placed off some node at present: there, they would exceed it if all
+// of them were on that node.
+func (p *planner) exhausted() bool {
+	if !p.bounded(p.queue) {
+		return false
+	}
+	all := p.sum(p.tasks)
+	for _, kind := range p.kinds() {
+		t := p.tasks[kind[0]]
+		beside := resource.NewAccount(p.view.Dims.Len())
+		beside.Add(all)
+		beside.SubWithin(p.view.Request(t))
+		for i, n := range p.view.NodeOrder {
+			p.view.Yield(i)
+			b := p.nodeBound(t, n)
+			kept := b.reserved.Against(t, n, beside)
+			if kept != nil && !kept.Whole() || b.group != nil && b.group.Exceeded(b.group.Used, all) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -227,24 +227,11 @@ func (s *Session) Remedies(q *RemedyQuestion) (*Remedies, error) {
 		out.Outcome = WaitsForNothing
 		return out, nil
 	}
-	err := s.Afresh(s.permitted, func() error {
+	err := s.Afresh(false, func() error {
 		r := &remedier{Session: s, job: j, out: out, base: s.view.Model, names: s.view.Dims.Names(), asked: map[string]*standing{}}
 		return r.find(q.Kinds)
 	})
 	return out, err
-}
-
-// Afresh calls ask in a state in which nothing differs from the model, and no plugin has booked anything, as after every change of the
-// cluster. What ask changes is undone. booked says that a plugin has booked something.
-func (s *Session) Afresh(booked bool, ask func() error) error {
-	return s.tried(func() error {
-		if !s.view.Fresh() || booked {
-			if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
-				return err
-			}
-		}
-		return ask()
-	})
 }
 
 // remedier finds remedies.

@@ -120,12 +120,6 @@ func (s *Session) occupied(j model.JobID) resource.Row {
 	return sum
 }
 
-// occupies reports whether a job holds resources, or resources of it are being released.
-func (s *Session) occupies(j model.JobID) bool {
-	account := s.view.Account(j)
-	return account.Holding()+account.Tasks[model.Releasing] > 0
-}
-
 // end chooses a job, and frees what it holds.
 func (e *ender) end(j model.JobID) {
 	edit := e.edit(JobEnded)

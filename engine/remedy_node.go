@@ -31,12 +31,8 @@ type shape struct {
 // offers reports whether a node could take a task if it were empty, schedulable, and among those that the task may use, and if no other
 // task counted to a bound.
 func (r *remedier) offers(t model.TaskID, n model.NodeID) bool {
-	for _, p := range r.by.predicate {
-		if !p.Fits(t, n, nil) && !r.onlyBounded(t, n) {
-			return false
-		}
-	}
-	return resource.Covers(r.base.Nodes[n].Allocatable, r.view.Request(t))
+	return (r.PolicyFits(t, n, nil) || r.onlyBounded(t, n)) &&
+		resource.Covers(r.base.Nodes[n].Allocatable, r.view.Request(t))
 }
 
 // onlyBounded reports whether a bound is the first reason for which the policy keeps a task off a node.

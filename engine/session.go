@@ -20,7 +20,7 @@ type Session struct {
 // state is replaced as a whole by a what-if about jobs. Marks refer to it, so that a mark takes a few bytes.
 type state struct {
 	view    *policy.View
-	plugins []opened
+	plugins []Opened
 	by      table
 	scratch resource.Row
 	// diverged contains the tasks whose booking by the plugins contradicts their status.
@@ -31,11 +31,11 @@ type state struct {
 	permitted bool
 }
 
-// opened is a plugin of the policy with its state.
-type opened struct {
-	name  string
-	tier  int
-	state policy.State
+// Opened is a plugin of the policy with its state.
+type Opened struct {
+	Name  string
+	Tier  int
+	State policy.State
 }
 
 // voter is a plugin's part in choosing victims.
@@ -130,7 +130,7 @@ func open(v *policy.View, p Policy) (*state, error) {
 			if err != nil {
 				return nil, err
 			}
-			st.plugins = append(st.plugins, opened{entry.Plugin.Name(), i, opening})
+			st.plugins = append(st.plugins, Opened{entry.Plugin.Name(), i, opening})
 			st.by.add(entry.Plugin.Name(), i, opening, entry.Disabled)
 		}
 	}
@@ -197,6 +197,21 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 // View returns the state that questions use. Callers must not modify it.
 func (s *Session) View() *policy.View { return s.view }
 
+// Policy returns the policy of the session.
+func (s *Session) Policy() Policy { return s.policy }
+
+// Plugins returns the plugins of the policy, in its order.
+func (s *Session) Plugins() []Opened { return s.plugins }
+
+// Enqueuers returns the plugins that decide about admission and keep no room.
+func (s *Session) Enqueuers() []policy.Enqueuer {
+	list := make([]policy.Enqueuer, len(s.by.enqueue))
+	for i := range s.by.enqueue {
+		list[i] = s.by.enqueue[i].part
+	}
+	return list
+}
+
 // Divider is a plugin that divides; its non-nil fields are the supported questions.
 type Divider struct {
 	Name   string
@@ -211,11 +226,11 @@ type Divider struct {
 func (s *Session) Dividers() []Divider {
 	var list []Divider
 	for _, p := range s.plugins {
-		d := Divider{Name: p.name, State: p.state}
-		d.Queues, _ = p.state.(policy.Sharer)
-		d.Jobs, _ = p.state.(policy.JobSharer)
-		d.Tree, _ = p.state.(policy.TreeSharer)
-		d.Forest, _ = p.state.(policy.Tree)
+		d := Divider{Name: p.Name, State: p.State}
+		d.Queues, _ = p.State.(policy.Sharer)
+		d.Jobs, _ = p.State.(policy.JobSharer)
+		d.Tree, _ = p.State.(policy.TreeSharer)
+		d.Forest, _ = p.State.(policy.Tree)
 		if d.Queues != nil || d.Jobs != nil || d.Tree != nil {
 			list = append(list, d)
 		}

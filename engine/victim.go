@@ -54,6 +54,9 @@ func (a Victims) voters() []voter {
 	return a.s.by.reclaim
 }
 
+// Voters returns the number of plugins that choose.
+func (a Victims) Voters() int { return len(a.voters()) }
+
 // asks reports whether the action asks for a job at all. As in Volcano's actions, only a job that lacks tasks evicts, and reclaim passes
 // over queues; a policy that plans without plugins that say who lacks tasks decides by its plans.
 func (a Victims) asks(j model.JobID, why *policy.Reasons) bool {
@@ -276,7 +279,7 @@ func (a Victims) candidatesOf(jobs []model.JobID, claimant model.TaskID, mine mo
 			}
 		}
 		slices.SortFunc(candidates[from:], func(l, r model.TaskID) int {
-			return cmp.Or(cmp.Compare(v.Tasks.At(r).CreateTime, v.Tasks.At(l).CreateTime), compareNames(v, l, r))
+			return cmp.Or(cmp.Compare(v.Tasks.At(r).CreateTime, v.Tasks.At(l).CreateTime), v.CompareTasks(l, r))
 		})
 	}
 	return candidates, nil

@@ -92,7 +92,7 @@ func sortPeers(v *policy.View, t *table, tasks []model.TaskID) {
 		return
 	}
 	// Where some tasks have an index and others do not, comparison is not transitive: begin in an order that names alone decide.
-	slices.SortFunc(tasks, func(l, r model.TaskID) int { return compareNames(v, l, r) })
+	slices.SortFunc(tasks, func(l, r model.TaskID) int { return v.CompareTasks(l, r) })
 	slices.SortStableFunc(tasks, compare)
 }
 
@@ -108,11 +108,7 @@ func comparePeers(v *policy.View, t *table, l, r model.TaskID) int {
 	case lt.CreateTime != rt.CreateTime:
 		return cmp.Compare(rt.CreateTime, lt.CreateTime)
 	}
-	return compareNames(v, r, l)
-}
-
-func compareNames(v *policy.View, l, r model.TaskID) int {
-	return v.CompareTasks(l, r)
+	return v.CompareTasks(r, l)
 }
 
 // rank ranks the queues and jobs of candidates, and returns how many ranks there are: a smaller rank loses tasks first. Jobs that compare

@@ -33,7 +33,7 @@ func (s *Session) Warnings() []policy.Warning {
 	s.warnOfSmallNodes(add)
 	s.warnOfReservations(add)
 	for _, p := range s.plugins {
-		if w, ok := p.state.(policy.Warner); ok {
+		if w, ok := p.State.(policy.Warner); ok {
 			w.Warnings(add)
 		}
 	}

@@ -71,3 +71,33 @@ func (s *Session) reopen(v *policy.View) error {
 	s.state = st
 	return nil
 }
+
+// errUndone ends a change that was only tried.
+var errUndone = errors.New("undone")
+
+// tried carries out a change and undoes it.
+func (s *Session) tried(change func() error) error {
+	err := s.Try(func() error {
+		if err := change(); err != nil {
+			return err
+		}
+		return errUndone
+	})
+	if errors.Is(err, errUndone) {
+		return nil
+	}
+	return err
+}
+
+// Afresh calls ask in a state in which nothing differs from the model, and nothing is booked, as after every change of the cluster. What
+// ask changes is undone. booked says that something is booked which the session does not know of.
+func (s *Session) Afresh(booked bool, ask func() error) error {
+	return s.tried(func() error {
+		if !s.view.Fresh() || s.permitted || booked {
+			if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
+				return err
+			}
+		}
+		return ask()
+	})
+}
