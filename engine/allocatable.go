@@ -87,10 +87,10 @@ func (s *Session) reclaimPassesOver(q model.QueueID) bool {
 }
 
 // sum adds up what tasks ask for.
-func (s *Session) sum(tasks []model.TaskID) resource.Row {
-	sum := resource.NewRow(s.view.Dims.Len())
+func (h Host) Sum(tasks []model.TaskID) resource.Row {
+	sum := resource.NewRow(h.view.Dims.Len())
 	for _, t := range tasks {
-		sum.Add(s.view.Request(t))
+		sum.Add(h.view.Request(t))
 	}
 	return sum
 }

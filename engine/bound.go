@@ -7,7 +7,7 @@ import (
 )
 
 // bound is what limits the tasks of a job on a node together; the zero value limits nothing.
-type bound struct {
+type Bound struct {
 	// group is the policy's bound to which they count, nil if there is none.
 	group *policy.NodeBound
 	// reserved are the reservations of the node, nil if it has none.
@@ -17,18 +17,18 @@ type bound struct {
 }
 
 // nodeBound returns what limits tasks like one on a node.
-func (s *Session) nodeBound(t model.TaskID, n model.NodeID) (b bound) {
-	if bounder, ok := s.NodeBounder(); ok {
-		b.group = bounder.NodeBound(s.view.QueueOf(t), n)
+func (h Host) BoundOf(t model.TaskID, n model.NodeID) (b Bound) {
+	if bounder, ok := h.NodeBounder(); ok {
+		b.group = bounder.NodeBound(h.view.QueueOf(t), n)
 	}
-	if r := s.view.Reservations(); r.Reserved(n) {
+	if r := h.view.Reservations(); r.Reserved(n) {
 		b.reserved, b.task, b.node = r, t, n
 	}
 	return b
 }
 
 // filling has what is used of bounds with the tasks that are to be placed; a bound that it does not have is used as at present.
-type filling map[filled]resource.Row
+type Filling map[filled]resource.Row
 
 // filled is a policy's bound, or a node of which room is kept.
 type filled struct {
@@ -37,14 +37,14 @@ type filled struct {
 }
 
 // takes reports whether bounds leave room for one more request.
-func (f filling) takes(b bound, request resource.Row) bool {
+func (f Filling) Takes(b Bound, request resource.Row) bool {
 	if b.group != nil && b.group.Exceeded(f.used(b.group), request) >= 0 {
 		return false
 	}
 	return b.reserved == nil || b.reserved.Fits(b.task, b.node, f[filled{node: b.node}], nil)
 }
 
-func (f filling) used(b *policy.NodeBound) resource.Row {
+func (f Filling) used(b *policy.NodeBound) resource.Row {
 	if used, ok := f[filled{b, model.None}]; ok {
 		return used
 	}
@@ -52,7 +52,7 @@ func (f filling) used(b *policy.NodeBound) resource.Row {
 }
 
 // put adds a request to what is used of bounds. undo restores what was used before.
-func (f filling) put(b bound, request resource.Row) (undo func()) {
+func (f Filling) Put(b Bound, request resource.Row) (undo func()) {
 	if b.group == nil && b.reserved == nil {
 		return func() {}
 	}
@@ -68,7 +68,7 @@ func (f filling) put(b bound, request resource.Row) (undo func()) {
 	return undo
 }
 
-func (f filling) add(key filled, before, request resource.Row) (undo func()) {
+func (f Filling) add(key filled, before, request resource.Row) (undo func()) {
 	after := resource.NewRow(len(request.V))
 	if !before.Absent() {
 		after.CopyFrom(before)

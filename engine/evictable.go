@@ -20,7 +20,7 @@ type Evictable struct {
 func (s *Session) Evictable(claimants []model.TaskID, limit int) (*Evictable, error) {
 	n := s.view.Tasks.Len()
 	e := &evicting{
-		Session: s, reclaims: reclaims{s: s}, plans: s.brief(), reclaim: newTaskSet(n), preempt: newTaskSet(n),
+		Session: s, reclaims: Reclaims{s: s}, plans: s.brief(), reclaim: newTaskSet(n), preempt: newTaskSet(n),
 		jobs: make([][]model.JobID, len(s.view.Queues)),
 	}
 	if e.plans != nil {
@@ -64,7 +64,7 @@ func (s *Session) Evictable(claimants []model.TaskID, limit int) (*Evictable, er
 type evicting struct {
 	*Session
 
-	reclaims reclaims
+	reclaims Reclaims
 	// plans is nil unless plans are made for many claimants together.
 	plans            *briefly
 	reclaim, preempt taskSet
@@ -158,7 +158,7 @@ func (e *evicting) reclaimAlone(t model.TaskID) error {
 	if err := e.spend(e.view.Tasks.Len(), len(e.by.reclaim)); err != nil {
 		return err
 	}
-	candidates, err := e.reclaims.candidates(e.view.QueueOf(t))
+	candidates, err := e.reclaims.Candidates(e.view.QueueOf(t))
 	if err != nil {
 		return err
 	}

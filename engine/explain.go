@@ -29,6 +29,8 @@ type Explanation struct {
 	Verdict Verdict
 	// Blocking is the position of the first finding that failed, or -1.
 	Blocking int
+	// Plan says which tasks must be evicted (CheckEviction); nil: no plan was searched.
+	Plan *Plan
 	// Rank is the position of the job's queue in queue order, or -1.
 	Rank int
 	// Forecast is when the job could start; nil if it was not asked for, or if no running job has an expected end.
@@ -58,7 +60,7 @@ func (e *Explanation) conclude(waits bool) {
 // Admission and the order of jobs are decided as in Volcano's actions: the jobs of a queue one after the other, each on the state that the
 // previous ones left.
 func (s *Session) Explain(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
-	return newExplainer(s).each(jobs, eviction, each)
+	return newExplainer(s.Host()).each(jobs, eviction, each)
 }
 
 func (x *explainer) each(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
@@ -94,7 +96,7 @@ func (x *explainer) spendOnJob() error {
 
 // explainer explains jobs of one state, and remembers what is the same for several of them.
 type explainer struct {
-	*judge
+	*Judge
 
 	// plans requests a plan and a forecast for each blocked job.
 	plans bool
@@ -105,11 +107,11 @@ type explainer struct {
 	// turns says how jobs of a queue go in turn; a queue is missing until needed.
 	turns map[model.QueueID]map[model.JobID]*turn
 	// reclaims has what claimants that are alike may reclaim.
-	reclaims reclaims
+	reclaims Reclaims
 	// served are the jobs of each queue that are served in turn; nil until needed.
 	served [][]model.JobID
 	// empty has what empty nodes hold of each kind of task.
-	empty map[kindKey]*emptyRoom
+	empty map[Kind]*emptyRoom
 }
 
 // turn is the finding about a job after the jobs that come first.
@@ -121,17 +123,17 @@ type turn struct {
 	first []model.JobID
 }
 
-func newExplainer(s *Session) *explainer {
-	v := s.view
+func newExplainer(h Host) *explainer {
+	v := h.view
 	x := &explainer{
-		judge: newJudge(s), rank: make([]int, len(v.Queues)), turns: make(map[model.QueueID]map[model.JobID]*turn),
-		reclaims: reclaims{s: s},
+		Judge: NewJudge(h), rank: make([]int, len(v.Queues)), turns: make(map[model.QueueID]map[model.JobID]*turn),
+		reclaims: Reclaims{s: h.Session},
 	}
 	for q := range x.rank {
 		x.rank[q] = -1
 	}
-	busy := s.View().Busy()
-	s.Order().SortQueues(busy)
+	busy := v.Busy()
+	h.Order().SortQueues(busy)
 	for i, q := range busy {
 		x.rank[q] = i
 	}
@@ -140,28 +142,28 @@ func newExplainer(s *Session) *explainer {
 
 // explain makes all checks of a job.
 func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) {
-	w := x.waiting(j)
-	judged, err := x.judge.judge(j, w)
+	w := x.NeedOf(j)
+	judged, err := x.Judge.Check(j, w)
 	if err != nil {
 		return nil, err
 	}
 	e := &Explanation{Judgement: *judged, Rank: x.rank[x.view.Jobs.At(j).Queue]}
-	waits := x.waits(j)
-	if waits && e.failed() == nil && !e.blind {
+	waits := x.Waits(j)
+	if waits && e.Failed() == nil && !e.Blind {
 		if err := x.order(e, w); err != nil {
 			return nil, err
 		}
 	}
 	e.conclude(waits)
 	var never []Finding
-	impossible := waits && !e.blind && (e.Verdict == Blocked || x.createsTasks(j))
+	impossible := waits && !e.Blind && (e.Verdict == Blocked || x.CreatesTasks(j))
 	if impossible {
 		// What evictions are refused for says nothing about the job.
 		if never, err = x.infeasible(&e.Judgement, w); err != nil {
 			return nil, err
 		}
 	}
-	if eviction && !e.blind && (e.Verdict == Blocked || e.Verdict == Undetermined) {
+	if eviction && !e.Blind && (e.Verdict == Blocked || e.Verdict == Undetermined) {
 		if err := x.helps(e, w); err != nil {
 			return nil, err
 		}
@@ -174,15 +176,15 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 }
 
 // helps finds what would let a blocked job start: evictions, or the ends of running jobs.
-func (x *explainer) helps(e *Explanation, w *waiting) error {
+func (x *explainer) helps(e *Explanation, w *Need) error {
 	switch {
-	case len(w.tasks) > 0 && !x.plans:
+	case len(w.Tasks) > 0 && !x.plans:
 		return x.eviction(e, w)
-	case len(w.tasks) > 0:
+	case len(w.Tasks) > 0:
 		if err := x.plannedEviction(e, w); err != nil {
 			return err
 		}
-	case !x.plans || !x.createsTasks(e.Job):
+	case !x.plans || !x.CreatesTasks(e.Job):
 		return nil
 	}
 	var err error
@@ -192,7 +194,7 @@ func (x *explainer) helps(e *Explanation, w *waiting) error {
 
 // Causes is Explain without the findings after the blocking check: verdicts, blocking findings and their reasons are the same.
 func (h Host) Causes(jobs []model.JobID, each func(*Explanation) error) error {
-	x := newExplainer(h.Session)
-	x.brief = true
+	x := newExplainer(h)
+	x.Brief = true
 	return x.each(jobs, false, each)
 }

@@ -14,15 +14,16 @@ const PlannedJobs = 4
 
 // plannedEviction finds the tasks to evict for the job by a plan. Without a plan it also returns the evictable tasks, or the reasons that
 // protect them.
-func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
-	if err := x.Host().SpendOnPlan(); err != nil {
+func (x *explainer) plannedEviction(e *Explanation, w *Need) error {
+	if err := x.Host.SpendOnPlan(); err != nil {
 		return err
 	}
 	plan, err := x.Plan(&PlanQuestion{Job: e.Job, Means: ByAny})
 	if err != nil {
 		return err
 	}
-	f := Finding{Check: CheckEviction, Outcome: Noted, Task: model.None, Plan: plan}
+	e.Plan = plan
+	f := Finding{Check: CheckEviction, Outcome: Noted, Task: model.None}
 	if plan.Miss == nil {
 		f.Enough = true
 		f.Preempt = len(plan.Victims) > 0
@@ -30,8 +31,8 @@ func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
 			f.Tasks = append(f.Tasks, plan.Victims[i].Task)
 			f.Preempt = f.Preempt && plan.Victims[i].Own
 		}
-		f.Amount = x.sum(f.Tasks)
-		e.add(f)
+		f.Amount = x.Sum(f.Tasks)
+		e.Add(f)
 		return nil
 	}
 	if check := plan.Miss.Check; check == CheckNodes || check == CheckEviction {
@@ -41,31 +42,31 @@ func (x *explainer) plannedEviction(e *Explanation, w *waiting) error {
 		}
 		f.Tasks, f.Amount, f.Preempt, f.Reasons, f.Counts = could.Tasks, could.Amount, could.Preempt, could.Reasons, could.Counts
 	}
-	e.add(f)
+	e.Add(f)
 	return nil
 }
 
 // eviction asks which tasks could be evicted, without a plan: all tasks, and whether there is room without evictions.
-func (x *explainer) eviction(e *Explanation, w *waiting) error {
+func (x *explainer) eviction(e *Explanation, w *Need) error {
 	could, err := x.evictable(e.Job, w, true)
 	if err != nil {
 		return err
 	}
-	e.add(*could)
+	e.Add(*could)
 	return nil
 }
 
 // evictable asks which tasks could be evicted for each kind of task, in other queues, then in the job's own. It returns the first such
 // choice, or, with room, the first that makes room for what the gang needs. If there is no plan, it gives the reasons that protect the
 // tasks.
-func (x *explainer) evictable(j model.JobID, w *waiting, room bool) (*Finding, error) {
+func (x *explainer) evictable(j model.JobID, w *Need, room bool) (*Finding, error) {
 	var held protectedTasks
 	var first *Finding
-	for _, t := range w.kinds {
+	for _, t := range w.Kinds {
 		for _, preempt := range []bool{false, true} {
 			var why policy.Reasons
-			if !x.victimsOf(preempt).asks(j, &why) || !preempt && !x.Preemptive([]model.TaskID{t}, &why, nil) {
-				held.add(why.List, 0)
+			if !x.VictimsOf(preempt).Asks(j, &why) || !preempt && !x.Preemptive([]model.TaskID{t}, &why, nil) {
+				held.Add(why.List, 0)
 				continue
 			}
 			f, err := x.evict(w, t, preempt, room, &held)
@@ -84,31 +85,31 @@ func (x *explainer) evictable(j model.JobID, w *waiting, room bool) (*Finding, e
 		return first, nil
 	}
 	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: model.None}
-	f.Reasons, f.Counts = held.most()
+	f.Reasons, f.Counts = held.Most()
 	return f, nil
 }
 
 // protectedTasks counts the tasks that reasons protect, each once however many claimants it is protected from.
 type protectedTasks struct {
-	frequency
+	Frequency
 
 	// seen holds the tasks that are counted, by the position of the reason.
 	seen []map[model.TaskID]bool
 }
 
 func (p *protectedTasks) protect(t model.TaskID, reason policy.Reason) {
-	p.add([]policy.Reason{reason}, 0)
-	for len(p.seen) < len(p.reasons) {
+	p.Add([]policy.Reason{reason}, 0)
+	for len(p.seen) < len(p.Reasons) {
 		p.seen = append(p.seen, map[model.TaskID]bool{})
 	}
-	if i := p.at[reason]; !p.seen[i][t] {
+	if i := p.At[reason]; !p.seen[i][t] {
 		p.seen[i][t] = true
-		p.counts[i]++
+		p.Counts[i]++
 	}
 }
 
 // evict returns a finding if some task could be evicted for t; else it counts what protects the candidates and returns nil.
-func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *protectedTasks) (*Finding, error) {
+func (x *explainer) evict(w *Need, t model.TaskID, preempt, room bool, held *protectedTasks) (*Finding, error) {
 	v := x.view
 	if err := v.Work.Spend(v.Tasks.Len(), v.Dims.Len()*max(x.Reclaim().Voters(), 1)); err != nil {
 		return nil, err
@@ -117,17 +118,17 @@ func (x *explainer) evict(w *waiting, t model.TaskID, preempt, room bool, held *
 	if err != nil || len(victims) == 0 {
 		return nil, err
 	}
-	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: t, Tasks: victims, Preempt: preempt, Amount: x.sum(victims)}
+	f := &Finding{Check: CheckEviction, Outcome: Noted, Task: t, Tasks: victims, Preempt: preempt, Amount: x.Sum(victims)}
 	if room && len(victims) <= maxEvicted {
-		f.Enough, err = x.roomWithout(w.needed, victims)
+		f.Enough, err = x.roomWithout(w.Needed, victims)
 	}
 	return f, err
 }
 
 // victimsFor returns the tasks that t may evict, in order of eviction; without any it counts what protects the candidates.
-func (x *explainer) victimsFor(w *waiting, t model.TaskID, preempt bool, held *protectedTasks) ([]model.TaskID, error) {
+func (x *explainer) victimsFor(w *Need, t model.TaskID, preempt bool, held *protectedTasks) ([]model.TaskID, error) {
 	if !preempt {
-		victims, err := x.reclaims.known(t)
+		victims, err := x.reclaims.Known(t)
 		if err != nil || len(victims) > 0 {
 			x.Order().SortVictims(t, victims)
 			return victims, err
@@ -150,18 +151,18 @@ func (x *explainer) candidates(claimant model.TaskID, preempt bool) ([]model.Tas
 	if preempt {
 		return x.Preempt().Candidates(claimant)
 	}
-	return x.reclaims.candidates(x.view.QueueOf(claimant))
+	return x.reclaims.Candidates(x.view.QueueOf(claimant))
 }
 
 // choice decides which candidates t may evict; under a policy that plans, all tasks that the gang needs claim together.
-func (x *explainer) choice(w *waiting, t model.TaskID, preempt bool, candidates []model.TaskID) Choice {
+func (x *explainer) choice(w *Need, t model.TaskID, preempt bool, candidates []model.TaskID) Choice {
 	claim := &policy.Claim{Tasks: []model.TaskID{t}, Candidates: candidates}
 	switch {
 	case preempt:
 		return x.Preempt().Choose(claim, false)
 	case x.Reclaim().Plans():
 		x.Order().SortVictims(t, candidates)
-		return x.Reclaim().Choose(&policy.Claim{Tasks: w.needed, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
+		return x.Reclaim().Choose(&policy.Claim{Tasks: w.Needed, Candidates: candidates, Room: policy.Room{Kind: policy.AnyNodes}}, false)
 	}
 	return x.Reclaim().Choose(claim, false)
 }
@@ -190,7 +191,7 @@ func (x *explainer) protected(
 			if v.Status(t) != model.Running || preempt != (job.Queue == v.QueueOf(claimant)) {
 				continue
 			}
-			reason, eligible := x.victimsOf(preempt).Eligible(claimant, t)
+			reason, eligible := x.VictimsOf(preempt).Eligible(claimant, t)
 			if !eligible && (reason.Code == policy.NotPreemptable || reason.Code == policy.QueueNotReclaimable) {
 				reason.Queue = model.None
 				held.protect(t, reason)
@@ -203,14 +204,14 @@ func (x *explainer) protected(
 // roomWithout reports whether tasks could be allocated if others were gone.
 func (x *explainer) roomWithout(tasks, gone []model.TaskID) (bool, error) {
 	enough := false
-	err := x.tried(func() error {
+	err := x.Tried(func() error {
 		for _, other := range gone {
 			x.unbook(other, model.Failed)
 		}
 		if !x.Allocatable(tasks, policy.InSession, nil, nil) {
 			return nil
 		}
-		placement, err := x.Nodes().Place(tasks, x.view.NodeOrder)
+		placement, err := x.PlaceTasks(tasks, x.view.NodeOrder)
 		enough = placement.Outcome == Placed
 		return err
 	})

@@ -14,7 +14,7 @@ const (
 )
 
 // order reports whether a job that could start alone can still start after the jobs that come first.
-func (x *explainer) order(e *Explanation, w *waiting) error {
+func (x *explainer) order(e *Explanation, w *Need) error {
 	// Jobs that are admitted now are served in the same turn.
 	if x.entry == nil {
 		if err := x.enter(); err != nil {
@@ -22,10 +22,10 @@ func (x *explainer) order(e *Explanation, w *waiting) error {
 		}
 	}
 	if t := x.entry[e.Job]; t != nil && !t.ok {
-		e.find(CheckOrder, Failed, t.reasons...).Jobs = t.first
+		e.Find(CheckOrder, Failed, t.reasons...).Jobs = t.first
 		return nil
 	}
-	if len(w.tasks) == 0 {
+	if len(w.Tasks) == 0 {
 		return nil
 	}
 	q := x.view.Jobs.At(e.Job).Queue
@@ -37,11 +37,11 @@ func (x *explainer) order(e *Explanation, w *waiting) error {
 	t := x.turns[q][e.Job]
 	switch {
 	case t == nil:
-		e.find(CheckOrder, Noted)
+		e.Find(CheckOrder, Noted)
 	case t.ok:
-		e.find(CheckOrder, Passed).Jobs = t.first
+		e.Find(CheckOrder, Passed).Jobs = t.first
 	default:
-		e.find(CheckOrder, Failed, t.reasons...).Jobs = t.first
+		e.Find(CheckOrder, Failed, t.reasons...).Jobs = t.first
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (x *explainer) order(e *Explanation, w *waiting) error {
 // enter lets the enqueue action take its course and notes how each pending job fares.
 func (x *explainer) enter() error {
 	x.entry = make(map[model.JobID]*turn)
-	return x.tried(func() error {
+	return x.Tried(func() error {
 		var first []model.JobID
 		for i, j := range x.Order().Pending() {
 			if x.view.Stopped(i) {
@@ -71,11 +71,11 @@ func (x *explainer) serve(q model.QueueID) error {
 	turns := make(map[model.JobID]*turn)
 	x.turns[q] = turns
 	jobs := x.queueJobs(q)
-	return x.tried(func() error {
+	return x.Tried(func() error {
 		var first []model.JobID
-		brief := x.brief
-		x.booked, x.seats, x.brief = []model.NodeID{}, true, true
-		defer func() { x.booked, x.seats, x.brief = nil, false, brief }()
+		brief := x.Brief
+		x.Booked, x.Seats, x.Brief = []model.NodeID{}, true, true
+		defer func() { x.Booked, x.Seats, x.Brief = nil, false, brief }()
 		if len(x.beingReleased()) > 0 {
 			// Later the queue would also hold what is booked until then.
 			if _, err := x.index(true); err != nil {
@@ -83,7 +83,7 @@ func (x *explainer) serve(q model.QueueID) error {
 			}
 		}
 		for i, j := range jobs {
-			if i == maxTurns || len(x.booked) > maxPlaced {
+			if i == maxTurns || len(x.Booked) > maxPlaced {
 				return nil
 			}
 			t := &turn{first: slices.Clip(first)}
@@ -98,7 +98,7 @@ func (x *explainer) serve(q model.QueueID) error {
 			for k, task := range d.Tasks {
 				x.book(task, model.Allocated, d.Nodes[k])
 			}
-			x.booked = append(x.booked, d.Nodes...)
+			x.Booked = append(x.Booked, d.Nodes...)
 			first = append(first, j)
 		}
 		return nil
@@ -123,17 +123,17 @@ func (x *explainer) queueJobs(q model.QueueID) []model.JobID {
 
 // next asks whether a job goes on in the present state, and where.
 func (x *explainer) next(j model.JobID, t *turn) (*Judgement, error) {
-	w := x.waiting(j)
-	d := &Judgement{Job: j, Tasks: w.needed}
+	w := x.NeedOf(j)
+	d := &Judgement{Job: j, Tasks: w.Needed}
 	var why policy.Reasons
-	if len(w.tasks) == 0 || !x.Job(j).Valid(&why) {
+	if len(w.Tasks) == 0 || !x.Job(j).Valid(&why) {
 		t.check, t.reasons = CheckTasks, why.List
 		return d, nil
 	}
-	if err := x.placement(d, w); err != nil {
+	if err := x.Placement(d, w); err != nil {
 		return nil, err
 	}
-	against := d.against()
+	against := d.Against()
 	if t.ok = against == nil; !t.ok {
 		t.check, t.reasons = against.Check, against.Reasons
 	}

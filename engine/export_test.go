@@ -7,7 +7,7 @@ const MaxWarnings = maxWarnings
 
 // Runs reports whether a job could start at once, whatever other jobs wait.
 func (s *Session) Runs(j model.JobID) (bool, error) {
-	now, err := s.runs(j)
+	now, err := s.Host().runs(j)
 	return now.runs, err
 }
 
@@ -18,12 +18,12 @@ func (s *Session) ChangeBy(j model.JobID, edits []Edit) error {
 			return err
 		}
 	}
-	return s.changeBy(&editor{Model: s.view.Model, job: j, edits: edits})
+	return s.Host().changeBy(&editor{Model: s.view.Model, job: j, edits: edits})
 }
 
 // ExplainPlainly does what Explain does, and chooses victims for each claimant anew.
 func (s *Session) ExplainPlainly(jobs []model.JobID, eviction bool, each func(*Explanation) error) error {
-	x := newExplainer(s)
-	x.reclaims.plainly = true
+	x := newExplainer(s.Host())
+	x.reclaims.Plainly = true
 	return x.each(jobs, eviction, each)
 }

@@ -19,10 +19,10 @@ type emptyRoom struct {
 // infeasible returns why a job that waits could not run even if nothing else ran, all nodes took tasks and no other queue wanted anything:
 // it asks for more than the cluster has, than its queue may ever hold, or than the nodes take; each that is so. Each is a proof; where
 // tasks of several kinds depend on each other no proof is tried, so that no finding does not say that the job can run.
-func (x *explainer) infeasible(d *Judgement, w *waiting) ([]Finding, error) {
+func (x *explainer) infeasible(d *Judgement, w *Need) ([]Finding, error) {
 	minimum := x.minimum(d, w)
 	needs := []resource.Row{minimum}
-	if asked := x.view.Jobs.At(d.Job).MinResources; d.enters && !asked.Absent() {
+	if asked := x.view.Jobs.At(d.Job).MinResources; d.Enters && !asked.Absent() {
 		needs = append(needs, asked)
 	}
 	found := x.aboveTotal(minimum)
@@ -35,16 +35,16 @@ func (x *explainer) infeasible(d *Judgement, w *waiting) ([]Finding, error) {
 	if w.mayChoose() {
 		return found, nil
 	}
-	needed := make(map[kindKey]int, len(w.kinds))
-	for _, t := range w.needed {
-		needed[x.kindOf(t)]++
+	needed := make(map[Kind]int, len(w.Kinds))
+	for _, t := range w.Needed {
+		needed[x.KindOf(t)]++
 	}
-	for _, t := range w.kinds {
+	for _, t := range w.Kinds {
 		room, err := x.emptyRoom(t)
 		if err != nil {
 			return nil, err
 		}
-		if most := needed[x.kindOf(t)]; room.tasks < most {
+		if most := needed[x.KindOf(t)]; room.tasks < most {
 			return append(found, x.tooFew(t, room, most)), nil
 		}
 	}
@@ -53,23 +53,23 @@ func (x *explainer) infeasible(d *Judgement, w *waiting) ([]Finding, error) {
 
 // minimum is the least that a job needs to start: before it has tasks its minimum resources, then the sum of as many tasks as its gang
 // needs, of those that ask for least. Where it may choose among kinds, these may be different tasks in each dimension.
-func (x *explainer) minimum(d *Judgement, w *waiting) resource.Row {
-	if len(w.tasks) == 0 && x.createsTasks(d.Job) {
+func (x *explainer) minimum(d *Judgement, w *Need) resource.Row {
+	if len(w.Tasks) == 0 && x.CreatesTasks(d.Job) {
 		return x.view.Jobs.At(d.Job).MinResources
 	}
-	least := x.sum(w.needed)
-	if !w.mayChoose() || !x.view.Work.Use(len(w.tasks), x.view.Dims.Len()) {
+	least := x.Sum(w.Needed)
+	if !w.mayChoose() || !x.view.Work.Use(len(w.Tasks), x.view.Dims.Len()) {
 		return least
 	}
-	asked := make([]float64, len(w.tasks))
+	asked := make([]float64, len(w.Tasks))
 	for m := least.Has; m != 0; m = m.Rest() {
 		at := m.First()
-		for i, t := range w.tasks {
+		for i, t := range w.Tasks {
 			asked[i] = x.view.Request(t).V[at]
 		}
 		slices.Sort(asked)
 		least.V[at] = 0
-		for _, amount := range asked[:len(w.needed)] {
+		for _, amount := range asked[:len(w.Needed)] {
 			least.V[at] += amount
 		}
 	}
@@ -77,7 +77,7 @@ func (x *explainer) minimum(d *Judgement, w *waiting) resource.Row {
 }
 
 // mayChoose reports whether the gang of a job may do without any of its kinds of tasks.
-func (w *waiting) mayChoose() bool { return len(w.kinds) > 1 && len(w.needed) < len(w.tasks) }
+func (w *Need) mayChoose() bool { return len(w.Kinds) > 1 && len(w.Needed) < len(w.Tasks) }
 
 // tooFew is the finding that empty nodes hold fewer of a kind of task than the gang needs.
 func (x *explainer) tooFew(t model.TaskID, room *emptyRoom, needed int) Finding {
@@ -103,7 +103,7 @@ func (x *explainer) tooFew(t model.TaskID, room *emptyRoom, needed int) Finding 
 
 // emptyRoom looks at each node once for each kind of task.
 func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
-	key := x.kindOf(t)
+	key := x.KindOf(t)
 	if known := x.empty[key]; known != nil {
 		return known, nil
 	}
@@ -112,12 +112,12 @@ func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
 		return nil, err
 	}
 	room, request, set := &emptyRoom{}, v.Request(t), v.NodeSetOf(t)
-	var counts nodeCounts
+	var counts NodeCounts
 	idle := resource.NewAccount(v.Dims.Len())
 	exclude := func(n model.NodeID, key NodeCount) {
 		v.Idle(n, &idle)
-		if counts.add(key); resource.Covers(idle, request) && !v.OtherRole(t, n) {
-			counts.free[key]++
+		if counts.Add(key); resource.Covers(idle, request) && !v.OtherRole(t, n) {
+			counts.Free[key]++
 		}
 	}
 	for i, n := range x.view.NodeOrder {
@@ -129,14 +129,14 @@ func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
 		case !v.InSet(set, n) && !v.NodeSets[set].Exclusion(n).Firm:
 			exclude(n, NodeCount{Code: policy.NodeNotInSet, Detail: v.NodeSets[set].Exclusion(n).Rule})
 		case small != 0:
-			counts.add(NodeCount{Code: policy.NodeTooSmall, Dimensions: small})
+			counts.Add(NodeCount{Code: policy.NodeTooSmall, Dimensions: small})
 		default:
 			room.tasks = min(room.tasks+holds(v.Nodes[n].Allocatable, request), math.MaxInt32)
 		}
 	}
-	room.counts = counts.list()
+	room.counts = counts.List()
 	if x.empty == nil {
-		x.empty = make(map[kindKey]*emptyRoom)
+		x.empty = make(map[Kind]*emptyRoom)
 	}
 	x.empty[key] = room
 	return room, nil

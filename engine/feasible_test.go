@@ -26,15 +26,15 @@ func TestAJobThatCanNeverRunDoesNotRunAlone(t *testing.T) {
 				continue
 			}
 			impossible++
-			require.NoError(t, s.tried(func() error {
+			require.NoError(t, s.Host().Tried(func() error {
 				for i := range s.view.Tasks.Len() {
 					if task := model.TaskID(i); s.view.Tasks.At(task).Job != j && s.view.Status(task) == model.Running {
 						s.view.SetStatus(task, model.Succeeded, model.None)
 					}
 				}
-				d, err := newJudge(s).judge(j, s.waiting(j))
+				d, err := NewJudge(s.Host()).Check(j, s.Host().NeedOf(j))
 				require.NoError(t, err)
-				require.NotNil(t, d.against(), "job %d can never run, and runs alone", j)
+				require.NotNil(t, d.Against(), "job %d can never run, and runs alone", j)
 				return nil
 			}))
 		}

@@ -72,10 +72,10 @@ const (
 //
 // It changes nothing. The error is policy.ErrStopped.
 func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
-	f := forecaster{Session: s, job: j, left: forecastQuestions}
+	f := forecaster{Host: s.Host(), job: j, left: forecastQuestions}
 	f.findEnds()
 	moments := f.moments()
-	if len(moments)+len(f.forecast.Overdue) == 0 || s.nothingOffered() != nil {
+	if len(moments)+len(f.forecast.Overdue) == 0 || f.NothingOffered() != nil {
 		return nil, nil //nolint:nilnil // No forecast, no error.
 	}
 	f.findAhead()
@@ -100,7 +100,7 @@ func (s *Session) Forecast(j model.JobID) (*Forecast, error) {
 
 // forecaster makes a forecast.
 type forecaster struct {
-	*Session
+	Host
 
 	job      model.JobID
 	forecast Forecast
@@ -128,7 +128,7 @@ func (f *forecaster) findEnds() {
 	for _, j := range v.Present() {
 		job := v.Jobs.At(j)
 		switch {
-		case j == f.job || !f.occupies(j):
+		case j == f.job || !f.Occupies(j):
 		case job.ExpectedEnd == 0:
 			f.forecast.Unknown = append(f.forecast.Unknown, j)
 		case job.ExpectedEnd <= v.AsOf:
@@ -353,8 +353,8 @@ func (f *forecaster) starts(without []model.JobID) (bool, error) {
 	}
 	f.left--
 	starts := false
-	err := f.tried(func() error {
-		if err := v.Work.Spend(v.Tasks.Len()+len(v.Nodes)*v.Dims.Len()+placementTrials, 1); err != nil {
+	err := f.Tried(func() error {
+		if err := v.Work.Spend(v.Tasks.Len()+len(v.Nodes)*v.Dims.Len()+PlaceTrials, 1); err != nil {
 			return err
 		}
 		// Time passes where a reservation of a node may begin or end.
@@ -369,11 +369,11 @@ func (f *forecaster) starts(without []model.JobID) (bool, error) {
 				return err
 			}
 		}
-		d, err := f.judged(f.job, f.waiting(f.job), true)
+		d, err := f.Judged(f.job, f.NeedOf(f.job), true)
 		if err != nil {
 			return err
 		}
-		f.tasks, f.nodes, starts = d.Tasks, d.Nodes, d.against() == nil
+		f.tasks, f.nodes, starts = d.Tasks, d.Nodes, d.Against() == nil
 		return nil
 	})
 	if _, ok := errors.AsType[*policy.WorkError](err); ok {

@@ -11,7 +11,7 @@ import (
 // plan takes the time at which a plugin has planned that the job starts, after those before it, or would plan it, if no earlier one was
 // found.
 func (f *forecaster) plan() error {
-	if kept, ok := f.plannedStart(f.job); ok {
+	if kept, ok := f.PlannedStart(f.job); ok {
 		f.planned([]policy.Reservation{kept})
 		return nil
 	}
@@ -47,7 +47,7 @@ func (f *forecaster) planned(list []policy.Reservation) bool {
 	}
 	ends := slices.DeleteFunc(slices.Clone(f.ends), func(j model.JobID) bool { return f.endOf(j) > kept.From || !f.runsOn(j, on) })
 	ahead := slices.DeleteFunc(slices.Clone(f.forecast.Ahead), func(j model.JobID) bool {
-		_, planned := f.plannedStart(j)
+		_, planned := f.PlannedStart(j)
 		return planned || slices.ContainsFunc(list, func(r policy.Reservation) bool { return r.Job == j })
 	})
 	f.forecast = Forecast{

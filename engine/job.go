@@ -66,29 +66,29 @@ func (j Job) Starving(why *policy.Reasons) bool {
 
 // Waiting lists the jobs that wait for admission or have waiting tasks: queue by queue in queue order, job by job in job order.
 func (s *Session) Waiting() []model.JobID {
-	return slices.Concat(s.byQueue(s.waits)...)
+	return slices.Concat(s.byQueue(s.Host().Waits)...)
 }
 
 // waits reports whether a job is to be admitted, or has pending tasks, or lacks tasks that it needs to start.
-func (s *Session) waits(j model.JobID) bool {
-	pending := s.view.Account(j).Tasks[model.Pending] > 0
-	switch s.view.Phase(j) {
+func (h Host) Waits(j model.JobID) bool {
+	pending := h.view.Account(j).Tasks[model.Pending] > 0
+	switch h.view.Phase(j) {
 	case model.PhaseCompleted:
 		return false
 	case model.PhasePending, model.PhaseInqueue:
-		return pending || !s.Job(j).Ready(nil) || s.view.Account(j).AllTasks() == 0
+		return pending || !h.Job(j).Ready(nil) || h.view.Account(j).AllTasks() == 0
 	default:
 		return pending
 	}
 }
 
 // createsTasks reports whether the tasks of a job are created once it has entered its queue, as Volcano does.
-func (s *Session) createsTasks(j model.JobID) bool {
-	return s.view.Phase(j) == model.PhasePending && s.view.Account(j).AllTasks() == 0
+func (h Host) CreatesTasks(j model.JobID) bool {
+	return h.view.Phase(j) == model.PhasePending && h.view.Account(j).AllTasks() == 0
 }
 
 // occupies reports whether a job holds resources, or resources of it are being released.
-func (s *Session) occupies(j model.JobID) bool {
-	account := s.view.Account(j)
+func (h Host) Occupies(j model.JobID) bool {
+	account := h.view.Account(j)
 	return account.Holding()+account.Tasks[model.Releasing] > 0
 }

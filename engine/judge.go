@@ -26,21 +26,21 @@ type Judgement struct {
 	Nodes []model.NodeID
 	// enters: the job must be admitted first. lacking: only tasks that are counted, not listed, can be those that the gang lacks. blind: no
 	// node states its allocatable amount, so that checks that depend on nodes are not made.
-	enters, lacking, blind bool
+	Enters, Lacking, Blind bool
 }
 
-func (d *Judgement) add(f Finding) *Finding {
+func (d *Judgement) Add(f Finding) *Finding {
 	d.Findings = append(d.Findings, f)
 	return &d.Findings[len(d.Findings)-1]
 }
 
 // find adds a finding about no particular task.
-func (d *Judgement) find(check CheckKind, outcome Outcome, reasons ...policy.Reason) *Finding {
-	return d.add(Finding{Check: check, Outcome: outcome, Reasons: reasons, Task: model.None})
+func (d *Judgement) Find(check CheckKind, outcome Outcome, reasons ...policy.Reason) *Finding {
+	return d.Add(Finding{Check: check, Outcome: outcome, Reasons: reasons, Task: model.None})
 }
 
 // failed returns the first finding that holds the job back, nil if none does.
-func (d *Judgement) failed() *Finding {
+func (d *Judgement) Failed() *Finding {
 	i := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.Outcome == Failed })
 	if i < 0 {
 		return nil
@@ -49,13 +49,13 @@ func (d *Judgement) failed() *Finding {
 }
 
 // passes reports whether the job passes a check.
-func (d *Judgement) passes(check CheckKind) bool {
+func (d *Judgement) Passes(check CheckKind) bool {
 	return slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Check == check && f.Outcome == Passed })
 }
 
 // against returns what holds the job back, or else leaves open whether it could start; nil if it could.
-func (d *Judgement) against() *Finding {
-	if failed := d.failed(); failed != nil {
+func (d *Judgement) Against() *Finding {
+	if failed := d.Failed(); failed != nil {
 		return failed
 	}
 	for i := range d.Findings {
@@ -67,15 +67,15 @@ func (d *Judgement) against() *Finding {
 }
 
 // judge judges the jobs of one state, and remembers what is the same for several of them.
-type judge struct {
-	*Session
+type Judge struct {
+	Host
 
 	// brief: the checks of a job end with the first that fails. seats: nodes are chosen. once: one job is judged, who asks has paid for
 	// that, and the tasks are booked to see whether the policy lets them be placed one after the other.
-	brief, seats, once bool
+	Brief, Seats, Once bool
 	// room is the room of the nodes for each kind of task, gaining whether there is more of it later.
-	room    map[kindKey]*kindRoom
-	gaining map[kindKey]bool
+	room    map[Kind]*kindRoom
+	gaining map[Kind]bool
 	// queues holds for each queue whether it is served; nil until needed.
 	queues []*Finding
 	// free is what the nodes have left, now and later. released is what running tasks that are being released add, on the nodes in
@@ -86,115 +86,115 @@ type judge struct {
 	// borrows: what the job may use depends on what others leave on the nodes.
 	borrows bool
 	// booked are the nodes on which something was booked since then; nil: nothing may have been.
-	booked []model.NodeID
+	Booked []model.NodeID
 }
 
-func newJudge(s *Session) *judge {
-	return &judge{
-		Session: s, queues: make([]*Finding, len(s.view.Queues)), room: make(map[kindKey]*kindRoom), gaining: make(map[kindKey]bool),
+func NewJudge(h Host) *Judge {
+	return &Judge{
+		Host: h, queues: make([]*Finding, len(h.view.Queues)), room: make(map[Kind]*kindRoom), gaining: make(map[Kind]bool),
 	}
 }
 
 // judged judges one job, and chooses nodes; brief: up to the first check that it fails.
-func (s *Session) judged(j model.JobID, w *waiting, brief bool) (*Judgement, error) {
-	g := newJudge(s)
-	g.brief, g.seats, g.once = brief, true, true
-	return g.judge(j, w)
+func (h Host) Judged(j model.JobID, w *Need, brief bool) (*Judgement, error) {
+	g := NewJudge(h)
+	g.Brief, g.Seats, g.Once = brief, true, true
+	return g.Check(j, w)
 }
 
 // judge makes the checks of a job by itself in their order. The other checks are made in the state in which the job is admitted.
-func (g *judge) judge(j model.JobID, w *waiting) (*Judgement, error) {
+func (g *Judge) Check(j model.JobID, w *Need) (*Judgement, error) {
 	d := &Judgement{
-		Job: j, Waiting: len(w.tasks) + w.counted, Counted: w.counted, Gated: w.gated, Needed: len(w.needed), Unjudged: w.unjudged,
-		Tasks: w.needed, enters: g.view.Phase(j) == model.PhasePending && g.waits(j),
+		Job: j, Waiting: len(w.Tasks) + w.Counted, Counted: w.Counted, Gated: w.Gated, Needed: len(w.Needed), Unjudged: w.Unjudged,
+		Tasks: w.Needed, Enters: g.view.Phase(j) == model.PhasePending && g.Waits(j),
 	}
-	creates := g.createsTasks(j)
-	if !d.enters {
-		d.find(CheckAdmission, Passed)
+	creates := g.CreatesTasks(j)
+	if !d.Enters {
+		d.Find(CheckAdmission, Passed)
 	}
-	switch nothing := g.nothingOffered(); {
-	case nothing != nil && g.view.Total.Positive() == 0 && g.waits(j):
+	switch nothing := g.NothingOffered(); {
+	case nothing != nil && g.view.Total.Positive() == 0 && g.Waits(j):
 		return d, g.blindly(d, w, creates, *nothing)
-	case !d.enters:
+	case !d.Enters:
 		return d, g.after(d, w, creates)
 	}
 	admitted := false
-	err := g.tried(func() error {
+	err := g.Tried(func() error {
 		why := policy.Reasons{Every: true}
 		switch admitted = g.Job(j).Enqueue(&why); {
 		case !admitted:
-			d.find(CheckAdmission, Failed, why.List...)
+			d.Find(CheckAdmission, Failed, why.List...)
 			return nil
 		case g.view.Jobs.At(j).MinResources.Absent():
-			d.find(CheckAdmission, Passed, policy.Because("", policy.NoMinResources, model.None))
+			d.Find(CheckAdmission, Passed, policy.Because("", policy.NoMinResources, model.None))
 		default:
-			d.find(CheckAdmission, Passed)
+			d.Find(CheckAdmission, Passed)
 		}
 		return g.after(d, w, creates)
 	})
-	if err != nil || admitted || g.brief {
+	if err != nil || admitted || g.Brief {
 		return d, err
 	}
 	return d, g.after(d, w, creates)
 }
 
 // nothingOffered is the finding that no node states its allocatable amount; nil if some does.
-func (s *Session) nothingOffered() *policy.Reason {
-	for _, n := range s.view.NodeOrder {
-		if s.view.Nodes[n].Allocatable.Positive() != 0 {
+func (h Host) NothingOffered() *policy.Reason {
+	for _, n := range h.view.NodeOrder {
+		if h.view.Nodes[n].Allocatable.Positive() != 0 {
 			return nil
 		}
 	}
 	nothing := policy.Because("", policy.NothingOffered, model.None)
-	nothing.Limit = float64(len(s.view.NodeOrder))
+	nothing.Limit = float64(len(h.view.NodeOrder))
 	return &nothing
 }
 
 // blindly makes the check that needs no cluster, for snapshots without a total to divide.
-func (g *judge) blindly(d *Judgement, w *waiting, creates bool, nothing policy.Reason) error {
-	if err := g.tasks(d, w, creates); err != nil || d.failed() != nil {
+func (g *Judge) blindly(d *Judgement, w *Need, creates bool, nothing policy.Reason) error {
+	if err := g.tasks(d, w, creates); err != nil || d.Failed() != nil {
 		return err
 	}
 	g.blind(d, nothing)
-	if w.unjudged != 0 {
-		d.find(CheckConstraints, NotKnown)
+	if w.Unjudged != 0 {
+		d.Find(CheckConstraints, NotKnown)
 	}
 	return nil
 }
 
 // blind notes that no node states what it offers.
-func (g *judge) blind(d *Judgement, nothing policy.Reason) {
-	d.blind = true
-	d.find(CheckNodes, NotKnown, nothing)
+func (g *Judge) blind(d *Judgement, nothing policy.Reason) {
+	d.Blind = true
+	d.Find(CheckNodes, NotKnown, nothing)
 }
 
 // after makes the checks that follow the check of admission.
-func (g *judge) after(d *Judgement, w *waiting, creates bool) error {
-	if err := g.tasks(d, w, creates); err != nil || g.brief && d.failed() != nil {
+func (g *Judge) after(d *Judgement, w *Need, creates bool) error {
+	if err := g.tasks(d, w, creates); err != nil || g.Brief && d.Failed() != nil {
 		return err
 	}
-	if len(w.tasks) > 0 {
-		if err := g.placement(d, w); err != nil {
+	if len(w.Tasks) > 0 {
+		if err := g.Placement(d, w); err != nil {
 			return err
 		}
 	}
-	if w.unjudged != 0 {
-		d.find(CheckConstraints, NotKnown)
+	if w.Unjudged != 0 {
+		d.Find(CheckConstraints, NotKnown)
 	}
-	if w.counted > 0 && (len(w.tasks) == 0 || d.lacking) {
+	if w.Counted > 0 && (len(w.Tasks) == 0 || d.Lacking) {
 		// Tasks without identity can be asked about neither shares nor nodes.
-		d.find(CheckNodes, NotKnown)
+		d.Find(CheckNodes, NotKnown)
 	}
 	return nil
 }
 
 // placement asks whether the waiting tasks of a job may be placed.
-func (g *judge) placement(d *Judgement, w *waiting) error {
-	if g.queue(d); g.brief && d.failed() != nil {
+func (g *Judge) Placement(d *Judgement, w *Need) error {
+	if g.queue(d); g.Brief && d.Failed() != nil {
 		return nil
 	}
-	o := g.options(w)
-	if g.share(d, w, o); g.brief && d.against() != nil {
+	o := g.OptionsOf(w)
+	if g.share(d, w, o); g.Brief && d.Against() != nil {
 		return nil
 	}
 	return g.nodesFor(d, w, o)
@@ -202,89 +202,89 @@ func (g *judge) placement(d *Judgement, w *waiting) error {
 
 // tasks asks whether a job has the tasks that its gang needs. Before admission it may have no plan yet: Volcano creates them afterwards.
 // Tasks that a gate holds back are missing if the gang still needs them after all its other tasks are placed.
-func (g *judge) tasks(d *Judgement, w *waiting, creates bool) error {
+func (g *Judge) tasks(d *Judgement, w *Need, creates bool) error {
 	var why policy.Reasons
 	switch {
 	case creates:
-		d.find(CheckTasks, Noted)
+		d.Find(CheckTasks, Noted)
 		return nil
-	case w.gated > 0 && d.Waiting == 0:
-		d.find(CheckTasks, Failed, w.withGated(nil)...)
+	case w.Gated > 0 && d.Waiting == 0:
+		d.Find(CheckTasks, Failed, w.withGated(nil)...)
 		return nil
 	case !g.Job(d.Job).Valid(&why):
-		d.find(CheckTasks, Failed, w.withGated(why.List)...)
+		d.Find(CheckTasks, Failed, w.withGated(why.List)...)
 		return nil
 	}
 	settled := true
-	if w.short || w.gated > 0 {
-		if err := g.tried(func() error {
-			settled = g.settledWith(d.Job, w.needed, &why)
+	if w.Short || w.Gated > 0 {
+		if err := g.Tried(func() error {
+			settled = g.SettledWith(d.Job, w.Needed, &why)
 			return nil
 		}); err != nil {
 			return err
 		}
 	}
-	d.lacking = !settled && w.counted > 0
+	d.Lacking = !settled && w.Counted > 0
 	switch {
-	case !settled && !d.lacking:
-		d.find(CheckTasks, Failed, w.withGated(w.oncePlaced(why.List))...)
-	case w.gated > 0:
-		d.find(CheckTasks, Noted)
+	case !settled && !d.Lacking:
+		d.Find(CheckTasks, Failed, w.withGated(w.oncePlaced(why.List))...)
+	case w.Gated > 0:
+		d.Find(CheckTasks, Noted)
 	default:
-		d.find(CheckTasks, Passed)
+		d.Find(CheckTasks, Passed)
 	}
 	return nil
 }
 
 // oncePlaced notes in reasons that count ready tasks how many waiting tasks they count as ready.
-func (w *waiting) oncePlaced(reasons []policy.Reason) []policy.Reason {
+func (w *Need) oncePlaced(reasons []policy.Reason) []policy.Reason {
 	for i := range reasons {
 		if code := reasons[i].Code; code == policy.NotReady || code == policy.RoleNotReady {
-			reasons[i].Need = float64(len(w.needed))
+			reasons[i].Need = float64(len(w.Needed))
 		}
 	}
 	return reasons
 }
 
 // withGated adds to reasons why a job lacks tasks that gates hold some of them back.
-func (w *waiting) withGated(reasons []policy.Reason) []policy.Reason {
-	if w.gated == 0 {
+func (w *Need) withGated(reasons []policy.Reason) []policy.Reason {
+	if w.Gated == 0 {
 		return reasons
 	}
 	gated := policy.Because("", policy.TasksGated, model.None)
-	gated.Have, gated.Need = float64(w.gated), float64(len(w.tasks)+w.counted)
+	gated.Have, gated.Need = float64(w.Gated), float64(len(w.Tasks)+w.Counted)
 	return append(reasons, gated)
 }
 
 // queue asks whether the job's queue is served, once for all jobs of the queue that are admitted already.
-func (g *judge) queue(d *Judgement) {
+func (g *Judge) queue(d *Judgement) {
 	q := g.view.Jobs.At(d.Job).Queue
 	f := g.queues[q]
-	if f == nil || d.enters || g.booked != nil {
+	if f == nil || d.Enters || g.Booked != nil {
 		f = &Finding{Check: CheckQueue, Outcome: Passed, Task: model.None}
 		var why policy.Reasons
 		if g.IsOverused(q, &why) {
 			f.Outcome, f.Reasons = Failed, why.List
 		}
-		if !d.enters && g.booked == nil {
+		if !d.Enters && g.Booked == nil {
 			g.queues[q] = f
 		}
 	}
-	d.add(*f)
+	d.Add(*f)
 }
 
 // share asks whether the queue may use what the gang needs. The tasks are chosen so that the policy permits them, if possible.
-func (g *judge) share(d *Judgement, w *waiting, o *options) {
+func (g *Judge) share(d *Judgement, w *Need, o *Options) {
 	why := policy.Reasons{Every: true}
-	if g.Allocatable(w.needed, policy.InSession, &why, nil) {
-		d.find(CheckShare, Passed, why.List...).Amount = g.sum(w.needed)
+	if g.Allocatable(w.Needed, policy.InSession, &why, nil) {
+		d.Find(CheckShare, Passed, why.List...).Amount = g.Sum(w.Needed)
 		return
 	}
 	all := true
 	if o != nil {
-		for i := range o.classes {
-			if c := &o.classes[i]; !g.Allocatable(c.tasks[:1], policy.InSession, nil, nil) {
-				c.most = 0
+		for i := range o.Classes {
+			if c := &o.Classes[i]; !g.Allocatable(c.Tasks[:1], policy.InSession, nil, nil) {
+				c.Most = 0
 			}
 		}
 		var permit policy.Reasons
@@ -295,7 +295,7 @@ func (g *judge) share(d *Judgement, w *waiting, o *options) {
 		})
 		if chosen != nil {
 			d.Tasks = chosen
-			d.find(CheckShare, Passed, permit.List...).Amount = g.sum(chosen)
+			d.Find(CheckShare, Passed, permit.List...).Amount = g.Sum(chosen)
 			return
 		}
 	}
@@ -303,25 +303,25 @@ func (g *judge) share(d *Judgement, w *waiting, o *options) {
 	if !all {
 		outcome = NotKnown
 	}
-	for _, t := range w.kinds {
+	for _, t := range w.Kinds {
 		alone := policy.Reasons{Every: true}
 		if !g.Allocatable([]model.TaskID{t}, policy.InSession, &alone, nil) {
-			f := d.find(CheckShare, outcome, alone.List...)
+			f := d.Find(CheckShare, outcome, alone.List...)
 			f.Task, f.Amount = t, g.view.Request(t)
 			return
 		}
 	}
-	d.find(CheckShare, outcome, why.List...).Amount = g.sum(w.needed)
+	d.Find(CheckShare, outcome, why.List...).Amount = g.Sum(w.Needed)
 }
 
 // maxChoices bounds the choices of tasks that one check tries.
 const maxChoices = 64
 
 // first returns the first choice that passes, nil if none was found, and whether all were tried.
-func (o *options) first(passes func([]model.TaskID) bool) (chosen []model.TaskID, all bool) {
+func (o *Options) first(passes func([]model.TaskID) bool) (chosen []model.TaskID, all bool) {
 	tried := 0
-	all = !o.bounded
-	o.each(func(tasks []model.TaskID) bool {
+	all = !o.Bounded
+	o.Each(func(tasks []model.TaskID) bool {
 		if tried++; tried > maxChoices {
 			all = false
 			return false

@@ -61,12 +61,10 @@ type Finding struct {
 	Task model.TaskID
 	// Amount is the request (CheckShare, CheckNodes) or what evictions would free. Absent: nothing.
 	Amount resource.Row
-	// Tasks that could be evicted, in order of eviction: the victims of Plan if it has any, otherwise all.
+	// Tasks that could be evicted, in order of eviction: the victims of the plan if it has any, otherwise all.
 	Tasks []model.TaskID
 	// Enough: evicting these tasks makes room for what the gang needs.
 	Enough bool
-	// Plan is the answer to the question which tasks must be evicted (CheckEviction); nil: no plan was searched.
-	Plan *Plan
 	// Jobs that are served before, in order.
 	Jobs []model.JobID
 	// Preempt: the tasks that could be evicted belong to the job's own queue.

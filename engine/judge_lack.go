@@ -10,11 +10,11 @@ import (
 )
 
 // refusals says why no node has room for a task.
-func (g *judge) refusals(t model.TaskID, room *kindRoom) {
+func (g *Judge) refusals(t model.TaskID, room *kindRoom) {
 	var why policy.Reasons
 	var admitted []model.NodeID
-	var held frequency
-	var counts nodeCounts
+	var held Frequency
+	var counts NodeCounts
 	idle, request := resource.NewAccount(g.view.Dims.Len()), g.view.Request(t)
 	for i, n := range g.view.NodeOrder {
 		g.view.Yield(i)
@@ -22,27 +22,27 @@ func (g *judge) refusals(t model.TaskID, room *kindRoom) {
 		if g.Nodes().Fits(t, n, &why) {
 			admitted = append(admitted, n)
 			g.view.Idle(n, &idle)
-			counts.lacking(idle, g.view.Nodes[n].Allocatable, request)
+			counts.Lacking(idle, g.view.Nodes[n].Allocatable, request)
 			continue
 		}
 		g.view.Idle(n, &idle)
 		enough := resource.Covers(idle, request)
 		free := enough && !g.view.OtherRole(t, n)
-		if held.add(why.List, 1); free {
+		if held.Add(why.List, 1); free {
 			held.barred(why.List)
 		}
 		if !enough && afterRoom(why.List) {
 			// Kubernetes' scheduler would find the lack of room first.
-			counts.lacking(idle, g.view.Nodes[n].Allocatable, request)
+			counts.Lacking(idle, g.view.Nodes[n].Allocatable, request)
 			continue
 		}
-		counts.refused(g.view, t, n, why.List, free)
+		counts.Refused(g.view, t, n, why.List, free)
 	}
 	if len(admitted) > 0 {
-		held.add(g.lacks(t, admitted), len(admitted))
+		held.Add(g.lacks(t, admitted), len(admitted))
 	}
 	room.reasons, room.counts = held.closest()
-	room.byNode = counts.list()
+	room.byNode = counts.List()
 }
 
 // afterRoom reports whether a node is refused by a rule on other pods that Kubernetes' scheduler asks after the room of the node.
@@ -51,31 +51,31 @@ func afterRoom(why []policy.Reason) bool {
 }
 
 // frequency counts of how many things reasons hold.
-type frequency struct {
-	reasons []policy.Reason
-	counts  []int
-	at      map[policy.Reason]int
+type Frequency struct {
+	Reasons []policy.Reason
+	Counts  []int
+	At      map[policy.Reason]int
 	// free counts those of nodes that have enough left for a task.
 	free map[policy.Reason]int
 }
 
-func (f *frequency) add(reasons []policy.Reason, n int) {
-	if f.at == nil {
-		f.at = make(map[policy.Reason]int)
+func (f *Frequency) Add(reasons []policy.Reason, n int) {
+	if f.At == nil {
+		f.At = make(map[policy.Reason]int)
 	}
 	for _, reason := range reasons {
-		i, known := f.at[reason]
+		i, known := f.At[reason]
 		if !known {
-			i = len(f.reasons)
-			f.at[reason] = i
-			f.reasons, f.counts = append(f.reasons, reason), append(f.counts, 0)
+			i = len(f.Reasons)
+			f.At[reason] = i
+			f.Reasons, f.Counts = append(f.Reasons, reason), append(f.Counts, 0)
 		}
-		f.counts[i] += n
+		f.Counts[i] += n
 	}
 }
 
 // barred counts reasons of a node that has enough left for a task.
-func (f *frequency) barred(reasons []policy.Reason) {
+func (f *Frequency) barred(reasons []policy.Reason) {
 	if f.free == nil {
 		f.free = make(map[policy.Reason]int)
 	}
@@ -85,33 +85,33 @@ func (f *frequency) barred(reasons []policy.Reason) {
 }
 
 // most returns the most frequent reasons with their counts; among equals the first that was added.
-func (f *frequency) most() (reasons []policy.Reason, counts []int) {
-	return f.first(func(l, r int) int { return cmp.Compare(f.counts[r], f.counts[l]) })
+func (f *Frequency) Most() (reasons []policy.Reason, counts []int) {
+	return f.first(func(l, r int) int { return cmp.Compare(f.Counts[r], f.Counts[l]) })
 }
 
 // closest is most, but the reasons that exclude most nodes with enough left are first, because what other nodes lack does not stop a task
 // that these would take; then those of nodes that come closest to taking a task.
-func (f *frequency) closest() (reasons []policy.Reason, counts []int) {
+func (f *Frequency) closest() (reasons []policy.Reason, counts []int) {
 	return f.first(func(l, r int) int {
-		return cmp.Or(cmp.Compare(f.free[f.reasons[r]], f.free[f.reasons[l]]),
-			cmp.Compare(distance(f.reasons[l].Code), distance(f.reasons[r].Code)), cmp.Compare(f.counts[r], f.counts[l]))
+		return cmp.Or(cmp.Compare(f.free[f.Reasons[r]], f.free[f.Reasons[l]]),
+			cmp.Compare(Distance(f.Reasons[l].Code), Distance(f.Reasons[r].Code)), cmp.Compare(f.Counts[r], f.Counts[l]))
 	})
 }
 
-func (f *frequency) first(compare func(l, r int) int) (reasons []policy.Reason, counts []int) {
-	order := make([]int, len(f.reasons))
+func (f *Frequency) first(compare func(l, r int) int) (reasons []policy.Reason, counts []int) {
+	order := make([]int, len(f.Reasons))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, compare)
-	for _, i := range order[:min(len(order), maxReasons)] {
-		reasons, counts = append(reasons, f.reasons[i]), append(counts, f.counts[i])
+	for _, i := range order[:min(len(order), MaxReasons)] {
+		reasons, counts = append(reasons, f.Reasons[i]), append(counts, f.Counts[i])
 	}
 	return reasons, counts
 }
 
 // lacks returns the dimensions of which no node has enough for a task, or reports that no node has enough of all at once.
-func (g *judge) lacks(t model.TaskID, nodes []model.NodeID) []policy.Reason {
+func (g *Judge) lacks(t model.TaskID, nodes []model.NodeID) []policy.Reason {
 	v := g.view
 	request := v.Request(t)
 	width := v.Dims.Len()

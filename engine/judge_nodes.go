@@ -21,12 +21,12 @@ type kindRoom struct {
 
 // nodesFor decides whether the nodes have room for the tasks that the gang needs, now or after tasks that are being released have ended. It
 // chooses tasks that fit, if there are such, and among these the tasks that the queue may use.
-func (g *judge) nodesFor(d *Judgement, w *waiting, o *options) error {
+func (g *Judge) nodesFor(d *Judgement, w *Need, o *Options) error {
 	share := &d.Findings[len(d.Findings)-1]
 	allowed := share.Outcome == Passed
-	g.borrows = allowed && g.booked == nil &&
+	g.borrows = allowed && g.Booked == nil &&
 		slices.ContainsFunc(share.Reasons, func(r policy.Reason) bool { return r.Code == policy.Borrowed })
-	if nothing := g.nothingOffered(); nothing != nil {
+	if nothing := g.NothingOffered(); nothing != nil {
 		g.blind(d, *nothing)
 		return nil
 	}
@@ -39,7 +39,7 @@ func (g *judge) nodesFor(d *Judgement, w *waiting, o *options) error {
 	base := d.Tasks
 	best := seating{}
 	for _, later := range []bool{false, true} {
-		if later && !slices.ContainsFunc(w.kinds, g.gains) {
+		if later && !slices.ContainsFunc(w.Kinds, g.gains) {
 			break
 		}
 		found, err := g.seat(base, later, allowed)
@@ -58,25 +58,25 @@ func (g *judge) nodesFor(d *Judgement, w *waiting, o *options) error {
 
 // quickly judges tasks of which one kind has no room at all, and tasks of one kind that have room: what a node takes of one kind does not
 // depend on the other nodes.
-func (g *judge) quickly(d *Judgement, w *waiting, o *options) (done bool, _ error) {
-	if g.once || g.booked != nil || o != nil {
+func (g *Judge) quickly(d *Judgement, w *Need, o *Options) (done bool, _ error) {
+	if g.Once || g.Booked != nil || o != nil {
 		return false, nil
 	}
-	related := slices.ContainsFunc(w.kinds, func(t model.TaskID) bool { return g.view.PodKind(t) != 0 })
-	if related && len(w.kinds) > 1 {
+	related := slices.ContainsFunc(w.Kinds, func(t model.TaskID) bool { return g.view.PodKind(t) != 0 })
+	if related && len(w.Kinds) > 1 {
 		// One may fit because of the other.
 		return false, nil
 	}
-	for _, t := range w.kinds {
-		room, err := g.roomFor(t, len(w.needed))
+	for _, t := range w.Kinds {
+		room, err := g.roomFor(t, len(w.Needed))
 		switch {
 		case err != nil:
 			return false, err
 		case room.tasks == 0 && !g.gains(t):
 			g.noRoom(d, t, room)
 			return true, nil
-		case len(w.kinds) == 1 && !related && room.tasks >= len(w.needed) && (!g.borrows || len(w.needed) == 1):
-			d.find(CheckNodes, Passed).Amount = g.sum(w.needed)
+		case len(w.Kinds) == 1 && !related && room.tasks >= len(w.Needed) && (!g.borrows || len(w.Needed) == 1):
+			d.Find(CheckNodes, Passed).Amount = g.Sum(w.Needed)
 			return true, nil
 		}
 	}
@@ -84,14 +84,14 @@ func (g *judge) quickly(d *Judgement, w *waiting, o *options) (done bool, _ erro
 }
 
 // noRoom notes that no node has room for a task.
-func (g *judge) noRoom(d *Judgement, t model.TaskID, room *kindRoom) {
-	f := d.find(CheckNodes, Failed, room.reasons...)
+func (g *Judge) noRoom(d *Judgement, t model.TaskID, room *kindRoom) {
+	f := d.Find(CheckNodes, Failed, room.reasons...)
 	f.Counts, f.NodeCounts, f.Task, f.Amount = room.counts, room.byNode, t, g.view.Request(t)
 }
 
 // gains reports whether a node on which tasks are being released has room for a task like t once they are gone, or had before tasks were
 // booked.
-func (g *judge) gains(t model.TaskID) bool {
+func (g *Judge) gains(t model.TaskID) bool {
 	releases := len(g.beingReleased()) > 0
 	nodes := g.releasing
 	if g.view.PodKind(t) != 0 {
@@ -101,49 +101,49 @@ func (g *judge) gains(t model.TaskID) bool {
 	if !releases {
 		return false
 	}
-	key := g.kindOf(t)
+	key := g.KindOf(t)
 	if known, ok := g.gaining[key]; ok {
 		return known
 	}
 	gains := false
 	row, request := resource.NewAccount(g.view.Dims.Len()), g.view.Request(t)
 	for _, n := range nodes {
-		if g.future(n, &row); resource.Covers(row, request) && g.fits(t, n, true, nil) {
+		if g.Future(n, &row); resource.Covers(row, request) && g.FitsWhen(t, n, true, nil) {
 			gains = true
 			break
 		}
 	}
-	if len(g.booked) == 0 {
+	if len(g.Booked) == 0 {
 		g.gaining[key] = gains
 	}
 	return gains
 }
 
 // found notes that chosen tasks have places.
-func (g *judge) found(d *Judgement, s seating, later bool) error {
+func (g *Judge) found(d *Judgement, s seating, later bool) error {
 	d.Tasks, d.Nodes = s.tasks, s.Nodes
 	if !later {
-		d.find(CheckNodes, Passed).Amount = g.sum(s.tasks)
+		d.Find(CheckNodes, Passed).Amount = g.Sum(s.tasks)
 		return nil
 	}
 	released, err := g.releases(s)
 	if err == nil {
-		d.find(CheckNodes, Noted, released...).Amount = g.sum(s.tasks)
+		d.Find(CheckNodes, Noted, released...).Amount = g.Sum(s.tasks)
 	}
 	return err
 }
 
 // without notes why the chosen tasks have no places: no task of one kind has a place, or not all tasks have one together.
-func (g *judge) without(d *Judgement, w *waiting, p Placement) error {
+func (g *Judge) without(d *Judgement, w *Need, p Placement) error {
 	outcome, code := Failed, policy.NoJointPlacement
 	if p.Outcome == PlacementUnknown {
 		outcome, code = NotKnown, policy.JointPlacementNotFound
 	}
-	for _, t := range w.kinds {
-		if g.once || g.booked != nil || outcome != Failed {
+	for _, t := range w.Kinds {
+		if g.Once || g.Booked != nil || outcome != Failed {
 			break
 		}
-		room, err := g.roomFor(t, len(w.needed))
+		room, err := g.roomFor(t, len(w.Needed))
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (g *judge) without(d *Judgement, w *waiting, p Placement) error {
 	}
 	reason := policy.Because("", code, model.None)
 	reason.Have, reason.Limit = float64(p.Most), float64(len(d.Tasks))
-	d.find(CheckNodes, outcome, reason).Amount = g.sum(d.Tasks)
+	d.Find(CheckNodes, outcome, reason).Amount = g.Sum(d.Tasks)
 	return nil
 }
 
@@ -167,22 +167,22 @@ type seating struct {
 
 // otherwise looks for another choice of tasks that has places. Without one it returns the previous finding, as unknown if not every choice
 // was tried completely.
-func (g *judge) otherwise(d *Judgement, o *options, later, allowed bool, known seating) (seating, error) {
+func (g *Judge) otherwise(d *Judgement, o *Options, later, allowed bool, known seating) (seating, error) {
 	var failed error
-	for i := range o.classes {
-		c := &o.classes[i]
-		if c.most = min(len(c.tasks), len(d.Tasks)); allowed && !g.Allocatable(c.tasks[:1], policy.InSession, nil, nil) {
-			c.most = 0
+	for i := range o.Classes {
+		c := &o.Classes[i]
+		if c.Most = min(len(c.Tasks), len(d.Tasks)); allowed && !g.Allocatable(c.Tasks[:1], policy.InSession, nil, nil) {
+			c.Most = 0
 		}
-		if c.most == 0 {
+		if c.Most == 0 {
 			continue
 		}
-		alone, err := g.seat(c.tasks[:c.most], later, false)
+		alone, err := g.seat(c.Tasks[:c.Most], later, false)
 		if err != nil {
 			return known, err
 		}
 		if alone.Outcome != PlacementUnknown {
-			c.most = alone.Most
+			c.Most = alone.Most
 		}
 	}
 	found := known
@@ -211,10 +211,10 @@ func (g *judge) otherwise(d *Judgement, o *options, later, allowed bool, known s
 
 // seat chooses nodes for tasks, later also where room is being released. If the tasks are allowed, the policy must let them be placed there
 // one after the other.
-func (g *judge) seat(tasks []model.TaskID, later, allowed bool) (seating, error) {
+func (g *Judge) seat(tasks []model.TaskID, later, allowed bool) (seating, error) {
 	placement, err := g.place(tasks, later)
 	s := seating{placement, tasks}
-	if err != nil || s.Outcome != Placed || !allowed || !g.once && (!g.borrows || len(tasks) == 1) {
+	if err != nil || s.Outcome != Placed || !allowed || !g.Once && (!g.borrows || len(tasks) == 1) {
 		return s, err
 	}
 	settles, err := g.settles(tasks, s.Nodes)
@@ -232,11 +232,11 @@ func (g *judge) seat(tasks []model.TaskID, later, allowed bool) (seating, error)
 
 // settles reports whether the policy lets tasks be placed on nodes one after the other. What it sets aside on nodes for others may keep a
 // task off a node that has room for it.
-func (g *judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles bool, _ error) {
-	err := g.tried(func() error {
+func (g *Judge) settles(tasks []model.TaskID, nodes []model.NodeID) (settles bool, _ error) {
+	err := g.Tried(func() error {
 		for i, t := range tasks {
 			// What is left for the last is the least.
-			asked := g.once || i == len(tasks)-1
+			asked := g.Once || i == len(tasks)-1
 			if asked && (!g.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !g.PolicyFits(t, nodes[i], nil)) {
 				return nil
 			}
@@ -253,9 +253,9 @@ const maxSeats = 256
 
 // elsewhere looks for other nodes on which the policy lets tasks be placed one after the other: what it sets aside for others depends on
 // the nodes that are left. It returns nil if it finds none within its bound.
-func (g *judge) elsewhere(tasks []model.TaskID, later bool) (nodes []model.NodeID, _ error) {
+func (g *Judge) elsewhere(tasks []model.TaskID, later bool) (nodes []model.NodeID, _ error) {
 	left := maxSeats
-	err := g.tried(func() error {
+	err := g.Tried(func() error {
 		nodes = g.seatRest(tasks, nil, later, &left)
 		return nil
 	})
@@ -266,7 +266,7 @@ func (g *judge) elsewhere(tasks []model.TaskID, later bool) (nodes []model.NodeI
 }
 
 // seatRest places the tasks that follow those on nodes.
-func (g *judge) seatRest(tasks []model.TaskID, nodes []model.NodeID, later bool, left *int) []model.NodeID {
+func (g *Judge) seatRest(tasks []model.TaskID, nodes []model.NodeID, later bool, left *int) []model.NodeID {
 	if len(nodes) == len(tasks) {
 		return nodes
 	}
@@ -279,7 +279,7 @@ func (g *judge) seatRest(tasks []model.TaskID, nodes []model.NodeID, later bool,
 		if *left == 0 {
 			return nil
 		}
-		if room(n, &row); !resource.Covers(row, request) || !g.fits(t, n, later, nil) {
+		if room(n, &row); !resource.Covers(row, request) || !g.FitsWhen(t, n, later, nil) {
 			continue
 		}
 		*left--
@@ -293,11 +293,11 @@ func (g *judge) seatRest(tasks []model.TaskID, nodes []model.NodeID, later bool,
 }
 
 // roomFor counts, up to limit, how many tasks like t the nodes have room for at the same time.
-func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
-	key := g.kindOf(t)
+func (g *Judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
+	key := g.KindOf(t)
 	if len(g.Predicates()) == 0 {
 		// Then Fits looks at no queue.
-		key.queue = 0
+		key.Queue = 0
 	}
 	room := g.room[key]
 	if room != nil && (room.tasks < room.limit || room.tasks >= limit) {
@@ -313,7 +313,7 @@ func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 	}
 	room = &kindRoom{limit: limit}
 	g.room[key] = room
-	idle, request, together := resource.NewAccount(v.Dims.Len()), v.Request(t), filling{}
+	idle, request, together := resource.NewAccount(v.Dims.Len()), v.Request(t), Filling{}
 	for i, n := range g.view.NodeOrder {
 		if v.Stopped(i) {
 			return nil, policy.ErrStopped
@@ -326,10 +326,10 @@ func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 		if !resource.Covers(idle, request) || !g.Nodes().Fits(t, n, nil) {
 			continue
 		}
-		b := g.nodeBound(t, n)
-		for ; room.tasks < limit && resource.Covers(idle, request) && together.takes(b, request); room.tasks++ {
+		b := g.BoundOf(t, n)
+		for ; room.tasks < limit && resource.Covers(idle, request) && together.Takes(b, request); room.tasks++ {
 			idle.SubWithin(request)
-			together.put(b, request)
+			together.Put(b, request)
 		}
 		if room.tasks >= limit {
 			return room, nil
@@ -345,9 +345,9 @@ func (g *judge) roomFor(t model.TaskID, limit int) (*kindRoom, error) {
 }
 
 // spendOnNodes counts the work of checking every node for a task.
-func (g *judge) spendOnNodes() error {
+func (g *Judge) spendOnNodes() error {
 	const rules = 32
-	if g.once || g.booked != nil {
+	if g.Once || g.Booked != nil {
 		// The whole question is paid for.
 		return nil
 	}

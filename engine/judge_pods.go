@@ -13,7 +13,7 @@ import (
 type walk struct {
 	*freeNodes
 
-	p    *placer
+	p    *Placer
 	pods *policy.Pods
 	// spent is at least what the search of placeRelated counts of its trials.
 	spent int
@@ -29,27 +29,27 @@ type candidate struct {
 
 // placeRelated returns what Session.Place does for tasks that rules on other pods concern, if best fit places them all, or if a kind has no
 // room or too few domains without the others. known is false for all else, and for tasks that must be near others.
-func (f *freeNodes) placeRelated(p *placer, booked []model.NodeID) (_ Placement, known bool, _ error) {
+func (f *freeNodes) placeRelated(p *Placer, booked []model.NodeID) (_ Placement, known bool, _ error) {
 	w := &walk{freeNodes: f, p: p, pods: f.session.view.Rules()}
-	if slices.ContainsFunc(p.kinds, func(k taskKind) bool { return w.pods.Near(p.tasks[k.tasks[0]]) }) {
+	if slices.ContainsFunc(p.Kinds, func(k TaskKind) bool { return w.pods.Near(p.Tasks[k.Tasks[0]]) }) {
 		return Placement{}, false, nil
 	}
 	defer f.forget()
 	f.book(booked)
 	done, err := w.once()
 	for _, task := range slices.Backward(w.placed) {
-		w.pods.Remove(p.tasks[task], f.nodes[p.at[task]])
+		w.pods.Remove(p.Tasks[task], f.nodes[p.At[task]])
 	}
 	switch {
 	case err != nil || !done:
 		return Placement{}, false, err
-	case len(w.placed) == len(p.tasks):
-		return Placement{Outcome: Placed, Nodes: p.placed(), Most: len(w.placed)}, true, nil
+	case len(w.placed) == len(p.Tasks):
+		return Placement{Outcome: Placed, Nodes: p.Placed(), Most: len(w.placed)}, true, nil
 	}
 	f.forget()
 	f.book(booked)
-	for k := range p.kinds {
-		alone, done, err := w.fitsAlone(&p.kinds[k])
+	for k := range p.Kinds {
+		alone, done, err := w.fitsAlone(&p.Kinds[k])
 		switch {
 		case err != nil || !done:
 			return Placement{}, false, err
@@ -62,16 +62,16 @@ func (f *freeNodes) placeRelated(p *placer, booked []model.NodeID) (_ Placement,
 
 // once places kind after kind until no kind has a task that fits. done is false if it cannot be said what placeRelated places.
 func (w *walk) once() (done bool, _ error) {
-	next := make([]int, len(w.p.kinds))
+	next := make([]int, len(w.p.Kinds))
 	for progress := true; progress; {
 		progress = false
-		for k := range w.p.kinds {
+		for k := range w.p.Kinds {
 			before := next[k]
-			if before == len(w.p.kinds[k].tasks) {
+			if before == len(w.p.Kinds[k].Tasks) {
 				continue
 			}
 			var err error
-			if next[k], done, err = w.fillKind(&w.p.kinds[k], before); !done || err != nil {
+			if next[k], done, err = w.fillKind(&w.p.Kinds[k], before); !done || err != nil {
 				return false, err
 			}
 			progress = progress || next[k] > before
@@ -82,9 +82,9 @@ func (w *walk) once() (done bool, _ error) {
 
 // fillKind places tasks of a kind from position next on, as many as fit one after the other, and returns the next position; see
 // relation.fill.
-func (w *walk) fillKind(k *taskKind, next int) (_ int, done bool, _ error) {
+func (w *walk) fillKind(k *TaskKind, next int) (_ int, done bool, _ error) {
 	nodes, err := w.inOrder(k)
-	f := &fill{walk: w, kind: k, first: w.p.tasks[k.tasks[0]]}
+	f := &fill{walk: w, kind: k, first: w.p.Tasks[k.Tasks[0]]}
 	f.buckets = w.buckets(f.first)
 	if nodes == nil || f.buckets == 0 || err != nil {
 		return next, false, err
@@ -93,16 +93,16 @@ func (w *walk) fillKind(k *taskKind, next int) (_ int, done bool, _ error) {
 	ordered := v.Ordered(f.first)
 	_, single := w.pods.Bucket(f.first, w.nodes[0], nil)
 	f.shuts = ordered && !single
-	for again := true; again && next < len(k.tasks); {
+	for again := true; again && next < len(k.Tasks); {
 		before := next
 		f.shut, f.rest = map[string]bool{}, nil
 		w.spent++
-		for i := 0; i < len(nodes) && next < len(k.tasks); i++ {
+		for i := 0; i < len(nodes) && next < len(k.Tasks); i++ {
 			if v.Stopped(i) {
 				return next, false, policy.ErrStopped
 			}
 			next = f.visit(nodes[i], next)
-			if w.spent > placementTrials {
+			if w.spent > PlaceTrials {
 				return next, false, nil
 			}
 		}
@@ -116,7 +116,7 @@ func (w *walk) fillKind(k *taskKind, next int) (_ int, done bool, _ error) {
 type fill struct {
 	*walk
 
-	kind  *taskKind
+	kind  *TaskKind
 	first model.TaskID
 	// buckets is how many there are at most; shuts: one may be shut.
 	buckets int
@@ -134,13 +134,13 @@ func (f *fill) visit(c candidate, next int) int {
 		f.rest = append(f.rest, c)
 		return next
 	}
-	if !f.covers(c.at, f.kind.request) || !f.session.admits(f.first, n, nil) {
+	if !f.covers(c.at, f.kind.Request) || !f.session.Admits(f.first, n, nil) {
 		return next
 	}
 	from := next
 	next = f.takeRelated(f.kind, c.at, next)
 	f.spent += (next - from + 1) * (1 + f.buckets)
-	if next < len(f.kind.tasks) && f.covers(c.at, f.kind.request) {
+	if next < len(f.kind.Tasks) && f.covers(c.at, f.kind.Request) {
 		f.rest = append(f.rest, c)
 		if f.shuts && !f.pods.Excludes(f.first, n, f.later) {
 			f.shut[f.bucket(n)] = true
@@ -156,18 +156,18 @@ func (f *fill) bucket(n model.NodeID) string {
 }
 
 // takeRelated places the tasks of a kind from a position on a node, as many as have room and fit, and returns the next position.
-func (w *walk) takeRelated(k *taskKind, at int32, next int) int {
-	for ; next < len(k.tasks) && w.covers(at, k.request); next++ {
-		task := k.tasks[next]
-		if !w.pods.Fits(w.p.tasks[task], w.nodes[at], w.later, nil) {
+func (w *walk) takeRelated(k *TaskKind, at int32, next int) int {
+	for ; next < len(k.Tasks) && w.covers(at, k.Request); next++ {
+		task := k.Tasks[next]
+		if !w.pods.Fits(w.p.Tasks[task], w.nodes[at], w.later, nil) {
 			break
 		}
 		if w.marks[at] == 0 {
 			w.change(at).CopyFrom(w.idle[at])
 		}
-		w.changed[w.marks[at]-1].idle.SubWithin(k.request)
-		w.p.at[task] = at
-		w.pods.Place(w.p.tasks[task], w.nodes[at])
+		w.changed[w.marks[at]-1].idle.SubWithin(k.Request)
+		w.p.At[task] = at
+		w.pods.Place(w.p.Tasks[task], w.nodes[at])
 		w.placed = append(w.placed, task)
 	}
 	return next
@@ -188,15 +188,15 @@ func (w *walk) rest(at int32) *resource.Row {
 
 // inOrder lists the nodes that have room for a kind, the one that has least left first, among equals the first; nil if the nodes have no
 // order.
-func (w *walk) inOrder(k *taskKind) ([]candidate, error) {
-	order, err := w.order(w.session.view.Tasks.At(w.p.tasks[k.tasks[0]]).Request, k.request)
+func (w *walk) inOrder(k *TaskKind) ([]candidate, error) {
+	order, err := w.order(w.session.view.Tasks.At(w.p.Tasks[k.Tasks[0]]).Request, k.Request)
 	if order == nil || err != nil {
 		return nil, err
 	}
-	changed := w.tightest(k.request)
+	changed := w.tightest(k.Request)
 	list := make([]candidate, 0, len(order.order)+len(changed))
 	for i := 0; i < len(order.order) || len(changed) > 0; {
-		if c := changed; len(c) > 0 && (i == len(order.order) || tighter(c[0].left, c[0].at, order.left[i], order.order[i])) {
+		if c := changed; len(c) > 0 && (i == len(order.order) || Tighter(c[0].left, c[0].at, order.left[i], order.order[i])) {
 			list, changed = append(list, candidate{c[0].at, c[0].left}), c[1:]
 			continue
 		}
@@ -210,12 +210,12 @@ func (w *walk) inOrder(k *taskKind) ([]candidate, error) {
 
 // fitsAlone reports whether the tasks of a kind have room without the others, and as many domains as they need if they keep each other
 // away. done is false if the nodes have no order.
-func (w *walk) fitsAlone(k *taskKind) (alone, done bool, _ error) {
+func (w *walk) fitsAlone(k *TaskKind) (alone, done bool, _ error) {
 	nodes, err := w.inOrder(k)
 	if nodes == nil || err != nil {
 		return false, false, err
 	}
-	v, first := w.session.view, w.p.tasks[k.tasks[0]]
+	v, first := w.session.view, w.p.Tasks[k.Tasks[0]]
 	left, room := resource.NewAccount(v.Dims.Len()), 0
 	var open []model.NodeID
 	for i, c := range nodes {
@@ -223,15 +223,15 @@ func (w *walk) fitsAlone(k *taskKind) (alone, done bool, _ error) {
 		if v.Stopped(i) {
 			return false, false, policy.ErrStopped
 		}
-		if w.pods.Excludes(first, n, w.later) || !w.session.admits(first, n, nil) {
+		if w.pods.Excludes(first, n, w.later) || !w.session.Admits(first, n, nil) {
 			continue
 		}
 		open = append(open, n)
-		for left.CopyFrom(*w.rest(c.at)); room < len(k.tasks) && resource.Covers(left, k.request); room++ {
-			left.SubWithin(k.request)
+		for left.CopyFrom(*w.rest(c.at)); room < len(k.Tasks) && resource.Covers(left, k.Request); room++ {
+			left.SubWithin(k.Request)
 		}
 	}
-	return room == len(k.tasks) && w.pods.AtMost(first, open, len(k.tasks)) == len(k.tasks), true, nil
+	return room == len(k.Tasks) && w.pods.AtMost(first, open, len(k.Tasks)) == len(k.Tasks), true, nil
 }
 
 // buckets returns in how many buckets the nodes are for a task, at most and at least one; 0 if there are no nodes or too little work is

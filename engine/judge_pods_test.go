@@ -93,7 +93,7 @@ func TestRelatedTasksAreWalkedToNodesAsBySearchingAllNodes(t *testing.T) {
 	placed, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := neighborhood(t)
-		g := newJudge(s)
+		g := NewJudge(s.Host())
 		later := rapid.Bool().Draw(t, "later")
 		free, err := g.index(later)
 		require.NoError(t, err)
@@ -109,8 +109,8 @@ func TestRelatedTasksAreWalkedToNodesAsBySearchingAllNodes(t *testing.T) {
 				n := rapid.IntRange(1, len(pending)).Draw(t, "together")
 				tasks := pending[:n]
 				pending = pending[n:]
-				p := placer{session: s, tasks: tasks, nodes: g.view.NodeOrder, room: g.left(later), trials: placementTrials, later: later}
-				want, err := p.place()
+				p := Placer{Host: s.Host(), Tasks: tasks, Nodes: g.view.NodeOrder, Room: g.left(later), Trials: PlaceTrials, Later: later}
+				want, err := p.Place()
 				require.NoError(t, err)
 				got, known, err := free.place(tasks, booked)
 				require.NoError(t, err)
@@ -118,9 +118,9 @@ func TestRelatedTasksAreWalkedToNodesAsBySearchingAllNodes(t *testing.T) {
 					require.Equal(t, want, got)
 				}
 				switch {
-				case p.related() && known && want.Outcome == Placed:
+				case p.Related() && known && want.Outcome == Placed:
 					placed++
-				case p.related() && known:
+				case p.Related() && known:
 					refused++
 				}
 				if want.Outcome != Placed || later {

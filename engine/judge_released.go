@@ -10,9 +10,9 @@ import (
 )
 
 // keptByReleased reports whether only pods that are being released keep a task off a node by a rule.
-func (s *Session) keptByReleased(t model.TaskID, n model.NodeID) bool {
-	pods := s.view.Rules()
-	return pods != nil && s.view.PodKind(t) != 0 && pods.Excludes(t, n, false) && !pods.Excludes(t, n, true)
+func (h Host) keptByReleased(t model.TaskID, n model.NodeID) bool {
+	pods := h.view.Rules()
+	return pods != nil && h.view.PodKind(t) != 0 && pods.Excludes(t, n, false) && !pods.Excludes(t, n, true)
 }
 
 // maxReleased bounds the pods that are looked at for one that keeps a task off a node.
@@ -20,7 +20,7 @@ const maxReleased = 64
 
 // releasedPod is the reason that a pod keeps a task off a node until it is gone: its detail names the pod and its node, if without that pod
 // alone no rule keeps the task off.
-func (g *judge) releasedPod(t model.TaskID, n model.NodeID) (policy.Reason, error) {
+func (g *Judge) releasedPod(t model.TaskID, n model.NodeID) (policy.Reason, error) {
 	reason := policy.Because("", policy.BeingReleased, model.None)
 	looked := 0
 	for _, j := range g.view.Present() {
@@ -35,7 +35,7 @@ func (g *judge) releasedPod(t model.TaskID, n model.NodeID) (policy.Reason, erro
 			}
 			looked++
 			kept := true
-			if err := g.tried(func() error {
+			if err := g.Tried(func() error {
 				g.view.SetStatus(u, model.Succeeded, model.None)
 				kept = g.view.Rules().Excludes(t, n, false)
 				return nil
@@ -53,7 +53,7 @@ func (g *judge) releasedPod(t model.TaskID, n model.NodeID) (policy.Reason, erro
 
 // releases says what is being released where tasks have room only then, in each dimension that they ask for, and which pods keep tasks off
 // by a rule until they are gone.
-func (g *judge) releases(s seating) ([]policy.Reason, error) {
+func (g *Judge) releases(s seating) ([]policy.Reason, error) {
 	sum := resource.NewRow(g.view.Dims.Len())
 	var waits []model.NodeID
 	for i, after := range g.afterRoom(s.tasks, s.Nodes, nil) {
@@ -64,7 +64,7 @@ func (g *judge) releases(s seating) ([]policy.Reason, error) {
 		}
 	}
 	var reasons []policy.Reason
-	asked := g.sum(s.tasks)
+	asked := g.Sum(s.tasks)
 	for m := sum.Positive() & asked.Positive(); m != 0; m = m.Rest() {
 		reason := policy.Because("", policy.BeingReleased, model.None)
 		reason.Dimension = m.First()
@@ -75,7 +75,7 @@ func (g *judge) releases(s seating) ([]policy.Reason, error) {
 		reasons = append(reasons, reason)
 	}
 	for i, n := range s.Nodes {
-		if len(reasons) >= maxReasons || !g.keptByReleased(s.tasks[i], n) {
+		if len(reasons) >= MaxReasons || !g.keptByReleased(s.tasks[i], n) {
 			continue
 		}
 		reason, err := g.releasedPod(s.tasks[i], n)

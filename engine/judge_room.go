@@ -17,7 +17,7 @@ const (
 )
 
 // ordersOf returns for how many requests so many nodes are kept in order.
-func ordersOf(nodes int) int { return max(leastOrders, min(maxOrders, placementCells/max(nodes, 1))) }
+func ordersOf(nodes int) int { return max(leastOrders, min(maxOrders, PlaceCells/max(nodes, 1))) }
 
 // OrderBytes returns about what explanations of many jobs take at most to keep so many nodes in the orders of so many requests, now and
 // later.
@@ -29,7 +29,7 @@ func OrderBytes(nodes, requests int64) int64 {
 // freeNodes is what the nodes have left before anything is tried, and for each request the order in which best fit takes them. Placing a
 // few tasks then looks at a few nodes: those that it takes, and those that bookings have changed since.
 type freeNodes struct {
-	session *Session
+	session Host
 	nodes   []model.NodeID
 	// room sets a row to what a node has left.
 	room func(model.NodeID, *resource.Row)
@@ -59,14 +59,14 @@ type nodeOrder struct {
 }
 
 // newFreeNodes returns nil if placing tasks on these nodes goes beyond placementCells.
-func newFreeNodes(s *Session, nodes []model.NodeID, room func(model.NodeID, *resource.Row)) (*freeNodes, error) {
-	v := s.view
+func newFreeNodes(h Host, nodes []model.NodeID, room func(model.NodeID, *resource.Row)) (*freeNodes, error) {
+	v := h.view
 	width := v.Dims.Len()
-	if len(nodes)*width > placementCells {
+	if len(nodes)*width > PlaceCells {
 		return nil, nil //nolint:nilnil // There is no such index, which is no error.
 	}
 	f := &freeNodes{
-		session: s, nodes: nodes, room: room, position: make([]int32, len(v.Nodes)), idle: resource.NewAccounts(len(nodes), width),
+		session: h, nodes: nodes, room: room, position: make([]int32, len(v.Nodes)), idle: resource.NewAccounts(len(nodes), width),
 		offered: resource.NewAccount(width), orders: make(map[int32]*nodeOrder), marks: make([]int32, len(nodes)),
 		bucketsOf: make(map[int32]int),
 	}
@@ -83,42 +83,42 @@ func newFreeNodes(s *Session, nodes []model.NodeID, room func(model.NodeID, *res
 
 // place places tasks on all nodes, later also where room is being released. Nothing has changed since the judge was made but what is used
 // of the booked nodes.
-func (g *judge) place(tasks []model.TaskID, later bool) (Placement, error) {
+func (g *Judge) place(tasks []model.TaskID, later bool) (Placement, error) {
 	// One job asks too few times for an index.
-	if !g.once {
+	if !g.Once {
 		free, err := g.index(later)
 		if err != nil {
 			return Placement{}, err
 		}
 		if free != nil {
-			placement, known, err := free.place(tasks, g.booked)
+			placement, known, err := free.place(tasks, g.Booked)
 			if known || err != nil {
 				return placement, err
 			}
 		}
 	}
-	p := placer{session: g.Session, tasks: tasks, nodes: g.view.NodeOrder, room: g.left(later), trials: placementTrials, later: later}
-	return p.place()
+	p := Placer{Host: g.Host, Tasks: tasks, Nodes: g.view.NodeOrder, Room: g.left(later), Trials: PlaceTrials, Later: later}
+	return p.Place()
 }
 
 // left returns what sets a row to what a node has left, now or later.
-func (g *judge) left(later bool) func(model.NodeID, *resource.Row) {
+func (g *Judge) left(later bool) func(model.NodeID, *resource.Row) {
 	if later {
-		return g.future
+		return g.Future
 	}
 	return g.view.Idle
 }
 
 // index returns what the nodes have left, now or later, without what was booked; nil if there is no index.
-func (g *judge) index(later bool) (*freeNodes, error) {
+func (g *Judge) index(later bool) (*freeNodes, error) {
 	free := &g.free[0]
 	if later {
 		free = &g.free[1]
 	}
-	if *free != nil || len(g.booked) > 0 {
+	if *free != nil || len(g.Booked) > 0 {
 		return *free, nil
 	}
-	made, err := newFreeNodes(g.Session, g.view.NodeOrder, g.left(later))
+	made, err := newFreeNodes(g.Host, g.view.NodeOrder, g.left(later))
 	if made != nil {
 		made.later = later
 	}
@@ -127,7 +127,7 @@ func (g *judge) index(later bool) (*freeNodes, error) {
 }
 
 // future sets row to what a node will have left once what is being released is gone.
-func (g *judge) future(n model.NodeID, row *resource.Row) {
+func (g *Judge) Future(n model.NodeID, row *resource.Row) {
 	g.view.Idle(n, row)
 	if more := g.beingReleased()[n]; more != nil {
 		row.Add(*more)
@@ -135,9 +135,9 @@ func (g *judge) future(n model.NodeID, row *resource.Row) {
 }
 
 // beingReleased sums by node what is being released and not promised to tasks that wait for it.
-func (g *judge) beingReleased() map[model.NodeID]*resource.Row {
+func (g *Judge) beingReleased() map[model.NodeID]*resource.Row {
 	if g.released == nil {
-		g.released = g.findReleased()
+		g.released = g.Released()
 		for _, n := range g.view.NodeOrder {
 			if len(g.released) > 0 && g.released[n] != nil {
 				g.releasing = append(g.releasing, n)
@@ -149,31 +149,31 @@ func (g *judge) beingReleased() map[model.NodeID]*resource.Row {
 
 // afterRelease returns which tasks may be on their nodes only after tasks that are being released are gone: for their room, or for a rule
 // on other pods. gone are tasks that are evicted.
-func (s *Session) afterRelease(tasks []model.TaskID, nodes []model.NodeID, gone []model.TaskID) []bool {
-	after := s.afterRoom(tasks, nodes, gone)
+func (h Host) AfterRelease(tasks []model.TaskID, nodes []model.NodeID, gone []model.TaskID) []bool {
+	after := h.afterRoom(tasks, nodes, gone)
 	for i, n := range nodes {
-		after[i] = after[i] || s.keptByReleased(tasks[i], n)
+		after[i] = after[i] || h.keptByReleased(tasks[i], n)
 	}
 	return after
 }
 
 // afterRoom is afterRelease without rules on other pods.
-func (s *Session) afterRoom(tasks []model.TaskID, nodes []model.NodeID, gone []model.TaskID) []bool {
+func (h Host) afterRoom(tasks []model.TaskID, nodes []model.NodeID, gone []model.TaskID) []bool {
 	after := make([]bool, len(tasks))
 	rows := make(map[model.NodeID]*resource.Row)
 	for i, n := range nodes {
 		row := rows[n]
 		if row == nil {
-			made := resource.NewAccount(s.view.Dims.Len())
-			s.view.Idle(n, &made)
+			made := resource.NewAccount(h.view.Dims.Len())
+			h.view.Idle(n, &made)
 			for _, t := range gone {
-				if s.view.NodeOf(t) == n {
-					made.Add(s.view.Request(t))
+				if h.view.NodeOf(t) == n {
+					made.Add(h.view.Request(t))
 				}
 			}
 			row, rows[n] = &made, &made
 		}
-		request := s.view.Request(tasks[i])
+		request := h.view.Request(tasks[i])
 		after[i] = !resource.Covers(*row, request)
 		row.SubWithin(request)
 	}
@@ -183,30 +183,30 @@ func (s *Session) afterRoom(tasks []model.TaskID, nodes []model.NodeID, gone []m
 // place returns what Session.Place does if best fit finds room for all tasks, or if a kind has no room without the others: what a node
 // takes of one kind does not depend on the other nodes, so that best fit places as many as there is room for. known is false for all else.
 func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placement, known bool, _ error) {
-	p := placer{session: f.session, tasks: tasks, nodes: f.nodes, at: make([]int32, len(tasks))}
-	p.sort(f.offered)
-	if slices.ContainsFunc(tasks, func(t model.TaskID) bool { return f.session.bounded(f.session.view.QueueOf(t)) }) {
+	p := Placer{Host: f.session, Tasks: tasks, Nodes: f.nodes, At: make([]int32, len(tasks))}
+	p.Sort(f.offered)
+	if slices.ContainsFunc(tasks, func(t model.TaskID) bool { return f.session.Bounded(f.session.view.QueueOf(t)) }) {
 		return Placement{}, false, nil
 	}
-	if len(p.kinds)*len(f.nodes) > placementCells {
+	if len(p.Kinds)*len(f.nodes) > PlaceCells {
 		return Placement{}, false, nil
 	}
-	if p.related() {
+	if p.Related() {
 		return f.placeRelated(&p, booked)
 	}
 	defer f.forget()
 	f.book(booked)
 	most := 0
-	for k := range p.kinds {
-		kind := &p.kinds[k]
+	for k := range p.Kinds {
+		kind := &p.Kinds[k]
 		placed, done, err := f.fill(&p, kind)
 		if err != nil || !done {
 			return Placement{}, false, err
 		}
-		if most += placed; placed == len(kind.tasks) {
+		if most += placed; placed == len(kind.Tasks) {
 			continue
 		}
-		if len(p.kinds) > 1 {
+		if len(p.Kinds) > 1 {
 			// Has the kind room without the others?
 			f.forget()
 			f.book(booked)
@@ -214,9 +214,9 @@ func (f *freeNodes) place(tasks []model.TaskID, booked []model.NodeID) (_ Placem
 				return Placement{}, false, err
 			}
 		}
-		return Placement{Outcome: NoPlacement, Most: most}, done && placed < len(kind.tasks), nil
+		return Placement{Outcome: NoPlacement, Most: most}, done && placed < len(kind.Tasks), nil
 	}
-	return Placement{Outcome: Placed, Nodes: p.placed(), Most: most}, true, nil
+	return Placement{Outcome: Placed, Nodes: p.Placed(), Most: most}, true, nil
 }
 
 // book records the rest of the nodes on which something was booked.
@@ -244,19 +244,19 @@ func (f *freeNodes) forget() {
 }
 
 // fill places as many tasks of a kind as have room, as placer.fill does, and returns how many. This is skipped if the nodes have no order.
-func (f *freeNodes) fill(p *placer, k *taskKind) (placed int, done bool, _ error) {
-	first := p.tasks[k.tasks[0]]
-	order, err := f.order(f.session.view.Tasks.At(first).Request, k.request)
+func (f *freeNodes) fill(p *Placer, k *TaskKind) (placed int, done bool, _ error) {
+	first := p.Tasks[k.Tasks[0]]
+	order, err := f.order(f.session.view.Tasks.At(first).Request, k.Request)
 	if order == nil || err != nil {
 		return 0, false, err
 	}
-	changed := f.tightest(k.request)
-	for i := 0; placed < len(k.tasks) && (i < len(order.order) || len(changed) > 0); {
+	changed := f.tightest(k.Request)
+	for i := 0; placed < len(k.Tasks) && (i < len(order.order) || len(changed) > 0); {
 		if f.session.view.Stopped(i) {
 			return 0, false, policy.ErrStopped
 		}
 		var at int32
-		if c := changed; len(c) > 0 && (i == len(order.order) || tighter(c[0].left, c[0].at, order.left[i], order.order[i])) {
+		if c := changed; len(c) > 0 && (i == len(order.order) || Tighter(c[0].left, c[0].at, order.left[i], order.order[i])) {
 			at, changed = c[0].at, c[1:]
 		} else {
 			at = order.order[i]
@@ -264,7 +264,7 @@ func (f *freeNodes) fill(p *placer, k *taskKind) (placed int, done bool, _ error
 				continue
 			}
 		}
-		if f.session.admits(first, f.nodes[at], nil) {
+		if f.session.Admits(first, f.nodes[at], nil) {
 			placed = f.take(p, k, at, placed)
 		}
 	}
@@ -272,14 +272,14 @@ func (f *freeNodes) fill(p *placer, k *taskKind) (placed int, done bool, _ error
 }
 
 // take places the tasks of a kind from a position on a node, as many as have room, and returns the next position.
-func (f *freeNodes) take(p *placer, k *taskKind, at int32, next int) int {
+func (f *freeNodes) take(p *Placer, k *TaskKind, at int32, next int) int {
 	if f.marks[at] == 0 {
 		f.change(at).CopyFrom(f.idle[at])
 	}
 	idle := &f.changed[f.marks[at]-1].idle
-	for ; next < len(k.tasks) && resource.Covers(*idle, k.request); next++ {
-		idle.SubWithin(k.request)
-		p.at[k.tasks[next]] = at
+	for ; next < len(k.Tasks) && resource.Covers(*idle, k.Request); next++ {
+		idle.SubWithin(k.Request)
+		p.At[k.Tasks[next]] = at
 	}
 	return next
 }
@@ -289,7 +289,7 @@ func (f *freeNodes) tightest(request resource.Row) []changedNode {
 	var list []changedNode
 	for _, c := range f.changed {
 		if resource.Covers(c.idle, request) {
-			c.left = leftOf(c.idle, request)
+			c.left = LeftOf(c.idle, request)
 			list = append(list, c)
 		}
 	}
@@ -309,7 +309,7 @@ func (f *freeNodes) order(id int32, request resource.Row) (*nodeOrder, error) {
 			return nil, policy.ErrStopped
 		}
 		if resource.Covers(f.idle[i], request) {
-			left[i] = leftOf(f.idle[i], request)
+			left[i] = LeftOf(f.idle[i], request)
 			o.order = append(o.order, int32(i))
 		}
 	}

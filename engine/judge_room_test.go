@@ -70,7 +70,7 @@ func TestTasksArePlacedFromTheIndexAsBySearchingAllNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := crowd(t)
 		nodes := s.view.NodeOrder
-		free, err := newFreeNodes(s, nodes, s.view.Idle)
+		free, err := newFreeNodes(s.Host(), nodes, s.view.Idle)
 		require.NoError(t, err)
 		var pending []model.TaskID
 		for i := range s.view.Tasks.Len() {
@@ -84,7 +84,7 @@ func TestTasksArePlacedFromTheIndexAsBySearchingAllNodes(t *testing.T) {
 				n := rapid.IntRange(1, len(pending)).Draw(t, "together")
 				tasks := pending[:n]
 				pending = pending[n:]
-				want, err := s.Nodes().Place(tasks, nodes)
+				want, err := s.PlaceTasks(tasks, nodes)
 				require.NoError(t, err)
 				got, known, err := free.place(tasks, booked)
 				require.NoError(t, err)
@@ -115,8 +115,8 @@ func TestJobsAreExplainedTogetherAsEachAlone(t *testing.T) {
 				s := crowd(t, plugins...)
 				brief := rapid.Bool().Draw(t, "brief")
 				explained := func(jobs []model.JobID) (list []*Explanation) {
-					x := newExplainer(s)
-					x.brief = brief
+					x := newExplainer(s.Host())
+					x.Brief = brief
 					require.NoError(t, x.each(jobs, false, func(e *Explanation) error {
 						list = append(list, e)
 						return nil

@@ -19,7 +19,7 @@ func (s *state) keep(p Policy) error {
 		// The plugin asks in the middle of questions, of which the memory must not be used.
 		own := *s
 		own.scratch = resource.NewAccount(s.view.Dims.Len())
-		list, err := keeper.Keep(&line{Session: &Session{policy: p.without(opened.Name), state: &own}})
+		list, err := keeper.Keep(&line{Host: Host{&Session{policy: p.without(opened.Name), state: &own}}})
 		if err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (s *state) keep(p Policy) error {
 
 // line is policy.Line. The plugin that asks does not answer what it is asked meanwhile.
 type line struct {
-	*Session
+	Host
 
 	// released is what is being released on nodes while released is of the moves and rollbacks in at; nil until needed.
 	released map[model.NodeID]*resource.Row
@@ -45,7 +45,7 @@ type line struct {
 
 // Each is policy.Line.Each.
 func (l *line) Each(offer func(j model.JobID, tasks []model.TaskID) (more bool)) error {
-	return l.tried(func() error {
+	return l.Tried(func() error {
 		v := l.view
 		if err := v.Work.Spend(len(v.Present())+len(v.Queues)*maxDepth, v.Dims.Len()); err != nil {
 			return err
@@ -88,19 +88,19 @@ func (l *line) starts(j model.JobID) bool {
 	case model.PhaseCompleted:
 		return false
 	default:
-		return account.Tasks[model.Pending] > 0 && (account.Holding() == 0 || !l.settled(j, nil))
+		return account.Tasks[model.Pending] > 0 && (account.Holding() == 0 || !l.Settled(j, nil))
 	}
 }
 
 // Needs is policy.Line.Needs.
 func (l *line) Needs(j model.JobID) []model.TaskID {
-	v, w := l.view, l.waiting(j)
-	if w.short || len(w.tasks) == 0 || w.unjudged != 0 || v.Reservations().Holds(j) ||
-		slices.ContainsFunc(w.kinds, func(t model.TaskID) bool { return v.PodKind(t) != 0 }) ||
+	v, w := l.view, l.NeedOf(j)
+	if w.Short || len(w.Tasks) == 0 || w.Unjudged != 0 || v.Reservations().Holds(j) ||
+		slices.ContainsFunc(w.Kinds, func(t model.TaskID) bool { return v.PodKind(t) != 0 }) ||
 		!l.Job(j).Valid(nil) {
 		return nil
 	}
-	return w.needed
+	return w.Needed
 }
 
 // Takes is policy.Line.Takes.
@@ -138,7 +138,7 @@ func (l *line) top(q model.QueueID) model.QueueID {
 func (l *line) Permits(tasks []model.TaskID, at int64, beside []policy.Reservation) (permits bool) {
 	q := l.view.QueueOf(tasks[0])
 	// Nothing fails in it.
-	_ = l.tried(func() error {
+	_ = l.Tried(func() error {
 		if at > l.view.AsOf && !l.end(q, at) {
 			return nil
 		}
@@ -230,7 +230,7 @@ func (l *line) beingReleased() map[model.NodeID]*resource.Row {
 		at[0] += uint64(n)
 	}
 	if l.released == nil || l.at != at {
-		l.released, l.at = l.findReleased(), at
+		l.released, l.at = l.Released(), at
 	}
 	return l.released
 }
@@ -241,8 +241,8 @@ func (s *Session) ReservationOf(j model.JobID) (policy.Reservation, bool) {
 }
 
 // plannedStart is ReservationOf for the plugins that plan each job after those before it.
-func (s *Session) plannedStart(j model.JobID) (policy.Reservation, bool) {
-	return s.reservationOf(j, func(state policy.State) bool {
+func (h Host) PlannedStart(j model.JobID) (policy.Reservation, bool) {
+	return h.reservationOf(j, func(state policy.State) bool {
 		_, plans := state.(policy.Keeper)
 		return plans
 	})

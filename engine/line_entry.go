@@ -28,7 +28,7 @@ func (l *line) findOutside(refused []model.JobID) error {
 	for _, j := range refused {
 		isRefused[j] = true
 	}
-	return l.tried(func() error {
+	return l.Tried(func() error {
 		if err := l.leave(func(j model.JobID) bool { return !isRefused[j] }); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (l *line) findOutside(refused []model.JobID) error {
 // entersAlone reports whether a job may enter its queue, and books nothing.
 func (l *line) entersAlone(j model.JobID) (enters bool) {
 	// Nothing fails in it.
-	_ = l.tried(func() error {
+	_ = l.Tried(func() error {
 		enters = l.Job(j).Enqueueable(nil)
 		return nil
 	})
@@ -78,7 +78,7 @@ func (l *line) Enters(j model.JobID, at int64, beside []policy.Reservation) (ent
 	for i := range beside {
 		started[beside[i].Job] = true
 	}
-	err = l.tried(func() error {
+	err = l.Tried(func() error {
 		if err := l.leave(func(k model.JobID) bool {
 			if k == j || started[k] {
 				return false

@@ -19,26 +19,26 @@ func (s *Session) Nodes() Nodes { return Nodes{s} }
 // failed condition gives the reason, a plugin's before the node's, so that plugins answer as they do for nodes that take all tasks. It does
 // not test the node's free resources: see HasRoom. The rules on other pods count the pods that are on nodes in the present state.
 func (m Nodes) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	return m.s.fits(t, n, false, why)
+	return m.s.Host().FitsWhen(t, n, false, why)
 }
 
 // fits is Fits now, or later: once what is being released is gone.
-func (s *Session) fits(t model.TaskID, n model.NodeID, later bool, why *policy.Reasons) bool {
-	if !s.admits(t, n, why) {
+func (h Host) FitsWhen(t model.TaskID, n model.NodeID, later bool, why *policy.Reasons) bool {
+	if !h.Admits(t, n, why) {
 		return false
 	}
-	pods := s.view.Rules()
+	pods := h.view.Rules()
 	return pods == nil || pods.Fits(t, n, later, why)
 }
 
 // admits is Fits without the rules on other pods.
-func (s *Session) admits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	return s.PolicyFits(t, n, why) && s.takes(t, n, why)
+func (h Host) Admits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	return h.PolicyFits(t, n, why) && h.Takes(t, n, why)
 }
 
 // PolicyFits reports whether every plugin permits a task on a node.
-func (s *Session) PolicyFits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	for _, p := range s.by.predicate {
+func (h Host) PolicyFits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	for _, p := range h.by.predicate {
 		if !p.Fits(t, n, why) {
 			return false
 		}
@@ -47,25 +47,25 @@ func (s *Session) PolicyFits(t model.TaskID, n model.NodeID, why *policy.Reasons
 }
 
 // Predicates returns the plugins that permit tasks on nodes, in order of the policy.
-func (s *Session) Predicates() []policy.Predicater { return s.by.predicate }
+func (h Host) Predicates() []policy.Predicater { return h.by.predicate }
 
 // NodeBounder returns the plugin that bounds what queues use of groups of nodes; false if there is none. No two have bounds, since no
 // plugin occurs twice.
-func (s *Session) NodeBounder() (policy.NodeBounder, bool) {
-	if len(s.by.bounds) == 0 {
+func (h Host) NodeBounder() (policy.NodeBounder, bool) {
+	if len(h.by.bounds) == 0 {
 		return nil, false
 	}
-	return s.by.bounds[0], true
+	return h.by.bounds[0], true
 }
 
 // takes reports whether a node takes new tasks, is among those that a task may use, and is not kept for others while the task runs.
-func (s *Session) takes(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	return s.opens(t, n, why) && s.view.Reservations().Fits(t, n, resource.Row{}, why)
+func (h Host) Takes(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	return h.Opens(t, n, why) && h.view.Reservations().Fits(t, n, resource.Row{}, why)
 }
 
 // opens is takes without what is kept of the node.
-func (s *Session) opens(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
-	v := s.view
+func (h Host) Opens(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
+	v := h.view
 	set := v.NodeSetOf(t)
 	if u := v.Closed(n, set); u != nil {
 		reason := policy.Because("", policy.NodeUnschedulable, model.None)
@@ -142,8 +142,8 @@ func BestNodes(fits []bool, score []float64, rank []int32, top int, dst []int) [
 	return dst
 }
 
-func (s *Session) findReleased() map[model.NodeID]*resource.Row {
-	v := s.view
+func (h Host) Released() map[model.NodeID]*resource.Row {
+	v := h.view
 	released := map[model.NodeID]*resource.Row{}
 	for _, j := range v.Present() {
 		account := v.Account(j)
@@ -177,6 +177,6 @@ func (s *Session) findReleased() map[model.NodeID]*resource.Row {
 }
 
 // bounded reports whether a plugin bounds what a queue uses of some groups of nodes, or reservations what is used of some nodes.
-func (s *Session) bounded(q model.QueueID) bool {
-	return s.view.Reservations() != nil || len(s.by.bounds) > 0 && s.by.bounds[0].Bounded(q)
+func (h Host) Bounded(q model.QueueID) bool {
+	return h.view.Reservations() != nil || len(h.by.bounds) > 0 && h.by.bounds[0].Bounded(q)
 }

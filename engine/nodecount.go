@@ -31,7 +31,7 @@ type NodeCount struct {
 
 // distance says how far nodes that a rule excludes are from taking a task: those that only lack room are closest, and those that take no
 // new tasks are farthest.
-func distance(code policy.Code) int {
+func Distance(code policy.Code) int {
 	switch code { //nolint:exhaustive // The others are constraints of the task or its queue.
 	case policy.InsufficientResource, policy.NoNodeHasAll, policy.Fragmented, policy.NotPreemptable:
 		return 0
@@ -49,29 +49,29 @@ func distance(code policy.Code) int {
 
 // nodeCounts counts nodes by the reason why they do not take a task, each once. Of nodes that take no new tasks it keeps the detail if it
 // is the same for all of one cause.
-type nodeCounts struct {
-	n, free map[NodeCount]int
+type NodeCounts struct {
+	n, Free map[NodeCount]int
 	details map[string]string
 }
 
-func (c *nodeCounts) add(key NodeCount) {
+func (c *NodeCounts) Add(key NodeCount) {
 	if c.n == nil {
-		c.n, c.free, c.details = make(map[NodeCount]int), make(map[NodeCount]int), make(map[string]string)
+		c.n, c.Free, c.details = make(map[NodeCount]int), make(map[NodeCount]int), make(map[string]string)
 	}
 	c.n[key]++
 }
 
 // lacking counts a node that admits a task but has no room for it.
-func (c *nodeCounts) lacking(left, offered, request resource.Row) {
+func (c *NodeCounts) Lacking(left, offered, request resource.Row) {
 	if small := resource.Uncovered(offered, request); small != 0 {
-		c.add(NodeCount{Code: policy.NodeTooSmall, Dimensions: small})
+		c.Add(NodeCount{Code: policy.NodeTooSmall, Dimensions: small})
 		return
 	}
-	c.add(NodeCount{Code: policy.InsufficientResource, Dimensions: resource.Uncovered(left, request)})
+	c.Add(NodeCount{Code: policy.InsufficientResource, Dimensions: resource.Uncovered(left, request)})
 }
 
 // refused counts a node that a rule excludes for a task; free: the node has enough left for it.
-func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why []policy.Reason, free bool) {
+func (c *NodeCounts) Refused(v *policy.View, t model.TaskID, n model.NodeID, why []policy.Reason, free bool) {
 	key := NodeCount{}
 	if len(why) > 0 {
 		key = NodeCount{Code: why[0].Code, Detail: why[0].Detail}
@@ -93,8 +93,8 @@ func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why
 	if closed {
 		key.Detail = u.Short()
 	}
-	if c.add(key); free {
-		c.free[key]++
+	if c.Add(key); free {
+		c.Free[key]++
 	}
 	if !closed {
 		return
@@ -108,29 +108,29 @@ func (c *nodeCounts) refused(v *policy.View, t model.TaskID, n model.NodeID, why
 
 // list returns the counts: those with nodes that have enough left first, then those of nodes that are closest to taking the task. Beyond
 // maxReasons the last is of all others.
-func (c *nodeCounts) list() []NodeCount {
+func (c *NodeCounts) List() []NodeCount {
 	list := make([]NodeCount, 0, len(c.n))
 	for key, n := range c.n {
-		key.N, key.Free = n, c.free[key]
+		key.N, key.Free = n, c.Free[key]
 		if key.Code == policy.NodeUnschedulable {
 			key.Detail = cmp.Or(c.details[key.Detail], key.Detail)
 		}
 		list = append(list, key)
 	}
 	slices.SortFunc(list, func(l, r NodeCount) int {
-		return cmp.Or(cmp.Compare(r.Free, l.Free), cmp.Compare(distance(l.Code), distance(r.Code)), cmp.Compare(r.N, l.N),
+		return cmp.Or(cmp.Compare(r.Free, l.Free), cmp.Compare(Distance(l.Code), Distance(r.Code)), cmp.Compare(r.N, l.N),
 			cmp.Compare(l.Code, r.Code), cmp.Compare(l.Dimensions, r.Dimensions), cmp.Compare(l.Detail, r.Detail),
 			cmp.Compare(l.From, r.From), cmp.Compare(l.Until, r.Until), cmp.Compare(l.Holder, r.Holder))
 	})
-	if len(list) > maxReasons {
+	if len(list) > MaxReasons {
 		rest := NodeCount{}
-		for _, other := range list[maxReasons-1:] {
+		for _, other := range list[MaxReasons-1:] {
 			rest.N, rest.Free = rest.N+other.N, rest.Free+other.Free
 		}
-		list = append(list[:maxReasons-1], rest)
+		list = append(list[:MaxReasons-1], rest)
 	}
 	return list
 }
 
 // maxReasons bounds the reasons of one finding.
-const maxReasons = 16
+const MaxReasons = 16

@@ -113,16 +113,16 @@ const (
 // nil if the job does not wait for a place, or cannot start at all because of its gang or its queue. See package odds for what a run
 // leaves out. It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError.
 func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
-	v := s.view
-	if !s.waits(q.Job) {
+	h, v := s.Host(), s.view
+	if !h.Waits(q.Job) {
 		return nil, nil //nolint:nilnil // No odds, no error.
 	}
-	if nothing := s.nothingOffered(); nothing != nil {
+	if nothing := h.NothingOffered(); nothing != nil {
 		return &Odds{Nothing: nothing}, nil
 	}
 	c := compiler{
-		Session: s, question: q, on: map[kindKey][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{},
-		shuts: map[kindKey]map[int][]odds.Span{},
+		Host: h, question: q, on: map[Kind][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{},
+		shuts: map[Kind]map[int][]odds.Span{},
 	}
 	if err := c.compile(); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 	base := odds.NewBase(&c.m)
 	if !out.Known {
 		out.Earliest, out.Latest = base.Bound(odds.Shortest).Start, base.Bound(odds.Longest).Start
-		return out, s.looked()
+		return out, c.looked()
 	}
 	// Each run is bounded by an equal part of the work that is left, so that it may be booked after all runs.
 	outcomes, work := base.RunAll(q.Seed, q.runs()), int64(0)
@@ -148,14 +148,14 @@ func (s *Session) Odds(q *OddsQuestion) (*Odds, error) {
 		work += outcomes[i].Work
 	}
 	out.Runs, out.Summary, out.Drift = len(outcomes), odds.Summarize(outcomes), c.m.Drift()
-	if err := s.correct(out, &c, work); err != nil {
+	if err := c.correct(out, work); err != nil {
 		return nil, err
 	}
-	return out, s.looked()
+	return out, c.looked()
 }
 
 // correct corrects starts by forecasts for jobs of the past, which may cost twice what the runs did.
-func (s *Session) correct(out *Odds, c *compiler, work int64) error {
+func (c *compiler) correct(out *Odds, work int64) error {
 	running := 0
 	for i := range c.m.Jobs {
 		if c.m.Jobs[i].Running > 0 {
@@ -166,8 +166,8 @@ func (s *Session) correct(out *Odds, c *compiler, work int64) error {
 		// No such past can be told from what is asked about.
 		return nil
 	}
-	h := c.m.Hindcast(c.question.Seed, min(max(2*work, leastHindcast), s.view.Work.Left()/2))
-	if err := s.view.Work.Spend(int(min(h.Work, s.view.Work.Left())), 1); err != nil {
+	h := c.m.Hindcast(c.question.Seed, min(max(2*work, leastHindcast), c.view.Work.Left()/2))
+	if err := c.view.Work.Spend(int(min(h.Work, c.view.Work.Left())), 1); err != nil {
 		return err
 	}
 	raw := slices.Clone(out.Starts)
@@ -178,8 +178,8 @@ func (s *Session) correct(out *Odds, c *compiler, work int64) error {
 }
 
 // looked asks whether to stop.
-func (s *Session) looked() error {
-	if v := s.view; v.Stop != nil && v.Stop() {
+func (c *compiler) looked() error {
+	if v := c.view; v.Stop != nil && v.Stop() {
 		return policy.ErrStopped
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 // compiler makes a plain model of a session.
 type compiler struct {
-	*Session
+	Host
 
 	question *OddsQuestion
 	m        odds.Model
@@ -30,12 +30,12 @@ type compiler struct {
 	// refused are the queues that the policy gives nothing, such as all of a tree with faults.
 	refused []bool
 	// on are the nodes for a kind of task, alike those for what tasks of a queue ask for, open those that take tasks without constraints.
-	on    map[kindKey][]bool
+	on    map[Kind][]bool
 	alike map[string][]bool
 	open  []bool
 	kinds map[string]int
 	// shuts are the periods in which nodes take no tasks of a kind, and shut those for tasks of which neither the job nor the end is known.
-	shuts map[kindKey]map[int][]odds.Span
+	shuts map[Kind]map[int][]odds.Span
 	shut  map[int][]odds.Span
 	// drawn are runtimes of past jobs by what jobs have in common, pastDrawn those for each kind of past jobs.
 	drawn     map[string]*odds.Sample
@@ -198,31 +198,31 @@ func (c *compiler) minimum(row resource.Row) []float64 {
 // want describes what a job waits for, if it could start.
 func (c *compiler) want(j model.JobID, job *odds.Job) error {
 	v := c.view
-	w := c.waiting(j)
+	w := c.NeedOf(j)
 	queue := v.Jobs.At(j).Queue
-	if w.short || v.Queues[queue].State != model.Open || c.refused[queue] {
+	if w.Short || v.Queues[queue].State != model.Open || c.refused[queue] {
 		return nil
 	}
-	gang, err := c.tasks(w.needed)
+	gang, err := c.tasks(w.Needed)
 	if err != nil {
 		return err
 	}
 	var rest []model.TaskID
-	if len(w.needed) > 0 && len(w.needed) < len(w.tasks) {
+	if len(w.Needed) > 0 && len(w.Needed) < len(w.Tasks) {
 		needs := map[model.TaskID]bool{}
-		for _, t := range w.needed {
+		for _, t := range w.Needed {
 			needs[t] = true
 		}
-		rest = slices.DeleteFunc(slices.Clone(w.tasks), func(t model.TaskID) bool { return needs[t] })
+		rest = slices.DeleteFunc(slices.Clone(w.Tasks), func(t model.TaskID) bool { return needs[t] })
 	}
 	more, err := c.tasks(rest)
 	if err != nil {
 		return err
 	}
 	switch account := v.Account(j); {
-	case len(w.tasks) == 0 && w.counted > 0:
-		gang = c.counted(j, w.counted)
-	case len(w.tasks) == 0 && c.createsTasks(j):
+	case len(w.Tasks) == 0 && w.Counted > 0:
+		gang = c.counted(j, w.Counted)
+	case len(w.Tasks) == 0 && c.CreatesTasks(j):
 		gang = c.created(j)
 	case j != c.question.Job && account.Holding() > 0 && account.Ready() >= v.Jobs.At(j).MinAvailable:
 		gang, more = nil, append(gang, more...)
@@ -272,9 +272,9 @@ func (c *compiler) created(j model.JobID) []odds.Tasks {
 // tasks groups tasks of one kind.
 func (c *compiler) tasks(tasks []model.TaskID) ([]odds.Tasks, error) {
 	var list []odds.Tasks
-	var last kindKey
+	var last Kind
 	for _, t := range tasks {
-		key := c.kindOf(t)
+		key := c.KindOf(t)
 		if len(list) > 0 && key == last {
 			list[len(list)-1].N++
 			continue
@@ -290,7 +290,7 @@ func (c *compiler) tasks(tasks []model.TaskID) ([]odds.Tasks, error) {
 }
 
 // nodesOf returns the nodes that may take a kind of tasks, nil for all.
-func (c *compiler) nodesOf(t model.TaskID, key kindKey) ([]bool, error) {
+func (c *compiler) nodesOf(t model.TaskID, key Kind) ([]bool, error) {
 	if on, known := c.on[key]; known {
 		return on, nil
 	}
@@ -307,7 +307,7 @@ func (c *compiler) nodesOf(t model.TaskID, key kindKey) ([]bool, error) {
 		on = nil
 	}
 	c.on[key], c.shuts[key] = on, c.spans(v.Tasks.At(t).Job, t)
-	if kind := c.alikeKey(c.place[key.queue], v.Request(t).V); c.alike[kind] == nil {
+	if kind := c.alikeKey(c.place[key.Queue], v.Request(t).V); c.alike[kind] == nil {
 		c.alike[kind] = on
 	}
 	return on, nil

@@ -122,7 +122,7 @@ func (c *compiler) kin(keys [][numLikenesses]string, some, like int) []odds.Kin 
 // elapsed returns how many seconds a job has run, 0 if it does not run or that is not known.
 func (c *compiler) elapsed(j model.JobID) int64 {
 	v := c.view
-	if v.AsOf == 0 || !c.occupies(j) {
+	if v.AsOf == 0 || !c.Occupies(j) {
 		return 0
 	}
 	started := c.started(j)

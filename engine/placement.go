@@ -26,11 +26,11 @@ const (
 const (
 	// placementTrials bounds the search for a placement, in comparisons with one node. It is enough to try everything for six tasks on
 	// seven nodes; equal tasks and nodes are tried once, so that the bound often suffices for many more.
-	placementTrials = 1 << 20
+	PlaceTrials = 1 << 20
 	// PlacementWork bounds the cost of the search for a placement.
-	PlacementWork = 1 << 21
+	PlaceWork = 1 << 21
 	// placementCells bounds the amounts of all nodes and of all tasks, and the pairs of a kind of task and a node.
-	placementCells = 1 << 22
+	PlaceCells = 1 << 22
 )
 
 // Placement says whether tasks have room on nodes together.
@@ -49,20 +49,20 @@ type Placement struct {
 // It is exact for equal tasks that no such rule concerns, and if one kind of task alone, or one dimension alone, has no room. Otherwise it
 // tries best fit, then every placement up to placementTrials comparisons: it is exact for six tasks on seven nodes with any requests. The
 // outcome is PlacementUnknown beyond that, and for clusters beyond placementCells. The error is policy.ErrStopped.
-func (m Nodes) Place(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
-	p := placer{session: m.s, tasks: tasks, nodes: nodes, room: m.s.view.Idle, trials: placementTrials}
-	return p.place()
+func (s *Session) PlaceTasks(tasks []model.TaskID, nodes []model.NodeID) (Placement, error) {
+	p := Placer{Host: s.Host(), Tasks: tasks, Nodes: nodes, Room: s.view.Idle, Trials: PlaceTrials}
+	return p.Place()
 }
 
-func (p *placer) place() (Placement, error) {
-	tasks := p.tasks
+func (p *Placer) Place() (Placement, error) {
+	tasks := p.Tasks
 	if err := p.prepare(); err != nil {
 		return Placement{}, err
 	}
-	if p.kinds == nil && len(tasks) > 0 {
+	if p.Kinds == nil && len(tasks) > 0 {
 		return Placement{Outcome: PlacementUnknown}, nil
 	}
-	if p.related() {
+	if p.Related() {
 		return p.placeRelated()
 	}
 	most, alone, err := p.bestFit()
@@ -70,93 +70,93 @@ func (p *placer) place() (Placement, error) {
 	case err != nil:
 		return Placement{}, err
 	case most == len(tasks):
-		return Placement{Outcome: Placed, Nodes: p.placed(), Most: most}, nil
+		return Placement{Outcome: Placed, Nodes: p.Placed(), Most: most}, nil
 	case !alone || p.exceedsTotal():
 		return Placement{Outcome: NoPlacement, Most: most}, nil
 	}
-	if len(tasks)*p.session.view.Dims.Len() > placementCells {
+	if len(tasks)*p.Host.view.Dims.Len() > PlaceCells {
 		return Placement{Outcome: PlacementUnknown, Most: most}, nil
 	}
 	p.start()
 	switch {
 	case p.search(0, 0, 0):
-		return Placement{Outcome: Placed, Nodes: p.placed(), Most: len(tasks)}, nil
+		return Placement{Outcome: Placed, Nodes: p.Placed(), Most: len(tasks)}, nil
 	case p.stopped:
 		return Placement{}, policy.ErrStopped
-	case p.trials >= 0:
+	case p.Trials >= 0:
 		return Placement{Outcome: NoPlacement, Most: most}, nil
 	}
 	return Placement{Outcome: PlacementUnknown, Most: most}, nil
 }
 
 // placer looks for a placement.
-type placer struct {
-	session *Session
-	tasks   []model.TaskID
-	nodes   []model.NodeID
+type Placer struct {
+	Host
+	Tasks   []model.TaskID
+	Nodes   []model.NodeID
 	// room sets a row to what a node has left.
-	room func(model.NodeID, *resource.Row)
+	Room func(model.NodeID, *resource.Row)
 	// kinds of tasks that all rules treat alike, the largest first.
-	kinds []taskKind
+	Kinds []TaskKind
 	// idle is the free room of each node.
 	idle []resource.Row
 	// at has the node of each task as a position in nodes, -1 for none.
-	at []int32
+	At []int32
 	// trials counts the tests that the search may still make; below 0 it was ended.
-	trials  int
+	Trials  int
 	stopped bool
 	saved   []resource.Row
 	// filling is what the placed tasks use of the policy's bounds.
-	filling filling
+	filling Filling
 	// later: room is what nodes have once what is being released is gone. bare: the rules on other pods are left aside.
-	later, bare bool
+	Later, Bare bool
 }
 
 // taskKind is a number of tasks with one request that may use the same nodes.
-type taskKind struct {
-	request resource.Row
+type TaskKind struct {
+	Request resource.Row
 	size    float64
 	// tasks are positions in the question.
-	tasks []int32
+	Tasks []int32
 	// fits says for each node whether the rules admit the tasks, regardless of room.
-	fits []bool
+	Fits []bool
 }
 
 // prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if there are too many.
-func (p *placer) prepare() error {
-	v := p.session.view
+func (p *Placer) prepare() error {
+	v := p.Host.view
 	width := v.Dims.Len()
-	if len(p.nodes)*width > placementCells {
+	if len(p.Nodes)*width > PlaceCells {
 		return nil
 	}
 	p.narrow()
-	p.idle, p.filling = resource.NewAccounts(len(p.nodes), width), filling{}
+	p.idle, p.filling = resource.NewAccounts(len(p.Nodes), width), Filling{}
 	offered := resource.NewAccount(width)
-	for i, n := range p.nodes {
+	for i, n := range p.Nodes {
 		if v.Stopped(i) {
 			return policy.ErrStopped
 		}
-		p.room(n, &p.idle[i])
+		p.Room(n, &p.idle[i])
 		offered.Add(v.Nodes[n].Allocatable)
 	}
-	p.at = make([]int32, len(p.tasks))
-	for i := range p.at {
-		p.at[i] = -1
+	p.At = make([]int32, len(p.Tasks))
+	for i := range p.At {
+		p.At[i] = -1
 	}
-	p.sort(offered)
-	if len(p.kinds)*len(p.nodes) > placementCells {
-		p.kinds = nil
+	p.Sort(offered)
+	if len(p.Kinds)*len(p.Nodes) > PlaceCells {
+		p.Kinds = nil
 		return nil
 	}
-	for k := range p.kinds {
+	for k := range p.Kinds {
 		if v.Stop != nil && v.Stop() {
 			return policy.ErrStopped
 		}
-		kind := &p.kinds[k]
-		kind.fits = make([]bool, len(p.nodes))
-		for i, n := range p.nodes {
+		kind := &p.Kinds[k]
+		kind.Fits = make([]bool, len(p.Nodes))
+		for i, n := range p.Nodes {
 			v.Yield(i)
-			kind.fits[i] = p.session.admits(p.tasks[kind.tasks[0]], n, nil)
+			kind.Fits[i] = p.Host.Admits(p.Tasks[kind.Tasks[0]], n, nil)
 		}
 	}
 	return nil
@@ -164,60 +164,60 @@ func (p *placer) prepare() error {
 
 // narrow leaves out the nodes that are not in the node set of the tasks, if these are of one kind that no rule on other pods concerns:
 // nothing depends on those nodes then. With several kinds their sizes do.
-func (p *placer) narrow() {
-	v := p.session.view
-	if len(p.tasks) == 0 || v.NodeSetOf(p.tasks[0]) == model.AllNodes || !p.bare && v.PodKind(p.tasks[0]) != 0 {
+func (p *Placer) narrow() {
+	v := p.Host.view
+	if len(p.Tasks) == 0 || v.NodeSetOf(p.Tasks[0]) == model.AllNodes || !p.Bare && v.PodKind(p.Tasks[0]) != 0 {
 		return
 	}
-	first := p.session.kindOf(p.tasks[0])
-	if slices.ContainsFunc(p.tasks, func(t model.TaskID) bool { return p.session.kindOf(t) != first }) {
+	first := p.Host.KindOf(p.Tasks[0])
+	if slices.ContainsFunc(p.Tasks, func(t model.TaskID) bool { return p.Host.KindOf(t) != first }) {
 		return
 	}
 	var in []model.NodeID
-	for _, n := range p.nodes {
-		if v.InSet(first.nodeSet, n) {
+	for _, n := range p.Nodes {
+		if v.InSet(first.NodeSet, n) {
 			in = append(in, n)
 		}
 	}
-	p.nodes = in
+	p.Nodes = in
 }
 
 // sort sorts the tasks into kinds, the largest first in proportion to what is offered.
-func (p *placer) sort(offered resource.Row) {
-	v := p.session.view
-	of := make(map[kindKey]int)
-	for i, t := range p.tasks {
-		key := p.session.kindOf(t)
+func (p *Placer) Sort(offered resource.Row) {
+	v := p.Host.view
+	of := make(map[Kind]int)
+	for i, t := range p.Tasks {
+		key := p.Host.KindOf(t)
 		k, known := of[key]
 		if !known {
-			k = len(p.kinds)
+			k = len(p.Kinds)
 			of[key] = k
 			request := v.Request(t)
 			size, _ := resource.DominantShare(request, offered, offered.Positive())
-			p.kinds = append(p.kinds, taskKind{request: request, size: size})
+			p.Kinds = append(p.Kinds, TaskKind{Request: request, size: size})
 		}
-		p.kinds[k].tasks = append(p.kinds[k].tasks, int32(i))
+		p.Kinds[k].Tasks = append(p.Kinds[k].Tasks, int32(i))
 	}
-	slices.SortStableFunc(p.kinds, func(l, r taskKind) int { return cmp.Compare(r.size, l.size) })
+	slices.SortStableFunc(p.Kinds, func(l, r TaskKind) int { return cmp.Compare(r.size, l.size) })
 }
 
 // bestFit places kind after kind, each on the nodes with the least remaining room. It returns the number of tasks placed, and whether every
 // kind has room without the others.
-func (p *placer) bestFit() (most int, alone bool, err error) {
-	v := p.session.view
-	free := resource.NewTable(len(p.nodes), v.Dims.Len())
+func (p *Placer) bestFit() (most int, alone bool, err error) {
+	v := p.Host.view
+	free := resource.NewTable(len(p.Nodes), v.Dims.Len())
 	for i := range free {
 		free[i].CopyFrom(p.idle[i])
 	}
 	defer clear(p.filling)
-	for k := range p.kinds {
+	for k := range p.Kinds {
 		if v.Stop != nil && v.Stop() {
 			return 0, false, policy.ErrStopped
 		}
-		kind := &p.kinds[k]
+		kind := &p.Kinds[k]
 		placed := p.fill(kind, free)
 		most += placed
-		if placed < len(kind.tasks) && !p.hasRoomAlone(kind) {
+		if placed < len(kind.Tasks) && !p.hasRoomAlone(kind) {
 			return most, false, nil
 		}
 	}
@@ -225,27 +225,27 @@ func (p *placer) bestFit() (most int, alone bool, err error) {
 }
 
 // bound returns what limits tasks of a kind together on the node at a position.
-func (p *placer) bound(k *taskKind, i int) bound {
-	return p.session.nodeBound(p.tasks[k.tasks[0]], p.nodes[i])
+func (p *Placer) bound(k *TaskKind, i int) Bound {
+	return p.Host.BoundOf(p.Tasks[k.Tasks[0]], p.Nodes[i])
 }
 
 // hasRoomAlone reports whether the tasks of a kind have room if no other kind is placed. The room of a node does not depend on the other
 // nodes but by a bound, to which equal tasks count alike, so that no choice of nodes has room for more.
-func (p *placer) hasRoomAlone(k *taskKind) bool {
-	left := resource.NewAccount(p.session.view.Dims.Len())
-	room, alone := 0, filling{}
-	for i := range p.nodes {
-		if !k.fits[i] {
+func (p *Placer) hasRoomAlone(k *TaskKind) bool {
+	left := resource.NewAccount(p.Host.view.Dims.Len())
+	room, alone := 0, Filling{}
+	for i := range p.Nodes {
+		if !k.Fits[i] {
 			continue
 		}
 		left.CopyFrom(p.idle[i])
 		b := p.bound(k, i)
-		for ; room < len(k.tasks) && resource.Covers(left, k.request) && alone.takes(b, k.request); room++ {
-			left.SubWithin(k.request)
-			alone.put(b, k.request)
+		for ; room < len(k.Tasks) && resource.Covers(left, k.Request) && alone.Takes(b, k.Request); room++ {
+			left.SubWithin(k.Request)
+			alone.Put(b, k.Request)
 		}
 	}
-	return room == len(k.tasks)
+	return room == len(k.Tasks)
 }
 
 // tightness is a heap of nodes: on top is the one that has least left, among equals the first.
@@ -258,7 +258,7 @@ func (h *tightness) Len() int { return len(h.order) }
 
 func (h *tightness) Less(i, j int) bool {
 	l, r := h.order[i], h.order[j]
-	return tighter(h.left[l], l, h.left[r], r)
+	return Tighter(h.left[l], l, h.left[r], r)
 }
 
 func (h *tightness) Swap(i, j int) { h.order[i], h.order[j] = h.order[j], h.order[i] }
@@ -273,15 +273,15 @@ func (h *tightness) Pop() any {
 }
 
 // tightest is a heap of the nodes with room for a task of a kind: most kinds need few of them, and none is sorted for nothing.
-func (p *placer) tightest(k *taskKind, free []resource.Row) *tightness {
-	order := make([]int32, 0, len(p.nodes))
-	left := make([]float64, len(p.nodes))
-	for i := range p.nodes {
-		if !k.fits[i] || !resource.Covers(free[i], k.request) {
+func (p *Placer) tightest(k *TaskKind, free []resource.Row) *tightness {
+	order := make([]int32, 0, len(p.Nodes))
+	left := make([]float64, len(p.Nodes))
+	for i := range p.Nodes {
+		if !k.Fits[i] || !resource.Covers(free[i], k.Request) {
 			continue
 		}
 		order = append(order, int32(i))
-		left[i] = leftOf(free[i], k.request)
+		left[i] = LeftOf(free[i], k.Request)
 	}
 	h := &tightness{order, left}
 	heap.Init(h)
@@ -289,15 +289,15 @@ func (p *placer) tightest(k *taskKind, free []resource.Row) *tightness {
 }
 
 // fill places as many tasks of a kind as have room and returns how many.
-func (p *placer) fill(k *taskKind, free []resource.Row) int {
+func (p *Placer) fill(k *TaskKind, free []resource.Row) int {
 	next := 0
-	for h := p.tightest(k, free); h.Len() > 0 && next < len(k.tasks); heap.Pop(h) {
+	for h := p.tightest(k, free); h.Len() > 0 && next < len(k.Tasks); heap.Pop(h) {
 		i := h.order[0]
 		b := p.bound(k, int(i))
-		for ; next < len(k.tasks) && resource.Covers(free[i], k.request) && p.filling.takes(b, k.request); next++ {
-			free[i].SubWithin(k.request)
-			p.filling.put(b, k.request)
-			p.at[k.tasks[next]] = i
+		for ; next < len(k.Tasks) && resource.Covers(free[i], k.Request) && p.filling.Takes(b, k.Request); next++ {
+			free[i].SubWithin(k.Request)
+			p.filling.Put(b, k.Request)
+			p.At[k.Tasks[next]] = i
 		}
 	}
 	return next
@@ -305,18 +305,18 @@ func (p *placer) fill(k *taskKind, free []resource.Row) int {
 
 // exceedsTotal reports whether the tasks ask for more of some dimension than all nodes have left that admit any of them: then there is no
 // placement. A node takes less than the tolerance above what it has, and requests below the tolerance are not looked at there.
-func (p *placer) exceedsTotal() bool {
-	width := p.session.view.Dims.Len()
+func (p *Placer) exceedsTotal() bool {
+	width := p.Host.view.Dims.Len()
 	asked, left := make([]float64, width), make([]float64, width)
-	for k := range p.kinds {
-		kind := &p.kinds[k]
-		for m := kind.request.AtLeastThreshold(); m != 0; m = m.Rest() {
+	for k := range p.Kinds {
+		kind := &p.Kinds[k]
+		for m := kind.Request.AtLeastThreshold(); m != 0; m = m.Rest() {
 			d := m.First()
-			asked[d] += float64(kind.request.V[d] * float64(len(kind.tasks)))
+			asked[d] += float64(kind.Request.V[d] * float64(len(kind.Tasks)))
 		}
 	}
-	for i := range p.nodes {
-		if !slices.ContainsFunc(p.kinds, func(k taskKind) bool { return k.fits[i] }) {
+	for i := range p.Nodes {
+		if !slices.ContainsFunc(p.Kinds, func(k TaskKind) bool { return k.Fits[i] }) {
 			continue
 		}
 		for d, x := range p.idle[i].V {
@@ -333,60 +333,60 @@ func (p *placer) exceedsTotal() bool {
 }
 
 // start prepares the search: nothing is placed yet.
-func (p *placer) start() {
-	p.saved = resource.NewTable(len(p.tasks), p.session.view.Dims.Len())
-	for i := range p.at {
-		p.at[i] = -1
+func (p *Placer) start() {
+	p.saved = resource.NewTable(len(p.Tasks), p.Host.view.Dims.Len())
+	for i := range p.At {
+		p.At[i] = -1
 	}
 }
 
 // search places the tasks of kinds from position n of kind k on, those of one kind on nodes from position from on: exchanging two of them
 // makes no difference. It tries one of several nodes that are alike.
-func (p *placer) search(k, n, from int) bool {
-	for k < len(p.kinds) && n == len(p.kinds[k].tasks) {
+func (p *Placer) search(k, n, from int) bool {
+	for k < len(p.Kinds) && n == len(p.Kinds[k].Tasks) {
 		k, n, from = k+1, 0, 0
 	}
-	if k == len(p.kinds) {
+	if k == len(p.Kinds) {
 		return true
 	}
-	kind := &p.kinds[k]
-	saved := &p.saved[kind.tasks[n]]
-	for i := from; i < len(p.nodes); i++ {
+	kind := &p.Kinds[k]
+	saved := &p.saved[kind.Tasks[n]]
+	for i := from; i < len(p.Nodes); i++ {
 		if !p.try() {
 			return false
 		}
 		b := p.bound(kind, i)
-		if !kind.fits[i] || !resource.Covers(p.idle[i], kind.request) || !p.filling.takes(b, kind.request) || p.tried(from, i) {
+		if !kind.Fits[i] || !resource.Covers(p.idle[i], kind.Request) || !p.filling.Takes(b, kind.Request) || p.tried(from, i) {
 			continue
 		}
 		saved.CopyFrom(p.idle[i])
-		p.idle[i].SubWithin(kind.request)
-		undo := p.filling.put(b, kind.request)
-		p.at[kind.tasks[n]] = int32(i)
+		p.idle[i].SubWithin(kind.Request)
+		undo := p.filling.Put(b, kind.Request)
+		p.At[kind.Tasks[n]] = int32(i)
 		if p.search(k, n+1, i) {
 			return true
 		}
 		p.idle[i].CopyFrom(*saved)
 		undo()
-		if p.trials < 0 {
+		if p.Trials < 0 {
 			return false
 		}
 	}
-	p.at[kind.tasks[n]] = -1
+	p.At[kind.Tasks[n]] = -1
 	return false
 }
 
 // try counts a comparison and reports whether the search goes on.
-func (p *placer) try() bool {
-	p.trials--
-	if p.trials >= 0 && p.session.view.Stopped(p.trials) {
-		p.stopped, p.trials = true, -1
+func (p *Placer) try() bool {
+	p.Trials--
+	if p.Trials >= 0 && p.Host.view.Stopped(p.Trials) {
+		p.stopped, p.Trials = true, -1
 	}
-	return p.trials >= 0
+	return p.Trials >= 0
 }
 
 // tried reports whether a node at a position between from and i-1 is equivalent to the one at i for all tasks.
-func (p *placer) tried(from, i int) bool {
+func (p *Placer) tried(from, i int) bool {
 	for j := from; j < i; j++ {
 		if !p.try() || resource.Equal(p.idle[j], p.idle[i]) && p.alike(i, j) {
 			return true
@@ -395,10 +395,10 @@ func (p *placer) tried(from, i int) bool {
 	return false
 }
 
-func (p *placer) alike(i, j int) bool {
-	for k := range p.kinds {
-		kind := &p.kinds[k]
-		if kind.fits[i] != kind.fits[j] || p.bound(kind, i) != p.bound(kind, j) {
+func (p *Placer) alike(i, j int) bool {
+	for k := range p.Kinds {
+		kind := &p.Kinds[k]
+		if kind.Fits[i] != kind.Fits[j] || p.bound(kind, i) != p.bound(kind, j) {
 			return false
 		}
 	}
@@ -406,22 +406,22 @@ func (p *placer) alike(i, j int) bool {
 }
 
 // placed returns the nodes of the tasks.
-func (p *placer) placed() []model.NodeID {
-	nodes := make([]model.NodeID, len(p.at))
-	for i, at := range p.at {
-		nodes[i] = p.nodes[at]
+func (p *Placer) Placed() []model.NodeID {
+	nodes := make([]model.NodeID, len(p.At))
+	for i, at := range p.At {
+		nodes[i] = p.Nodes[at]
 	}
 	return nodes
 }
 
 // tighter reports whether a node comes before another one in the order of best fit.
-func tighter(left float64, at int32, otherLeft float64, other int32) bool {
+func Tighter(left float64, at int32, otherLeft float64, other int32) bool {
 	c := cmp.Compare(left, otherLeft)
 	return c < 0 || c == 0 && at < other
 }
 
 // leftOf says how many times a request is left of a node, added up over its dimensions.
-func leftOf(idle, request resource.Row) float64 {
+func LeftOf(idle, request resource.Row) float64 {
 	left := 0.0
 	for m := request.Positive(); m != 0; m = m.Rest() {
 		d := m.First()

@@ -11,14 +11,14 @@ import (
 )
 
 // related reports whether a rule on other pods concerns some of the tasks.
-func (p *placer) related() bool {
-	return !p.bare && slices.ContainsFunc(p.kinds, func(k taskKind) bool { return p.session.view.PodKind(p.tasks[k.tasks[0]]) != 0 })
+func (p *Placer) Related() bool {
+	return !p.Bare && slices.ContainsFunc(p.Kinds, func(k TaskKind) bool { return p.Host.view.PodKind(p.Tasks[k.Tasks[0]]) != 0 })
 }
 
 // relation is the placement of tasks that rules on other pods concern. They are placed one after the other, as a scheduler does: each with
 // the tasks placed before it on their nodes.
 type relation struct {
-	*placer
+	*Placer
 
 	pods *policy.Pods
 	free []resource.Row
@@ -37,66 +37,66 @@ const maxStarts = 64
 
 // placeRelated places tasks that rules on other pods concern. It tries best fit, then every order and place up to the bound. That there is
 // no placement is proven by the room of the nodes alone, by tasks that keep each other away, or if all was tried.
-func (p *placer) placeRelated() (Placement, error) {
-	r := &relation{placer: p, pods: p.session.view.Rules(), ofKind: make([]bool, len(p.kinds))}
-	for k := range p.kinds {
-		kind := &p.kinds[k]
-		t := p.tasks[kind.tasks[0]]
-		r.ofKind[k] = p.session.view.Ordered(t)
+func (p *Placer) placeRelated() (Placement, error) {
+	r := &relation{Placer: p, pods: p.Host.view.Rules(), ofKind: make([]bool, len(p.Kinds))}
+	for k := range p.Kinds {
+		kind := &p.Kinds[k]
+		t := p.Tasks[kind.Tasks[0]]
+		r.ofKind[k] = p.Host.view.Ordered(t)
 		r.ordered = r.ordered || r.ofKind[k]
-		for i, n := range p.nodes {
-			p.session.view.Yield(i)
-			kind.fits[i] = kind.fits[i] && !r.pods.Excludes(t, n, p.later)
+		for i, n := range p.Nodes {
+			p.Host.view.Yield(i)
+			kind.Fits[i] = kind.Fits[i] && !r.pods.Excludes(t, n, p.Later)
 		}
 	}
 	most, err := r.greedy()
 	switch {
 	case err != nil:
 		return Placement{}, err
-	case most == len(p.tasks):
-		return Placement{Outcome: Placed, Nodes: p.placed(), Most: most}, nil
-	case !slices.ContainsFunc(p.kinds, func(k taskKind) bool { return !p.hasRoomAlone(&k) || !r.apart(&k) }) && !p.exceedsTotal():
+	case most == len(p.Tasks):
+		return Placement{Outcome: Placed, Nodes: p.Placed(), Most: most}, nil
+	case !slices.ContainsFunc(p.Kinds, func(k TaskKind) bool { return !p.hasRoomAlone(&k) || !r.apart(&k) }) && !p.exceedsTotal():
 	default:
 		return Placement{Outcome: NoPlacement, Most: most}, nil
 	}
-	if len(p.tasks)*p.session.view.Dims.Len() > placementCells {
+	if len(p.Tasks)*p.Host.view.Dims.Len() > PlaceCells {
 		return Placement{Outcome: PlacementUnknown, Most: most}, nil
 	}
 	p.start()
-	found := r.search(0, 0, 0, len(p.tasks))
+	found := r.search(0, 0, 0, len(p.Tasks))
 	r.lift(0)
 	switch {
 	case found:
-		return Placement{Outcome: Placed, Nodes: p.placed(), Most: len(p.tasks)}, nil
+		return Placement{Outcome: Placed, Nodes: p.Placed(), Most: len(p.Tasks)}, nil
 	case p.stopped:
 		return Placement{}, policy.ErrStopped
-	case p.trials >= 0:
+	case p.Trials >= 0:
 		return Placement{Outcome: NoPlacement, Most: most}, nil
 	}
 	return Placement{Outcome: PlacementUnknown, Most: most}, nil
 }
 
 // apart reports whether there are as many domains with room as tasks of a kind, if these keep each other away.
-func (r *relation) apart(k *taskKind) bool {
+func (r *relation) apart(k *TaskKind) bool {
 	var nodes []model.NodeID
-	for i, n := range r.nodes {
-		if k.fits[i] && resource.Covers(r.idle[i], k.request) {
+	for i, n := range r.Nodes {
+		if k.Fits[i] && resource.Covers(r.idle[i], k.Request) {
 			nodes = append(nodes, n)
 		}
 	}
-	return r.pods.AtMost(r.tasks[k.tasks[0]], nodes, len(k.tasks)) == len(k.tasks)
+	return r.pods.AtMost(r.Tasks[k.Tasks[0]], nodes, len(k.Tasks)) == len(k.Tasks)
 }
 
 // put places a task on the node at a position, and lift takes all but the first n placed tasks off again.
-func (r *relation) put(k *taskKind, task, at int32) {
-	r.at[task] = at
-	r.pods.Place(r.tasks[task], r.nodes[at])
-	r.placed, r.undo = append(r.placed, task), append(r.undo, r.filling.put(r.bound(k, int(at)), k.request))
+func (r *relation) put(k *TaskKind, task, at int32) {
+	r.At[task] = at
+	r.pods.Place(r.Tasks[task], r.Nodes[at])
+	r.placed, r.undo = append(r.placed, task), append(r.undo, r.filling.Put(r.bound(k, int(at)), k.Request))
 }
 
 func (r *relation) lift(n int) {
 	for _, task := range slices.Backward(r.placed[n:]) {
-		r.pods.Remove(r.tasks[task], r.nodes[r.at[task]])
+		r.pods.Remove(r.Tasks[task], r.Nodes[r.At[task]])
 	}
 	for _, undo := range slices.Backward(r.undo[n:]) {
 		undo()
@@ -106,57 +106,57 @@ func (r *relation) lift(n int) {
 
 // greedy places by best fit and returns how many tasks it placed. Where tasks must be near each other, it also tries to begin elsewhere.
 func (r *relation) greedy() (most int, _ error) {
-	near := slices.ContainsFunc(r.kinds, func(k taskKind) bool { return r.pods.Near(r.tasks[k.tasks[0]]) })
+	near := slices.ContainsFunc(r.Kinds, func(k TaskKind) bool { return r.pods.Near(r.Tasks[k.Tasks[0]]) })
 	var best []int32
 	for r.first = 0; r.first < maxStarts; r.first++ {
-		if r.session.view.Stop != nil && r.session.view.Stop() {
+		if r.Host.view.Stop != nil && r.Host.view.Stop() {
 			return 0, policy.ErrStopped
 		}
-		for i := range r.at {
-			r.at[i] = -1
+		for i := range r.At {
+			r.At[i] = -1
 		}
-		r.free = resource.NewTable(len(r.nodes), r.session.view.Dims.Len())
+		r.free = resource.NewTable(len(r.Nodes), r.Host.view.Dims.Len())
 		for i := range r.free {
 			r.free[i].CopyFrom(r.idle[i])
 		}
 		more := r.once()
 		placed := len(r.placed)
 		if r.lift(0); best == nil || placed > most {
-			most, best = placed, slices.Clone(r.at)
+			most, best = placed, slices.Clone(r.At)
 		}
-		if placed == len(r.tasks) || !near || !more || r.trials < 0 {
+		if placed == len(r.Tasks) || !near || !more || r.Trials < 0 {
 			break
 		}
 	}
-	copy(r.at, best)
+	copy(r.At, best)
 	return most, nil
 }
 
 // once places kind after kind until no kind has a task that fits, and reports whether there is another bucket to begin with.
 func (r *relation) once() (more bool) {
-	next, begun := make([]int, len(r.kinds)), false
+	next, begun := make([]int, len(r.Kinds)), false
 	for progress := true; progress; {
 		progress = false
-		for k := range r.kinds {
-			kind := &r.kinds[k]
-			if next[k] == len(kind.tasks) {
+		for k := range r.Kinds {
+			kind := &r.Kinds[k]
+			if next[k] == len(kind.Tasks) {
 				continue
 			}
 			skip := 0
-			if !begun && r.pods.Near(r.tasks[kind.tasks[0]]) {
+			if !begun && r.pods.Near(r.Tasks[kind.Tasks[0]]) {
 				skip = r.first
 			}
 			buckets := r.bucketsOf(kind)
 			if skip > 0 && skip < len(buckets) {
 				buckets = append(buckets[skip:], buckets[:skip]...)
 			}
-			if skip > 0 || r.first == 0 && r.pods.Near(r.tasks[kind.tasks[0]]) {
+			if skip > 0 || r.first == 0 && r.pods.Near(r.Tasks[kind.Tasks[0]]) {
 				more = more || skip+1 < len(buckets)
 			}
 			before := next[k]
 			next[k] = r.fill(kind, r.ofKind[k], buckets, next[k], skip > 0)
 			if next[k] > before {
-				progress, begun = true, begun || r.pods.Near(r.tasks[kind.tasks[0]])
+				progress, begun = true, begun || r.pods.Near(r.Tasks[kind.Tasks[0]])
 			}
 		}
 	}
@@ -175,17 +175,17 @@ type bucket struct {
 }
 
 // bucketsOf sorts the nodes with room for a kind into buckets, the largest first.
-func (r *relation) bucketsOf(k *taskKind) []*bucket {
-	t := r.tasks[k.tasks[0]]
-	if !r.session.view.Work.Use(len(r.nodes), 1+r.pods.Buckets(t)) {
+func (r *relation) bucketsOf(k *TaskKind) []*bucket {
+	t := r.Tasks[k.Tasks[0]]
+	if !r.Host.view.Work.Use(len(r.Nodes), 1+r.pods.Buckets(t)) {
 		return nil
 	}
 	at := map[string]*bucket{}
 	var list []*bucket
 	var key []byte
-	left := make([]float64, len(r.nodes))
-	for i, n := range r.nodes {
-		if !k.fits[i] || !resource.Covers(r.free[i], k.request) {
+	left := make([]float64, len(r.Nodes))
+	for i, n := range r.Nodes {
+		if !k.Fits[i] || !resource.Covers(r.free[i], k.Request) {
 			continue
 		}
 		key, _ = r.pods.Bucket(t, n, key[:0])
@@ -197,7 +197,7 @@ func (r *relation) bucketsOf(k *taskKind) []*bucket {
 			list = append(list, b)
 		}
 		b.order = append(b.order, int32(i))
-		left[i] = leftOf(r.free[i], k.request)
+		left[i] = LeftOf(r.free[i], k.Request)
 	}
 	for _, b := range list {
 		b.size = len(b.order)
@@ -214,7 +214,7 @@ func (r *relation) tightest(buckets []*bucket) *bucket {
 		if b.shut || b.Len() == 0 {
 			continue
 		}
-		if best == nil || tighter(b.left[b.order[0]], b.order[0], best.left[best.order[0]], best.order[0]) {
+		if best == nil || Tighter(b.left[b.order[0]], b.order[0], best.left[best.order[0]], best.order[0]) {
 			best = b
 		}
 	}
@@ -223,13 +223,13 @@ func (r *relation) tightest(buckets []*bucket) *bucket {
 
 // fill places tasks of a kind from position next on, as many as fit one after the other, and returns the next position. inOrder: the first
 // task goes into the first bucket that takes it.
-func (r *relation) fill(k *taskKind, ordered bool, buckets []*bucket, next int, inOrder bool) int {
+func (r *relation) fill(k *TaskKind, ordered bool, buckets []*bucket, next int, inOrder bool) int {
 	if len(buckets) == 0 {
 		return next
 	}
-	_, single := r.pods.Bucket(r.tasks[k.tasks[0]], r.nodes[0], nil)
+	_, single := r.pods.Bucket(r.Tasks[k.Tasks[0]], r.Nodes[0], nil)
 	moved := false
-	for next < len(k.tasks) && r.try() {
+	for next < len(k.Tasks) && r.try() {
 		b := r.tightest(buckets)
 		if inOrder {
 			b = r.tightest(buckets[:1])
@@ -243,17 +243,17 @@ func (r *relation) fill(k *taskKind, ordered bool, buckets []*bucket, next int, 
 			reopen(buckets)
 			continue
 		}
-		i, t := b.order[0], k.tasks[next]
-		r.trials -= len(buckets)
+		i, t := b.order[0], k.Tasks[next]
+		r.Trials -= len(buckets)
 		switch {
-		case !resource.Covers(r.free[i], k.request), !r.filling.takes(r.bound(k, int(i)), k.request):
+		case !resource.Covers(r.free[i], k.Request), !r.filling.Takes(r.bound(k, int(i)), k.Request):
 			heap.Pop(&b.tightness)
-		case r.pods.Fits(r.tasks[t], r.nodes[i], r.later, nil):
-			r.free[i].SubWithin(k.request)
+		case r.pods.Fits(r.Tasks[t], r.Nodes[i], r.Later, nil):
+			r.free[i].SubWithin(k.Request)
 			r.put(k, t, i)
 			next++
 			moved, inOrder = true, false
-		case ordered && !single && !r.pods.Excludes(r.tasks[t], r.nodes[i], r.later):
+		case ordered && !single && !r.pods.Excludes(r.Tasks[t], r.Nodes[i], r.Later):
 			b.shut = true
 		default:
 			b.aside = append(b.aside, i)
@@ -280,17 +280,17 @@ func (r *relation) search(k, n, from, left int) bool {
 		return true
 	}
 	if !r.ordered {
-		for n == len(r.kinds[k].tasks) {
+		for n == len(r.Kinds[k].Tasks) {
 			k, n, from = k+1, 0, 0
 		}
 		return r.searchKind(k, n, from, left)
 	}
-	for k := range r.kinds {
-		next := slices.IndexFunc(r.kinds[k].tasks, func(task int32) bool { return r.at[task] < 0 })
+	for k := range r.Kinds {
+		next := slices.IndexFunc(r.Kinds[k].Tasks, func(task int32) bool { return r.At[task] < 0 })
 		if next >= 0 && r.searchKind(k, next, 0, left) {
 			return true
 		}
-		if r.trials < 0 {
+		if r.Trials < 0 {
 			return false
 		}
 	}
@@ -299,28 +299,28 @@ func (r *relation) search(k, n, from, left int) bool {
 
 // searchKind places the task at position n of kind k, and then the others.
 func (r *relation) searchKind(k, n, from, left int) bool {
-	kind := &r.kinds[k]
-	task := kind.tasks[n]
+	kind := &r.Kinds[k]
+	task := kind.Tasks[n]
 	saved := &r.saved[task]
-	for i := from; i < len(r.nodes); i++ {
+	for i := from; i < len(r.Nodes); i++ {
 		if !r.try() {
 			return false
 		}
-		if !kind.fits[i] || !resource.Covers(r.idle[i], kind.request) || !r.filling.takes(r.bound(kind, i), kind.request) ||
-			!r.pods.Fits(r.tasks[task], r.nodes[i], r.later, nil) {
+		if !kind.Fits[i] || !resource.Covers(r.idle[i], kind.Request) || !r.filling.Takes(r.bound(kind, i), kind.Request) ||
+			!r.pods.Fits(r.Tasks[task], r.Nodes[i], r.Later, nil) {
 			continue
 		}
 		saved.CopyFrom(r.idle[i])
-		r.idle[i].SubWithin(kind.request)
+		r.idle[i].SubWithin(kind.Request)
 		before := len(r.placed)
 		r.put(kind, task, int32(i))
 		if r.search(k, n+1, i, left-1) {
 			return true
 		}
 		r.lift(before)
-		r.at[task] = -1
+		r.At[task] = -1
 		r.idle[i].CopyFrom(*saved)
-		if r.trials < 0 {
+		if r.Trials < 0 {
 			return false
 		}
 	}

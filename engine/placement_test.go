@@ -37,7 +37,7 @@ func idleNodes(t require.TestingT, nodes, tasks [][2]float64) *engine.Session {
 
 func place(t require.TestingT, nodes, tasks [][2]float64) engine.Placement {
 	s := idleNodes(t, nodes, tasks)
-	placement, err := s.Nodes().Place(first[model.TaskID](len(tasks)), first[model.NodeID](len(nodes)))
+	placement, err := s.PlaceTasks(first[model.TaskID](len(tasks)), first[model.NodeID](len(nodes)))
 	require.NoError(t, err)
 	return placement
 }
@@ -208,7 +208,7 @@ func TestTasksOfANodeSetArePlacedAsIfThereWereNoOtherNodes(t *testing.T) {
 		placed := func(only bool) (engine.Placement, []int) {
 			s, nodes, at := build(only)
 			given := slices.Clone(nodes)
-			placement, err := s.Nodes().Place(first[model.TaskID](count), nodes)
+			placement, err := s.PlaceTasks(first[model.TaskID](count), nodes)
 			require.NoError(t, err)
 			require.Equal(t, given, nodes)
 			var chosen []int

@@ -150,16 +150,17 @@ const planWork = 1 << 18
 // candidates, it then tries every smaller set of victims. Of tasks that differ it tries several choices. It changes nothing. The error is
 // policy.ErrStopped, or a *policy.WorkError.
 func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
-	var w *waiting
+	h := s.Host()
+	var w *Need
 	if q.Tasks == nil {
-		w = s.waiting(q.Job)
+		w = h.NeedOf(q.Job)
 	} else {
-		w = s.waitingWith(q.Job, q.Tasks)
+		w = h.NeedFor(q.Job, q.Tasks)
 	}
-	p := &planner{judge: newJudge(s), question: q, queue: s.view.Jobs.At(q.Job).Queue}
-	p.seats, p.once, p.brief = true, true, q.Means == PlaceOnly
-	p.plan = Plan{Job: q.Job, Enters: s.view.Phase(q.Job) == model.PhasePending, Unjudged: w.unjudged}
-	p.about(w.needed)
+	p := &planner{Judge: NewJudge(h), question: q, queue: s.view.Jobs.At(q.Job).Queue}
+	p.Seats, p.Once, p.Brief = true, true, q.Means == PlaceOnly
+	p.plan = Plan{Job: q.Job, Enters: s.view.Phase(q.Job) == model.PhasePending, Unjudged: w.Unjudged}
+	p.about(w.Needed)
 	miss, err := p.find(w)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (s *Session) Plan(q *PlanQuestion) (*Plan, error) {
 
 // planner searches a plan.
 type planner struct {
-	*judge
+	*Judge
 
 	question *PlanQuestion
 	plan     Plan
@@ -199,23 +200,23 @@ type planner struct {
 func (p *planner) about(tasks []model.TaskID) { p.tasks, p.plan.Tasks = tasks, tasks }
 
 // find makes the plan, or returns what it lacks. What the judge says stands where no eviction can change it.
-func (p *planner) find(w *waiting) (*Miss, error) {
+func (p *planner) find(w *Need) (*Miss, error) {
 	if p.view.Phase(p.question.Job) == model.PhaseCompleted {
 		return p.refuse(CheckAdmission, nil)
 	}
-	d, err := p.judge.judge(p.question.Job, w)
+	d, err := p.Judge.Check(p.question.Job, w)
 	if err != nil {
 		return nil, err
 	}
-	against := d.against()
+	against := d.Against()
 	switch {
 	case against != nil && (against.Check == CheckAdmission || against.Check == CheckTasks):
 		return p.refuse(against.Check, against.Reasons)
-	case len(w.tasks) == 0 && w.counted == 0:
+	case len(w.Tasks) == 0 && w.Counted == 0:
 		return p.refuse(CheckTasks, nil)
-	case d.blind && (against.Outcome != Failed || p.question.Means != PlaceOnly):
-		return &Miss{Check: CheckNodes, Reasons: []policy.Reason{*p.nothingOffered()}, Task: model.None, Node: model.None}, nil
-	case len(w.tasks) == 0 || d.lacking && (against.Outcome != Failed || p.question.Means != PlaceOnly):
+	case d.Blind && (against.Outcome != Failed || p.question.Means != PlaceOnly):
+		return &Miss{Check: CheckNodes, Reasons: []policy.Reason{*p.NothingOffered()}, Task: model.None, Node: model.None}, nil
+	case len(w.Tasks) == 0 || d.Lacking && (against.Outcome != Failed || p.question.Means != PlaceOnly):
 		return &Miss{Check: CheckTasks, Task: model.None, Node: model.None}, nil
 	}
 	p.about(d.Tasks)
@@ -230,9 +231,9 @@ func (p *planner) find(w *waiting) (*Miss, error) {
 }
 
 // evictingFor makes a plan with evictions for a job that the judge holds back, as far as the policy permits the job to evict.
-func (p *planner) evictingFor(d *Judgement, against *Finding, w *waiting) (*Miss, error) {
+func (p *planner) evictingFor(d *Judgement, against *Finding, w *Need) (*Miss, error) {
 	proven := against.Outcome == Failed
-	if err := p.tried(func() error {
+	if err := p.Tried(func() error {
 		p.enter()
 		p.permitMeans()
 		return nil
@@ -242,12 +243,12 @@ func (p *planner) evictingFor(d *Judgement, against *Finding, w *waiting) (*Miss
 	switch {
 	case !p.place && !p.reclaim && !p.preempt:
 		return p.refuse(p.refusedBy, p.refused)
-	case against.Check == CheckQueue && d.Nodes != nil && d.passes(CheckShare) && p.options(w) == nil:
+	case against.Check == CheckQueue && d.Nodes != nil && d.Passes(CheckShare) && p.OptionsOf(w) == nil:
 		// The tasks have room, and their queue may use that much, so that no victim would be necessary.
 		miss, err := p.refuse(CheckQueue, p.refused)
 		miss.Placed = len(p.tasks)
 		return miss, err
-	case !p.reclaim && !p.preempt && (!p.asks || p.options(w) == nil):
+	case !p.reclaim && !p.preempt && (!p.asks || p.OptionsOf(w) == nil):
 		if proven {
 			p.plan.Outcome = NoPlan
 		}
@@ -299,7 +300,7 @@ func (p *planner) permitMeans() {
 		return
 	}
 	why = policy.Reasons{}
-	if !p.Preempt().asks(p.question.Job, &why) {
+	if !p.Preempt().Asks(p.question.Job, &why) {
 		p.refuseEviction(why.List)
 		return
 	}
@@ -307,7 +308,7 @@ func (p *planner) permitMeans() {
 	if means == ByPreempt {
 		return
 	}
-	if !p.Reclaim().asks(p.question.Job, &why) {
+	if !p.Reclaim().Asks(p.question.Job, &why) {
 		p.refuseEviction(p.refused)
 		return
 	}
@@ -341,7 +342,7 @@ func (p *planner) refuseEviction(reasons []policy.Reason) {
 // SpendOnPlan spends the cost of the search of a plan.
 func (h Host) SpendOnPlan() error {
 	v := h.view
-	if err := v.Work.Spend(2, PlacementWork); err != nil {
+	if err := v.Work.Spend(2, PlaceWork); err != nil {
 		return err
 	}
 	return v.Work.Spend(v.Tasks.Len()+len(v.Nodes)+planWork, v.Dims.Len()*len(h.Plugins()))

@@ -12,7 +12,7 @@ import (
 
 // yields reports whether nothing but a part that is kept of a node keeps a task off it: evictions there may let it in.
 func (p *planner) yields(t model.TaskID, n model.NodeID) bool {
-	return p.keptOff(t, n) && p.opens(t, n, nil) && p.PolicyFits(t, n, nil)
+	return p.keptOff(t, n) && p.Opens(t, n, nil) && p.PolicyFits(t, n, nil)
 }
 
 // keptOff reports whether a part that is kept of a node, but no whole one, leaves no room for a task.
@@ -59,7 +59,7 @@ func (s *stall) exactBeside(t model.TaskID, rest []model.TaskID, o offer) (offer
 	s.list = s.candidates(o.node, s.list[:0])
 	let := s.consented(t, rest, s.list, o.node)
 	slices.SortFunc(let, s.compareByStay)
-	err := s.tried(func() error {
+	err := s.Tried(func() error {
 		enough := false
 		for _, c := range let {
 			s.unbook(c, model.Pending)
@@ -91,5 +91,5 @@ func (s *stall) exactBeside(t model.TaskID, rest []model.TaskID, o offer) (offer
 
 // hasRoomBeside reports whether a task fits a node in the present state, and has room there.
 func (s *stall) hasRoomBeside(t model.TaskID, n model.NodeID) bool {
-	return s.fits(t, n, true, nil) && s.roomy(n, []model.TaskID{t})
+	return s.FitsWhen(t, n, true, nil) && s.roomy(n, []model.TaskID{t})
 }

@@ -54,7 +54,7 @@ func (p *planner) fillBack(d *draft) error {
 		return nil
 	}
 	on, at := p.tasksOn(d), make([]model.NodeID, len(d.victims))
-	return p.tried(func() error {
+	return p.Tried(func() error {
 		p.enter()
 		for i, t := range d.victims {
 			at[i] = p.view.NodeOf(t)
@@ -88,7 +88,7 @@ func (p *planner) roomy(n model.NodeID, tasks []model.TaskID) bool {
 		return true
 	}
 	row := resource.NewAccount(p.view.Dims.Len())
-	p.future(n, &row)
+	p.Future(n, &row)
 	for _, t := range tasks {
 		if !resource.Covers(row, p.view.Request(t)) {
 			return false
@@ -112,7 +112,7 @@ func (p *planner) shared(d *draft, lump bool) (groups [][]model.TaskID, limits i
 		row := rows[n]
 		if row == nil {
 			made := resource.NewAccount(v.Dims.Len())
-			p.future(n, &made)
+			p.Future(n, &made)
 			row, rows[n] = &made, &made
 		}
 		request := v.Request(p.tasks[i])
@@ -175,9 +175,9 @@ func (p *planner) carryOut(d *draft, then func(*carried)) (*carried, error) {
 
 func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried, error) {
 	groups, limits := p.shared(d, lump)
-	c := &carried{released: p.afterRelease(p.tasks, d.nodes, d.victims)}
+	c := &carried{released: p.AfterRelease(p.tasks, d.nodes, d.victims)}
 	allowed := false
-	err := p.tried(func() error {
+	err := p.Tried(func() error {
 		if !p.enter() {
 			return nil
 		}
@@ -192,7 +192,7 @@ func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried
 		if allowed, err = p.putAll(d, groups, c, allowed); err != nil || !allowed {
 			return err
 		}
-		c.ready = p.settled(p.question.Job, nil)
+		c.ready = p.Settled(p.question.Job, nil)
 		allowed = (c.ready || p.question.Tasks != nil) && p.calm(d, before)
 		if allowed && then != nil {
 			then(c)
@@ -214,7 +214,7 @@ func (p *planner) putAll(d *draft, groups [][]model.TaskID, c *carried, allowed 
 	var later []int
 	for i, at := range evictingFirst(groups) {
 		allowed = allowed && (p.Reclaim().Plans() || p.evictVictims(p.tasks[at], groups[at], c))
-		if allowed && p.view.PodKind(p.tasks[at]) != 0 && !p.fits(p.tasks[at], d.nodes[at], true, nil) {
+		if allowed && p.view.PodKind(p.tasks[at]) != 0 && !p.FitsWhen(p.tasks[at], d.nodes[at], true, nil) {
 			later = append(later, at)
 			continue
 		}
@@ -242,7 +242,7 @@ func evictingFirst(groups [][]model.TaskID) []int {
 
 // put places a task if the policy and the node allow it.
 func (p *planner) put(t model.TaskID, n model.NodeID) bool {
-	if !p.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !p.fits(t, n, true, nil) || !p.roomy(n, []model.TaskID{t}) {
+	if !p.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) || !p.FitsWhen(t, n, true, nil) || !p.roomy(n, []model.TaskID{t}) {
 		return false
 	}
 	p.book(t, model.Allocated, n)
@@ -273,7 +273,7 @@ func (p *planner) evictVictims(t model.TaskID, group []model.TaskID, c *carried)
 // a large task last, but not first.
 func (p *planner) evictFor(t model.TaskID, part []model.TaskID, own bool, c *carried) bool {
 	claim := &policy.Claim{Tasks: []model.TaskID{t}, Candidates: part}
-	choice := p.victimsOf(own).Choose(claim, false)
+	choice := p.VictimsOf(own).Choose(claim, false)
 	for order := 1; order < 4 && len(part) > 1 && len(choice.Victims) < len(part); order++ {
 		claim.Candidates = slices.Clone(part)
 		if order < 3 {
@@ -282,7 +282,7 @@ func (p *planner) evictFor(t model.TaskID, part []model.TaskID, own bool, c *car
 		if order > 1 {
 			slices.Reverse(claim.Candidates)
 		}
-		choice = p.victimsOf(own).Choose(claim, false)
+		choice = p.VictimsOf(own).Choose(claim, false)
 	}
 	return p.evict(t, claim.Candidates, &choice, own, c)
 }

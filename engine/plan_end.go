@@ -97,18 +97,18 @@ func (p *planner) servedFirst(e *Evicted) bool {
 func (p *planner) takesBack(e *Evicted) bool {
 	v := p.view
 	j := v.Tasks.At(e.Task).Job
-	if !p.victimsOf(e.Own).asks(j, nil) || !e.Own && !p.Preemptive([]model.TaskID{e.Task}, nil, nil) {
+	if !p.VictimsOf(e.Own).Asks(j, nil) || !e.Own && !p.Preemptive([]model.TaskID{e.Task}, nil, nil) {
 		return false
 	}
 	taken := false
-	err := p.tried(func() error {
+	err := p.Tried(func() error {
 		var candidates []model.TaskID
 		for _, t := range p.tasks {
 			if v.NodeOf(t) != e.Node {
 				continue
 			}
 			p.SetStatus(t, model.Running)
-			if _, eligible := p.victimsOf(e.Own).Eligible(e.Task, t); eligible {
+			if _, eligible := p.VictimsOf(e.Own).Eligible(e.Task, t); eligible {
 				candidates = append(candidates, t)
 			}
 		}
@@ -119,7 +119,7 @@ func (p *planner) takesBack(e *Evicted) bool {
 		if e.Node != model.None {
 			claim.Room = policy.Room{Kind: policy.OneNode, Node: e.Node}
 		}
-		choice := p.victimsOf(e.Own).Choose(claim, false)
+		choice := p.VictimsOf(e.Own).Choose(claim, false)
 		if choice.Plan != nil {
 			taken = choice.Plan.Made && len(choice.Plan.Victims) > 0
 			return nil

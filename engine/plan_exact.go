@@ -38,7 +38,7 @@ type sets struct {
 // all is true if it has tried all sets that are smaller than the best plan's, or all sets if there is no plan. proven is true if it is
 // certain that there is no plan without victims.
 func (p *planner) smaller(best **draft, proven bool) (all bool, err error) {
-	s := &sets{planner: p, best: best, trials: placementTrials}
+	s := &sets{planner: p, best: best, trials: PlaceTrials}
 	if err := s.begin(); err != nil {
 		return false, err
 	}
@@ -90,12 +90,12 @@ func (s *sets) begin() error {
 	for _, n := range v.NodeOrder {
 		for _, kind := range s.kinds() {
 			t := s.tasks[kind[0]]
-			takes[n] = takes[n] || s.admits(t, n, nil) || s.yields(t, n)
+			takes[n] = takes[n] || s.Admits(t, n, nil) || s.yields(t, n)
 		}
 		if !takes[n] {
 			continue
 		}
-		s.future(n, &row)
+		s.Future(n, &row)
 		row.FloorAtZero()
 		s.idle.Add(row)
 	}
@@ -119,7 +119,7 @@ func (s *sets) sortPool() error {
 		return nil
 	}
 	s.unknown = s.Reclaim().Plans()
-	return s.tried(func() error {
+	return s.Tried(func() error {
 		s.enter()
 		let := s.pool[:0]
 		kinds := s.kinds()
@@ -167,7 +167,7 @@ func (s *sets) try() bool {
 	for k, i := range s.chosen {
 		d.victims[len(d.victims)-1-k] = s.pool[i]
 	}
-	if s.stopped = s.tried(func() error { return s.placeWithout(d) }); s.stopped != nil || d.nodes == nil {
+	if s.stopped = s.Tried(func() error { return s.placeWithout(d) }); s.stopped != nil || d.nodes == nil {
 		return false
 	}
 	d, err := s.checked(d)
@@ -213,9 +213,9 @@ func (s *sets) placeWithout(d *draft) error {
 	if !s.Allocatable(s.tasks, policy.InSession, nil, nil) {
 		return nil
 	}
-	placer := placer{session: s.Session, tasks: s.tasks, nodes: s.view.NodeOrder, room: s.future, trials: max(s.trials, 0), later: true}
-	placement, err := placer.place()
-	s.trials = placer.trials
+	placer := Placer{Host: s.Host, Tasks: s.tasks, Nodes: s.view.NodeOrder, Room: s.Future, Trials: max(s.trials, 0), Later: true}
+	placement, err := placer.Place()
+	s.trials = placer.Trials
 	s.unknown = s.unknown || placement.Outcome == PlacementUnknown
 	d.nodes = placement.Nodes
 	return err

@@ -15,7 +15,7 @@ func (p *planner) greedy(hosting bool, miss *Miss) (*draft, error) {
 	d := &draft{nodes: make([]model.NodeID, len(p.tasks)), miss: miss}
 	p.asked = 0
 	placed, whole := 0, true
-	err := p.tried(func() error {
+	err := p.Tried(func() error {
 		p.enter()
 		for _, kind := range p.kinds() {
 			done, err := p.stable(kind, hosting, d)
@@ -39,12 +39,12 @@ func (p *planner) greedy(hosting bool, miss *Miss) (*draft, error) {
 
 // kinds lists the positions of the tasks kind by kind, the largest kind first.
 func (p *planner) kinds() [][]int32 {
-	place := placer{session: p.Session, tasks: p.tasks}
+	place := Placer{Host: p.Host, Tasks: p.tasks}
 	// Without nodes there is nothing to measure requests by but the total.
-	place.sort(p.view.Total)
-	kinds := make([][]int32, len(place.kinds))
-	for k := range place.kinds {
-		kinds[k] = place.kinds[k].tasks
+	place.Sort(p.view.Total)
+	kinds := make([][]int32, len(place.Kinds))
+	for k := range place.Kinds {
+		kinds[k] = place.Kinds[k].Tasks
 	}
 	return kinds
 }
@@ -83,7 +83,7 @@ func (p *planner) stable(kind []int32, hosting bool, d *draft) (int, error) {
 		if v.Stopped(i) {
 			return 0, policy.ErrStopped
 		}
-		if !p.admits(first, n, nil) && !p.yields(first, n) {
+		if !p.Admits(first, n, nil) && !p.yields(first, n) {
 			continue
 		}
 		if offered, some := s.bound(n, int32(i)); some {
@@ -135,7 +135,7 @@ func (s *stall) choose(o *offers, t model.TaskID, state int) (offer, bool, error
 	for o.Len() > 0 {
 		best := heap.Pop(o).(offer) //nolint:forcetypeassert,errcheck // A heap of offers.
 		switch {
-		case s.bounded(s.view.QueueOf(t)) && !s.admits(t, best.node, nil) && (best.count == 0 || !s.yields(t, best.node)):
+		case s.Bounded(s.view.QueueOf(t)) && !s.Admits(t, best.node, nil) && (best.count == 0 || !s.yields(t, best.node)):
 			// The tasks that were placed before use up the bound of the node.
 			continue
 		case best.count > 0 && best.state != state:

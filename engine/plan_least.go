@@ -29,7 +29,7 @@ func (p *planner) leastByRoom() (int, error) {
 		if v.Stopped(i) {
 			return 0, policy.ErrStopped
 		}
-		if p.admits(p.tasks[0], n, nil) {
+		if p.Admits(p.tasks[0], n, nil) {
 			costs = s.hostings(n, costs)
 		}
 	}
@@ -47,7 +47,7 @@ func (p *planner) leastByRoom() (int, error) {
 // hostings appends what a node costs: nothing for tasks that have room, and for each further task the smallest average number of victims
 // over any number of them.
 func (s *stall) hostings(n model.NodeID, costs []hosting) []hosting {
-	s.future(n, &s.row)
+	s.Future(n, &s.row)
 	s.list = s.candidates(n, s.list[:0])
 	var gain, most [resource.MaxDimensions]float64
 	for _, c := range s.list {

@@ -49,27 +49,27 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 	miss.Check, miss.Task = CheckNodes, t
 	var lacks []lack
 	var why policy.Reasons
-	var counts nodeCounts
+	var counts NodeCounts
 	for i, n := range s.view.NodeOrder {
 		if s.view.Stopped(i) {
 			return policy.ErrStopped
 		}
 		why.List = why.List[:0]
-		if !s.fits(t, n, true, &why) {
-			s.future(n, &s.row)
-			counts.refused(s.view, t, n, why.List, resource.Covers(s.row, s.request) && !s.view.OtherRole(t, n))
+		if !s.FitsWhen(t, n, true, &why) {
+			s.Future(n, &s.row)
+			counts.Refused(s.view, t, n, why.List, resource.Covers(s.row, s.request) && !s.view.OtherRole(t, n))
 			continue
 		}
 		s.list = s.candidates(n, s.list[:0])
 		l := s.lack(n, i, s.list)
 		lacks = append(lacks, l)
 		if l.short.Has == 0 {
-			counts.add(NodeCount{Code: policy.NotPreemptable})
+			counts.Add(NodeCount{Code: policy.NotPreemptable})
 		} else {
-			counts.lacking(s.row, s.view.Nodes[n].Allocatable, s.request)
+			counts.Lacking(s.row, s.view.Nodes[n].Allocatable, s.request)
 		}
 	}
-	miss.NodeCounts = counts.list()
+	miss.NodeCounts = counts.List()
 	slices.SortFunc(lacks, func(l, r lack) int { return cmp.Or(cmp.Compare(l.ratio, r.ratio), cmp.Compare(l.rank, r.rank)) })
 	rest := s.together(t)
 	best := -1
@@ -93,7 +93,7 @@ func (s *stall) miss(t model.TaskID, miss *Miss) error {
 
 // lack returns what a node lacks without some tasks.
 func (s *stall) lack(n model.NodeID, rank int, without []model.TaskID) lack {
-	s.future(n, &s.row)
+	s.Future(n, &s.row)
 	l := lack{node: n, rank: rank, short: resource.NewRow(s.view.Dims.Len())}
 	for _, c := range without {
 		s.row.Add(s.view.Request(c))
@@ -117,7 +117,7 @@ func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) (
 			if s.view.NodeOf(c) != n || s.view.Status(c) != model.Running || s.view.Tasks.At(c).Job == s.question.Job {
 				continue
 			}
-			if reason, eligible := s.victimsOf(own && s.preempt).Eligible(t, c); !eligible {
+			if reason, eligible := s.VictimsOf(own && s.preempt).Eligible(t, c); !eligible {
 				held.add(reason)
 			}
 		}
@@ -131,7 +131,7 @@ func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) (
 		if !own && s.Reclaim().Plans() {
 			claim.Tasks, claim.Room = rest, policy.Room{Kind: policy.OneNode, Node: n}
 		}
-		choice := s.victimsOf(own).Choose(claim, false)
+		choice := s.VictimsOf(own).Choose(claim, false)
 		protected := choice.Protections(s.view)
 		for _, c := range list {
 			if check := protected[c]; check != nil {
@@ -145,7 +145,7 @@ func (s *stall) protected(t model.TaskID, rest []model.TaskID, n model.NodeID) (
 // protections counts reasons; their numbers, queues and dimensions do not tell them apart. Those of the first stand for all that are of one
 // queue and dimension.
 type protections struct {
-	frequency
+	Frequency
 
 	first map[policy.Reason]policy.Reason
 }
@@ -162,11 +162,11 @@ func (p *protections) add(reason policy.Reason) {
 	case first.Queue != reason.Queue || first.Dimension != reason.Dimension:
 		p.first[kind] = kind
 	}
-	p.frequency.add([]policy.Reason{kind}, 1)
+	p.Frequency.Add([]policy.Reason{kind}, 1)
 }
 
 func (p *protections) most() ([]policy.Reason, []int) {
-	reasons, counts := p.frequency.most()
+	reasons, counts := p.Frequency.Most()
 	for i := range reasons {
 		reasons[i] = p.first[reasons[i]]
 	}

@@ -80,7 +80,7 @@ type stall struct {
 
 // bound returns an offer that is at most as good as the best one of a node, and not known to be possible; false if the node offers nothing.
 func (s *stall) bound(n model.NodeID, rank int32) (offer, bool) {
-	s.future(n, &s.row)
+	s.Future(n, &s.row)
 	o := offer{node: n, rank: rank, hosts: 1}
 	short := resource.Uncovered(s.row, s.request)
 	if short == 0 && s.keptOff(s.first, n) {
@@ -170,10 +170,10 @@ func (s *stall) slack() float64 {
 
 // exact returns the best offer found for a node, with victims that the policy permits; false if there is none.
 func (s *stall) exact(t model.TaskID, rest []model.TaskID, n model.NodeID, rank int32) (offer, bool) {
-	s.future(n, &s.row)
+	s.Future(n, &s.row)
 	o := offer{node: n, rank: rank, hosts: 1}
 	switch {
-	case s.fits(t, n, true, nil):
+	case s.FitsWhen(t, n, true, nil):
 	case s.keptOff(t, n):
 		return s.exactBeside(t, rest, o)
 	default:

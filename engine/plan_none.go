@@ -9,7 +9,7 @@ import (
 // evictions matters, and there is no plan for these tasks. The judge proves the same without evictions.
 func (p *planner) roomless() (bool, error) {
 	placement, err := p.placeIn(p.tasks, func(n model.NodeID, row *resource.Row) {
-		p.future(n, row)
+		p.Future(n, row)
 		for _, i := range p.pool.on[p.pool.first[n]:p.pool.first[n+1]] {
 			row.Add(p.view.Request(p.pool.tasks[i]))
 		}
@@ -19,7 +19,7 @@ func (p *planner) roomless() (bool, error) {
 
 // onlyPlaceable limits the chosen tasks of each class to the number that the empty nodes have room for, and reports whether that leaves
 // fewer choices. The choices that it removes have no plan.
-func (p *planner) onlyPlaceable(o *options) bool {
+func (p *planner) onlyPlaceable(o *Options) bool {
 	v := p.view
 	running := make(map[model.NodeID]*resource.Row)
 	for _, j := range v.Present() {
@@ -39,15 +39,15 @@ func (p *planner) onlyPlaceable(o *options) bool {
 		}
 	}
 	fewer := false
-	for i := range o.classes {
-		c := &o.classes[i]
-		placement, err := p.placeIn(c.tasks[:c.most], func(n model.NodeID, row *resource.Row) {
-			if p.future(n, row); running[n] != nil {
+	for i := range o.Classes {
+		c := &o.Classes[i]
+		placement, err := p.placeIn(c.Tasks[:c.Most], func(n model.NodeID, row *resource.Row) {
+			if p.Future(n, row); running[n] != nil {
 				row.Add(*running[n])
 			}
 		})
 		if err == nil && placement.Outcome == NoPlacement {
-			c.most, fewer = placement.Most, true
+			c.Most, fewer = placement.Most, true
 		}
 	}
 	return fewer
@@ -55,6 +55,6 @@ func (p *planner) onlyPlaceable(o *options) bool {
 
 // placeIn places tasks where nodes have so much room.
 func (p *planner) placeIn(tasks []model.TaskID, room func(model.NodeID, *resource.Row)) (Placement, error) {
-	place := placer{session: p.Session, tasks: tasks, nodes: p.view.NodeOrder, room: room, trials: placementTrials, bare: true}
-	return place.place()
+	place := Placer{Host: p.Host, Tasks: tasks, Nodes: p.view.NodeOrder, Room: room, Trials: PlaceTrials, Bare: true}
+	return place.Place()
 }

@@ -115,13 +115,13 @@ func (s *stall) reopen(o *offers) {
 
 // fitTogether reports whether bounds and the rules on other pods let the tasks of a draft on their nodes, in some order.
 func (p *planner) fitTogether(d *draft) bool {
-	together := filling{}
+	together := Filling{}
 	for i, t := range p.tasks {
-		b := p.nodeBound(t, d.nodes[i])
-		if !together.takes(b, p.view.Request(t)) {
+		b := p.BoundOf(t, d.nodes[i])
+		if !together.Takes(b, p.view.Request(t)) {
 			return false
 		}
-		together.put(b, p.view.Request(t))
+		together.Put(b, p.view.Request(t))
 	}
 	pods := p.view.Rules()
 	if pods == nil {
@@ -154,7 +154,7 @@ func (p *planner) putLater(later []int, nodes []model.NodeID) bool {
 	for len(later) > 0 {
 		before := len(later)
 		later = slices.DeleteFunc(later, func(at int) bool {
-			return p.fits(p.tasks[at], nodes[at], true, nil) && p.put(p.tasks[at], nodes[at])
+			return p.FitsWhen(p.tasks[at], nodes[at], true, nil) && p.put(p.tasks[at], nodes[at])
 		})
 		if len(later) == before {
 			return false

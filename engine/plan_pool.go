@@ -32,7 +32,7 @@ func (p *planner) fillPool() error {
 			if looked++; v.Stopped(looked) {
 				return policy.ErrStopped
 			}
-			if _, eligible := p.victimsOf(own).Eligible(p.tasks[0], t); eligible {
+			if _, eligible := p.VictimsOf(own).Eligible(p.tasks[0], t); eligible {
 				p.pool.tasks = append(p.pool.tasks, t)
 			}
 		}

@@ -32,12 +32,12 @@ type attempt struct {
 
 // evicting makes the plan with the fewest victims among the choices of tasks, or returns what it lacks. proven: there is no plan without
 // victims.
-func (p *planner) evicting(w *waiting, proven bool) (*Miss, error) {
+func (p *planner) evicting(w *Need, proven bool) (*Miss, error) {
 	choices, all := p.choices(w)
 	var first, best *attempt
 	every := true
 	for i, tasks := range choices {
-		if i > 0 && p.Host().SpendOnPlan() != nil {
+		if i > 0 && p.Host.SpendOnPlan() != nil {
 			all = false
 			break
 		}
@@ -84,22 +84,22 @@ func (p *planner) least(first, best *attempt, every, proven bool) (*Miss, error)
 }
 
 // choices lists choices of the tasks that a gang needs, the one that the judge chose first, and reports whether these are all.
-func (p *planner) choices(w *waiting) (list [][]model.TaskID, all bool) {
-	o := p.options(w)
+func (p *planner) choices(w *Need) (list [][]model.TaskID, all bool) {
+	o := p.OptionsOf(w)
 	if o == nil {
 		return [][]model.TaskID{p.tasks}, true
 	}
 	list, all = p.firstChoices(o)
-	if !all && !o.bounded && p.onlyPlaceable(o) {
+	if !all && !o.Bounded && p.onlyPlaceable(o) {
 		return p.firstChoices(o)
 	}
 	return list, all
 }
 
 // firstChoices lists the first choices, the one that the judge chose first, and reports whether these are all.
-func (p *planner) firstChoices(o *options) (list [][]model.TaskID, all bool) {
-	list, all = [][]model.TaskID{p.tasks}, !o.bounded
-	o.each(func(tasks []model.TaskID) bool {
+func (p *planner) firstChoices(o *Options) (list [][]model.TaskID, all bool) {
+	list, all = [][]model.TaskID{p.tasks}, !o.Bounded
+	o.Each(func(tasks []model.TaskID) bool {
 		switch {
 		case slices.Equal(tasks, p.tasks):
 		case len(list) == planChoices:
@@ -122,7 +122,7 @@ func (p *planner) attempt(tasks []model.TaskID, proven bool) (*attempt, error) {
 		a.planner = &other
 		other.about(tasks)
 		if p.asks {
-			if err := other.tried(func() error {
+			if err := other.Tried(func() error {
 				other.enter()
 				other.permitReclaim()
 				return nil
@@ -163,7 +163,7 @@ func (p *planner) attempt(tasks []model.TaskID, proven bool) (*attempt, error) {
 func (p *planner) drafts() (*draft, error) {
 	var best *draft
 	var limited model.QueueID = model.None
-	err := p.tried(func() error {
+	err := p.Tried(func() error {
 		p.enter()
 		limited = p.limitedAt(p.tasks)
 		return nil
@@ -294,7 +294,7 @@ func (p *planner) byPlanner() (*draft, error) {
 	}
 	d := &draft{}
 	stopped := false
-	err := p.tried(func() error {
+	err := p.Tried(func() error {
 		p.enter()
 		candidates := slices.DeleteFunc(slices.Clone(p.pool.tasks), func(t model.TaskID) bool { return p.view.QueueOf(t) == p.queue })
 		slices.SortFunc(candidates, p.compareByStay)
@@ -321,10 +321,10 @@ func (p *planner) byPlanner() (*draft, error) {
 // exhausted reports whether a bound alone may keep tasks that are to be placed off some node at present: there, they would exceed it if all
 // of them were on that node.
 func (p *planner) exhausted() bool {
-	if !p.bounded(p.queue) {
+	if !p.Bounded(p.queue) {
 		return false
 	}
-	all := p.sum(p.tasks)
+	all := p.Sum(p.tasks)
 	for _, kind := range p.kinds() {
 		t := p.tasks[kind[0]]
 		beside := resource.NewAccount(p.view.Dims.Len())
@@ -332,7 +332,7 @@ func (p *planner) exhausted() bool {
 		beside.SubWithin(p.view.Request(t))
 		for i, n := range p.view.NodeOrder {
 			p.view.Yield(i)
-			b := p.nodeBound(t, n)
+			b := p.BoundOf(t, n)
 			kept := b.reserved.Against(t, n, beside)
 			if kept != nil && !kept.Whole() || b.group != nil && b.group.Exceeded(b.group.Used, all) >= 0 {
 				return true

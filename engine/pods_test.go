@@ -266,7 +266,7 @@ func TestRulesOnOtherPodsAreJudgedAsByAPlainTwin(t *testing.T) {
 				same()
 			}
 		}
-		placement, err := s.Nodes().Place(tasks, s.View().NodeOrder)
+		placement, err := s.PlaceTasks(tasks, s.View().NodeOrder)
 		require.NoError(t, err)
 		require.NotEqual(t, engine.PlacementUnknown, placement.Outcome)
 		require.Equal(t, w.together(w.waiting), placement.Outcome == engine.Placed)

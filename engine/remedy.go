@@ -222,13 +222,13 @@ type RemedyQuestion struct {
 // It changes nothing. The error is policy.ErrStopped, or a *policy.WorkError if not even the first question can be paid; later it ends the
 // search, and TriesSpent says so.
 func (s *Session) Remedies(q *RemedyQuestion) (*Remedies, error) {
-	j, out := q.Job, &Remedies{Job: q.Job}
-	if !s.waits(j) {
+	h, j, out := s.Host(), q.Job, &Remedies{Job: q.Job}
+	if !h.Waits(j) {
 		out.Outcome = WaitsForNothing
 		return out, nil
 	}
-	err := s.Afresh(false, func() error {
-		r := &remedier{Session: s, job: j, out: out, base: s.view.Model, names: s.view.Dims.Names(), asked: map[string]*standing{}}
+	err := h.Afresh(false, func() error {
+		r := &remedier{Host: h, job: j, out: out, base: s.view.Model, names: s.view.Dims.Names(), asked: map[string]*standing{}}
 		return r.find(q.Kinds)
 	})
 	return out, err
@@ -236,7 +236,7 @@ func (s *Session) Remedies(q *RemedyQuestion) (*Remedies, error) {
 
 // remedier finds remedies.
 type remedier struct {
-	*Session
+	Host
 
 	job model.JobID
 	out *Remedies
@@ -270,10 +270,10 @@ func (r *remedier) find(kinds []RemedyKind) error {
 	if err != nil {
 		return err
 	}
-	w := r.waiting(r.job)
-	r.out.Check, r.out.Reasons, r.out.Unjudged = now.check, now.reasons, w.unjudged
+	w := r.NeedOf(r.job)
+	r.out.Check, r.out.Reasons, r.out.Unjudged = now.check, now.reasons, w.Unjudged
 	switch {
-	case now.runs && w.unjudged != 0:
+	case now.runs && w.Unjudged != 0:
 		r.out.Outcome, r.out.Check = NotJudged, CheckConstraints
 		return nil
 	case now.runs:
@@ -314,17 +314,17 @@ func (r *remedier) find(kinds []RemedyKind) error {
 }
 
 // prepare finds out what the job asks for, and remembers what others have.
-func (r *remedier) prepare(w *waiting) {
+func (r *remedier) prepare(w *Need) {
 	v := r.view
-	r.gang = w.needed
-	seen := map[kindKey]bool{}
-	for _, t := range w.tasks {
-		if key := r.kindOf(t); !seen[key] {
+	r.gang = w.Needed
+	seen := map[Kind]bool{}
+	for _, t := range w.Tasks {
+		if key := r.KindOf(t); !seen[key] {
 			seen[key] = true
 			r.kinds = append(r.kinds, t)
 		}
 	}
-	r.need = r.sum(r.gang)
+	r.need = r.Sum(r.gang)
 	job := v.Jobs.At(r.job)
 	if minimum := job.MinResources; !minimum.Absent() && v.Phase(r.job) == model.PhasePending {
 		r.need.Max(minimum)

@@ -9,8 +9,8 @@ import (
 )
 
 // changeBy goes on from the cluster after edits, as Change does. The session must be as its model.
-func (s *Session) changeBy(e *editor) error {
-	return s.Change(s.view.Dims.Names(), func(b *model.ChangeBuilder) {
+func (h Host) changeBy(e *editor) error {
+	return h.Change(h.view.Dims.Names(), func(b *model.ChangeBuilder) {
 		e.ChangeBuilder = b
 		e.feed()
 	})

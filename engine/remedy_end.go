@@ -80,14 +80,14 @@ type ender struct {
 	sum   []resource.Row
 	stamp []model.JobID
 	// filling is what the placed tasks use of the policy's bounds.
-	filling filling
+	filling Filling
 }
 
 // find lists the jobs that may end.
 func (e *ender) find() {
 	v := e.view
 	for _, j := range v.Present() {
-		if j != e.job && e.occupies(j) {
+		if j != e.job && e.Occupies(j) {
 			e.jobs = append(e.jobs, j)
 		}
 	}
@@ -98,8 +98,8 @@ func (e *ender) find() {
 }
 
 // occupied sums what a job holds, including amounts that are being released, which some policies count until the release is complete.
-func (s *Session) occupied(j model.JobID) resource.Row {
-	v := s.view
+func (h Host) occupied(j model.JobID) resource.Row {
+	v := h.view
 	account := v.Account(j)
 	if account.Tasks[model.Releasing] == 0 {
 		return account.Allocated
@@ -180,26 +180,26 @@ func (e *ender) forLimits(reasons []policy.Reason) {
 func (e *ender) forRoom() {
 	v := e.view
 	width := v.Dims.Len()
-	g := newJudge(e.Session)
+	g := NewJudge(e.Host)
 	e.free, e.sum = resource.NewTable(len(v.Nodes), width), resource.NewTable(len(v.Nodes), width)
 	e.stamp = make([]model.JobID, len(v.Nodes))
 	for i := range e.stamp {
 		e.stamp[i] = model.None
 	}
 	for _, n := range v.NodeOrder {
-		g.future(n, &e.free[n])
+		g.Future(n, &e.free[n])
 	}
 	for i := range e.dials {
 		e.eachHeld(e.dials[i].edit.Job, func(n model.NodeID, request resource.Row) { e.free[n].Add(request) })
 	}
-	e.filling = filling{}
-	place := placer{session: e.Session, tasks: e.gang}
-	place.sort(v.Total)
-	for k := range place.kinds {
-		kind := &place.kinds[k]
-		kind.fits = make([]bool, len(v.Nodes))
+	e.filling = Filling{}
+	place := Placer{Host: e.Host, Tasks: e.gang}
+	place.Sort(v.Total)
+	for k := range place.Kinds {
+		kind := &place.Kinds[k]
+		kind.Fits = make([]bool, len(v.Nodes))
 		for _, n := range v.NodeOrder {
-			kind.fits[n] = e.admits(e.gang[kind.tasks[0]], n, nil)
+			kind.Fits[n] = e.Admits(e.gang[kind.Tasks[0]], n, nil)
 		}
 		if !e.roomFor(kind) {
 			return
@@ -208,14 +208,14 @@ func (e *ender) forRoom() {
 }
 
 // roomFor ends jobs until all tasks of a kind have room, and reports whether they have.
-func (e *ender) roomFor(kind *taskKind) bool {
-	missing, t := len(kind.tasks), e.gang[kind.tasks[0]]
+func (e *ender) roomFor(kind *TaskKind) bool {
+	missing, t := len(kind.Tasks), e.gang[kind.Tasks[0]]
 	for {
 		for _, n := range e.view.NodeOrder {
-			b := e.nodeBound(t, n)
-			for missing > 0 && kind.fits[n] && resource.Covers(e.free[n], kind.request) && e.filling.takes(b, kind.request) {
-				e.free[n].SubWithin(kind.request)
-				e.filling.put(b, kind.request)
+			b := e.BoundOf(t, n)
+			for missing > 0 && kind.Fits[n] && resource.Covers(e.free[n], kind.Request) && e.filling.Takes(b, kind.Request) {
+				e.free[n].SubWithin(kind.Request)
+				e.filling.Put(b, kind.Request)
 				missing--
 			}
 		}
@@ -239,7 +239,7 @@ func (e *ender) roomFor(kind *taskKind) bool {
 }
 
 // widest returns the job whose end makes room for most tasks of a kind; nil if none alone makes room.
-func (e *ender) widest(kind *taskKind, missing int) []model.JobID {
+func (e *ender) widest(kind *TaskKind, missing int) []model.JobID {
 	best, most := model.JobID(model.None), 0
 	var nodes []model.NodeID
 	for _, j := range e.jobs {
@@ -248,7 +248,7 @@ func (e *ender) widest(kind *taskKind, missing int) []model.JobID {
 		}
 		nodes = nodes[:0]
 		e.eachHeld(j, func(n model.NodeID, request resource.Row) {
-			if !kind.fits[n] {
+			if !kind.Fits[n] {
 				return
 			}
 			if e.stamp[n] != j {
@@ -260,8 +260,8 @@ func (e *ender) widest(kind *taskKind, missing int) []model.JobID {
 		})
 		room := 0
 		for _, n := range nodes {
-			for room < missing && resource.Covers(e.sum[n], kind.request) {
-				e.sum[n].SubWithin(kind.request)
+			for room < missing && resource.Covers(e.sum[n], kind.Request) {
+				e.sum[n].SubWithin(kind.Request)
 				room++
 			}
 			e.stamp[n] = model.None
@@ -280,7 +280,7 @@ func (e *ender) widest(kind *taskKind, missing int) []model.JobID {
 }
 
 // together returns the fewest jobs found whose end makes room for a task of a kind on one node; nil if there are none.
-func (e *ender) together(kind *taskKind) []model.JobID {
+func (e *ender) together(kind *TaskKind) []model.JobID {
 	v := e.view
 	on := make([][]model.JobID, len(v.Nodes))
 	for _, j := range e.jobs {
@@ -288,7 +288,7 @@ func (e *ender) together(kind *taskKind) []model.JobID {
 			continue
 		}
 		e.eachHeld(j, func(n model.NodeID, _ resource.Row) {
-			if last := len(on[n]) - 1; kind.fits[n] && (last < 0 || on[n][last] != j) {
+			if last := len(on[n]) - 1; kind.Fits[n] && (last < 0 || on[n][last] != j) {
 				on[n] = append(on[n], j)
 			}
 		})
@@ -306,7 +306,7 @@ func (e *ender) together(kind *taskKind) []model.JobID {
 }
 
 // onNode returns fewer than so many jobs, unless that is 0, whose end makes room for a task on a node, those first that hold most there.
-func (e *ender) onNode(kind *taskKind, n model.NodeID, jobs []model.JobID, fewer int) []model.JobID {
+func (e *ender) onNode(kind *TaskKind, n model.NodeID, jobs []model.JobID, fewer int) []model.JobID {
 	holds := map[model.JobID]*resource.Row{}
 	for _, j := range jobs {
 		row := resource.NewRow(e.view.Dims.Len())
@@ -318,7 +318,7 @@ func (e *ender) onNode(kind *taskKind, n model.NodeID, jobs []model.JobID, fewer
 		holds[j] = &row
 	}
 	size := func(j model.JobID) float64 {
-		size, _ := resource.DominantShare(*holds[j], kind.request, kind.request.Positive())
+		size, _ := resource.DominantShare(*holds[j], kind.Request, kind.Request.Positive())
 		return size
 	}
 	slices.SortStableFunc(jobs, func(a, b model.JobID) int { return cmp.Compare(size(b), size(a)) })
@@ -327,7 +327,7 @@ func (e *ender) onNode(kind *taskKind, n model.NodeID, jobs []model.JobID, fewer
 		if fewer > 0 && i+1 >= fewer {
 			return nil
 		}
-		if row.Add(*holds[j]); resource.Covers(row, kind.request) {
+		if row.Add(*holds[j]); resource.Covers(row, kind.Request) {
 			return jobs[:i+1]
 		}
 	}
@@ -336,7 +336,7 @@ func (e *ender) onNode(kind *taskKind, n model.NodeID, jobs []model.JobID, fewer
 
 // eviction asks the question of Plan, so that both have one answer.
 func (r *remedier) eviction() error {
-	if err := r.Host().SpendOnPlan(); err != nil {
+	if err := r.Host.SpendOnPlan(); err != nil {
 		return errSpent
 	}
 	plan, err := r.Plan(&PlanQuestion{Job: r.job, Means: ByAny})

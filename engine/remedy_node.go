@@ -37,11 +37,11 @@ func (r *remedier) offers(t model.TaskID, n model.NodeID) bool {
 
 // onlyBounded reports whether a bound is the first reason for which the policy keeps a task off a node.
 func (r *remedier) onlyBounded(t model.TaskID, n model.NodeID) bool {
-	if !r.bounded(r.view.QueueOf(t)) {
+	if !r.Bounded(r.view.QueueOf(t)) {
 		return false
 	}
 	var why policy.Reasons
-	return !r.admits(t, n, &why) && why.List[0].Code == policy.AboveNodeGroupLimit
+	return !r.Admits(t, n, &why) && why.List[0].Code == policy.AboveNodeGroupLimit
 }
 
 // spendOnOffers spends what it costs to ask of so many nodes whether they could take a task of each kind.
@@ -55,7 +55,7 @@ func (r *remedier) spendOnOffers(nodes int) error {
 // everyKindFits reports whether there is a schedulable node for each kind of the waiting tasks that could take one if it were empty.
 func (r *remedier) everyKindFits() bool {
 	return !slices.ContainsFunc(r.kinds, func(t model.TaskID) bool {
-		return !slices.ContainsFunc(r.view.NodeOrder, func(n model.NodeID) bool { return r.takes(t, n, nil) && r.offers(t, n) })
+		return !slices.ContainsFunc(r.view.NodeOrder, func(n model.NodeID) bool { return r.Takes(t, n, nil) && r.offers(t, n) })
 	})
 }
 

@@ -22,20 +22,20 @@ type standing struct {
 // runs reports whether a job could start at once, whatever other jobs wait, and which check holds it back if not: it is admitted or may be,
 // its queue is served and may use what the gang needs, and the nodes have room for it, where needed once tasks are gone that are being
 // released. For a job that waits for admission and has no tasks yet it reports whether the job may be admitted. Nothing changes.
-func (s *Session) runs(j model.JobID) (standing, error) {
-	w := s.waiting(j)
-	if err := s.spendOnRun(w); err != nil {
+func (h Host) runs(j model.JobID) (standing, error) {
+	w := h.NeedOf(j)
+	if err := h.spendOnRun(w); err != nil {
 		return standing{}, err
 	}
-	d, err := s.judged(j, w, true)
+	d, err := h.Judged(j, w, true)
 	if err != nil {
 		return standing{}, err
 	}
-	against := d.against()
+	against := d.Against()
 	switch {
 	case against == nil:
 		return standing{runs: true}, nil
-	case d.blind && against.Outcome != Failed:
+	case d.Blind && against.Outcome != Failed:
 		return standing{check: CheckNodes, reasons: against.Reasons, blind: true}, nil
 	case against.Check == CheckNodes:
 		return standing{check: CheckNodes}, nil
@@ -45,15 +45,15 @@ func (s *Session) runs(j model.JobID) (standing, error) {
 
 // spendOnRun spends what asking whether a job runs costs: each task and node is looked at, and tasks of several kinds may call for a
 // search.
-func (s *Session) spendOnRun(w *waiting) error {
-	v := s.view
-	if err := v.Work.Spend(v.Tasks.Len()+(2+len(w.kinds))*len(v.Nodes)+4*len(w.needed), v.Dims.Len()); err != nil {
+func (h Host) spendOnRun(w *Need) error {
+	v := h.view
+	if err := v.Work.Spend(v.Tasks.Len()+(2+len(w.Kinds))*len(v.Nodes)+4*len(w.Needed), v.Dims.Len()); err != nil {
 		return err
 	}
-	if len(w.kinds) < 2 {
+	if len(w.Kinds) < 2 {
 		return nil
 	}
-	return v.Work.Spend(placementTrials, 1)
+	return v.Work.Spend(PlaceTrials, 1)
 }
 
 // standing returns how the job stands in the cluster after edits. errSpent says that no tries are left.
@@ -93,7 +93,7 @@ func (r *remedier) key(edits []Edit) string { return fmt.Sprint(r.evicts, edits)
 
 // evict asks for a plan for the job in the present state. If there is one, the job runs by it.
 func (r *remedier) evict(found *standing) error {
-	if err := r.Host().SpendOnPlan(); err != nil {
+	if err := r.Host.SpendOnPlan(); err != nil {
 		return err
 	}
 	plan, err := r.Plan(&PlanQuestion{Job: r.job, Means: ByAny})
@@ -115,7 +115,7 @@ func (r *remedier) runsWith(edits []Edit) (bool, error) {
 // under does something in a session on the cluster after edits, and undoes it. It does nothing if the edits do not result in a valid
 // snapshot.
 func (r *remedier) under(edits []Edit, do func() error) error {
-	return r.tried(func() error {
+	return r.Tried(func() error {
 		if len(edits) > 0 {
 			err := r.changeBy(&editor{Model: r.base, job: r.job, edits: edits})
 			if _, faulty := errors.AsType[*model.Error](err); faulty {

@@ -198,16 +198,16 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 func (s *Session) View() *policy.View { return s.view }
 
 // Policy returns the policy of the session.
-func (s *Session) Policy() Policy { return s.policy }
+func (h Host) Policy() Policy { return h.policy }
 
 // Plugins returns the plugins of the policy, in its order.
-func (s *Session) Plugins() []Opened { return s.plugins }
+func (h Host) Plugins() []Opened { return h.plugins }
 
 // Enqueuers returns the plugins that decide about admission and keep no room.
-func (s *Session) Enqueuers() []policy.Enqueuer {
-	list := make([]policy.Enqueuer, len(s.by.enqueue))
-	for i := range s.by.enqueue {
-		list[i] = s.by.enqueue[i].part
+func (h Host) Enqueuers() []policy.Enqueuer {
+	list := make([]policy.Enqueuer, len(h.by.enqueue))
+	for i := range h.by.enqueue {
+		list[i] = h.by.enqueue[i].part
 	}
 	return list
 }

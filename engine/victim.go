@@ -40,12 +40,13 @@ type Victims struct {
 }
 
 // Reclaim returns the questions about tasks of other queues, which the reclaim action evicts.
-func (s *Session) Reclaim() Victims { return s.victimsOf(false) }
+func (s *Session) Reclaim() Victims { return s.Host().VictimsOf(false) }
 
 // Preempt returns the questions about tasks of the claimant's own queue, which the preempt action evicts.
-func (s *Session) Preempt() Victims { return s.victimsOf(true) }
+func (s *Session) Preempt() Victims { return s.Host().VictimsOf(true) }
 
-func (s *Session) victimsOf(preempt bool) Victims { return Victims{s, preempt} }
+// VictimsOf returns the questions about the tasks that one of the two actions evicts.
+func (h Host) VictimsOf(preempt bool) Victims { return Victims{h.Session, preempt} }
 
 func (a Victims) voters() []voter {
 	if a.preempt {
@@ -59,7 +60,7 @@ func (a Victims) Voters() int { return len(a.voters()) }
 
 // asks reports whether the action asks for a job at all. As in Volcano's actions, only a job that lacks tasks evicts, and reclaim passes
 // over queues; a policy that plans without plugins that say who lacks tasks decides by its plans.
-func (a Victims) asks(j model.JobID, why *policy.Reasons) bool {
+func (a Victims) Asks(j model.JobID, why *policy.Reasons) bool {
 	s := a.s
 	if (len(s.by.starving) > 0 || !s.Reclaim().Plans()) && !s.Job(j).Starving(why) {
 		return false

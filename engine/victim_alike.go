@@ -9,10 +9,10 @@ import (
 )
 
 // reclaims finds which tasks claimants may reclaim in one state, once for all claimants that are alike.
-type reclaims struct {
+type Reclaims struct {
 	s *Session
 	// plainly: no claimants are treated as alike.
-	plainly bool
+	Plainly bool
 	// reclaimable are the tasks of all queues that the reclaim action considers; nil until needed.
 	reclaimable []model.TaskID
 	// found is what was found for some classes.
@@ -37,9 +37,9 @@ type reclaimed struct {
 }
 
 // alike returns the claimants that a task is one of; false: it is one by itself.
-func (r *reclaims) alike(claimant model.TaskID) (claimants, bool) {
+func (r *Reclaims) alike(claimant model.TaskID) (claimants, bool) {
 	of := claimants{queue: model.None}
-	if r.plainly {
+	if r.Plainly {
 		return of, false
 	}
 	var key []byte
@@ -59,7 +59,7 @@ func (r *reclaims) alike(claimant model.TaskID) (claimants, bool) {
 
 // candidates lists the tasks that the reclaim action considers for a claimant of a queue, as Victims.Candidates does; for no queue it lists
 // those of all queues. Those of all queues are listed once.
-func (r *reclaims) candidates(mine model.QueueID) ([]model.TaskID, error) {
+func (r *Reclaims) Candidates(mine model.QueueID) ([]model.TaskID, error) {
 	if r.reclaimable == nil {
 		all, err := r.s.Reclaim().candidates(model.None, model.None)
 		if err != nil {
@@ -81,8 +81,8 @@ func (r *reclaims) candidates(mine model.QueueID) ([]model.TaskID, error) {
 }
 
 // by chooses what the claimants that one of them stands for may reclaim.
-func (r *reclaims) by(of claimants, one model.TaskID) (*reclaimed, error) {
-	candidates, err := r.candidates(of.queue)
+func (r *Reclaims) by(of claimants, one model.TaskID) (*reclaimed, error) {
+	candidates, err := r.Candidates(of.queue)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ const mostFound = 4
 
 // known returns the tasks that a claimant may reclaim, in no particular order, if others are like it; none if there are none, or if it is
 // one by itself.
-func (r *reclaims) known(claimant model.TaskID) ([]model.TaskID, error) {
+func (r *Reclaims) Known(claimant model.TaskID) ([]model.TaskID, error) {
 	of, ok := r.alike(claimant)
 	if !ok {
 		return nil, nil

@@ -78,12 +78,12 @@ func steady(plugin any) bool {
 }
 
 // ListedBytes returns the memory of the lists of candidates that are kept for further claims.
-func (s *Session) ListedBytes() int64 {
-	if s.plans == nil {
+func (h Host) ListedBytes() int64 {
+	if h.plans == nil {
 		return 0
 	}
 	const perQueue = 128
-	return perQueue*int64(len(s.view.Queues)) + 4*int64(s.view.Tasks.Len()+s.view.Jobs.Len())
+	return perQueue*int64(len(h.view.Queues)) + 4*int64(h.view.Tasks.Len()+h.view.Jobs.Len())
 }
 
 // classOf returns the class of a claimant; false: it may be one by itself.

@@ -76,8 +76,8 @@ func (s *Session) reopen(v *policy.View) error {
 var errUndone = errors.New("undone")
 
 // tried carries out a change and undoes it.
-func (s *Session) tried(change func() error) error {
-	err := s.Try(func() error {
+func (h Host) Tried(change func() error) error {
+	err := h.Try(func() error {
 		if err := change(); err != nil {
 			return err
 		}
@@ -91,10 +91,10 @@ func (s *Session) tried(change func() error) error {
 
 // Afresh calls ask in a state in which nothing differs from the model, and nothing is booked, as after every change of the cluster. What
 // ask changes is undone. booked says that something is booked which the session does not know of.
-func (s *Session) Afresh(booked bool, ask func() error) error {
-	return s.tried(func() error {
-		if !s.view.Fresh() || s.permitted || booked {
-			if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
+func (h Host) Afresh(booked bool, ask func() error) error {
+	return h.Tried(func() error {
+		if !h.view.Fresh() || h.permitted || booked {
+			if err := h.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
 				return err
 			}
 		}

@@ -173,7 +173,7 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 		Unjudged: wireConstraints(e.Unjudged), Conditions: s.conditions(e.Job),
 	}
 	for i := range e.Findings {
-		out.Findings = append(out.Findings, s.finding(&e.Findings[i]))
+		out.Findings = append(out.Findings, s.finding(e, &e.Findings[i]))
 	}
 	if e.Verdict != engine.Complete {
 		out.Memory = s.memoryStanding(e.Job)
@@ -259,7 +259,7 @@ func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
 	return out
 }
 
-func (s *Session) finding(f *engine.Finding) *apportionv1.Finding {
+func (s *Session) finding(e *engine.Explanation, f *engine.Finding) *apportionv1.Finding {
 	out := &apportionv1.Finding{
 		Check: apportionv1.CheckKind(f.Check), Outcome: apportionv1.CheckOutcome(f.Outcome), Reasons: s.out.reasonList(f.Reasons),
 		Task: s.out.optional(int(f.Task)), Amount: s.out.resource(f.Amount), FirstJobCount: uint32(len(f.Jobs)),
@@ -277,16 +277,20 @@ func (s *Session) finding(f *engine.Finding) *apportionv1.Finding {
 		out.Counts = append(out.Counts, uint32(count))
 	}
 	s.out.left -= 2*messageBytes + len(f.Counts)*numberBytes
-	if f.Plan != nil {
-		out.Miss = s.planMiss(f.Plan)
+	var plan *engine.Plan
+	if f.Check == engine.CheckEviction {
+		plan = e.Plan
 	}
-	out.Evictable = s.evictable(f)
+	if plan != nil {
+		out.Miss = s.planMiss(plan)
+	}
+	out.Evictable = s.evictable(f, plan)
 	return out
 }
 
 // evictable encodes who must be evicted, or could be; nil if that is not stated, or if no task could be placed.
-func (s *Session) evictable(f *engine.Finding) *apportionv1.Evictable {
-	planned := f.Plan != nil && f.Plan.Miss == nil
+func (s *Session) evictable(f *engine.Finding, plan *engine.Plan) *apportionv1.Evictable {
+	planned := plan != nil && plan.Miss == nil
 	if len(f.Tasks) == 0 && !planned {
 		return nil
 	}
@@ -295,9 +299,9 @@ func (s *Session) evictable(f *engine.Finding) *apportionv1.Evictable {
 		Planned: planned,
 	}
 	if planned {
-		out.Least = f.Plan.Least
-		for i := range f.Plan.Victims {
-			if f.Plan.Victims[i].Returns != engine.NoReturn {
+		out.Least = plan.Least
+		for i := range plan.Victims {
+			if plan.Victims[i].Returns != engine.NoReturn {
 				out.Returning++
 			}
 		}

@@ -52,7 +52,7 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 		}
 	}
 	if q.GetJointly() {
-		placement, err := s.engine.Nodes().Place(tasks, nodes)
+		placement, err := s.engine.PlaceTasks(tasks, nodes)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (n *nodeTable) fill(out *apportionv1.TaskNodes) {
 
 func (s *Session) spendOnNodes(q *apportionv1.NodesStep) error {
 	if q.GetJointly() {
-		if err := s.work.Spend(engine.PlacementWork, 1); err != nil {
+		if err := s.work.Spend(engine.PlaceWork, 1); err != nil {
 			return err
 		}
 	}

@@ -157,11 +157,11 @@ func TestTasksOfAGangCountTogetherToALimit(t *testing.T) {
 	}
 	s := c.open(t)
 	tasks := []model.TaskID{0, 1, 2, 3, 4}
-	p, err := s.Nodes().Place(tasks, []model.NodeID{0, 1})
+	p, err := s.PlaceTasks(tasks, []model.NodeID{0, 1})
 	require.NoError(t, err)
 	require.Equal(t, engine.NoPlacement, p.Outcome)
 	require.Equal(t, 3, p.Most)
-	p, err = s.Nodes().Place(tasks, []model.NodeID{0, 1, 2})
+	p, err = s.PlaceTasks(tasks, []model.NodeID{0, 1, 2})
 	require.NoError(t, err)
 	require.Equal(t, engine.Placed, p.Outcome)
 	for i, task := range tasks {
