@@ -121,9 +121,9 @@ reference: ## Compare our answers with the recorded ones (CASES=PATH for some of
 
 .PHONY: properties
 properties: ## Try the properties of `fair` on a million divisions and a hundred thousand runs to rest, weeks of demand with memory, games with gangs, and plans and remedies on random clusters (PROPERTYFLAGS='-seed 7').
-	$(GO) test -timeout 0 -run 'Plan' -v ./engine -args -plans 100000
+	$(GO) test -timeout 0 -run 'Plan' -v ./engine/plan -args -plans 100000
 	$(GO) test -timeout 0 -run AnswersAboutOneJobAgree -v ./cmd/apportion/internal/agreement -args -clusters 10000 -remedied 4
-	$(GO) test -timeout 0 -run 'Remed' -v ./engine -args -remedies 700
+	$(GO) test -timeout 0 -run 'Remed' -v ./engine/remedy -args -remedies 700
 	$(GO) test -timeout 0 -run 'Propert|Matters|Never|WithoutAMemory|LessForNobody|TakesNothing|ChangesNothing|Undone|Dividing|Converge' -v ./engine/policy/fair \
 		-args -divisions 1000000 -runs 100000 $(PROPERTYFLAGS)
 	$(GO) test -timeout 0 -run Weeks -v ./engine/policy/fair -args -weeks

@@ -86,7 +86,7 @@ func (s *Session) reclaimPassesOver(q model.QueueID) bool {
 	})
 }
 
-// sum adds up what tasks ask for.
+// Sum adds up what tasks ask for.
 func (h Host) Sum(tasks []model.TaskID) resource.Row {
 	sum := resource.NewRow(h.view.Dims.Len())
 	for _, t := range tasks {

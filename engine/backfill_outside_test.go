@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/backfill"
@@ -111,7 +112,7 @@ func drawnKept(t *rapid.T, nodes []int, jobs []filledJob) map[int][]model.Reserv
 				r.Until = r.From + rapid.Int64Range(1, 9).Draw(t, "until")
 			}
 			if rapid.IntRange(0, 9).Draw(t, "whole") > 0 {
-				r.Request = amounts(rapid.IntRange(1, cpu).Draw(t, "part"), 0)
+				r.Request = enginetest.Amounts(rapid.IntRange(1, cpu).Draw(t, "part"), 0)
 			}
 			if holder := rapid.IntRange(0, len(jobs)+1).Draw(t, "holder"); holder < len(jobs) {
 				r.Holder = jobs[holder].name
@@ -164,7 +165,7 @@ func TestWhatIsPlannedToStartNowMayStart(t *testing.T) {
 func TestAHolderUsesNothingOfItsReservationAfterItsEnd(t *testing.T) {
 	holder := filledJob{name: "holder", cpu: 2, runs: []int{0}, end: 1_600}
 	part := func(from, until int64, cpu int) map[int][]model.ReservationSpec {
-		return map[int][]model.ReservationSpec{0: {{From: from, Until: until, Request: amounts(cpu, 0), Holder: "holder"}}}
+		return map[int][]model.ReservationSpec{0: {{From: from, Until: until, Request: enginetest.Amounts(cpu, 0), Holder: "holder"}}}
 	}
 	for name, c := range map[string]struct {
 		kept map[int][]model.ReservationSpec
@@ -182,8 +183,8 @@ func TestAHolderUsesNothingOfItsReservationAfterItsEnd(t *testing.T) {
 		},
 		"several reservations of the holder add up": {
 			map[int][]model.ReservationSpec{0: {
-				{From: 1_000, Until: 3_000, Request: amounts(2, 0), Holder: "holder"},
-				{From: 1_000, Until: 3_000, Request: amounts(2, 0), Holder: "holder"},
+				{From: 1_000, Until: 3_000, Request: enginetest.Amounts(2, 0), Holder: "holder"},
+				{From: 1_000, Until: 3_000, Request: enginetest.Amounts(2, 0), Holder: "holder"},
 			}},
 			[]filledJob{{name: "first", cpu: 4, waiting: 1, runtime: 10}},
 			map[string]int64{"first": 2_000},

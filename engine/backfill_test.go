@@ -11,7 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/explain"
+	"github.com/apportion/apportion/engine/internal/enginetest"
+	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/place"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/backfill"
 	"github.com/apportion/apportion/engine/policy/capacity"
@@ -50,10 +54,10 @@ func filledClusterUnder(
 	b := model.NewBuilder(now)
 	b.Dimensions([]string{"cpu", "gpu"})
 	for i, cpu := range nodes {
-		b.Node(model.NodeSpec{Name: fmt.Sprint("n", i), Allocatable: amounts(cpu, 0), Reservations: kept[i]})
+		b.Node(model.NodeSpec{Name: fmt.Sprint("n", i), Allocatable: enginetest.Amounts(cpu, 0), Reservations: kept[i]})
 	}
-	b.Queue(model.QueueSpec{Name: "q", Weight: 1, Deserved: amounts(1_000, 1_000)})
-	b.Queue(model.QueueSpec{Name: "small", Weight: 1, Capability: amounts(smallLimit, 0), Deserved: amounts(smallLimit, 0)})
+	b.Queue(model.QueueSpec{Name: "q", Weight: 1, Deserved: enginetest.Amounts(1_000, 1_000)})
+	b.Queue(model.QueueSpec{Name: "small", Weight: 1, Capability: enginetest.Amounts(smallLimit, 0), Deserved: enginetest.Amounts(smallLimit, 0)})
 	b.Queue(model.QueueSpec{Name: "closed", Weight: 1, State: model.Closed})
 	for i, j := range jobs {
 		queue := "q"
@@ -68,10 +72,10 @@ func filledClusterUnder(
 			phase = model.PhaseRunning
 		}
 		b.Job(model.JobSpec{
-			UID: j.name, Queue: queue, Phase: phase, MinResources: amounts(minimum, 0), Priority: int32(len(jobs) - i),
+			UID: j.name, Queue: queue, Phase: phase, MinResources: enginetest.Amounts(minimum, 0), Priority: int32(len(jobs) - i),
 			MinAvailable: uint32(len(j.runs) + j.waiting), ExpectedEnd: j.end, ExpectedRuntime: j.runtime,
 		})
-		b.Group(model.GroupSpec{Request: amounts(j.cpu, 0)})
+		b.Group(model.GroupSpec{Request: enginetest.Amounts(j.cpu, 0)})
 		for k, n := range j.runs {
 			b.Task(&model.TaskSpec{UID: fmt.Sprintf("%s-r%d", j.name, k), Status: model.Running, Node: model.NodeID(n), Preemptable: true})
 		}
@@ -449,12 +453,12 @@ func TestAnExplanationNamesTheJobForWhichRoomIsKept(t *testing.T) {
 		{name: "late", cpu: 4, waiting: 1},
 	})
 	late, _ := s.View().Job("late")
-	require.NoError(t, s.Explain([]model.JobID{late}, true, func(e *engine.Explanation) error {
-		require.Equal(t, engine.CheckShare, e.Findings[e.Blocking].Check)
+	require.NoError(t, explain.Jobs(s, []model.JobID{late}, true, func(e *explain.Explanation) error {
+		require.Equal(t, judge.CheckShare, e.Findings[e.Blocking].Check)
 		require.Equal(t, "big", e.Findings[e.Blocking].Reasons[0].Detail)
 		for _, f := range e.Findings {
 			for _, c := range f.NodeCounts {
-				require.Equal(t, engine.NodeCount{N: 1, Code: policy.Reserved, Free: 1}, c)
+				require.Equal(t, place.NodeCount{N: 1, Code: policy.Reserved, Free: 1}, c)
 			}
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/fair"
 )
@@ -37,25 +38,25 @@ func TestAJobEntersBeyondALimitWhereEvictionWouldServeIt(t *testing.T) {
 		"fewer of them than the job asks for":                  {a: 2, limit: 2, minimum: 1, priority: 5, asks: 2, created: true},
 		"tasks of both queues together make room at the limit": {a: 1, b: 3, limit: 9, priority: 5, asks: 2, created: true, enters: true},
 	} {
-		s := opened(t, engine.Entry{Plugin: fair.Plugin{}}, func(b *model.Builder) {
-			b.Node(model.NodeSpec{Name: "n", Allocatable: cores(8)})
-			b.Queue(model.QueueSpec{Name: "p", Weight: 1, Capability: cores(4), Reclaimable: true})
-			b.Queue(model.QueueSpec{Name: "a", Parent: "p", Weight: 1, Capability: cores(c.limit), Reclaimable: true})
+		s := enginetest.Opened(t, engine.Entry{Plugin: fair.Plugin{}}, func(b *model.Builder) {
+			b.Node(model.NodeSpec{Name: "n", Allocatable: enginetest.Cores(8)})
+			b.Queue(model.QueueSpec{Name: "p", Weight: 1, Capability: enginetest.Cores(4), Reclaimable: true})
+			b.Queue(model.QueueSpec{Name: "a", Parent: "p", Weight: 1, Capability: enginetest.Cores(c.limit), Reclaimable: true})
 			b.Queue(model.QueueSpec{Name: "b", Parent: "p", Weight: 1, Reclaimable: true})
 			for queue, n := range map[string]int{"a": c.a, "b": c.b} {
 				if n == 0 {
 					continue
 				}
 				b.Job(model.JobSpec{UID: queue, Queue: queue, Phase: model.PhaseRunning, MinAvailable: uint32(c.minimum)})
-				b.Group(model.GroupSpec{Request: cores(1)})
+				b.Group(model.GroupSpec{Request: enginetest.Cores(1)})
 				for k := range n {
 					b.Task(&model.TaskSpec{UID: fmt.Sprint(queue, k), Status: model.Running, Node: 0, Index: -1, Preemptable: true})
 				}
 			}
 			b.Job(model.JobSpec{
-				UID: "waits", Queue: "a", Phase: model.PhasePending, Priority: c.priority, MinAvailable: uint32(c.asks), MinResources: cores(c.asks),
+				UID: "waits", Queue: "a", Phase: model.PhasePending, Priority: c.priority, MinAvailable: uint32(c.asks), MinResources: enginetest.Cores(c.asks),
 			})
-			b.Group(model.GroupSpec{Request: cores(1)})
+			b.Group(model.GroupSpec{Request: enginetest.Cores(1)})
 			for k := range c.asks {
 				if c.created {
 					b.Task(&model.TaskSpec{UID: fmt.Sprint("w", k), Node: model.None, Index: -1})

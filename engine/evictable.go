@@ -20,7 +20,7 @@ type Evictable struct {
 func (s *Session) Evictable(claimants []model.TaskID, limit int) (*Evictable, error) {
 	n := s.view.Tasks.Len()
 	e := &evicting{
-		Session: s, reclaims: Reclaims{s: s}, plans: s.brief(), reclaim: newTaskSet(n), preempt: newTaskSet(n),
+		Session: s, reclaims: s.Host().Reclaims(), plans: s.brief(), reclaim: newTaskSet(n), preempt: newTaskSet(n),
 		jobs: make([][]model.JobID, len(s.view.Queues)),
 	}
 	if e.plans != nil {

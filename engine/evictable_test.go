@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/capacity"
@@ -58,7 +59,7 @@ func TestEvictableIsWhatTheClaimantsMayEvictOneByOne(t *testing.T) {
 	t.Parallel()
 	reclaimed, preempted := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := engine.Open(crowdedCluster(t), evictingPolicy(t), nil)
+		s, err := engine.Open(enginetest.CrowdedCluster(t), evictingPolicy(t), nil)
 		require.NoError(t, err)
 		var claimants []model.TaskID
 		for _, j := range s.Waiting() {
@@ -92,7 +93,7 @@ func TestAPlanFoundBrieflyIsThatOfTheChoice(t *testing.T) {
 	t.Parallel()
 	made := 0
 	property := func(t *rapid.T) {
-		s, err := engine.Open(crowdedCluster(t), evictingPolicy(t), nil)
+		s, err := engine.Open(enginetest.CrowdedCluster(t), evictingPolicy(t), nil)
 		require.NoError(t, err)
 		v := s.View()
 		if v.Tasks.Len() == 0 {

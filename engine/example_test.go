@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/explain"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/gang"
@@ -121,7 +122,7 @@ func ExampleSession_Rollback() {
 }
 
 // Explain says for a waiting job which check holds it back.
-func ExampleSession_Explain() {
+func Example_explain() {
 	m, err := office()
 	if err != nil {
 		fmt.Println(err)
@@ -132,7 +133,7 @@ func ExampleSession_Explain() {
 		fmt.Println(err)
 		return
 	}
-	err = s.Explain(s.Waiting(), false, func(e *engine.Explanation) error {
+	err = explain.Jobs(s, s.Waiting(), false, func(e *explain.Explanation) error {
 		fmt.Println(m.Jobs.At(e.Job).UID, "waits with", e.Waiting, "tasks")
 		return nil
 	})

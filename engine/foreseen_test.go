@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/forecast"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/backfill"
 )
@@ -17,43 +18,43 @@ func TestAJobForWhichNoRoomIsKeptHasTheTimeOfAPlanOfAllBeforeIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind backfill.Kind
 		jobs []filledJob
-		want engine.Forecast
+		want forecast.Forecast
 	}{
 		"the first job, for which room is kept": {
-			backfill.EASY, []filledJob{running, {name: "last", cpu: 8, waiting: 1}}, engine.Forecast{Outcome: engine.StartsAt, At: 1_500},
+			backfill.EASY, []filledJob{running, {name: "last", cpu: 8, waiting: 1}}, forecast.Forecast{Outcome: forecast.StartsAt, At: 1_500},
 		},
 		"a job behind it": {
 			backfill.EASY,
 			[]filledJob{running, first, {name: "last", cpu: 9, waiting: 1}},
-			engine.Forecast{Outcome: engine.StartsAt, At: 1_800, Unkept: true},
+			forecast.Forecast{Outcome: forecast.StartsAt, At: 1_800, Unkept: true},
 		},
 		"a job behind others for which no room is kept either": {
 			backfill.EASY,
 			[]filledJob{running, first, {name: "second", cpu: 9, waiting: 1, runtime: 50}, {name: "last", cpu: 9, waiting: 1}},
-			engine.Forecast{Outcome: engine.StartsAt, At: 1_850, Unkept: true},
+			forecast.Forecast{Outcome: forecast.StartsAt, At: 1_850, Unkept: true},
 		},
 		"a job that has room beside it": {
-			backfill.EASY, []filledJob{running, first, {name: "last", cpu: 2, waiting: 1}}, engine.Forecast{Outcome: engine.StartsNow},
+			backfill.EASY, []filledJob{running, first, {name: "last", cpu: 2, waiting: 1}}, forecast.Forecast{Outcome: forecast.StartsNow},
 		},
 		"a job behind one that may run for ever": {
 			backfill.EASY,
 			[]filledJob{running, {name: "first", cpu: 8, waiting: 1}, {name: "last", cpu: 9, waiting: 1}},
-			engine.Forecast{Outcome: engine.NotForeseen},
+			forecast.Forecast{Outcome: forecast.NotForeseen},
 		},
 		"under conservative backfill room is kept": {
 			backfill.Conservative,
 			[]filledJob{running, first, {name: "last", cpu: 9, waiting: 1}},
-			engine.Forecast{Outcome: engine.StartsAt, At: 1_800},
+			forecast.Forecast{Outcome: forecast.StartsAt, At: 1_800},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := filledCluster(t, filledNow, c.kind, []int{10}, c.jobs)
 			j, _ := s.View().Job("last")
 			for range 2 {
-				f, err := s.Forecast(j)
+				f, err := forecast.For(s, j)
 				require.NoError(t, err)
-				require.Equal(t, c.want, engine.Forecast{Outcome: f.Outcome, At: f.At, Unkept: f.Unkept})
-				if c.want.Outcome == engine.StartsAt {
+				require.Equal(t, c.want, forecast.Forecast{Outcome: f.Outcome, At: f.At, Unkept: f.Unkept})
+				if c.want.Outcome == forecast.StartsAt {
 					require.Len(t, f.Nodes, 1)
 					require.Empty(t, f.Ahead, "the time is after all before it")
 				}
@@ -70,9 +71,9 @@ func TestForecastsUnderEASYAreNoLaterThanAPlanOfAllJobs(t *testing.T) {
 		plan, kept := plainPlan(backfill.Conservative, nodes, jobs), plainPlan(backfill.EASY, nodes, jobs)
 		for _, job := range jobs {
 			j, _ := s.View().Job(job.name)
-			f, err := s.Forecast(j)
+			f, err := forecast.For(s, j)
 			require.NoError(t, err)
-			if job.waiting == 0 || f == nil || f.CutShort || f.Outcome == engine.StartsNow {
+			if job.waiting == 0 || f == nil || f.CutShort || f.Outcome == forecast.StartsNow {
 				continue
 			}
 			start, planned := plan[job.name]
@@ -81,7 +82,7 @@ func TestForecastsUnderEASYAreNoLaterThanAPlanOfAllJobs(t *testing.T) {
 			case f.Unkept:
 				require.False(t, keeps)
 				require.Equal(t, filledNow+start, f.At)
-			case f.Outcome == engine.NotForeseen:
+			case f.Outcome == forecast.NotForeseen:
 				require.False(t, planned && start > 0, job.name)
 			case planned && start > 0:
 				require.LessOrEqual(t, f.At, filledNow+start, job.name)
@@ -101,14 +102,14 @@ func TestAForecastThatHasNoWorkLeftForAPlanIsCutShort(t *testing.T) {
 	require.NoError(t, err)
 	j, _ := s.View().Job("last")
 	opened := whole.Spent()
-	f, err := s.Forecast(j)
+	f, err := forecast.For(s.Session, j)
 	require.NoError(t, err)
 	require.True(t, f.Unkept)
 	const tries = 50
 	for less := opened; less < whole.Spent(); less += (whole.Spent() - opened + tries - 1) / tries {
 		s, err := engine.OpenHost(m, p, nil, policy.NewWork(less))
 		require.NoError(t, err)
-		f, err := s.Forecast(j)
+		f, err := forecast.For(s.Session, j)
 		require.NoError(t, err)
 		require.True(t, f.CutShort, less)
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // Host is a session for a program that opens it to others, such as a server or an adapter of another scheduler: such a program bounds the
-// work, reuses the session, and books what happened elsewhere. A scheduler itself needs Session only.
+// work, reuses the session, and books what happened elsewhere. Packages that answer further questions about a session find in it what they
+// share. A scheduler itself needs Session only.
 type Host struct{ *Session }
 
 // Host returns the session for a program that opens it to others.

@@ -69,7 +69,7 @@ func (s *Session) Waiting() []model.JobID {
 	return slices.Concat(s.byQueue(s.Host().Waits)...)
 }
 
-// waits reports whether a job is to be admitted, or has pending tasks, or lacks tasks that it needs to start.
+// Waits reports whether a job is to be admitted, or has pending tasks, or lacks tasks that it needs to start.
 func (h Host) Waits(j model.JobID) bool {
 	pending := h.view.Account(j).Tasks[model.Pending] > 0
 	switch h.view.Phase(j) {
@@ -82,12 +82,12 @@ func (h Host) Waits(j model.JobID) bool {
 	}
 }
 
-// createsTasks reports whether the tasks of a job are created once it has entered its queue, as Volcano does.
+// CreatesTasks reports whether the tasks of a job are created once it has entered its queue, as Volcano does.
 func (h Host) CreatesTasks(j model.JobID) bool {
 	return h.view.Phase(j) == model.PhasePending && h.view.Account(j).AllTasks() == 0
 }
 
-// occupies reports whether a job holds resources, or resources of it are being released.
+// Occupies reports whether a job holds resources, or resources of it are being released.
 func (h Host) Occupies(j model.JobID) bool {
 	account := h.view.Account(j)
 	return account.Holding()+account.Tasks[model.Releasing] > 0

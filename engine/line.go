@@ -240,7 +240,7 @@ func (s *Session) ReservationOf(j model.JobID) (policy.Reservation, bool) {
 	return s.reservationOf(j, func(policy.State) bool { return true })
 }
 
-// plannedStart is ReservationOf for the plugins that plan each job after those before it.
+// PlannedStart is ReservationOf for the plugins that plan each job after those before it.
 func (h Host) PlannedStart(j model.JobID) (policy.Reservation, bool) {
 	return h.reservationOf(j, func(state policy.State) bool {
 		_, plans := state.(policy.Keeper)

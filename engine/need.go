@@ -7,19 +7,19 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// waiting lists the waiting tasks of a job, and the number of them that its gang needs.
+// Need lists the waiting tasks of a job, and the number of them that its gang needs.
 type Need struct {
-	// tasks are pending and not held back by a gate.
+	// Tasks are pending and not held back by a gate.
 	Tasks []model.TaskID
-	// needed is the first choice of those that the gang needs: what its roles lack, then others up to the minimum, in order of service; at
+	// Needed is the first choice of those that the gang needs: what its roles lack, then others up to the minimum, in order of service; at
 	// least one. Any other choice with as many tasks of each role that lacks some is as good.
 	Needed []model.TaskID
-	// kinds has the first task of each kind, at most maxKinds.
+	// Kinds has the first task of each kind, at most maxKinds.
 	Kinds    []model.TaskID
 	Counted  int
 	Gated    int
 	Unjudged model.Constraints
-	// lacks says of each role how many tasks the gang needs at least. short: the gang lacks more than all tasks.
+	// Lacks says of each role how many tasks the gang needs at least. Short: the gang lacks more than all tasks.
 	Lacks []int
 	Short bool
 }
@@ -27,7 +27,7 @@ type Need struct {
 // maxKinds bounds for how many kinds of tasks of one job shares, nodes and victims are asked.
 const maxKinds = 8
 
-// waiting finds what of a job waits.
+// NeedOf finds what of a job waits.
 func (h Host) NeedOf(j model.JobID) *Need {
 	v := h.view
 	w := &Need{}
@@ -62,7 +62,7 @@ func (h Host) NeedOf(j model.JobID) *Need {
 	return w
 }
 
-// waitingWith returns the waiting tasks of a job all of whose given tasks are to be placed.
+// NeedFor returns the waiting tasks of a job all of whose given tasks are to be placed.
 func (h Host) NeedFor(j model.JobID, tasks []model.TaskID) *Need {
 	job := h.view.Jobs.At(j)
 	w := &Need{Tasks: tasks, Needed: tasks, Lacks: make([]int, job.EndGroup-job.FirstGroup)}
@@ -83,12 +83,12 @@ func (h Host) findKinds(w *Need) {
 	}
 }
 
-// settled reports whether a gang has its minimum, or will have it once tasks that wait for resources being released are placed.
+// Settled reports whether a gang has its minimum, or will have it once tasks that wait for resources being released are placed.
 func (h Host) Settled(j model.JobID, why *policy.Reasons) bool {
 	return h.Job(j).Ready(why) || h.view.Account(j).Tasks[model.Pipelined] > 0 && h.Job(j).Pipelined(nil)
 }
 
-// settledWith books tasks of a job as placed, and reports whether its gang is settled then.
+// SettledWith books tasks of a job as placed, and reports whether its gang is settled then.
 func (h Host) SettledWith(j model.JobID, tasks []model.TaskID, why *policy.Reasons) bool {
 	for _, t := range tasks {
 		h.book(t, model.Allocated, model.None)
@@ -139,7 +139,7 @@ func (h Host) findNeeded(j model.JobID, w *Need) {
 	w.Needed = append(w.Needed, rest[:wanted-len(w.Needed)]...)
 }
 
-// inService returns tasks in order of service.
+// InService returns tasks in order of service.
 func (h Host) InService(tasks []model.TaskID) []model.TaskID {
 	order := slices.Clone(tasks)
 	slices.SortStableFunc(order, func(l, r model.TaskID) int {
@@ -151,16 +151,17 @@ func (h Host) InService(tasks []model.TaskID) []model.TaskID {
 	return order
 }
 
-// kindKey identifies a kind of tasks: all properties that Fits and HasRoom depend on.
+// Kind identifies a kind of tasks: all properties that Fits and HasRoom depend on.
 type Kind struct {
 	Queue   model.QueueID
 	NodeSet model.NodeSetID
 	Request int32
 	Pods    int32
-	// reserved is what reservations of nodes depend on, and fit what plugins do that keep tasks off nodes.
+	// Reserved is what reservations of nodes depend on, and Fit what plugins do that keep tasks off nodes.
 	Reserved, Fit int64
 }
 
+// KindOf returns the kind of a task.
 func (h Host) KindOf(t model.TaskID) Kind {
 	v := h.view
 	j := v.Tasks.At(t).Job

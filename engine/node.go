@@ -22,7 +22,7 @@ func (m Nodes) Fits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	return m.s.Host().FitsWhen(t, n, false, why)
 }
 
-// fits is Fits now, or later: once what is being released is gone.
+// FitsWhen is Fits now, or later: once what is being released is gone.
 func (h Host) FitsWhen(t model.TaskID, n model.NodeID, later bool, why *policy.Reasons) bool {
 	if !h.Admits(t, n, why) {
 		return false
@@ -31,7 +31,7 @@ func (h Host) FitsWhen(t model.TaskID, n model.NodeID, later bool, why *policy.R
 	return pods == nil || pods.Fits(t, n, later, why)
 }
 
-// admits is Fits without the rules on other pods.
+// Admits is Fits without the rules on other pods.
 func (h Host) Admits(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	return h.PolicyFits(t, n, why) && h.Takes(t, n, why)
 }
@@ -58,12 +58,12 @@ func (h Host) NodeBounder() (policy.NodeBounder, bool) {
 	return h.by.bounds[0], true
 }
 
-// takes reports whether a node takes new tasks, is among those that a task may use, and is not kept for others while the task runs.
+// Takes reports whether a node takes new tasks, is among those that a task may use, and is not kept for others while the task runs.
 func (h Host) Takes(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	return h.Opens(t, n, why) && h.view.Reservations().Fits(t, n, resource.Row{}, why)
 }
 
-// opens is takes without what is kept of the node.
+// Opens is takes without what is kept of the node.
 func (h Host) Opens(t model.TaskID, n model.NodeID, why *policy.Reasons) bool {
 	v := h.view
 	set := v.NodeSetOf(t)
@@ -142,6 +142,7 @@ func BestNodes(fits []bool, score []float64, rank []int32, top int, dst []int) [
 	return dst
 }
 
+// Released sums by node what is being released and not promised to tasks that wait for it.
 func (h Host) Released() map[model.NodeID]*resource.Row {
 	v := h.view
 	released := map[model.NodeID]*resource.Row{}
@@ -176,7 +177,7 @@ func (h Host) Released() map[model.NodeID]*resource.Row {
 	return released
 }
 
-// bounded reports whether a plugin bounds what a queue uses of some groups of nodes, or reservations what is used of some nodes.
+// Bounded reports whether a plugin bounds what a queue uses of some groups of nodes, or reservations what is used of some nodes.
 func (h Host) Bounded(q model.QueueID) bool {
 	return h.view.Reservations() != nil || len(h.by.bounds) > 0 && h.by.bounds[0].Bounded(q)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/place"
+	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/gang"
 	"github.com/apportion/apportion/engine/policy/priority"
@@ -266,10 +268,10 @@ func TestRulesOnOtherPodsAreJudgedAsByAPlainTwin(t *testing.T) {
 				same()
 			}
 		}
-		placement, err := s.PlaceTasks(tasks, s.View().NodeOrder)
+		placement, err := place.Tasks(s, tasks, s.View().NodeOrder)
 		require.NoError(t, err)
-		require.NotEqual(t, engine.PlacementUnknown, placement.Outcome)
-		require.Equal(t, w.together(w.waiting), placement.Outcome == engine.Placed)
+		require.NotEqual(t, place.Unknown, placement.Outcome)
+		require.Equal(t, w.together(w.waiting), placement.Outcome == place.Placed)
 		same()
 	})
 }
@@ -323,16 +325,16 @@ func keptOff(t *testing.T, high int32) (*engine.Session, model.JobID) {
 
 func TestAPlanEvictsTheTaskThatKeepsAnotherOffItsNode(t *testing.T) {
 	s, j := keptOff(t, 10)
-	plan, err := s.Plan(&engine.PlanQuestion{Job: j, Means: engine.PlaceOnly})
+	made, err := plan.For(s, &plan.Question{Job: j, Means: plan.PlaceOnly})
 	require.NoError(t, err)
-	require.Equal(t, engine.NoPlan, plan.Outcome)
-	require.Equal(t, []engine.NodeCount{{N: 2, Code: policy.PodAntiAffinityOfOthers, Free: 2}}, plan.Miss.NodeCounts)
+	require.Equal(t, plan.None, made.Outcome)
+	require.Equal(t, []place.NodeCount{{N: 2, Code: policy.PodAntiAffinityOfOthers, Free: 2}}, made.Miss.NodeCounts)
 
-	plan, err = s.Plan(&engine.PlanQuestion{Job: j, Means: engine.ByPreempt})
+	made, err = plan.For(s, &plan.Question{Job: j, Means: plan.ByPreempt})
 	require.NoError(t, err)
-	require.Equal(t, engine.PlanMade, plan.Outcome, "%+v", plan.Miss)
-	require.True(t, plan.Least)
-	require.Len(t, plan.Victims, 1)
-	require.Equal(t, plan.Victims[0].Node, plan.Nodes[0])
-	require.Equal(t, "t0", s.View().TaskName(plan.Victims[0].Task), "the job of lower priority gives way")
+	require.Equal(t, plan.Made, made.Outcome, "%+v", made.Miss)
+	require.True(t, made.Least)
+	require.Len(t, made.Victims, 1)
+	require.Equal(t, made.Victims[0].Node, made.Nodes[0])
+	require.Equal(t, "t0", s.View().TaskName(made.Victims[0].Task), "the job of lower priority gives way")
 }

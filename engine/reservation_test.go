@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/forecast"
+	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
 )
 
@@ -36,7 +39,7 @@ func keptCluster(t require.TestingT, nodes []keptNode, jobs []keptJob) *engine.S
 	b := model.NewBuilder(keptNow)
 	b.Dimensions([]string{"cpu", "gpu"})
 	for i, n := range nodes {
-		b.Node(model.NodeSpec{Name: fmt.Sprint("n", i), Allocatable: amounts(n.cpu, 0), Reservations: n.kept})
+		b.Node(model.NodeSpec{Name: fmt.Sprint("n", i), Allocatable: enginetest.Amounts(n.cpu, 0), Reservations: n.kept})
 	}
 	b.Queue(model.QueueSpec{Name: "q", Weight: 1})
 	for i, j := range jobs {
@@ -45,7 +48,7 @@ func keptCluster(t require.TestingT, nodes []keptNode, jobs []keptJob) *engine.S
 			ExpectedEnd: j.end, EndIsDeadline: j.deadline, ExpectedRuntime: j.runtime,
 		}
 		b.Job(spec)
-		b.Group(model.GroupSpec{Request: amounts(j.cpu, 0)})
+		b.Group(model.GroupSpec{Request: enginetest.Amounts(j.cpu, 0)})
 		for k, n := range j.runs {
 			b.Task(&model.TaskSpec{UID: fmt.Sprintf("j%d-r%d", i, k), Status: model.Running, Node: model.NodeID(n), Preemptable: true})
 		}
@@ -77,7 +80,7 @@ func TestTasksKeepOffReservedNodes(t *testing.T) {
 		return model.ReservationSpec{From: from, Until: until, Holder: holder, Reason: "maintenance"}
 	}
 	part := func(cpu int, from, until int64, holder string) model.ReservationSpec {
-		return model.ReservationSpec{From: from, Until: until, Holder: holder, Request: amounts(cpu, 0)}
+		return model.ReservationSpec{From: from, Until: until, Holder: holder, Request: enginetest.Amounts(cpu, 0)}
 	}
 	asks := keptJob{cpu: 4, waiting: 1}
 	lasting := func(runtime int64) keptJob { return keptJob{cpu: 4, waiting: 1, runtime: runtime} }
@@ -121,13 +124,14 @@ func TestTasksKeepOffReservedNodes(t *testing.T) {
 
 // TestTasksOfAGangCountTogetherBesideAReservation places gangs whose tasks fit one by one.
 func TestTasksOfAGangCountTogetherBesideAReservation(t *testing.T) {
-	kept := []model.ReservationSpec{{From: 1_500, Request: amounts(5, 0)}}
+	kept := []model.ReservationSpec{{From: 1_500, Request: enginetest.Amounts(5, 0)}}
 	for waiting, placed := range map[int]bool{2: true, 3: true, 4: false} {
 		s := keptCluster(t, []keptNode{{10, kept}, {4, nil}}, []keptJob{{cpu: 2, waiting: waiting + 1}})
 		_ = placed
 		j, _ := s.View().Job("j0")
-		plan := ask(t, s, j, engine.PlaceOnly)
-		require.Equal(t, waiting+1 <= 4, plan.Outcome == engine.PlanMade, waiting)
+		found, err := plan.For(s, &plan.Question{Job: j, Means: plan.PlaceOnly})
+		require.NoError(t, err)
+		require.Equal(t, waiting+1 <= 4, found.Outcome == plan.Made, waiting)
 	}
 }
 
@@ -137,9 +141,9 @@ func TestAForecastWaitsForTheEndOfDowntime(t *testing.T) {
 	// The first node is down until 5,000. The second one is free from 1,800 on, and goes down at 2,000.
 	s := keptCluster(t, []keptNode{{4, down}, {4, later}}, []keptJob{{cpu: 4, waiting: 1, runtime: 300}, {cpu: 4, runs: []int{1}, end: 1_800}})
 	j, _ := s.View().Job("j0")
-	f, err := s.Forecast(j)
+	f, err := forecast.For(s, j)
 	require.NoError(t, err)
-	require.Equal(t, engine.StartsAt, f.Outcome)
+	require.Equal(t, forecast.StartsAt, f.Outcome)
 	require.EqualValues(t, 5_000, f.At)
 	require.Equal(t, 1, f.Released)
 	require.Empty(t, f.Ends)
@@ -147,7 +151,7 @@ func TestAForecastWaitsForTheEndOfDowntime(t *testing.T) {
 	require.True(t, f.Earliest && f.Minimal)
 
 	s = keptCluster(t, []keptNode{{4, down}, {4, later}}, []keptJob{{cpu: 4, waiting: 1, runtime: 200}, {cpu: 4, runs: []int{1}, end: 1_800}})
-	f, err = s.Forecast(j)
+	f, err = forecast.For(s, j)
 	require.NoError(t, err)
 	require.EqualValues(t, 1_800, f.At, "it ends as the downtime begins")
 	require.Zero(t, f.Released)
@@ -205,21 +209,21 @@ func keptUse(nodes []keptNode, jobs []keptJob, n, asking int) bool {
 func TestReservationsAreRespectedAtEveryInstant(t *testing.T) {
 	refused, permitted := 0, 0
 	for seed := range uint64(3_000) {
-		d := dice{Rand: rand.New(rand.NewPCG(seed, 91))}
+		d := enginetest.Dice{Rand: rand.New(rand.NewPCG(seed, 91))}
 		var nodes []keptNode
-		free := make([]int, d.between(1, 3))
+		free := make([]int, d.Between(1, 3))
 		for n := range free {
-			free[n] = d.between(4, 10)
+			free[n] = d.Between(4, 10)
 			nodes = append(nodes, keptNode{cpu: free[n]})
 			for range d.IntN(4) {
-				r := model.ReservationSpec{From: int64(d.between(980, 1_060))}
-				if d.chance(80) {
-					r.Until = r.From + int64(d.between(1, 40))
+				r := model.ReservationSpec{From: int64(d.Between(980, 1_060))}
+				if d.Chance(80) {
+					r.Until = r.From + int64(d.Between(1, 40))
 				}
-				if d.chance(60) {
-					r.Request = amounts(d.IntN(5), 0)
+				if d.Chance(60) {
+					r.Request = enginetest.Amounts(d.IntN(5), 0)
 				}
-				if d.chance(60) {
+				if d.Chance(60) {
 					r.Holder = fmt.Sprint("j", d.IntN(5))
 				}
 				nodes[n].kept = append(nodes[n].kept, r)
@@ -227,15 +231,15 @@ func TestReservationsAreRespectedAtEveryInstant(t *testing.T) {
 		}
 		var jobs []keptJob
 		for range 4 {
-			j := keptJob{cpu: d.between(1, 4), waiting: 1}
-			if n := d.IntN(len(free)); d.chance(50) && free[n] >= j.cpu {
+			j := keptJob{cpu: d.Between(1, 4), waiting: 1}
+			if n := d.IntN(len(free)); d.Chance(50) && free[n] >= j.cpu {
 				free[n] -= j.cpu
 				j.runs = []int{n}
 			}
-			if d.chance(60) && len(j.runs) > 0 {
-				j.end = int64(d.between(990, 1_060))
-			} else if d.chance(70) {
-				j.runtime = int64(d.between(1, 60))
+			if d.Chance(60) && len(j.runs) > 0 {
+				j.end = int64(d.Between(990, 1_060))
+			} else if d.Chance(70) {
+				j.runtime = int64(d.Between(1, 60))
 			}
 			jobs = append(jobs, j)
 		}
@@ -258,7 +262,7 @@ func TestReservationsAreRespectedAtEveryInstant(t *testing.T) {
 
 // TestWhatIsTriedLeavesReservationsAsTheyWere places and takes off tasks, and asks again.
 func TestWhatIsTriedLeavesReservationsAsTheyWere(t *testing.T) {
-	kept := []model.ReservationSpec{{From: 1_500, Request: amounts(4, 0)}}
+	kept := []model.ReservationSpec{{From: 1_500, Request: enginetest.Amounts(4, 0)}}
 	s := keptCluster(t, []keptNode{{10, kept}}, []keptJob{{cpu: 4, waiting: 2}, {cpu: 3, waiting: 1}})
 	answer := func() []int { fits, _ := takers(s, "j1"); return slices.Clone(fits) }
 	require.Equal(t, []int{0}, answer())

@@ -58,7 +58,7 @@ func (a Victims) voters() []voter {
 // Voters returns the number of plugins that choose.
 func (a Victims) Voters() int { return len(a.voters()) }
 
-// asks reports whether the action asks for a job at all. As in Volcano's actions, only a job that lacks tasks evicts, and reclaim passes
+// Asks reports whether the action asks for a job at all. As in Volcano's actions, only a job that lacks tasks evicts, and reclaim passes
 // over queues; a policy that plans without plugins that say who lacks tasks decides by its plans.
 func (a Victims) Asks(j model.JobID, why *policy.Reasons) bool {
 	s := a.s

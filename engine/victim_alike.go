@@ -8,16 +8,19 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// reclaims finds which tasks claimants may reclaim in one state, once for all claimants that are alike.
+// Reclaims finds which tasks claimants may reclaim in one state, once for all claimants that are alike.
 type Reclaims struct {
 	s *Session
-	// plainly: no claimants are treated as alike.
+	// Plainly: no claimants are treated as alike.
 	Plainly bool
 	// reclaimable are the tasks of all queues that the reclaim action considers; nil until needed.
 	reclaimable []model.TaskID
 	// found is what was found for some classes.
 	found map[claimants]*reclaimed
 }
+
+// Reclaims returns what finds the tasks that claimants may reclaim in the present state.
+func (h Host) Reclaims() Reclaims { return Reclaims{s: h.Session} }
 
 // claimants are claimants that are alike, which may reclaim the same.
 type claimants struct {
@@ -57,7 +60,7 @@ func (r *Reclaims) alike(claimant model.TaskID) (claimants, bool) {
 	return of, true
 }
 
-// candidates lists the tasks that the reclaim action considers for a claimant of a queue, as Victims.Candidates does; for no queue it lists
+// Candidates lists the tasks that the reclaim action considers for a claimant of a queue, as Victims.Candidates does; for no queue it lists
 // those of all queues. Those of all queues are listed once.
 func (r *Reclaims) Candidates(mine model.QueueID) ([]model.TaskID, error) {
 	if r.reclaimable == nil {
@@ -105,7 +108,7 @@ func (r *Reclaims) by(of claimants, one model.TaskID) (*reclaimed, error) {
 // mostFound bounds the classes for which victims are remembered, each of which may have all tasks.
 const mostFound = 4
 
-// known returns the tasks that a claimant may reclaim, in no particular order, if others are like it; none if there are none, or if it is
+// Known returns the tasks that a claimant may reclaim, in no particular order, if others are like it; none if there are none, or if it is
 // one by itself.
 func (r *Reclaims) Known(claimant model.TaskID) ([]model.TaskID, error) {
 	of, ok := r.alike(claimant)

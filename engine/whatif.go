@@ -75,7 +75,7 @@ func (s *Session) reopen(v *policy.View) error {
 // errUndone ends a change that was only tried.
 var errUndone = errors.New("undone")
 
-// tried carries out a change and undoes it.
+// Tried carries out a change and undoes it.
 func (h Host) Tried(change func() error) error {
 	err := h.Try(func() error {
 		if err := change(); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/plan"
 )
 
 // choosers are the plugins that name some tasks of a job, which ones by an order: gang by that of the candidates, which is random in
@@ -52,9 +53,9 @@ func (s *Session) partOfOneJob(candidates, one, other []model.TaskID) bool {
 
 // plannedByChance reports whether Volcano may evict none of the victims of a plan: gang and capacity of one tier let a victim go, and gang
 // could not let all tasks of its job on the node go, so that it may name another one first.
-func (s *Session) plannedByChance(p *engine.Plan) bool {
+func (s *Session) plannedByChance(p *plan.Plan) bool {
 	v := s.engine.View()
-	return slices.ContainsFunc(p.Victims, func(e engine.Evicted) bool {
+	return slices.ContainsFunc(p.Victims, func(e plan.Evicted) bool {
 		if e.Own || slices.ContainsFunc(choosers[:], func(plugin string) bool { return !slices.Contains(e.Plugins, plugin) }) {
 			return false
 		}

@@ -358,7 +358,7 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 	for _, run := range d.group.runs {
 		for i := run.from; run.tag == tagGroupTask && i < run.to; tasks++ {
 			_, _, from, to := field.At(data, i)
-			if d.stopped() || !d.oneTask(place{job, group, tasks}, data[from:to]) {
+			if d.stopped() || !d.oneTask(position{job, group, tasks}, data[from:to]) {
 				return false
 			}
 			i = to
@@ -370,7 +370,7 @@ func (d *Decoder) oneGroup(job, group int, data []byte) bool {
 			if d.stopped() || !d.count.fill(countFields, data[from:to]) {
 				return false
 			}
-			d.c.count(place{job, group, counts}, &d.count.m)
+			d.c.count(position{job, group, counts}, &d.count.m)
 			i = to
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/place"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -164,7 +164,7 @@ func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Reason {
 }
 
 // nodeCounts returns nil for none.
-func (e *encoder) nodeCounts(counts []engine.NodeCount) []*apportionv1.NodeCount {
+func (e *encoder) nodeCounts(counts []place.NodeCount) []*apportionv1.NodeCount {
 	list := make([]*apportionv1.NodeCount, 0, len(counts))
 	for i := range counts {
 		c := &counts[i]

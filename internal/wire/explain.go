@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/explain"
+	"github.com/apportion/apportion/engine/forecast"
+	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
@@ -62,7 +65,7 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 	}
 	names := s.names()
 	var groups pendingGroups
-	each := func(e *engine.Explanation) error {
+	each := func(e *explain.Explanation) error {
 		if !named && !filter.wants(e) {
 			return nil
 		}
@@ -88,7 +91,7 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 			}
 		})
 	case q.GetGroupsOnly():
-		err = s.engine.Causes(jobs, func(e *engine.Explanation) error {
+		err = explain.Causes(s.engine.Session, jobs, func(e *explain.Explanation) error {
 			if !filter.wants(e) {
 				return nil
 			}
@@ -97,7 +100,7 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 		})
 	default:
 		// Who could be evicted is a question about jobs of others.
-		err = s.engine.Explain(jobs, named && s.audience == nil, each)
+		err = explain.Jobs(s.engine.Session, jobs, named && s.audience == nil, each)
 	}
 	if err != nil {
 		return nil, err
@@ -162,7 +165,7 @@ func (s *Session) askedAbout(q *apportionv1.ExplainStep, answer *apportionv1.Exp
 }
 
 // explanation encodes why one job waits, and puts it into words.
-func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportionv1.Explanation {
+func (s *Session) explanation(names text.Names, e *explain.Explanation) *apportionv1.Explanation {
 	v := s.engine.View()
 	job, account := v.Jobs.At(e.Job), v.Account(e.Job)
 	out := &apportionv1.Explanation{
@@ -175,7 +178,7 @@ func (s *Session) explanation(names text.Names, e *engine.Explanation) *apportio
 	for i := range e.Findings {
 		out.Findings = append(out.Findings, s.finding(e, &e.Findings[i]))
 	}
-	if e.Verdict != engine.Complete {
+	if e.Verdict != explain.Complete {
 		out.Memory = s.memoryStanding(e.Job)
 		out.Reservation = s.reservationFor(e)
 	}
@@ -218,7 +221,7 @@ func (s *Session) memoryStanding(j model.JobID) *apportionv1.MemoryStanding {
 }
 
 // reservationFor returns the reservation that a job holds, or that keeps it from starting; nil if there is none that the caller may see.
-func (s *Session) reservationFor(e *engine.Explanation) *apportionv1.Reservation {
+func (s *Session) reservationFor(e *explain.Explanation) *apportionv1.Reservation {
 	holder := e.Job
 	if e.Blocking >= 0 {
 		for _, reason := range e.Findings[e.Blocking].Reasons {
@@ -235,14 +238,14 @@ func (s *Session) reservationFor(e *engine.Explanation) *apportionv1.Reservation
 }
 
 // causeOf encodes what of an explanation its group depends on.
-func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
+func (s *Session) causeOf(e *explain.Explanation) *apportionv1.Explanation {
 	out := &apportionv1.Explanation{
 		Job: uint32(e.Job), Queue: uint32(s.engine.View().Jobs.At(e.Job).Queue), WaitingTasks: uint32(e.Waiting),
 		Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: wireConstraints(e.Unjudged),
 	}
 	if e.Blocking < 0 {
 		for i := range e.Findings {
-			if f := &e.Findings[i]; f.Outcome == engine.NotKnown {
+			if f := &e.Findings[i]; f.Outcome == judge.NotKnown {
 				out.Findings = append(out.Findings, &apportionv1.Finding{
 					Check: apportionv1.CheckKind(f.Check), Reasons: s.out.reasonList(f.Reasons),
 				})
@@ -259,7 +262,7 @@ func (s *Session) causeOf(e *engine.Explanation) *apportionv1.Explanation {
 	return out
 }
 
-func (s *Session) finding(e *engine.Explanation, f *engine.Finding) *apportionv1.Finding {
+func (s *Session) finding(e *explain.Explanation, f *judge.Finding) *apportionv1.Finding {
 	out := &apportionv1.Finding{
 		Check: apportionv1.CheckKind(f.Check), Outcome: apportionv1.CheckOutcome(f.Outcome), Reasons: s.out.reasonList(f.Reasons),
 		Task: s.out.optional(int(f.Task)), Amount: s.out.resource(f.Amount), FirstJobCount: uint32(len(f.Jobs)),
@@ -277,8 +280,8 @@ func (s *Session) finding(e *engine.Explanation, f *engine.Finding) *apportionv1
 		out.Counts = append(out.Counts, uint32(count))
 	}
 	s.out.left -= 2*messageBytes + len(f.Counts)*numberBytes
-	var plan *engine.Plan
-	if f.Check == engine.CheckEviction {
+	var plan *plan.Plan
+	if f.Check == judge.CheckEviction {
 		plan = e.Plan
 	}
 	if plan != nil {
@@ -289,8 +292,8 @@ func (s *Session) finding(e *engine.Explanation, f *engine.Finding) *apportionv1
 }
 
 // evictable encodes who must be evicted, or could be; nil if that is not stated, or if no task could be placed.
-func (s *Session) evictable(f *engine.Finding, plan *engine.Plan) *apportionv1.Evictable {
-	planned := plan != nil && plan.Miss == nil
+func (s *Session) evictable(f *judge.Finding, answer *plan.Plan) *apportionv1.Evictable {
+	planned := answer != nil && answer.Miss == nil
 	if len(f.Tasks) == 0 && !planned {
 		return nil
 	}
@@ -299,9 +302,9 @@ func (s *Session) evictable(f *engine.Finding, plan *engine.Plan) *apportionv1.E
 		Planned: planned,
 	}
 	if planned {
-		out.Least = plan.Least
-		for i := range plan.Victims {
-			if plan.Victims[i].Returns != engine.NoReturn {
+		out.Least = answer.Least
+		for i := range answer.Victims {
+			if answer.Victims[i].Returns != plan.NoReturn {
 				out.Returning++
 			}
 		}
@@ -319,7 +322,7 @@ func (s *Session) evictable(f *engine.Finding, plan *engine.Plan) *apportionv1.E
 }
 
 // forecast encodes when a job could start, without its text.
-func (s *Session) forecast(f *engine.Forecast) *apportionv1.Forecast {
+func (s *Session) forecast(f *forecast.Forecast) *apportionv1.Forecast {
 	few := func(jobs []model.JobID) []uint32 { return indices(&s.out, jobs[:min(len(jobs), maxNamed)]) }
 	out := &apportionv1.Forecast{
 		Outcome: apportionv1.ForecastOutcome(f.Outcome), Time: f.At, EndCount: uint32(len(f.Ends)),
@@ -363,12 +366,12 @@ func (s *Session) conditions(j model.JobID) []string {
 // explanations returns the memory for explaining why jobs wait.
 func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
 	n := a.jobs(q.GetJobs())
-	work = explainedTask*a.Tasks + a.session() + a.nomination() + engine.OrderBytes(a.Nodes, a.Tasks)
+	work = explainedTask*a.Tasks + a.session() + a.nomination() + judge.OrderBytes(a.Nodes, a.Tasks)
 	if q.GetJobs() != nil {
 		// Each job asks twice which tasks could be evicted: in other queues and in its own.
 		_, evicting := a.victims(&apportionv1.ReclaimStep{})
 		work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*rowBytes(int(a.Dimensions)))
-		if n <= engine.PlannedJobs {
+		if n <= explain.PlannedJobs {
 			// A plan is searched, and a forecast opens a session on a changed model.
 			_, planning := a.plan(&apportionv1.PlanStep{})
 			work += planning + a.session()

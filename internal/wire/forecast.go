@@ -3,7 +3,7 @@ package wire
 import (
 	"math"
 
-	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/forecast"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
 	"github.com/apportion/apportion/engine/policy"
@@ -45,7 +45,7 @@ func (s *Session) odds(q *apportionv1.ForecastStep) (*apportionv1.Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.engine.Odds(question)
+	found, err := forecast.ByChance(s.engine.Session, question)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func (s *Session) odds(q *apportionv1.ForecastStep) (*apportionv1.Answer, error)
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Forecast{Forecast: answer}}, s.out.check("job")
 }
 
-func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*engine.OddsQuestion, error) {
+func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*forecast.OddsQuestion, error) {
 	var faults model.Error
-	question := &engine.OddsQuestion{
+	question := &forecast.OddsQuestion{
 		Runs: int(q.GetRuns()), Seed: q.GetSeed(), Arrivals: q.GetArrivals(), Horizon: int64(q.GetHorizon()), Pause: int64(q.GetPause()),
 		Started: map[model.JobID]int64{}, Beside: s.beside,
 	}
@@ -88,7 +88,7 @@ func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*engine.OddsQuestio
 }
 
 // readStarted reads since when jobs run.
-func (s *Session) readStarted(q *apportionv1.ForecastStep, question *engine.OddsQuestion, faults *model.Error) {
+func (s *Session) readStarted(q *apportionv1.ForecastStep, question *forecast.OddsQuestion, faults *model.Error) {
 	v := s.engine.View()
 	if n, want := len(q.GetStarted()), len(q.GetRunning()); n != want {
 		faults.Add("started", "%d times do not belong to %d running jobs", n, want)
@@ -104,7 +104,7 @@ func (s *Session) readStarted(q *apportionv1.ForecastStep, question *engine.Odds
 }
 
 // readPast reads past jobs.
-func (s *Session) readPast(past *apportionv1.PastJobs, question *engine.OddsQuestion, faults *model.Error) {
+func (s *Session) readPast(past *apportionv1.PastJobs, question *forecast.OddsQuestion, faults *model.Error) {
 	v := s.engine.View()
 	for i, k := range past.GetKinds() {
 		path := indexed("past.kinds", i)
@@ -122,7 +122,7 @@ func (s *Session) readPast(past *apportionv1.PastJobs, question *engine.OddsQues
 		if least == 0 {
 			least = tasks
 		}
-		question.Kinds = append(question.Kinds, engine.PastKind{
+		question.Kinds = append(question.Kinds, forecast.PastKind{
 			Queue: model.QueueID(k.GetQueue()), Owner: k.GetOwner(), Priority: k.GetPriority(), Tasks: tasks, Min: least,
 			Request: s.pastRequest(k.GetRequest(), path+".request", faults),
 		})
@@ -146,7 +146,7 @@ func (s *Session) readPast(past *apportionv1.PastJobs, question *engine.OddsQues
 		case seconds > maxPastSeconds:
 			faults.Add(indexed("past.seconds", i), "%d seconds are more than %d", seconds, int64(maxPastSeconds))
 		}
-		job := engine.PastJob{Kind: int(k), Arrival: -int64(age), Seconds: int64(seconds), Wait: odds.Unknown}
+		job := forecast.PastJob{Kind: int(k), Arrival: -int64(age), Seconds: int64(seconds), Wait: odds.Unknown}
 		if len(past.GetWait()) > 0 {
 			wait := past.GetWait()[i]
 			if job.Wait = int64(wait); wait > maxPastSeconds {
@@ -187,7 +187,7 @@ func (s *Session) pastRequest(r *apportionv1.Resource, path string, faults *mode
 	return row
 }
 
-func (s *Session) oddsAnswer(q *engine.OddsQuestion, found *engine.Odds, omit bool) *apportionv1.ForecastAnswer {
+func (s *Session) oddsAnswer(q *forecast.OddsQuestion, found *forecast.Odds, omit bool) *apportionv1.ForecastAnswer {
 	v := s.engine.View()
 	answer := &apportionv1.ForecastAnswer{Job: uint32(q.Job), Seed: q.Seed, Kind: apportionv1.ForecastKind_FORECAST_KIND_NONE}
 	if !omit {
@@ -200,8 +200,8 @@ func (s *Session) oddsAnswer(q *engine.OddsQuestion, found *engine.Odds, omit bo
 	of := &found.Sources
 	answer.Horizon = found.Horizon
 	answer.Sources = &apportionv1.ForecastSources{
-		Stated: uint32(of[engine.FromStated]), Alike: uint32(of[engine.FromKind]), Queue: uint32(of[engine.FromQueue]),
-		All: uint32(of[engine.FromAll]), Prior: uint32(of[engine.FromPrior]),
+		Stated: uint32(of[forecast.FromStated]), Alike: uint32(of[forecast.FromKind]), Queue: uint32(of[forecast.FromQueue]),
+		All: uint32(of[forecast.FromAll]), Prior: uint32(of[forecast.FromPrior]),
 	}
 	if !found.Known {
 		answer.Kind = apportionv1.ForecastKind_FORECAST_KIND_BOUNDS
@@ -251,7 +251,7 @@ func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
 	}
 	answer = 8*runs + (mostCauses+4)*(sizeOf[apportionv1.ForecastCause](1)+maxText)
 	const likeness, kindText, live = 5, 1024, 256
-	work = past*(2*sizeOf[odds.Past](1)+sizeOf[engine.PastJob](1)+likeness*32) + (kinds+a.Jobs)*(kindText+4*row) +
+	work = past*(2*sizeOf[odds.Past](1)+sizeOf[forecast.PastJob](1)+likeness*32) + (kinds+a.Jobs)*(kindText+4*row) +
 		a.Jobs*(sizeOf[odds.Job](1)+live) + a.Tasks*2*sizeOf[odds.Held](1) + (a.Nodes+1)*6*row + a.Queues*6*row + runs*64
 	if q.GetArrivals() {
 		// Forecasts for jobs of the past.

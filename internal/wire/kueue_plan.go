@@ -1,10 +1,11 @@
 package wire
 
 import (
-	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/kueue"
+	"github.com/apportion/apportion/engine/remedy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
 	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
@@ -24,7 +25,7 @@ func (s *Session) afreshForKueue(ask func(*kueue.State) error) error {
 }
 
 // kueuePlan answers how a job would be admitted.
-func (s *Session) kueuePlan(q *engine.PlanQuestion, omit bool) (*apportionv1.Answer, error) {
+func (s *Session) kueuePlan(q *plan.Question, omit bool) (*apportionv1.Answer, error) {
 	if q.Tasks != nil {
 		return nil, faultAt("tasks", "the policy kueue decides about jobs as a whole: name a job")
 	}
@@ -56,7 +57,7 @@ func (s *Session) kueuePlan(q *engine.PlanQuestion, omit bool) (*apportionv1.Ans
 }
 
 // kueueMiss returns why there is no plan by these means, or nil.
-func (s *Session) kueueMiss(q *engine.PlanQuestion, n *apportionv1.KueueNomination) *apportionv1.PlanMiss {
+func (s *Session) kueueMiss(q *plan.Question, n *apportionv1.KueueNomination) *apportionv1.PlanMiss {
 	code, have := kueueCode(n)
 	if code == 0 && !n.GetAdmitted() {
 		return nil
@@ -73,7 +74,7 @@ func (s *Session) kueueMiss(q *engine.PlanQuestion, n *apportionv1.KueueNominati
 		}
 		for _, v := range n.GetVictims() {
 			own := v.GetReason() == apportionv1.KueueVictimReason_KUEUE_VICTIM_REASON_IN_CLUSTER_QUEUE
-			allowed = allowed && (q.Means == engine.ByAny || q.Means == engine.ByPreempt && own || q.Means == engine.ByReclaim && !own)
+			allowed = allowed && (q.Means == plan.ByAny || q.Means == plan.ByPreempt && own || q.Means == plan.ByReclaim && !own)
 		}
 		if allowed {
 			return nil
@@ -113,7 +114,7 @@ var kueueFields = []apportionv1.RemedyField{
 }
 
 // kueueRemedies answers what would let a job be admitted.
-func (s *Session) kueueRemedies(q *engine.RemedyQuestion, omit bool) (*apportionv1.Answer, error) {
+func (s *Session) kueueRemedies(q *remedy.Question, omit bool) (*apportionv1.Answer, error) {
 	answer := &apportionv1.RemediesAnswer{Job: uint32(q.Job), Outcome: apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE}
 	if !omit {
 		answer.Uid = s.engine.View().Jobs.At(q.Job).UID

@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/place"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -52,7 +53,7 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 		}
 	}
 	if q.GetJointly() {
-		placement, err := s.engine.PlaceTasks(tasks, nodes)
+		placement, err := place.Tasks(s.engine.Session, tasks, nodes)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +63,7 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 }
 
 // placement encodes where tasks have room at the same time.
-func (e *encoder) placement(p *engine.Placement) *apportionv1.Placement {
+func (e *encoder) placement(p *place.Placement) *apportionv1.Placement {
 	return &apportionv1.Placement{
 		Outcome: apportionv1.PlacementOutcome(p.Outcome), Node: indices(e, p.Nodes), Most: uint32(p.Most),
 	}
@@ -138,7 +139,7 @@ func (n *nodeTable) fill(out *apportionv1.TaskNodes) {
 
 func (s *Session) spendOnNodes(q *apportionv1.NodesStep) error {
 	if q.GetJointly() {
-		if err := s.work.Spend(engine.PlaceWork, 1); err != nil {
+		if err := s.work.Spend(place.Work, 1); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/explain"
+	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/place"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
@@ -312,7 +314,7 @@ func (f *pendingFilter) leftOut(list []*model.LeftOut) []*model.LeftOut {
 }
 
 // wants reports whether what blocks a job matches.
-func (f *pendingFilter) wants(e *engine.Explanation) bool {
+func (f *pendingFilter) wants(e *explain.Explanation) bool {
 	if f == nil {
 		return true
 	}
@@ -324,12 +326,12 @@ func (f *pendingFilter) wants(e *engine.Explanation) bool {
 }
 
 // short returns the first dimension that is asked for of those of which some check of a job finds too little, -1 if there is none.
-func (f *pendingFilter) short(e *engine.Explanation) int {
+func (f *pendingFilter) short(e *explain.Explanation) int {
 	for _, d := range f.dimensions {
 		for i := range e.Findings {
 			of := &e.Findings[i]
-			lacks := func(c engine.NodeCount) bool { return c.Dimensions.Has(d) }
-			if of.Outcome == engine.Failed && (slices.ContainsFunc(of.Reasons, func(r policy.Reason) bool { return r.Dimension == d }) ||
+			lacks := func(c place.NodeCount) bool { return c.Dimensions.Has(d) }
+			if of.Outcome == judge.Failed && (slices.ContainsFunc(of.Reasons, func(r policy.Reason) bool { return r.Dimension == d }) ||
 				slices.ContainsFunc(of.NodeCounts, lacks)) {
 				return d
 			}

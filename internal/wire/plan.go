@@ -3,8 +3,8 @@ package wire
 import (
 	"math"
 
-	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
@@ -18,7 +18,7 @@ var planQuestion = question[*apportionv1.PlanStep]{
 	of:     (*apportionv1.Step).GetPlan,
 	answer: (*Session).planFor,
 	need:   exceptNodes,
-	work:   func(s *Session, _ *apportionv1.PlanStep) error { return s.engine.SpendOnPlan() },
+	work:   func(s *Session, _ *apportionv1.PlanStep) error { return plan.Spend(s.engine) },
 	memory: (*asking).plan,
 }
 
@@ -30,7 +30,7 @@ func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) 
 	if s.byKueue(question.Job) != nil {
 		return s.kueuePlan(question, q.GetOmitNames())
 	}
-	plan, err := s.engine.Plan(question)
+	plan, err := plan.For(s.engine.Session, question)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +42,16 @@ func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) 
 }
 
 // planQuestion reads which tasks are to be placed, and by which means.
-func (s *Session) planQuestion(q *apportionv1.PlanStep) (*engine.PlanQuestion, error) {
+func (s *Session) planQuestion(q *apportionv1.PlanStep) (*plan.Question, error) {
 	var faults model.Error
 	v := s.engine.View()
-	question := &engine.PlanQuestion{Means: engine.ByAny, MaxVictims: int(min(q.GetMaxVictims(), math.MaxInt32))}
+	question := &plan.Question{Means: plan.ByAny, MaxVictims: int(min(q.GetMaxVictims(), math.MaxInt32))}
 	jobs, tasks := s.jobsNamed(q.GetJob(), "job", &faults), s.selectTasks(q.GetTasks(), "tasks", &faults)
 	switch means := q.GetMeans(); {
 	case means > apportionv1.PlanMeans_PLAN_MEANS_ANY, means < 0:
 		faults.Add("means", "no means %d", means)
 	case means != apportionv1.PlanMeans_PLAN_MEANS_UNSPECIFIED:
-		question.Means = engine.Means(means)
+		question.Means = plan.Means(means)
 	}
 	switch {
 	case faults.Total > 0:
@@ -79,7 +79,7 @@ func (s *Session) planQuestion(q *apportionv1.PlanStep) (*engine.PlanQuestion, e
 	return question, s.out.room(len(question.Tasks), "tasks")
 }
 
-func (s *Session) planAnswer(p *engine.Plan, omit bool) (*apportionv1.PlanAnswer, error) {
+func (s *Session) planAnswer(p *plan.Plan, omit bool) (*apportionv1.PlanAnswer, error) {
 	job := s.engine.View().Jobs.At(p.Job)
 	answer := &apportionv1.PlanAnswer{
 		Job: uint32(p.Job), Outcome: apportionv1.PlanOutcome(p.Outcome), Least: p.Least, CutShort: p.CutShort, Enters: p.Enters,
@@ -113,7 +113,7 @@ func (s *Session) planAnswer(p *engine.Plan, omit bool) (*apportionv1.PlanAnswer
 	return answer, s.out.check("tasks")
 }
 
-func (s *Session) planVictims(answer *apportionv1.PlanAnswer, p *engine.Plan, omit bool) error {
+func (s *Session) planVictims(answer *apportionv1.PlanAnswer, p *plan.Plan, omit bool) error {
 	v := s.engine.View()
 	if len(p.Victims) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (s *Session) planVictims(answer *apportionv1.PlanAnswer, p *engine.Plan, om
 	return nil
 }
 
-func (s *Session) planMiss(p *engine.Plan) *apportionv1.PlanMiss {
+func (s *Session) planMiss(p *plan.Plan) *apportionv1.PlanMiss {
 	m := p.Miss
 	if m == nil {
 		return nil

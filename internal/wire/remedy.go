@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/remedy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
@@ -28,7 +28,7 @@ func (s *Session) remedies(q *apportionv1.RemediesStep) (*apportionv1.Answer, er
 	if s.byKueue(question.Job) != nil {
 		return s.kueueRemedies(question, q.GetOmitNames())
 	}
-	found, err := s.engine.Remedies(question)
+	found, err := remedy.Find(s.engine.Session, question)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +39,9 @@ func (s *Session) remedies(q *apportionv1.RemediesStep) (*apportionv1.Answer, er
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Remedies{Remedies: answer}}, nil
 }
 
-func (s *Session) remedyQuestion(q *apportionv1.RemediesStep) (*engine.RemedyQuestion, error) {
+func (s *Session) remedyQuestion(q *apportionv1.RemediesStep) (*remedy.Question, error) {
 	var faults model.Error
-	question := &engine.RemedyQuestion{}
+	question := &remedy.Question{}
 	jobs := s.jobsNamed(q.GetJob(), "job", &faults)
 	switch {
 	case faults.Total > 0:
@@ -55,12 +55,12 @@ func (s *Session) remedyQuestion(q *apportionv1.RemediesStep) (*engine.RemedyQue
 			faults.Add(indexed("kinds", i), "no kind %d", kind)
 			continue
 		}
-		question.Kinds = append(question.Kinds, engine.RemedyKind(kind))
+		question.Kinds = append(question.Kinds, remedy.Kind(kind))
 	}
 	return question, faults.OrNil()
 }
 
-func (s *Session) remediesAnswer(found *engine.Remedies, omit bool) (*apportionv1.RemediesAnswer, error) {
+func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.RemediesAnswer, error) {
 	v, names := s.engine.View(), s.names()
 	answer := &apportionv1.RemediesAnswer{
 		Job: uint32(found.Job), Outcome: apportionv1.RemedyOutcome(found.Outcome), Check: apportionv1.CheckKind(found.Check),
@@ -96,7 +96,7 @@ func (s *Session) remediesAnswer(found *engine.Remedies, omit bool) (*apportionv
 }
 
 // remedy encodes one remedy of a job that has a minimum.
-func (s *Session) remedy(r *engine.Remedy, minimum int32, omit bool) *apportionv1.Remedy {
+func (s *Session) remedy(r *remedy.Remedy, minimum int32, omit bool) *apportionv1.Remedy {
 	v := s.engine.View()
 	out := &apportionv1.Remedy{
 		Kind: apportionv1.RemedyKind(r.Kind), MinResources: s.out.resource(r.MinResources), LosingQueues: uint32(r.Losing),
@@ -129,7 +129,7 @@ func (s *Session) remedy(r *engine.Remedy, minimum int32, omit bool) *apportionv
 	return out
 }
 
-func (s *Session) remedyEdit(e *engine.Edit, omit bool) *apportionv1.RemedyEdit {
+func (s *Session) remedyEdit(e *remedy.Edit, omit bool) *apportionv1.RemedyEdit {
 	v := s.engine.View()
 	out := &apportionv1.RemedyEdit{
 		Field: apportionv1.RemedyField(e.Field), Queue: s.out.optional(int(e.Queue)), Job: s.out.optional(int(e.Job)),
@@ -148,7 +148,7 @@ func (s *Session) remedyEdit(e *engine.Edit, omit bool) *apportionv1.RemedyEdit 
 		out.Before = new(e.Before)
 	}
 	switch e.Field {
-	case engine.QueueOpen, engine.JobQueue, engine.NodeUncordoned, engine.JobEnded, engine.TaskNode:
+	case remedy.QueueOpen, remedy.JobQueue, remedy.NodeUncordoned, remedy.JobEnded, remedy.TaskNode:
 	default:
 		out.After, out.Step = new(e.After), new(e.Step)
 	}

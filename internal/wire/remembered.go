@@ -3,7 +3,7 @@ package wire
 import (
 	"math"
 
-	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/forecast"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -24,7 +24,7 @@ type RememberedJob struct {
 func (s *Session) Remember(past func(name string) ([]RememberedJob, error)) { s.past = past }
 
 // remember reads the past jobs that the server knows.
-func (s *Session) remember(q *apportionv1.ForecastStep, question *engine.OddsQuestion, faults *model.Error) {
+func (s *Session) remember(q *apportionv1.ForecastStep, question *forecast.OddsQuestion, faults *model.Error) {
 	v := s.engine.View()
 	name := q.GetRemembered()
 	switch {
@@ -61,10 +61,10 @@ func (s *Session) remember(q *apportionv1.ForecastStep, question *engine.OddsQue
 			}
 		}
 		tasks := min(max(job.Tasks, 1), maxPastTasks)
-		question.Kinds = append(question.Kinds, engine.PastKind{
+		question.Kinds = append(question.Kinds, forecast.PastKind{
 			Queue: queue, Owner: job.Owner, Priority: job.Priority, Tasks: tasks, Min: min(max(job.Min, 1), tasks), Request: row,
 		})
-		question.Past = append(question.Past, engine.PastJob{
+		question.Past = append(question.Past, forecast.PastJob{
 			Kind: len(question.Kinds) - 1, Arrival: job.Arrived - now, Seconds: max(job.Ended-job.Began, 1),
 			Wait: max(job.Began-job.Arrived, 0),
 		})

@@ -174,10 +174,10 @@ func (c *compiler) job(i int, j *apportionv1.Job) {
 	for g, group := range j.GetGroups() {
 		c.b.Group(c.groupSpec(i, g, group))
 		for k, t := range group.GetTasks() {
-			c.task(place{i, g, k}, t)
+			c.task(position{i, g, k}, t)
 		}
 		for k, count := range group.GetCounts() {
-			c.count(place{i, g, k}, count)
+			c.count(position{i, g, k}, count)
 		}
 	}
 }
@@ -212,15 +212,15 @@ func (c *compiler) groupSpec(job, i int, g *apportionv1.TaskGroup) model.GroupSp
 	}
 }
 
-// place is where a task, or a count of tasks, stands: the positions of its job, its group and itself.
-type place struct{ job, group, at int }
+// position is where a task, or a count of tasks, stands: the positions of its job, its group and itself.
+type position struct{ job, group, at int }
 
 // path puts the path of a field of list together, which only faults need.
-func (p place) path(list, field string) string {
+func (p position) path(list, field string) string {
 	return fmt.Sprintf("jobs[%d].groups[%d].%s[%d].%s", p.job, p.group, list, p.at, field)
 }
 
-func (c *compiler) count(at place, count *apportionv1.TaskCount) {
+func (c *compiler) count(at position, count *apportionv1.TaskCount) {
 	status, known := statusOf(count.GetStatus())
 	if !known {
 		c.b.Fault(at.path("counts", "status"), "no status %d", count.GetStatus())
@@ -233,7 +233,7 @@ func (c *compiler) count(at place, count *apportionv1.TaskCount) {
 }
 
 // task feeds a task of the newest group.
-func (c *compiler) task(at place, t *apportionv1.Task) {
+func (c *compiler) task(at position, t *apportionv1.Task) {
 	spec := model.TaskSpec{
 		UID: t.GetUid(), Name: t.GetName(), Node: model.None, Priority: 1, Index: -1, CreateTime: t.GetCreateTime(), Preemptable: true,
 	}
@@ -261,7 +261,7 @@ func (c *compiler) task(at place, t *apportionv1.Task) {
 	c.b.Task(&spec)
 }
 
-func (c *compiler) details(at place, spec *model.TaskSpec, d *apportionv1.TaskDetail) {
+func (c *compiler) details(at position, spec *model.TaskSpec, d *apportionv1.TaskDetail) {
 	var known bool
 	if spec.Gate, known = GateOf(d.GetGate()); !known {
 		c.b.Fault(at.path("tasks", "detail.gate"), "no gate %d", d.GetGate())

@@ -86,7 +86,7 @@ func (t *task) setText(tag uint32, text []byte) bool {
 }
 
 // oneTask keeps a task.
-func (d *Decoder) oneTask(at place, data []byte) bool {
+func (d *Decoder) oneTask(at position, data []byte) bool {
 	var t task
 	if !t.read(data) || t.detail != nil || !d.c.isText(t.uid) || !d.c.isText(t.name) {
 		if !d.task.fill(taskFields, data) {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/explain"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
@@ -33,7 +34,7 @@ func BenchmarkRules(b *testing.B) {
 			s := opened()
 			waiting := s.Waiting()
 			costs(b, func() {
-				require.NoError(b, s.Explain(waiting, false, func(*engine.Explanation) error { return nil }))
+				require.NoError(b, explain.Jobs(s, waiting, false, func(*explain.Explanation) error { return nil }))
 			})
 		})
 	}

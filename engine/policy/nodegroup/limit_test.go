@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/place"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/nodegroup"
 )
@@ -157,13 +158,13 @@ func TestTasksOfAGangCountTogetherToALimit(t *testing.T) {
 	}
 	s := c.open(t)
 	tasks := []model.TaskID{0, 1, 2, 3, 4}
-	p, err := s.PlaceTasks(tasks, []model.NodeID{0, 1})
+	p, err := place.Tasks(s, tasks, []model.NodeID{0, 1})
 	require.NoError(t, err)
-	require.Equal(t, engine.NoPlacement, p.Outcome)
+	require.Equal(t, place.NoPlacement, p.Outcome)
 	require.Equal(t, 3, p.Most)
-	p, err = s.PlaceTasks(tasks, []model.NodeID{0, 1, 2})
+	p, err = place.Tasks(s, tasks, []model.NodeID{0, 1, 2})
 	require.NoError(t, err)
-	require.Equal(t, engine.Placed, p.Outcome)
+	require.Equal(t, place.Placed, p.Outcome)
 	for i, task := range tasks {
 		require.NoError(t, s.Allocate(task, p.Nodes[i]), "each fits where it is placed")
 	}

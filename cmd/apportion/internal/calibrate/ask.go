@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/cycle"
+	"github.com/apportion/apportion/engine/forecast"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
 	"github.com/apportion/apportion/engine/resource"
@@ -151,7 +151,7 @@ func (t *trial) ask(m *rehearsal.Moment, j *rehearsal.Seen) error {
 		}
 		return slices.Compare([]byte(l.job.Name), []byte(r.job.Name))
 	})
-	q := &engine.OddsQuestion{
+	q := &forecast.OddsQuestion{
 		Job: j.ID, Runs: t.runs, Seed: 1, Arrivals: true, Started: map[model.JobID]int64{}, Pause: 60, Horizon: t.horizon,
 	}
 	for i := range m.Jobs {
@@ -160,7 +160,7 @@ func (t *trial) ask(m *rehearsal.Moment, j *rehearsal.Seen) error {
 		}
 	}
 	t.history(m, q)
-	found, err := m.Session.Odds(q)
+	found, err := forecast.ByChance(m.Session, q)
 	if err != nil || found == nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (t *trial) ask(m *rehearsal.Moment, j *rehearsal.Seen) error {
 }
 
 // history states the jobs that have ended.
-func (t *trial) history(m *rehearsal.Moment, q *engine.OddsQuestion) {
+func (t *trial) history(m *rehearsal.Moment, q *forecast.OddsQuestion) {
 	v := m.Session.View()
 	for i := range t.done {
 		job := t.done[i].job
@@ -188,12 +188,12 @@ func (t *trial) history(m *rehearsal.Moment, q *engine.OddsQuestion) {
 				row.Set(d, a.Amount)
 			}
 		}
-		q.Kinds = append(q.Kinds, engine.PastKind{
+		q.Kinds = append(q.Kinds, forecast.PastKind{
 			Queue: queue, Owner: job.Owner, Priority: job.Priority, Tasks: job.Tasks(), Min: job.Min, Request: row,
 		})
 		// As logs state it: with the time in which the job was evicted.
 		began := t.began[job.Name]
-		q.Past = append(q.Past, engine.PastJob{
+		q.Past = append(q.Past, forecast.PastJob{
 			Kind: i, Arrival: job.Arrival - m.Now, Seconds: max(t.done[i].at-began, 1), Wait: began - job.Arrival,
 		})
 	}

@@ -3,9 +3,9 @@ package rehearsal
 import (
 	"errors"
 
-	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
 )
 
@@ -96,26 +96,26 @@ func (d *deciding) bestNode(t model.TaskID) model.NodeID {
 
 // Evict carries out the plan by which a job gets its place, if there is one.
 func (d *deciding) Evict(j *job, action cycle.Action) (bool, error) {
-	means := engine.ByReclaim
+	means := plan.ByReclaim
 	if action == cycle.Preempt {
-		means = engine.ByPreempt
+		means = plan.ByPreempt
 	}
 	if d.memo.refused(d.run, j, means) {
 		return false, nil
 	}
-	plan, err := d.session.Plan(&engine.PlanQuestion{Job: j.id, Means: means, Quick: true})
+	made, err := plan.For(d.session, &plan.Question{Job: j.id, Means: means, Quick: true})
 	if err != nil {
 		return false, err
 	}
-	if plan.Outcome != engine.PlanMade {
+	if made.Outcome != plan.Made {
 		d.memo.refuse(d.run, j, means)
 		return false, nil
 	}
-	return true, d.carryOut(j, plan)
+	return true, d.carryOut(j, made)
 }
 
 // carryOut evicts a plan's victims and lets its job run.
-func (d *deciding) carryOut(j *job, plan *engine.Plan) error {
+func (d *deciding) carryOut(j *job, plan *plan.Plan) error {
 	var stopped []*job
 	for i := range plan.Victims {
 		v := &plan.Victims[i]

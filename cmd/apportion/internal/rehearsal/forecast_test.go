@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/cycle"
+	"github.com/apportion/apportion/engine/forecast"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -112,7 +112,7 @@ func (f *forecasts) observe(m *Moment) {
 		if j.Began != Never {
 			continue
 		}
-		found, err := m.Session.Odds(&engine.OddsQuestion{Job: j.ID, Pause: 300, Started: started})
+		found, err := forecast.ByChance(m.Session, &forecast.OddsQuestion{Job: j.ID, Pause: 300, Started: started})
 		require.NoError(f.t, err)
 		if f.starts[j.Name] = Never; found != nil && found.Latest != odds.Never {
 			f.starts[j.Name] = m.Now + found.Latest

@@ -1,8 +1,8 @@
 package rehearsal
 
 import (
-	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/plan"
 )
 
 // memo remembers refusals, so that equal jobs are not asked about again while nothing has changed. Attempts that fail leave nothing behind,
@@ -18,7 +18,7 @@ type memo struct {
 type refusal struct {
 	kind    int32
 	running int
-	means   engine.Means
+	means   plan.Means
 }
 
 // roomKey determines the nodes on which a task fits.
@@ -29,18 +29,18 @@ type roomKey struct {
 }
 
 // question returns what a job asks, and whether another job may ask the same.
-func (r *run) question(j *job, means engine.Means) (refusal, bool) {
+func (r *run) question(j *job, means plan.Means) (refusal, bool) {
 	// Beside room that is kept it matters when a job that runs ends.
 	kept := r.timed && !r.turns
 	return refusal{j.kind, j.running, means}, !r.options.plain && (j.running == 0 || len(j.Groups) == 1 && !kept)
 }
 
-func (m *memo) refused(r *run, j *job, means engine.Means) bool {
+func (m *memo) refused(r *run, j *job, means plan.Means) bool {
 	q, common := r.question(j, means)
 	return common && m.refusals[q]
 }
 
-func (m *memo) refuse(r *run, j *job, means engine.Means) {
+func (m *memo) refuse(r *run, j *job, means plan.Means) {
 	if q, common := r.question(j, means); common {
 		if m.refusals == nil {
 			m.refusals = map[refusal]bool{}

@@ -1,0 +1,31 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/internal/enginetest"
+	"github.com/apportion/apportion/engine/plan"
+)
+
+func BenchmarkPlan(b *testing.B) {
+	m, j := enginetest.FullCluster(b)
+	for name, p := range enginetest.Policies() {
+		if name == "tree" {
+			continue
+		}
+		b.Run(name, func(b *testing.B) {
+			s, err := engine.Open(m, p, nil)
+			require.NoError(b, err)
+			var made *plan.Plan
+			for b.Loop() {
+				made = ask(b, s, j, plan.ByAny)
+			}
+			require.Equal(b, plan.Made, made.Outcome, "%+v", made.Miss)
+			b.ReportMetric(float64(len(made.Victims)), "victims")
+			b.ReportMetric(float64(made.Looked), "looked")
+		})
+	}
+}
