@@ -13,8 +13,8 @@ import (
 	"github.com/apportion/apportion/internal/test/raced"
 )
 
-// forecast states one time for the levels up to P50, and one for the others.
-func forecast(early, late int64) (f [levels]int64) {
+// levelsOf states one time for the levels up to P50, and one for the others.
+func levelsOf(early, late int64) (f [levels]int64) {
 	for i := range f {
 		if f[i] = late; i <= p50 {
 			f[i] = early
@@ -25,8 +25,8 @@ func forecast(early, late int64) (f [levels]int64) {
 
 func TestAScoreCountsWhatHeldAndTheLossOfEachForecast(t *testing.T) {
 	s := scoreOf([]asked{
-		{forecast: forecast(3600, 7200), drain: 3600, mean: 7200, wait: 3600},
-		{forecast: forecast(0, 3600), drain: 3600, mean: 7200, wait: 7200, part: 1},
+		{forecast: levelsOf(3600, 7200), drain: 3600, mean: 7200, wait: 3600},
+		{forecast: levelsOf(0, 3600), drain: 3600, mean: 7200, wait: 7200, part: 1},
 	}, 10*hour)
 	require.Equal(t, 2, s.n)
 	require.Equal(t, share{part: 0.5, err: 0.5, n: 2}, s.held[p50])
@@ -39,8 +39,8 @@ func TestAScoreCountsWhatHeldAndTheLossOfEachForecast(t *testing.T) {
 
 func TestAForecastWithoutATimeIsCountedApartAndItsLossEndsAtTheHorizon(t *testing.T) {
 	s := scoreOf([]asked{
-		{forecast: forecast(3600, odds.Never), wait: rehearsal.Never, drain: 1e9, mean: 1e9},
-		{forecast: forecast(odds.Never, odds.Never), wait: rehearsal.Never, drain: 1e9, mean: 1e9},
+		{forecast: levelsOf(3600, odds.Never), wait: rehearsal.Never, drain: 1e9, mean: 1e9},
+		{forecast: levelsOf(odds.Never, odds.Never), wait: rehearsal.Never, drain: 1e9, mean: 1e9},
 	}, 10*hour)
 	require.Equal(t, 1, s.held[p50].n)
 	require.Zero(t, s.held[p50].part)
