@@ -201,19 +201,23 @@ func never(reason policy.Reason, amount resource.Row) []judge.Finding {
 func (x *explainer) aboveLimits(d *judge.Judgement, needs ...resource.Row) []judge.Finding {
 	for i := range d.Findings {
 		for _, reason := range d.Findings[i].Reasons {
-			if reason.Code == policy.AboveRealCapability && reason.Need-reason.Limit >= resource.Threshold {
-				reason.Have = 0
-				return never(reason, needs[0])
+			at, limit := reason.Dimension, x.lastingLimit(&reason)
+			for _, need := range needs {
+				if !math.IsInf(limit, 1) && need.Has.Has(at) && need.V[at]-limit >= resource.Threshold {
+					reason.Have, reason.Need, reason.Limit = 0, need.V[at], limit
+					return never(reason, need)
+				}
 			}
 		}
 	}
 	q := x.View().Jobs.At(d.Job).Queue
-	limit := x.limitOf(q)
+	limit, offered := x.limitOf(q)
 	for _, need := range needs {
 		for m := need.Has & limit.Has; m != 0; m = m.Rest() {
-			// A limit of cpu or memory of 0 is none (Volcano), and of others a reason says that it is one.
+			// A limit of cpu or memory of 0 is none (Volcano) unless guarantees leave no more, and of others a reason says that it is one.
 			at := m.First()
-			if limit.V[at] <= 0 || need.V[at]-limit.V[at] < resource.Threshold {
+			none := limit.V[at] <= 0 && (!offered || !resource.Base.Has(at))
+			if none || need.V[at]-limit.V[at] < resource.Threshold {
 				continue
 			}
 			reason := policy.Because("", policy.AboveLimit, q)
@@ -224,9 +228,23 @@ func (x *explainer) aboveLimits(d *judge.Judgement, needs ...resource.Row) []jud
 	return nil
 }
 
-// limitOf returns the most that a queue may ever hold, absent if nothing limits it. The real capability, where a plugin
-// admits by it, depends on the guarantees of others, and not on what they use.
-func (x *explainer) limitOf(q model.QueueID) resource.Row {
+// lastingLimit returns the most that the queue of a reason may ever hold, infinite if the reason says nothing of it: a budget that lowers
+// a limit is granted again.
+func (x *explainer) lastingLimit(reason *policy.Reason) float64 {
+	switch {
+	case reason.Code == policy.AboveRealCapability:
+		return reason.Limit
+	case reason.Code == policy.AboveLimit && reason.Queue >= 0:
+		if stated := x.View().Queues[reason.Queue].Capability; stated.Has.Has(reason.Dimension) {
+			return stated.V[reason.Dimension]
+		}
+	}
+	return math.Inf(1)
+}
+
+// limitOf returns the most that a queue may ever hold, absent if nothing limits it, and whether that is its real capability, which, where a
+// plugin admits by it, depends on the guarantees of others, and not on what they use.
+func (x *explainer) limitOf(q model.QueueID) (limit resource.Row, offered bool) {
 	for _, of := range x.Dividers() {
 		if of.Queues == nil {
 			continue
@@ -234,11 +252,11 @@ func (x *explainer) limitOf(q model.QueueID) resource.Row {
 		disciplined, states := of.Queues.(policy.Discipliner)
 		offers := !states || disciplined.Discipline().Offers
 		if share, divided := of.Queues.Share(q); divided && offers && !share.RealCapability.Absent() {
-			return share.RealCapability
+			return share.RealCapability, true
 		}
-		return x.View().Queues[q].Capability
+		return x.View().Queues[q].Capability, false
 	}
-	return resource.Row{}
+	return resource.Row{}, false
 }
 
 // precede puts what makes a job impossible before all else that holds it back.
