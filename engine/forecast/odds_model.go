@@ -14,6 +14,10 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// The compiler translates a session into plain numbers for the runs of package odds: nodes, queues, runtimes, jobs, and the past, in this
+// order, because each refers to those before it by position. The model holds nothing of the session, which may change while runs work. What
+// a policy decides is described by its Discipline; a session whose policy has none is forecast by what all have in common.
+
 // compiler makes a plain model of a session.
 type compiler struct {
 	engine.Host

@@ -10,6 +10,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// The check of nodes is the last, and the only one that tries. Each step returns only what it has proven, and leaves the rest to the next:
+// quickly proves by one kind that nothing fits, or for tasks of one kind that all do; seat finds places for the chosen tasks; otherwise
+// does so for other choices; and without says why there are none. Not known is said where a bound ended the search. Whatever was booked in
+// a trial is undone before the step returns.
+
 // kindRoom is the room of the nodes for one kind of task.
 type kindRoom struct {
 	// tasks is how many of the kind have room at the same time, up to limit.

@@ -7,6 +7,12 @@ import (
 	"strings"
 )
 
+// A change makes a new model that shares all pages with its base that are alike in both. The base is never written: what differs is copied
+// first (edit, tableEdit). Positions stay: a job, task, queue or node that is in both models has the same position, one that is gone leaves
+// its position empty, and new ones come after all others. Orders are by name, so that no answer depends on positions. Sums are formed anew
+// for the queues that changed alone, in the order of a model that is compiled from scratch, so that every amount is equal to its, bit for
+// bit.
+
 // result is the model that results from a change, under construction.
 type result struct {
 	*Model

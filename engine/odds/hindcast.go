@@ -6,6 +6,11 @@ import (
 	"slices"
 )
 
+// The model is asked about moments of the past as it would have been asked then: asOf removes all that was not known at that moment, above
+// all ends and later arrivals, and nothing that is found out about a moment changes the model of another. What came true is compared with
+// what was stated, and corrects the forecast for the present by places in the order of its runs. So a correction never invents a start that
+// no run has.
+
 // Hindcasts are forecasts for jobs that waited at moments of the past, with what was known then, beside what came of them. They show how
 // far the model is off on this cluster.
 type Hindcasts struct {

@@ -13,6 +13,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// The search goes from what proves most to what costs most: tasks of one kind, of which best fit is exact; kinds and dimensions that have
+// no room alone, which prove that there is no placement; best fit for all kinds, which finds most placements; and last every placement up
+// to a bound of trials. Only what was proven is NoPlacement. Between two steps nothing of the session has changed, and idle, filling and At
+// are those of nothing placed.
+
 // Outcome says whether tasks have room on nodes together. The values are those of the contract's PlacementOutcome.
 type Outcome uint8
 

@@ -11,6 +11,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// A draft proposes nodes and victims; nothing in it is believed. Here it is carried out by events on the session, as a scheduler would
+// carry it out: each eviction is asked of the policy, each task is placed only where the policy and the node take it. What cannot be
+// carried out is no plan. Before that, victims are put back as long as the rest is enough, so that a plan has none that it can do without.
+// The session is as before at the end of each trial.
+
 // carried is a draft that was carried out by events.
 type carried struct {
 	victims  []Evicted

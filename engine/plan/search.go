@@ -12,6 +12,11 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// A search has three parts for each choice of tasks. drafts finds a plan quickly, task by task, and checks it. smaller tries all smaller
+// sets of victims within a bound, and roomless proves that no set is enough. leastByRoom bounds the number of victims from below. A plan is
+// said to be the least, and no plan to be proven, only if the parts leave nothing untried for every choice; each bound that is reached
+// takes that away, and nothing gives it back.
+
 // draft is a plan that is not checked yet: the nodes of the tasks, and victims sorted by rather.
 type draft struct {
 	nodes   []model.NodeID

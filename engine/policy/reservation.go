@@ -7,6 +7,13 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// Reservations of nodes are kept as moments: times at which some part of a node begins to be kept. Between two moments of a node what is
+// kept only shrinks, by ends of reservations, and tasks only end. A task therefore fits beside the reservations for as long as it runs
+// exactly if it fits now and at each moment before its end.
+//
+// What holds before and after each event: used of a moment is the sum of the tasks on the node that have not ended by then, held that of
+// the tasks of a holder, and left is settled from both. moved keeps this with each task, in the journal, so that a rollback restores it.
+
 // NodeReservations says which tasks may use nodes of which room is kept, in the state of a view: a task may if its job holds what is kept,
 // if it is known to end before that begins, or if the room is free beside it then. A task that is being released counts as gone.
 type NodeReservations struct {

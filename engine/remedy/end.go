@@ -14,6 +14,10 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// A remedy that ends jobs is found in two directions. Forward, the judge says what still holds the job back, and jobs end for that, until
+// it runs: this may choose too many. Backward, list turns each end back that is not needed. What is listed was judged as a whole, so that
+// only the number of ends, never that they help, depends on the order in which they were chosen.
+
 const (
 	// maxRemedyJobs bounds the jobs that one remedy ends, and maxRemedyRounds how often it is asked what still holds the job back.
 	maxRemedyJobs   = 64

@@ -13,6 +13,11 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 )
 
+// A Snapshot is read in two passes over its bytes. The first, Measure, counts what is there, so that limits refuse it before memory is
+// taken. The second hands each message to the compiler as soon as it is read, and uses its memory again for the next: nothing keeps a
+// message. Whatever way is taken, in parts, with tallies or plain, the model is the same bit for bit, and so is the first fault that is
+// reported: a way that meets a fault is given up, and the plain way reads the snapshot again to name it.
+
 // errMalformed is returned for bytes that are no message of the contract, exactly where the protobuf library fails too.
 var errMalformed = errors.New("the bytes are not a valid protobuf message")
 

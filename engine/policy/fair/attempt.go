@@ -8,6 +8,13 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// A trial takes victims one at a time; before and after each of them the same holds:
+//   - rise is what the victims so far raise the potential by, and is below fall, by which the claimant lowers it: the plan as a whole
+//     lowers it, so that reclaim ends.
+//   - Each victim's queue, and each place above it up to the branch of the claimant, held more than it keeps when the victim was taken.
+//   - placedNodes and placed are what the tasks of the claimant take that have a node. giveBack and startAgain restore this state;
+//     fillBack gives back all victims that the plan can do without.
+
 // withinLimits evicts until the claimant's queue and its ancestors are within their limits with it, and returns the first place and
 // dimension in which one is not nevertheless. Where no candidate helps it goes on to further limits: victims for these may help.
 func (t *trial) withinLimits() (place, int) {

@@ -9,6 +9,14 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
+// Turns keep room for one gang at a time. This file derives that reservation from the state alone; no event writes it.
+//
+//   - For one version of the state there is one reservation, or none: a rollback to a version returns to the same one. The two that are
+//     kept are a memory of results, and forgetting one changes no answer.
+//   - The gang is that which waits longest among the first of each queue that waits long enough, may start at some end of running jobs
+//     that is known, and has earned it. It starts at the earliest such time, on the first nodes with room.
+//   - Where work runs out, the question fails (short); it is never answered as if there were no reservation.
+
 // reservation is the room that is kept for one gang. It follows from the state of the session.
 type reservation struct {
 	version uint64
