@@ -149,7 +149,7 @@ func newExplainer(h engine.Host) *explainer {
 // explain makes all checks of a job.
 func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) {
 	w := x.NeedOf(j)
-	judged, err := x.Judge.Check(j, w)
+	judged, err := x.Check(j, w)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
@@ -23,7 +22,7 @@ func (c *compiler) findQueues() {
 	} else {
 		slices.SortFunc(order, func(l, r model.QueueID) int {
 			lq, rq := &v.Queues[l], &v.Queues[r]
-			return cmp.Or(cmp.Compare(rq.Priority, lq.Priority), cmp.Compare(lq.CreateTime, rq.CreateTime), strings.Compare(lq.Name, rq.Name))
+			return cmp.Or(cmp.Compare(rq.Priority, lq.Priority), cmp.Compare(lq.CreateTime, rq.CreateTime), cmp.Compare(lq.Name, rq.Name))
 		})
 	}
 	c.place = make([]int, len(v.Queues))

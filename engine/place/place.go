@@ -35,7 +35,7 @@ const (
 	// Trials bounds the search for a placement, in comparisons with one node. It is enough to try everything for six tasks on
 	// seven nodes; equal tasks and nodes are tried once, so that the bound often suffices for many more.
 	Trials = 1 << 20
-	// PlacementWork bounds the cost of the search for a placement.
+	// Work bounds the cost of the search for a placement.
 	Work = 1 << 21
 	// Cells bounds the amounts of all nodes and of all tasks, and the pairs of a kind of task and a node.
 	Cells = 1 << 22
@@ -50,7 +50,7 @@ type Placement struct {
 	Most int
 }
 
-// Place reports whether tasks have room on the given nodes together, by Fits and HasRoom for each task. Nothing is booked. Tasks that rules
+// Tasks reports whether tasks have room on the given nodes together, by Fits and HasRoom for each task. Nothing is booked. Tasks that rules
 // on other pods concern are placed one after the other, each with the earlier ones on their nodes. Tasks count together to bounds of the
 // policy (policy.NodeBounder).
 //
@@ -83,7 +83,7 @@ func (p *Placer) Place() (Placement, error) {
 	case !alone || p.exceedsTotal():
 		return Placement{Outcome: NoPlacement, Most: most}, nil
 	}
-	if len(tasks)*p.Host.View().Dims.Len() > Cells {
+	if len(tasks)*p.View().Dims.Len() > Cells {
 		return Placement{Outcome: Unknown, Most: most}, nil
 	}
 	p.start()
@@ -133,7 +133,7 @@ type TaskKind struct {
 
 // prepare sorts the tasks into kinds and looks at every node. It leaves kinds nil if there are too many.
 func (p *Placer) prepare() error {
-	v := p.Host.View()
+	v := p.View()
 	width := v.Dims.Len()
 	if len(p.Nodes)*width > Cells {
 		return nil
@@ -165,7 +165,7 @@ func (p *Placer) prepare() error {
 		kind.Fits = make([]bool, len(p.Nodes))
 		for i, n := range p.Nodes {
 			v.Yield(i)
-			kind.Fits[i] = p.Host.Admits(p.Tasks[kind.Tasks[0]], n, nil)
+			kind.Fits[i] = p.Admits(p.Tasks[kind.Tasks[0]], n, nil)
 		}
 	}
 	return nil
@@ -174,12 +174,12 @@ func (p *Placer) prepare() error {
 // narrow leaves out the nodes that are not in the node set of the tasks, if these are of one kind that no rule on other pods concerns:
 // nothing depends on those nodes then. With several kinds their sizes do.
 func (p *Placer) narrow() {
-	v := p.Host.View()
+	v := p.View()
 	if len(p.Tasks) == 0 || v.NodeSetOf(p.Tasks[0]) == model.AllNodes || !p.Bare && v.PodKind(p.Tasks[0]) != 0 {
 		return
 	}
-	first := p.Host.KindOf(p.Tasks[0])
-	if slices.ContainsFunc(p.Tasks, func(t model.TaskID) bool { return p.Host.KindOf(t) != first }) {
+	first := p.KindOf(p.Tasks[0])
+	if slices.ContainsFunc(p.Tasks, func(t model.TaskID) bool { return p.KindOf(t) != first }) {
 		return
 	}
 	var in []model.NodeID
@@ -193,10 +193,10 @@ func (p *Placer) narrow() {
 
 // Sort sorts the tasks into kinds, the largest first in proportion to what is offered.
 func (p *Placer) Sort(offered resource.Row) {
-	v := p.Host.View()
+	v := p.View()
 	of := make(map[engine.Kind]int)
 	for i, t := range p.Tasks {
-		key := p.Host.KindOf(t)
+		key := p.KindOf(t)
 		k, known := of[key]
 		if !known {
 			k = len(p.Kinds)
@@ -213,7 +213,7 @@ func (p *Placer) Sort(offered resource.Row) {
 // bestFit places kind after kind, each on the nodes with the least remaining room. It returns the number of tasks placed, and whether every
 // kind has room without the others.
 func (p *Placer) bestFit() (most int, alone bool, err error) {
-	v := p.Host.View()
+	v := p.View()
 	free := resource.NewTable(len(p.Nodes), v.Dims.Len())
 	for i := range free {
 		free[i].CopyFrom(p.idle[i])
@@ -241,7 +241,7 @@ func (p *Placer) bound(k *TaskKind, i int) Bound {
 // hasRoomAlone reports whether the tasks of a kind have room if no other kind is placed. The room of a node does not depend on the other
 // nodes but by a bound, to which equal tasks count alike, so that no choice of nodes has room for more.
 func (p *Placer) hasRoomAlone(k *TaskKind) bool {
-	left := resource.NewAccount(p.Host.View().Dims.Len())
+	left := resource.NewAccount(p.View().Dims.Len())
 	room, alone := 0, Filling{}
 	for i := range p.Nodes {
 		if !k.Fits[i] {
@@ -315,7 +315,7 @@ func (p *Placer) fill(k *TaskKind, free []resource.Row) int {
 // exceedsTotal reports whether the tasks ask for more of some dimension than all nodes have left that admit any of them: then there is no
 // placement. A node takes less than the tolerance above what it has, and requests below the tolerance are not looked at there.
 func (p *Placer) exceedsTotal() bool {
-	width := p.Host.View().Dims.Len()
+	width := p.View().Dims.Len()
 	asked, left := make([]float64, width), make([]float64, width)
 	for k := range p.Kinds {
 		kind := &p.Kinds[k]
@@ -343,7 +343,7 @@ func (p *Placer) exceedsTotal() bool {
 
 // start prepares the search: nothing is placed yet.
 func (p *Placer) start() {
-	p.saved = resource.NewTable(len(p.Tasks), p.Host.View().Dims.Len())
+	p.saved = resource.NewTable(len(p.Tasks), p.View().Dims.Len())
 	for i := range p.At {
 		p.At[i] = -1
 	}
@@ -388,7 +388,7 @@ func (p *Placer) search(k, n, from int) bool {
 // try counts a comparison and reports whether the search goes on.
 func (p *Placer) try() bool {
 	p.Trials--
-	if p.Trials >= 0 && p.Host.View().Stopped(p.Trials) {
+	if p.Trials >= 0 && p.View().Stopped(p.Trials) {
 		p.stopped, p.Trials = true, -1
 	}
 	return p.Trials >= 0

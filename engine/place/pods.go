@@ -12,7 +12,7 @@ import (
 
 // Related reports whether a rule on other pods concerns some of the tasks.
 func (p *Placer) Related() bool {
-	return !p.Bare && slices.ContainsFunc(p.Kinds, func(k TaskKind) bool { return p.Host.View().PodKind(p.Tasks[k.Tasks[0]]) != 0 })
+	return !p.Bare && slices.ContainsFunc(p.Kinds, func(k TaskKind) bool { return p.View().PodKind(p.Tasks[k.Tasks[0]]) != 0 })
 }
 
 // relation is the placement of tasks that rules on other pods concern. They are placed one after the other, as a scheduler does: each with
@@ -38,14 +38,14 @@ const maxStarts = 64
 // placeRelated places tasks that rules on other pods concern. It tries best fit, then every order and place up to the bound. That there is
 // no placement is proven by the room of the nodes alone, by tasks that keep each other away, or if all was tried.
 func (p *Placer) placeRelated() (Placement, error) {
-	r := &relation{Placer: p, pods: p.Host.View().Rules(), ofKind: make([]bool, len(p.Kinds))}
+	r := &relation{Placer: p, pods: p.View().Rules(), ofKind: make([]bool, len(p.Kinds))}
 	for k := range p.Kinds {
 		kind := &p.Kinds[k]
 		t := p.Tasks[kind.Tasks[0]]
-		r.ofKind[k] = p.Host.View().Ordered(t)
+		r.ofKind[k] = p.View().Ordered(t)
 		r.ordered = r.ordered || r.ofKind[k]
 		for i, n := range p.Nodes {
-			p.Host.View().Yield(i)
+			p.View().Yield(i)
 			kind.Fits[i] = kind.Fits[i] && !r.pods.Excludes(t, n, p.Later)
 		}
 	}
@@ -59,7 +59,7 @@ func (p *Placer) placeRelated() (Placement, error) {
 	default:
 		return Placement{Outcome: NoPlacement, Most: most}, nil
 	}
-	if len(p.Tasks)*p.Host.View().Dims.Len() > Cells {
+	if len(p.Tasks)*p.View().Dims.Len() > Cells {
 		return Placement{Outcome: Unknown, Most: most}, nil
 	}
 	p.start()
@@ -109,13 +109,13 @@ func (r *relation) greedy() (most int, _ error) {
 	near := slices.ContainsFunc(r.Kinds, func(k TaskKind) bool { return r.pods.Near(r.Tasks[k.Tasks[0]]) })
 	var best []int32
 	for r.first = 0; r.first < maxStarts; r.first++ {
-		if r.Host.View().Stop != nil && r.Host.View().Stop() {
+		if r.View().Stop != nil && r.View().Stop() {
 			return 0, policy.ErrStopped
 		}
 		for i := range r.At {
 			r.At[i] = -1
 		}
-		r.free = resource.NewTable(len(r.Nodes), r.Host.View().Dims.Len())
+		r.free = resource.NewTable(len(r.Nodes), r.View().Dims.Len())
 		for i := range r.free {
 			r.free[i].CopyFrom(r.idle[i])
 		}
@@ -177,7 +177,7 @@ type bucket struct {
 // bucketsOf sorts the nodes with room for a kind into buckets, the largest first.
 func (r *relation) bucketsOf(k *TaskKind) []*bucket {
 	t := r.Tasks[k.Tasks[0]]
-	if !r.Host.View().Work.Use(len(r.Nodes), 1+r.pods.Buckets(t)) {
+	if !r.View().Work.Use(len(r.Nodes), 1+r.pods.Buckets(t)) {
 		return nil
 	}
 	at := map[string]*bucket{}

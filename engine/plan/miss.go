@@ -164,11 +164,11 @@ func (p *protections) add(reason policy.Reason) {
 	case first.Queue != reason.Queue || first.Dimension != reason.Dimension:
 		p.first[kind] = kind
 	}
-	p.Frequency.Add([]policy.Reason{kind}, 1)
+	p.Add([]policy.Reason{kind}, 1)
 }
 
 func (p *protections) most() ([]policy.Reason, []int) {
-	reasons, counts := p.Frequency.Most()
+	reasons, counts := p.Most()
 	for i := range reasons {
 		reasons[i] = p.first[reasons[i]]
 	}

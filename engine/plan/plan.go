@@ -209,7 +209,7 @@ func (p *planner) find(w *engine.Need) (*Miss, error) {
 	if p.View().Phase(p.question.Job) == model.PhaseCompleted {
 		return p.refuse(judge.CheckAdmission, nil)
 	}
-	d, err := p.Judge.Check(p.question.Job, w)
+	d, err := p.Check(p.question.Job, w)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,9 @@ func (p *planner) least(first, best *attempt, every, proven bool) (*Miss, error)
 	}
 	p.about(best.tasks)
 	if most > 0 && len(best.best.victims) > most {
-		return &Miss{Check: judge.CheckEviction, Task: model.None, Node: model.None, Placed: len(p.tasks), Victims: len(best.best.victims)}, nil
+		miss := &Miss{Check: judge.CheckEviction, Task: model.None, Node: model.None, Placed: len(p.tasks)}
+		miss.Victims = len(best.best.victims)
+		return miss, nil
 	}
 	p.plan.Least = !p.question.Quick && (every || len(best.best.victims) == 1 && proven)
 	return nil, p.conclude(best.best)

@@ -27,8 +27,8 @@ func FullCluster(t require.TestingT) (*model.Model, model.JobID) {
 	next := 0
 	for j := range jobs {
 		b.Job(model.JobSpec{
-			UID: fmt.Sprintf("job-%05d", j), Queue: fmt.Sprintf("q%02d", 1+j*j%(queues-1)), Priority: int32(j % 3), MinAvailable: uint32(1 + j%8),
-			Phase: model.PhaseRunning, CreateTime: int64(j % 977), ExpectedEnd: int64(1_000 + j*37%jobs),
+			UID: fmt.Sprintf("job-%05d", j), Queue: fmt.Sprintf("q%02d", 1+j*j%(queues-1)), Priority: int32(j % 3),
+			MinAvailable: uint32(1 + j%8), Phase: model.PhaseRunning, CreateTime: int64(j % 977), ExpectedEnd: int64(1_000 + j*37%jobs),
 		})
 		b.Group(model.GroupSpec{Request: &model.Amounts{Dimension: []uint32{0, 1}, Amount: []float64{2000, 400}}})
 		for k := range each {
