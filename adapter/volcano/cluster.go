@@ -104,13 +104,16 @@ func (r *reader) placePods(jobs map[identity]*job) {
 		groups[r.jobs[i].identity()] = true
 	}
 	uids := make(map[string]bool, len(r.pods))
-	var orphans []*pod
+	var orphans, astray []*pod
 	for i := range r.pods {
 		p := &r.pods[i]
 		group := identity{namespace: p.namespace, name: p.group}
 		node, placed := nodes[p.node]
 		if r.leaveOut(p, groups[group]) && p.foreign(r.schedulers) {
 			continue
+		}
+		if p.node != "" && !placed && !p.terminated {
+			astray = append(astray, p)
 		}
 		r.useClaims(p)
 		if j := jobs[group]; j != nil && p.group != "" {
@@ -134,6 +137,7 @@ func (r *reader) placePods(jobs map[identity]*job) {
 		}
 	}
 	r.warnOrphans(orphans)
+	r.warnAstray(astray)
 }
 
 // leaveOut reports whether a waiting pod is not considered, and records it. hasGroup says whether its PodGroup exists. Volcano's
@@ -176,6 +180,20 @@ func (r *reader) warnOrphans(orphans []*pod) {
 	first := orphans[0]
 	r.warnings.add(apportionv1.WarningCode_WARNING_CODE_DROPPED, first.written.String,
 		"%d %s left out because %s not in the input; the first is %s/%s", len(orphans), are, their, first.namespace, first.task.Name)
+}
+
+// warnAstray tells of pods on nodes that are not in the input although others are: their queues hold what the total does not contain.
+func (r *reader) warnAstray(astray []*pod) {
+	if len(astray) == 0 || len(r.nodes) == 0 {
+		return
+	}
+	are := "pods are on nodes that are"
+	if len(astray) == 1 {
+		are = "pod is on a node that is"
+	}
+	first := astray[0]
+	r.warnings.add(apportionv1.WarningCode_WARNING_CODE_TASKS_OFF_NODE, first.written.String,
+		"%d %s not in the input; the first is %s/%s on node %s", len(astray), are, first.namespace, first.task.Name, first.node)
 }
 
 // add makes a pod a task of the group of its role.

@@ -149,6 +149,7 @@ func TestJobsOfUnknownQueuesAreDroppedButTheirPodsStillUseTheirNodes(t *testing.
 		`cluster.yaml:9: PodGroup ns/lost is left out with its pods: there is no queue "gone"`,
 		`cluster.yaml:11: PodGroup ns/default is left out with its pods: there is no queue "default"`,
 		`cluster.yaml:21: 1 pod is left out because its PodGroup is not in the input; the first is other/elsewhere`,
+		"cluster.yaml:29: 1 pod is on a node that is not in the input; the first is ns/nowhere on node ghost",
 	}, texts(cluster.Warnings))
 }
 

@@ -142,3 +142,42 @@ func unreadOf(s *apportionv1.Snapshot) map[string]string {
 	}
 	return why
 }
+
+func TestPodsOnNodesThatWereNotReadAreSaid(t *testing.T) {
+	on := func(name, node, phase string) string {
+		return strings.NewReplacer("name: p,", "name: "+name+",", "nodeName: n", "nodeName: "+node, "Running", phase).Replace(unreadPod)
+	}
+	for name, test := range map[string]struct {
+		objects []string
+		warns   string
+	}{
+		"on its node": {objects: []string{unreadNode, on("p", "n", "Running")}},
+		"on another":  {[]string{unreadNode, on("p", "m", "Running")}, "1 pod is on a node that is not in the input; the first is t/p on node m"},
+		"two": {
+			[]string{unreadNode, on("p", "m", "Running"), on("o", "k", "Pending")},
+			"2 pods are on nodes that are not in the input; the first is t/p on node m",
+		},
+		"ended":           {objects: []string{unreadNode, on("p", "m", "Succeeded")}},
+		"no node is read": {objects: []string{on("p", "m", "Running")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sources := []volcano.Source{{Name: "f", Data: []byte(unreadQueue)}, {Name: "f", Data: []byte(unreadGroup("Running"))}}
+			for _, o := range test.objects {
+				sources = append(sources, volcano.Source{Name: "f", Data: []byte(o)})
+			}
+			cluster, err := volcano.ReadManifests(sources)
+			require.NoError(t, err)
+			var warned []string
+			for _, w := range cluster.Warnings {
+				if w.GetCode() == apportionv1.WarningCode_WARNING_CODE_TASKS_OFF_NODE {
+					warned = append(warned, w.GetMessage())
+				}
+			}
+			if test.warns == "" {
+				require.Empty(t, warned)
+				return
+			}
+			require.Equal(t, []string{test.warns}, warned)
+		})
+	}
+}

@@ -528,7 +528,7 @@ const (
 	WarningCode_WARNING_CODE_TRUNCATED WarningCode = 18
 	// The queue has no node-group affinity and the nodegroup plugin is strict: no node fits its tasks.
 	WarningCode_WARNING_CODE_NO_AFFINITY_FITS_NOTHING WarningCode = 19
-	// A change removed nodes with tasks: these tasks are on no node now.
+	// Tasks are on no node of the snapshot: a change removed their nodes, or these were not read.
 	WarningCode_WARNING_CODE_TASKS_OFF_NODE WarningCode = 20
 	// Nodes have less than one core: amounts of cpu may be in cores instead of milli-cores.
 	WarningCode_WARNING_CODE_NODE_BELOW_ONE_CORE WarningCode = 21
