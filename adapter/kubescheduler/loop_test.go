@@ -265,6 +265,10 @@ func TestAnOpenFallbackLetsPodsThroughAndAClosedOneKeepsThem(t *testing.T) {
 	l.arguments.Fallback = connection.FallbackOpen
 	l.suspend(os.ErrDeadlineExceeded)
 	require.Nil(t, l.model.may(p))
+	unseen := testPod("two", "a", "1", "")
+	require.NotNil(t, l.model.may(unseen), "it may be of a gang, which the model does not know")
+	l.model.setPod(unseen)
+	require.Nil(t, l.model.may(unseen))
 }
 
 func TestTheFileOfQueuesIsReadAgain(t *testing.T) {

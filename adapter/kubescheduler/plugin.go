@@ -111,13 +111,14 @@ func (p *Plugin) PreEnqueue(_ context.Context, object *corev1.Pod) *fwk.Status {
 	return p.model.may(object)
 }
 
-// may returns nil for a pod without a queue and for a pod with a place.
+// may returns nil for a pod without a queue, for a pod with a place, and without decisions for each pod that the model has: one that it has
+// not seen yet may belong to a gang, of which no part may start. It is activated once the model has it.
 func (m *model) may(object *corev1.Pod) *fwk.Status {
 	m.Lock()
 	defer m.Unlock()
 	q := m.pods[object.UID]
 	switch {
-	case m.open, q == nil && m.queue(object) == "", q != nil && (q.job == nil || q.planned != "" || q.node != ""):
+	case m.open && q != nil, q == nil && m.queue(object) == "", q != nil && (q.job == nil || q.planned != "" || q.node != ""):
 		return nil
 	case q != nil && q.job.fault != "":
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, q.job.fault)

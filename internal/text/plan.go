@@ -38,8 +38,8 @@ func Plan(names Names, a *apportionv1.PlanAnswer) string {
 }
 
 // ByChance says where the outcome of Volcano is random.
-const ByChance = "Whether Volcano evicts here depends on chance: gang and capacity each choose some tasks of a job, Volcano's order of tasks " +
-	"is random, and a task that only one of them chooses stays."
+const ByChance = "Whether Volcano evicts here depends on chance: gang and capacity each choose some tasks of a job, Volcano's order of " +
+	"tasks is random, and a task that only one of them chooses stays."
 
 // planned is a plan that is put into words.
 type planned struct {

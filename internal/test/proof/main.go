@@ -1,5 +1,5 @@
-// Command proof writes certificates of fair and mutants of them, and what client/check/certificate says of each, to compare it with the checker
-// that is proved and with the one in Python.
+// Command proof writes certificates of fair and mutants of them, and what client/check/certificate says of each, to compare it with the
+// checker that is proved and with the one in Python.
 //
 //	proof [-mutants N] [-seed N] FOLDER
 //
