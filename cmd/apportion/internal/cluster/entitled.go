@@ -90,7 +90,8 @@ func (e *Entitled) take(v *history.Version, p *apportionv1.Policy) error {
 }
 
 // countUntil counts what queues were entitled to until a version, and reports whether there is something to store. made is the file if it
-// is new. What queues were entitled to before is not known: they begin with what they used, so that no queue has credit or debt of that time.
+// is new. What queues were entitled to before is not known: they begin with what they used, so that no queue has credit or debt of that
+// time.
 func (e *Entitled) countUntil(v *history.Version, p *apportionv1.Policy, made *file.File) bool {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
