@@ -5,8 +5,6 @@ import (
 	"math/big"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -76,6 +74,10 @@ func (c *cluster) budgets(q int) {
 	}
 }
 
+func floorOf(numerator, denominator *big.Int) *big.Int {
+	return new(big.Int).Quo(numerator, denominator)
+}
+
 func product(factors ...*big.Int) *big.Int {
 	p := big.NewInt(1)
 	for _, f := range factors {
@@ -84,12 +86,13 @@ func product(factors ...*big.Int) *big.Int {
 	return p
 }
 
-// weights checks what the weights with memory follow from: what the snapshot states of usage, and the factors by the settings. That the
-// sums and the weights follow from these, package certificate checks.
+// weights forms the weights with memory from the usage that the snapshot states, and checks how the certificate says that they follow.
 func (c *check) weights() {
 	c.effective = make([]map[int]int64, len(c.dims))
+	nominal := make([]map[int]*big.Int, len(c.dims))
 	for d := range c.dims {
 		c.effective[d] = map[int]int64{c.top: c.weight(c.top)}
+		nominal[d] = map[int]*big.Int{c.top: c.charged(c.GetMemory().GetOffered(), d)}
 	}
 	at, got := 0, c.fair.GetWeights()
 	for _, q := range c.order {
@@ -97,49 +100,56 @@ func (c *check) weights() {
 			continue
 		}
 		for d := range c.dims {
+			want := c.weigh(q, d, nominal[d])
 			path := fmt.Sprintf("weights[%d]", at)
 			if at++; at > len(got) {
 				c.wrong("%s is missing", path)
 				return
 			}
-			c.compare(path, got[at-1], c.weigh(got[at-1], q, d), nil)
+			c.compare(path, got[at-1], want, nil)
 		}
 	}
 	expect(c.findings, "weights: number", len(got), at)
 }
 
-// weigh is how the children of a queue weigh, with what follows from the snapshot, and its own numbers elsewhere.
-func (c *check) weigh(got *apportionv1.MemoryDivision, q, d int) *apportionv1.MemoryDivision {
-	want := proto.CloneOf(got)
-	want.Queue, want.Dimension, want.Children = indexOf(q), uint32(d), nil
-	if q == c.top {
-		want.Nominal = c.charged(c.GetMemory().GetOffered(), d).String()
-	}
-	number := func(text string) *big.Int {
-		if n, ok := new(big.Int).SetString(text, 10); ok {
-			return n
+// weigh weighs the children of a queue.
+func (c *check) weigh(q, d int, nominal map[int]*big.Int) *apportionv1.MemoryDivision {
+	usage, reference := new(big.Int), new(big.Int)
+	out := &apportionv1.MemoryDivision{Queue: indexOf(q), Dimension: uint32(d), Nominal: nominal[q].String()}
+	for _, k := range c.kids[q] {
+		out.WeightAll += uint64(c.weight(k))
+		if own := c.cost(k, d); own != nil && c.weight(k) > 0 {
+			out.Weight += uint64(c.weight(k))
+			usage.Add(usage, own)
 		}
-		return new(big.Int)
 	}
-	reference, usage, known := number(got.GetReference()), number(got.GetUsage()), new(big.Int).SetUint64(got.GetWeight())
-	for i, k := range c.kids[q] {
+	all, known := new(big.Int).SetUint64(out.WeightAll), new(big.Int).SetUint64(out.Weight)
+	if out.Weight > 0 {
+		if reference = floorOf(product(nominal[q], known), all); usage.Cmp(reference) > 0 {
+			reference = usage
+		}
+	}
+	out.Usage, out.Reference = usage.String(), reference.String()
+	for _, k := range c.kids[q] {
 		own, weight := c.cost(k, d), big.NewInt(c.weight(k))
 		child := &apportionv1.MemoryChild{Queue: new(uint32(k)), Weight: uint64(c.weight(k)), IsNew: own == nil}
-		if i < len(got.GetChildren()) {
-			child.EffectiveWeight = got.GetChildren()[i].GetEffectiveWeight()
-		}
+		c.effective[d][k], nominal[k] = 0, new(big.Int)
 		used, of := usage, known
 		if own != nil {
 			used, of = own, weight
 			child.Usage = used.String()
 		}
 		if weight.Sign() > 0 {
-			child.Factor, child.BudgetFactor = uint32(c.factor(reference, used, of, known)), uint32(c.softened(k, d))
+			nominal[k] = floorOf(product(nominal[q], weight), all)
+			child.Factor = uint32(c.factor(reference, used, of, known))
+			child.BudgetFactor = uint32(c.softened(k, d))
+			product := product(weight, big.NewInt(int64(child.GetFactor())), big.NewInt(int64(child.GetBudgetFactor())))
+			c.effective[d][k] = max(1, floorOf(product, big.NewInt(one)).Int64())
 		}
-		c.effective[d][k] = int64(child.GetEffectiveWeight())
-		want.Children = append(want.Children, child)
+		child.EffectiveWeight = uint64(c.effective[d][k])
+		out.Children = append(out.Children, child)
 	}
-	return want
+	return out
 }
 
 // factor is the factor of a child with some usage and weight, where the children whose usage is known have the weight `known`.
@@ -157,12 +167,7 @@ func (c *check) factor(reference, used, weight, known *big.Int) int64 {
 		return one
 	}
 	part := product(big.NewInt(one), weight, reference)
-	against := new(big.Int).Add(part, product(big.NewInt(gain), used, known))
-	if against.Sign() <= 0 {
-		// Only a certificate whose sums are wrong has these.
-		return one
-	}
-	first := new(big.Int).Quo(product(big.NewInt(one+gain), part), against)
+	first := floorOf(product(big.NewInt(one+gain), part), new(big.Int).Add(part, product(big.NewInt(gain), used, known)))
 	f := max(1, first.Int64())
 	each := f
 	for range power - 1 {
@@ -181,5 +186,5 @@ func (c *check) softened(q, d int) int64 {
 	case amount == 0:
 		return 1
 	}
-	return max(1, min(one, new(big.Int).Quo(product(big.NewInt(4*one), big.NewInt(rest)), big.NewInt(amount)).Int64()))
+	return max(1, min(one, floorOf(product(big.NewInt(4*one), big.NewInt(rest)), big.NewInt(amount)).Int64()))
 }
