@@ -194,7 +194,7 @@ var notRecorded = strings.Fields(`
 	JobStanding.total_tasks JobStanding.min_available
 	EnqueueVerdict.job EnqueueVerdict.uid
 	TaskVerdict.checks
-	VictimsAnswer.decided VictimsAnswer.tier VictimsAnswer.spared VictimsAnswer.checks VictimsAnswer.eviction_order
+	VictimsAnswer.decided VictimsAnswer.tier VictimsAnswer.spared VictimsAnswer.checks VictimsAnswer.eviction_order VictimsAnswer.by_chance
 	Victim.uid PluginVictims.tier
 	TaskNodes.fits TaskNodes.score
 	InspectAnswer.queue_count InspectAnswer.job_count InspectAnswer.task_count InspectAnswer.node_count InspectAnswer.policy
