@@ -65,7 +65,7 @@ func TestAKindIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 		"no PriorityClasses, its own pod states the value": {
 			[]string{unreadQueue, unreadNode, classed, statedPod("p", "g", "priorityClassName: high, priority: 7")}, nil,
 		},
-		"no PriorityClasses, a pod of nobody states the value": {
+		"no PriorityClasses, and no pod of a PodGroup states the value": {
 			[]string{unreadQueue, unreadNode, classed, unreadPod, statedPod("other", "", "priorityClassName: high, priority: 7")}, nil,
 		},
 		"no PriorityClasses, pods of another class state theirs": {
