@@ -37,12 +37,20 @@ func (s *State) supposedLines(p place, d int, demand int64) (taking int64, givin
 	s.v.Work.Use(s.tree.len(), placeWork)
 	suppose := s.suppose(d)
 	c, cell := suppose.column, &s.accounts.demand[int(p)*s.width+d]
+	giving = suppose.giving
 	was := *cell
-	*cell = max(was, demand)
+	if demand <= was {
+		// It wants that much already.
+		for k := range giving {
+			giving[k] = max(s.line(2, place(k), d), s.lineWithMemory(place(k), d))
+		}
+		return s.takingLine(p, d), giving
+	}
+	*cell = demand
 	s.bound(c, d, false)
 	*cell = was
 	s.share(c)
-	taking, giving = c.share[p], suppose.giving
+	taking = c.share[p]
 	copy(giving, c.share)
 	if s.memory != nil {
 		c.weight = s.weighed(d).weight

@@ -110,16 +110,21 @@ func (h *shelf) row(vertex int) []int64 {
 	return h.most[vertex*h.width : (vertex+1)*h.width : (vertex+1)*h.width]
 }
 
-func (h *shelf) raise(vertex int) {
+// raise makes a vertex hold the greatest amounts of the two below it, and reports whether that changed it.
+func (h *shelf) raise(vertex int) (changed bool) {
 	row, left, right := h.row(vertex), h.row(2*vertex), h.row(2*vertex+1)
 	for d := range row {
-		row[d] = max(left[d], right[d])
+		if most := max(left[d], right[d]); row[d] != most {
+			row[d], changed = most, true
+		}
 	}
+	return changed
 }
 
+// raiseAbove corrects the vertices above a slot that has changed, up to the first one that stays as it is: those above it are right then.
 func (h *shelf) raiseAbove(slot int) {
-	for vertex := (h.leaves + slot) / 2; vertex > 0; vertex /= 2 {
-		h.raise(vertex)
+	for vertex := (h.leaves + slot) / 2; vertex > 0 && h.raise(vertex); {
+		vertex /= 2
 	}
 }
 
