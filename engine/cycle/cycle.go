@@ -1,5 +1,5 @@
 // Package cycle is the loop of a scheduler: in which order its actions ask what waits, and when they begin again. What waits, how it is
-// placed, what is counted and when to stop are the caller's; see Scheduler. Simulate passes the time of a simulated cluster.
+// placed, what is counted and when to stop are the caller's; see Scheduler.
 package cycle
 
 import "iter"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/engine/cycle"
+	"github.com/apportion/apportion/engine/timeline"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -14,7 +14,7 @@ import (
 const checkpoint = 10 * minute
 
 // never is a time after every event.
-const never = cycle.Never
+const never = timeline.Never
 
 // Job is a submission in the course of a simulation.
 type Job struct {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/engine/cycle"
+	"github.com/apportion/apportion/engine/timeline"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -58,7 +58,7 @@ func Simulate(ctx context.Context, decider *client.Client, cluster *Cluster, tra
 	s := &simulation{
 		State: newState(cluster), ctx: ctx, decider: decider, policy: policy, measure: measure, result: &Result{Policy: policy.Name},
 	}
-	if err := cycle.Simulate(s, trace); err != nil {
+	if err := timeline.Simulate(s, trace); err != nil {
 		return nil, err
 	}
 	if len(s.jobs) > 0 {

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
-	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/kueue"
+	"github.com/apportion/apportion/engine/timeline"
 )
 
 // never is a moment that does not come, and idle the start of a task that does not run.
 const (
-	never = cycle.Never
+	never = timeline.Never
 	idle  = int64(-1)
 )
 

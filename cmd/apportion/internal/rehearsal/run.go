@@ -26,6 +26,7 @@ import (
 	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/timeline"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/internal/wire/catalogue"
@@ -155,7 +156,7 @@ func start(ctx context.Context, v *Variant, t *trace.Trace, o *Options) (*run, e
 
 // toEnd goes from event to event until none is left.
 func (r *run) toEnd(ctx context.Context) (*Result, error) {
-	err := cycle.Simulate(r, r.jobs)
+	err := timeline.Simulate(r, r.jobs)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}

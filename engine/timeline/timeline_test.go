@@ -1,4 +1,4 @@
-package cycle_test
+package timeline_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/engine/cycle"
+	"github.com/apportion/apportion/engine/timeline"
 )
 
 // shop serves one customer at a time, for 5 minutes each.
@@ -24,7 +24,7 @@ func (s *shop) Next() int64 { return s.ends }
 
 func (s *shop) Pass(to int64) {
 	if s.now = to; s.ends == to {
-		s.ends = cycle.Never
+		s.ends = timeline.Never
 		s.events = append(s.events, fmt.Sprint(to, " done"))
 	}
 }
@@ -32,7 +32,7 @@ func (s *shop) Pass(to int64) {
 func (s *shop) Arrive(customer int64) { s.queue = append(s.queue, customer) }
 
 func (s *shop) Decide() error {
-	if s.ends == cycle.Never && len(s.queue) > 0 {
+	if s.ends == timeline.Never && len(s.queue) > 0 {
 		s.events = append(s.events, fmt.Sprint(s.now, " serves who came at ", s.queue[0]))
 		s.queue, s.ends = s.queue[1:], s.now+5
 	}
@@ -40,8 +40,8 @@ func (s *shop) Decide() error {
 }
 
 func TestTimePassesFromEventToEvent(t *testing.T) {
-	s := &shop{ends: cycle.Never}
-	require.NoError(t, cycle.Simulate(s, []int64{1, 1, 6, 20}))
+	s := &shop{ends: timeline.Never}
+	require.NoError(t, timeline.Simulate(s, []int64{1, 1, 6, 20}))
 	require.Equal(t, []string{
 		"1 serves who came at 1", "6 done", "6 serves who came at 1", "11 done", "11 serves who came at 6", "16 done",
 		"20 serves who came at 20", "25 done",
@@ -50,7 +50,7 @@ func TestTimePassesFromEventToEvent(t *testing.T) {
 }
 
 func TestAnErrorEndsASimulation(t *testing.T) {
-	s := &shop{ends: cycle.Never, fault: errors.New("closed")}
-	require.ErrorIs(t, cycle.Simulate(s, []int64{3, 9}), s.fault)
+	s := &shop{ends: timeline.Never, fault: errors.New("closed")}
+	require.ErrorIs(t, timeline.Simulate(s, []int64{3, 9}), s.fault)
 	require.Equal(t, int64(3), s.now)
 }

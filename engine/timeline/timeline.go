@@ -1,4 +1,5 @@
-package cycle
+// Package timeline lets the time of a simulated cluster pass from event to event. What happens in it is the World's.
+package timeline
 
 import "math"
 
