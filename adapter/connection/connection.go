@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -138,7 +139,7 @@ func readPolicy(name string) (*apportionv1.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := volcano.Source{Name: name, Data: data}
+	source := objects.Source{Name: name, Data: data}
 	if found, ok, err := volcano.FindConfiguration(source); err != nil || ok {
 		if err != nil {
 			return nil, err

@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/extender/delegation"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 func delegate(tb testing.TB, conf string) (*delegation.Forms, error) {
 	tb.Helper()
-	forms, _, err := delegation.New(volcano.Source{Name: "conf", Data: []byte(conf)},
+	forms, _, err := delegation.New(objects.Source{Name: "conf", Data: []byte(conf)},
 		delegation.Options{URL: "http://127.0.0.1:7173/volcano", Timeout: time.Second})
 	return forms, err
 }

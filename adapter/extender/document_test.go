@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 )
 
@@ -21,7 +22,7 @@ func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```console\n\\$ apportion convert [^\n]*--to extender[^\n]*\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	require.Len(t, blocks, 2)
 	for _, block := range blocks {
-		_, warnings, err := volcano.ReadConfiguration(volcano.Source{Name: "conf", Data: []byte(block[1])})
+		_, warnings, err := volcano.ReadConfiguration(objects.Source{Name: "conf", Data: []byte(block[1])})
 		require.NoError(t, err)
 		for _, w := range warnings {
 			require.Contains(t, w.Message, "takes part in no decision", "every switch and setting is one that Volcano knows")

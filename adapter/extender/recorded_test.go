@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/extender"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -65,7 +66,7 @@ func (e *exchange) sent(tb testing.TB) []byte {
 
 func policyOf(tb testing.TB, conf string) *apportionv1.Policy {
 	tb.Helper()
-	policy, _, err := volcano.ReadConfiguration(volcano.Source{Name: "conf", Data: []byte(conf)})
+	policy, _, err := volcano.ReadConfiguration(objects.Source{Name: "conf", Data: []byte(conf)})
 	require.NoError(tb, err)
 	return policy
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/adapter/connection"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
@@ -96,7 +97,7 @@ func readQueues(file string) (*apportionv1.Snapshot, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("queues: %w", err)
 	}
-	cluster, err := volcano.ReadManifests([]volcano.Source{{Name: file, Data: data}})
+	cluster, err := volcano.ReadManifests([]objects.Source{{Name: file, Data: data}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("queues: %w", err)
 	}

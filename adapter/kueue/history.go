@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -26,7 +27,7 @@ type History struct {
 
 // ReadHistory reads the finished Workloads of all sources. LocalQueues among the objects tell the queues of those whose admission is gone.
 // It returns an error that lists what is wrong.
-func ReadHistory(sources []Source) (*History, error) {
+func ReadHistory(sources []objects.Source) (*History, error) {
 	r := newReader(time.Time{}, nil)
 	r.past = map[string]*past{}
 	for _, s := range sources {

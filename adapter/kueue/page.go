@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // Page is a part of a list as an API server writes it.
 type Page struct {
 	// Source has the page's objects, without their managed fields.
-	Source Source
+	Source objects.Source
 	// Count is the number of its objects.
 	Count int
 	// Continue asks the server for the next page; empty: this is the last one.
@@ -57,5 +59,5 @@ func ReadPage(name string, data []byte) (*Page, error) {
 		// That there are none is part of what was read.
 		out = fmt.Appendf(nil, `{"kind":%q,"items":[]}`, list.Kind)
 	}
-	return &Page{Source: Source{Name: name, Data: out}, Count: len(items), Continue: list.Metadata.Continue}, nil
+	return &Page{Source: objects.Source{Name: name, Data: out}, Count: len(items), Continue: list.Metadata.Continue}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -34,7 +35,7 @@ func TestThePatchesOfEachRemedyMakeIt(t *testing.T) {
 		first, _, _ := strings.Cut(string(data), "\n")
 		job, _, _ := strings.Cut(strings.TrimPrefix(first, "# "), ": ")
 		read := func(data []byte) *apportionv1.Snapshot {
-			cluster, err := kueue.Read([]kueue.Source{{Name: file, Data: data}}, now)
+			cluster, err := kueue.Read([]objects.Source{{Name: file, Data: data}}, now)
 			require.NoError(t, err)
 			return cluster.Snapshot
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
@@ -27,7 +28,7 @@ func TestEachCauseOfPendingIsTold(t *testing.T) {
 			first, _, _ := strings.Cut(string(data), "\n")
 			job, sentence, found := strings.Cut(strings.TrimPrefix(first, "# "), ": ")
 			require.True(t, found)
-			cluster, err := kueue.Read([]kueue.Source{{Name: file, Data: data}}, now)
+			cluster, err := kueue.Read([]objects.Source{{Name: file, Data: data}}, now)
 			require.NoError(t, err)
 			require.Equal(t, sentence, sentenceOf(t, cluster.Snapshot, policy, job))
 		})

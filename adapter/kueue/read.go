@@ -18,16 +18,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
 )
-
-// Source is one input: YAML or JSON documents, each an object or a list of objects.
-type Source struct {
-	// Name is the file name that errors show.
-	Name string
-	Data []byte
-}
 
 // Cluster is the snapshot of a cluster's objects.
 type Cluster struct {
@@ -153,7 +147,7 @@ func newReader(now time.Time, options []Option) *reader {
 }
 
 // Read reads all sources at a time, which decides what is in the future. It returns an error that lists what is wrong.
-func Read(sources []Source, now time.Time, options ...Option) (*Cluster, error) {
+func Read(sources []objects.Source, now time.Time, options ...Option) (*Cluster, error) {
 	r := newReader(now, options)
 	for _, s := range sources {
 		r.source, r.object = s.Name, ""

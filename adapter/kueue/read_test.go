@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -15,7 +16,7 @@ var now = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
 
 func read(t *testing.T, text string) (*apportionv1.Snapshot, error) {
 	t.Helper()
-	cluster, err := kueue.Read([]kueue.Source{{Name: "dump.yaml", Data: []byte(text)}}, now)
+	cluster, err := kueue.Read([]objects.Source{{Name: "dump.yaml", Data: []byte(text)}}, now)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ items:
 `
 
 func TestObjectsOfOlderVersionsAreRead(t *testing.T) {
-	cluster, err := kueue.Read([]kueue.Source{{Name: "dump.yaml", Data: []byte(older)}}, now)
+	cluster, err := kueue.Read([]objects.Source{{Name: "dump.yaml", Data: []byte(older)}}, now)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"v1 Pod": 1}, cluster.Unread)
 	s := cluster.Snapshot
@@ -142,7 +143,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(older))
 	f.Add([]byte(`{"kind":"List","items":[{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w"}}]}`))
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		_, _ = kueue.Read([]kueue.Source{{Name: "fuzz", Data: data}}, now)
+		_, _ = kueue.Read([]objects.Source{{Name: "fuzz", Data: data}}, now)
 	})
 }
 
@@ -163,7 +164,7 @@ func TestFlavorsWithoutNodesAreNamedWhereNodesAreKnown(t *testing.T) {
 {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "h100"}, "spec": {"nodeLabels": {"gpu": "h100"}}}
 {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "any"}}`
 	read := func(text string) []string {
-		cluster, err := kueue.Read([]kueue.Source{{Name: "x", Data: []byte(text)}}, now)
+		cluster, err := kueue.Read([]objects.Source{{Name: "x", Data: []byte(text)}}, now)
 		require.NoError(t, err)
 		return cluster.WithoutNodes
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
 )
@@ -40,9 +41,9 @@ func TestAKindOfKueueIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 		"Namespaces are read": {[]string{selecting, local, workload, `{apiVersion: v1, kind: Namespace, metadata: {name: team}}`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var sources []kueue.Source
+			var sources []objects.Source
 			for _, o := range test.objects {
-				sources = append(sources, kueue.Source{Name: "f", Data: []byte(o)})
+				sources = append(sources, objects.Source{Name: "f", Data: []byte(o)})
 			}
 			cluster, err := kueue.Read(sources, now)
 			require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -20,7 +21,7 @@ import (
 const volcanoGroup = "scheduling.volcano.sh/"
 
 // OfKueue reports whether manifests have objects of Kueue and none of Volcano.
-func OfKueue(sources []volcano.Source) bool {
+func OfKueue(sources []objects.Source) bool {
 	found := false
 	for _, s := range sources {
 		if bytes.Contains(s.Data, []byte(volcanoGroup)) {
@@ -32,7 +33,7 @@ func OfKueue(sources []volcano.Source) bool {
 }
 
 // OfBoth reports whether manifests have objects of Kueue and of Volcano.
-func OfBoth(sources []volcano.Source) bool {
+func OfBoth(sources []objects.Source) bool {
 	kueues, volcanos := false, false
 	for _, s := range sources {
 		kueues = kueues || kueue.Recognizes(s.Data)
@@ -42,7 +43,7 @@ func OfBoth(sources []volcano.Source) bool {
 }
 
 // ShareOfKueue says which of the workloads of Kueue wait for Kueue, in an input that is judged by another policy.
-func ShareOfKueue(sources []volcano.Source, now time.Time) []*apportionv1.Warning {
+func ShareOfKueue(sources []objects.Source, now time.Time) []*apportionv1.Warning {
 	cluster, err := kueue.Read(KueueSources(sources), now, kueue.LeaveOutFaulty())
 	if err != nil || len(cluster.Snapshot.GetJobs()) == 0 {
 		return nil
@@ -59,10 +60,10 @@ func ShareOfKueue(sources []volcano.Source, now time.Time) []*apportionv1.Warnin
 }
 
 // KueueSources returns the sources as the reader of Kueue takes them.
-func KueueSources(sources []volcano.Source) []kueue.Source {
-	read := make([]kueue.Source, len(sources))
+func KueueSources(sources []objects.Source) []objects.Source {
+	read := make([]objects.Source, len(sources))
 	for i, s := range sources {
-		read[i] = kueue.Source{Name: s.Name, Data: s.Data}
+		read[i] = objects.Source{Name: s.Name, Data: s.Data}
 	}
 	return read
 }
@@ -134,7 +135,7 @@ const NoNode = "no Node is in the input: nothing is judged that depends on nodes
 
 // Missing returns an error if the manifests contain no object, and otherwise warnings about missing kinds, except about those of which it
 // was said why they may not be read. hint ends the error: what a person does about it.
-func Missing(sources []volcano.Source, cluster *volcano.Cluster, said map[string]string, hint string) ([]*apportionv1.Warning, error) {
+func Missing(sources []objects.Source, cluster *volcano.Cluster, said map[string]string, hint string) ([]*apportionv1.Warning, error) {
 	var lines []string
 	var warnings []*apportionv1.Warning
 	for _, source := range sources {

@@ -1,4 +1,3 @@
-// Package objects reads what the objects of all kinds have in common.
 package objects
 
 import (

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -12,17 +13,17 @@ import (
 type arguments struct {
 	c      *configuration
 	plugin string
-	v      *value
+	v      *objects.Value
 	read   map[string]bool
 }
 
 // at returns the value of an argument, nil if it is absent, and marks it as read.
-func (a *arguments) at(key string) *value {
+func (a *arguments) at(key string) *objects.Value {
 	if a.read == nil {
 		a.read = make(map[string]bool)
 	}
 	a.read[key] = true
-	return a.v.field(key)
+	return a.v.Field(key)
 }
 
 // whole reads an argument that must be an integer of YAML: `1`, neither `"1"` nor `1.0`.
@@ -31,9 +32,9 @@ func (a *arguments) whole(key string) *int64 {
 	if v == nil {
 		return nil
 	}
-	parsed, err := strconv.ParseInt(v.text, 10, 64)
-	if v.kind != number || err != nil {
-		a.c.ignored(v, "not a whole number, so Volcano uses the default%s", shown(v))
+	parsed, err := strconv.ParseInt(v.Text, 10, 64)
+	if v.Type != objects.Number || err != nil {
+		a.c.ignored(v, "not a whole number, so Volcano uses the default%s", objects.Shown(v))
 		return nil
 	}
 	return &parsed
@@ -55,12 +56,12 @@ func (a *arguments) flag(key string) *bool {
 	if v == nil {
 		return nil
 	}
-	if truth, ok := v.truth(); ok {
+	if truth, ok := v.Truth(); ok {
 		return &truth
 	}
-	parsed, err := strconv.ParseBool(v.text)
-	if v.kind != text || err != nil {
-		a.c.ignored(v, "neither true nor false, so Volcano uses the default%s", shown(v))
+	parsed, err := strconv.ParseBool(v.Text)
+	if v.Type != objects.Text || err != nil {
+		a.c.ignored(v, "neither true nor false, so Volcano uses the default%s", objects.Shown(v))
 		return nil
 	}
 	return &parsed
@@ -72,10 +73,10 @@ func (a *arguments) real(key string) *float64 {
 	if v == nil {
 		return nil
 	}
-	written := strings.NewReplacer(".inf", "inf", ".nan", "nan").Replace(strings.ToLower(v.text))
+	written := strings.NewReplacer(".inf", "inf", ".nan", "nan").Replace(strings.ToLower(v.Text))
 	parsed, err := strconv.ParseFloat(written, 64)
-	if v.kind != number || err != nil {
-		a.c.ignored(v, "not a number, so Volcano uses the default%s", shown(v))
+	if v.Type != objects.Number || err != nil {
+		a.c.ignored(v, "not a number, so Volcano uses the default%s", objects.Shown(v))
 		return nil
 	}
 	return &parsed
@@ -86,8 +87,8 @@ func (a *arguments) warnUnread() {
 	if a.v == nil {
 		return
 	}
-	for _, item := range a.v.items {
-		if !a.read[item.key] {
+	for _, item := range a.v.Items {
+		if !a.read[item.Key] {
 			a.c.ignored(item, "%s has no such argument", a.plugin)
 		}
 	}
@@ -124,7 +125,7 @@ func (a *arguments) nodeGroup(group *apportionv1.NodeGroup) {
 func (a *arguments) overcommit(overcommit *apportionv1.Overcommit) {
 	overcommit.Factor = a.real("overcommit-factor")
 	if overcommit.Factor != nil && math.IsNaN(*overcommit.Factor) {
-		a.c.found.add(a.c.doc, a.at("overcommit-factor"), "not a number")
+		a.c.found.Add(a.c.doc, a.at("overcommit-factor"), "not a number")
 	}
 }
 
@@ -135,12 +136,12 @@ func (a *arguments) binpack(binpack *apportionv1.Binpack) {
 	if list == nil {
 		return
 	}
-	if list.kind != text {
-		a.c.ignored(list, "not a text, so Volcano ignores it%s", shown(list))
+	if list.Type != objects.Text {
+		a.c.ignored(list, "not a text, so Volcano ignores it%s", objects.Shown(list))
 		return
 	}
 	listed := make(map[string]bool)
-	for name := range strings.SplitSeq(list.text, ",") {
+	for name := range strings.SplitSeq(list.Text, ",") {
 		name = strings.TrimSpace(name)
 		if name == "" || listed[name] {
 			continue

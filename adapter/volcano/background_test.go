@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -15,7 +16,7 @@ func TestObjectsOfABackgroundCountWhereNoOtherSourceHasTheirKind(t *testing.T) {
 	}
 	node := "---\napiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 1}}\n"
 	cluster := []byte(queue("root", "1") + queue("default", "1") + queue("gone", "1") + queue("kept", "1") + node)
-	read, err := volcano.ReadManifests([]volcano.Source{
+	read, err := volcano.ReadManifests([]objects.Source{
 		{Name: "cluster", Data: cluster, Background: true},
 		{Name: "queues", Data: []byte(queue("kept", "5") + queue("default", "2"))},
 	})
@@ -27,7 +28,7 @@ func TestObjectsOfABackgroundCountWhereNoOtherSourceHasTheirKind(t *testing.T) {
 	require.Equal(t, map[string]uint32{"kept": 5, "default": 2, "root": 1}, weights)
 	require.Len(t, read.Snapshot.GetNodes(), 1)
 
-	_, err = volcano.ReadManifests([]volcano.Source{{Name: "a", Data: []byte(node)}, {Name: "b", Data: []byte(node)}})
+	_, err = volcano.ReadManifests([]objects.Source{{Name: "a", Data: []byte(node)}, {Name: "b", Data: []byte(node)}})
 	require.ErrorContains(t, err, "Node n is already at a:")
 }
 
@@ -35,11 +36,11 @@ func TestAQueueWithoutAStateHasThatOfTheQueueThatItReplaces(t *testing.T) {
 	queue := func(name, status string) string {
 		return "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: " + name + "}\nspec: {weight: 1}\n" + status
 	}
-	file := volcano.Source{Name: "queues", Data: []byte(queue("new", "") + queue("shut", "") + queue("own", "status: {state: Closing}\n"))}
-	cluster := volcano.Source{Name: "cluster", Background: true, Data: []byte(
+	file := objects.Source{Name: "queues", Data: []byte(queue("new", "") + queue("shut", "") + queue("own", "status: {state: Closing}\n"))}
+	cluster := objects.Source{Name: "cluster", Background: true, Data: []byte(
 		queue("shut", "status: {state: Closed}\n") + queue("own", "status: {state: Open}\n") + queue("root", ""),
 	)}
-	states := func(sources ...volcano.Source) map[string]apportionv1.QueueState {
+	states := func(sources ...objects.Source) map[string]apportionv1.QueueState {
 		read, err := volcano.ReadManifests(sources)
 		require.NoError(t, err)
 		states := map[string]apportionv1.QueueState{}
@@ -53,10 +54,10 @@ func TestAQueueWithoutAStateHasThatOfTheQueueThatItReplaces(t *testing.T) {
 		"new": open, "shut": apportionv1.QueueState_QUEUE_STATE_CLOSED, "own": apportionv1.QueueState_QUEUE_STATE_CLOSING, "root": open,
 	}, states(cluster, file))
 	require.Equal(t, open, states(file)["new"], "Volcano's controller opens a queue without a state")
-	read, err := volcano.ReadManifests([]volcano.Source{file}, volcano.AsScheduler())
+	read, err := volcano.ReadManifests([]objects.Source{file}, volcano.AsScheduler())
 	require.NoError(t, err)
 	require.Equal(t, apportionv1.QueueState_QUEUE_STATE_UNKNOWN, read.Snapshot.GetQueues()[0].GetState())
-	said := volcano.Source{Name: "said", Data: []byte(queue("said", "status: {state: Unknown}\n") + queue("none", "status: {state: ''}\n"))}
+	said := objects.Source{Name: "said", Data: []byte(queue("said", "status: {state: Unknown}\n") + queue("none", "status: {state: ''}\n"))}
 	require.Equal(t, map[string]apportionv1.QueueState{"said": apportionv1.QueueState_QUEUE_STATE_UNKNOWN, "none": open}, states(said))
 }
 
@@ -64,18 +65,18 @@ func TestAQueueWithoutAWeightHasThatOfTheQueueThatItReplaces(t *testing.T) {
 	queue := func(name, spec string) string {
 		return "---\napiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: " + name + "}\nspec: {" + spec + "}\n"
 	}
-	file := volcano.Source{Name: "queues", Data: []byte(
+	file := objects.Source{Name: "queues", Data: []byte(
 		queue("new", "") + queue("heavy", "") + queue("own", "weight: 2") + queue("zero", "weight: 0"),
 	)}
-	cluster := volcano.Source{Name: "cluster", Background: true, Data: []byte(queue("heavy", "weight: 7") + queue("own", "weight: 7"))}
+	cluster := objects.Source{Name: "cluster", Background: true, Data: []byte(queue("heavy", "weight: 7") + queue("own", "weight: 7"))}
 	for story, test := range map[string]struct {
-		sources []volcano.Source
+		sources []objects.Source
 		options []volcano.Option
 		want    []uint32
 	}{
-		"in a cluster":             {[]volcano.Source{cluster, file}, nil, []uint32{1, 7, 2, 0}},
-		"in a test":                {[]volcano.Source{file}, []volcano.Option{volcano.WithQueueDefaults()}, []uint32{1, 1, 2, 0}},
-		"a dump is what it states": {[]volcano.Source{file}, nil, []uint32{0, 0, 2, 0}},
+		"in a cluster":             {[]objects.Source{cluster, file}, nil, []uint32{1, 7, 2, 0}},
+		"in a test":                {[]objects.Source{file}, []volcano.Option{volcano.WithQueueDefaults()}, []uint32{1, 1, 2, 0}},
+		"a dump is what it states": {[]objects.Source{file}, nil, []uint32{0, 0, 2, 0}},
 	} {
 		t.Run(story, func(t *testing.T) {
 			read, err := volcano.ReadManifests(test.sources, test.options...)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // BenchmarkReadManifests reads 10,000 running pods of 1,000 jobs, with the parts that are not read here as large as in a real cluster.
@@ -20,7 +22,7 @@ func BenchmarkReadManifests(b *testing.B) {
 			b.SetBytes(int64(len(c.data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				cluster, err := ReadManifests([]Source{{Name: "dump", Data: c.data}})
+				cluster, err := ReadManifests([]objects.Source{{Name: "dump", Data: c.data}})
 				if err != nil || len(cluster.Snapshot.Jobs) != pods/10 {
 					b.Fatal(err)
 				}

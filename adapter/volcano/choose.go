@@ -315,7 +315,7 @@ func (r *relation) warnBeyond() {
 		}
 	}
 	for _, namespace := range first {
-		r.warnings.add(apportionv1.WarningCode_WARNING_CODE_DROPPED, func() string { return "" },
+		r.Warnings.Add(apportionv1.WarningCode_WARNING_CODE_DROPPED, func() string { return "" },
 			"namespace %q has %s on other pods beyond its part of what can be judged: they are named as not judged, and what they keep "+
 				"away is not looked at", namespace, wording.Count(count[namespace], "rule"))
 	}

@@ -6,13 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // cluster returns a snapshot of all objects read, or the problems found.
 func (r *reader) cluster() (*Cluster, error) {
-	r.found.append(&r.clashes)
-	if err := r.found.err(); err != nil {
+	r.Found.Append(&r.clashes)
+	if err := r.Found.Err(); err != nil {
 		return nil, err
 	}
 	if r.lenient {
@@ -36,7 +37,7 @@ func (r *reader) cluster() (*Cluster, error) {
 	r.restrictVolumes(present)
 	r.restrict(snapshot, usedPlacements(present))
 	r.relate(snapshot, present)
-	origins, started := make([]origin, 0, len(present)), make([]int64, 0, len(present))
+	origins, started := make([]objects.Origin, 0, len(present)), make([]int64, 0, len(present))
 	placed := make([][][]placed, 0, len(present))
 	for _, j := range present {
 		j.ending.set(j.message)
@@ -49,7 +50,7 @@ func (r *reader) cluster() (*Cluster, error) {
 	}
 	snapshot.LeftOut = r.leftOut
 	cluster := &Cluster{
-		Snapshot: snapshot, Faulty: r.faulty, Warnings: r.warnings.all(), Empty: r.empty, Nothing: len(r.given) == 0,
+		Snapshot: snapshot, Faulty: r.faulty, Warnings: r.Warnings.All(), Empty: r.empty, Nothing: len(r.given) == 0,
 		Started: started, Unread: r.unread, HasPods: len(r.pods) > 0 || r.listed[podKind] || len(r.faulty) > 0,
 		jobs: origins, placed: placed,
 	}
@@ -79,7 +80,7 @@ func (r *reader) keptJobs() map[identity]*job {
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		if !queues[j.message.Queue] {
-			r.warnings.add(apportionv1.WarningCode_WARNING_CODE_DROPPED, j.queue.String,
+			r.Warnings.Add(apportionv1.WarningCode_WARNING_CODE_DROPPED, j.queue.String,
 				"PodGroup %s/%s is left out with its pods: there is no queue %q", j.message.Namespace, j.message.Name, j.message.Queue)
 			r.leftOut = append(r.leftOut, &apportionv1.LeftOut{
 				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: j.message.Namespace, Name: j.message.Name,
@@ -178,7 +179,7 @@ func (r *reader) warnOrphans(orphans []*pod) {
 		are, their = "pod is", "its PodGroup is"
 	}
 	first := orphans[0]
-	r.warnings.add(apportionv1.WarningCode_WARNING_CODE_DROPPED, first.written.String,
+	r.Warnings.Add(apportionv1.WarningCode_WARNING_CODE_DROPPED, first.written.String,
 		"%d %s left out because %s not in the input; the first is %s/%s", len(orphans), are, their, first.namespace, first.task.Name)
 }
 
@@ -192,7 +193,7 @@ func (r *reader) warnAstray(astray []*pod) {
 		are = "pod is on a node that is"
 	}
 	first := astray[0]
-	r.warnings.add(apportionv1.WarningCode_WARNING_CODE_TASKS_OFF_NODE, first.written.String,
+	r.Warnings.Add(apportionv1.WarningCode_WARNING_CODE_TASKS_OFF_NODE, first.written.String,
 		"%d %s not in the input; the first is %s/%s on node %s", len(astray), are, first.namespace, first.task.Name, first.node)
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // configurationKey is the name under which Volcano's ConfigMap holds its configuration.
@@ -18,12 +20,12 @@ const maxConfigMaps = 16 << 20
 // FindConfiguration returns the volcano-scheduler.conf that a source is, or that it holds as a dump of one ConfigMap or of several. The
 // Deployment of Volcano's scheduler may be in the dump, too, and its image says the release. ok is false if the source is something else.
 // Lines are those of the source, except within a text that has other lines there, as in JSON.
-func FindConfiguration(source Source) (found Source, ok bool, err error) {
+func FindConfiguration(source objects.Source) (found objects.Source, ok bool, err error) {
 	if len(source.Data) > maxConfigMaps {
-		return Source{}, false, nil
+		return objects.Source{}, false, nil
 	}
 	var held []*yaml.Node
-	objects, release := false, ""
+	some, release := false, ""
 	decoder := yaml.NewDecoder(bytes.NewReader(source.Data))
 	for {
 		var document yaml.Node
@@ -37,27 +39,27 @@ func FindConfiguration(source Source) (found Source, ok bool, err error) {
 		}
 		in, ok := configurationsIn(root, &release)
 		if !ok {
-			return Source{}, false, nil
+			return objects.Source{}, false, nil
 		}
-		held, objects = append(held, in...), true
+		held, some = append(held, in...), true
 	}
 	switch len(held) {
 	case 0:
-		if objects {
-			return Source{}, false, fmt.Errorf("%s: no ConfigMap in it holds a %s", source.Name, configurationKey)
+		if some {
+			return objects.Source{}, false, fmt.Errorf("%s: no ConfigMap in it holds a %s", source.Name, configurationKey)
 		}
-		return Source{}, false, nil
+		return objects.Source{}, false, nil
 	case 1:
 		found = embedded(source, held[0], configurationKey)
 		found.Release = release
 		return found, true, nil
 	}
-	return Source{}, false, fmt.Errorf("%s:%d: a second ConfigMap with a %s: give one of them", source.Name, held[1].Line, configurationKey)
+	return objects.Source{}, false, fmt.Errorf("%s:%d: a second ConfigMap with a %s: give one of them", source.Name, held[1].Line, configurationKey)
 }
 
 // isConfiguration reports whether a document has what only a volcano-scheduler.conf has: plugins with names, or settings of actions.
 func isConfiguration(root *yaml.Node) bool {
-	if member(root, kindField) != nil {
+	if member(root, objects.KindField) != nil {
 		return false
 	}
 	for _, key := range []string{"actions", "configurations", "metrics"} {
@@ -67,7 +69,7 @@ func isConfiguration(root *yaml.Node) bool {
 	}
 	for _, tier := range elements(member(root, "tiers")) {
 		for _, plugin := range elements(member(tier, "plugins")) {
-			if member(plugin, nameField) != nil {
+			if member(plugin, objects.NameField) != nil {
 				return true
 			}
 		}
@@ -92,7 +94,7 @@ func configurationsIn(n *yaml.Node, release *string) (held []*yaml.Node, ok bool
 		*release = cmp.Or(*release, imageRelease(n))
 		return nil, true
 	}
-	if textIn(n, kindField) != configMapKind {
+	if textIn(n, objects.KindField) != configMapKind {
 		return nil, false
 	}
 	if text := member(member(n, "data"), configurationKey); text != nil && text.Kind == yaml.ScalarNode {
@@ -103,11 +105,11 @@ func configurationsIn(n *yaml.Node, release *string) (held []*yaml.Node, ok bool
 
 // embedded returns the text of a scalar under a key as a source of its own. Empty lines above a literal text give it the lines of the
 // source.
-func embedded(source Source, text *yaml.Node, key string) Source {
+func embedded(source objects.Source, text *yaml.Node, key string) objects.Source {
 	if text.Style == yaml.LiteralStyle {
-		return Source{Name: source.Name, Data: []byte(strings.Repeat("\n", text.Line) + text.Value)}
+		return objects.Source{Name: source.Name, Data: []byte(strings.Repeat("\n", text.Line) + text.Value)}
 	}
-	return Source{Name: source.Name + ": " + key, Data: []byte(text.Value)}
+	return objects.Source{Name: source.Name + ": " + key, Data: []byte(text.Value)}
 }
 
 // member returns the value of a key of a mapping; nil if there is none.

@@ -2,11 +2,12 @@ package volcano
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"path"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // Held is a configuration that objects of a cluster contain.
 type Held struct {
 	// Source is the volcano-scheduler.conf. Lines are as in FindConfiguration.
-	Source Source
+	Source objects.Source
 	// Object names the ConfigMap, and File the source that contains it.
 	Object, File string
 
@@ -36,7 +37,7 @@ type Held struct {
 // The ConfigMap of namespace volcano-system is preferred to those of other namespaces, and any to one in a background source. Several
 // equally preferred ones with different configurations are an error. Its release is that of the scheduler's Deployment in the namespace of
 // the ConfigMap, if the objects contain one. Sources that do not contain the names are not parsed.
-func HeldConfiguration(sources []Source) (*Held, error) {
+func HeldConfiguration(sources []objects.Source) (*Held, error) {
 	for _, background := range []bool{false, true} {
 		var found *Held
 		var conflict error
@@ -71,85 +72,16 @@ func mayHold(data []byte) bool {
 }
 
 // heldIn returns the configurations in a source.
-func heldIn(source Source) (held []*Held) {
-	eachPart(source, mayHold, func(part document) {
-		part.eachNode(func(object *yaml.Node) { held = append(held, part.heldBy(object)...) })
+func heldIn(source objects.Source) (held []*Held) {
+	objects.EachPart(source, mayHold, func(part objects.Document) {
+		eachNode(&part, func(object *yaml.Node) { held = append(held, heldBy(&part, object)...) })
 	})
 	return held
 }
 
-// eachPart visits the parts of a source, of an object or a few, that contain what is sought.
-func eachPart(source Source, sought func([]byte) bool, visit func(document)) {
-	if !sought(source.Data) {
-		return
-	}
-	collect := func(part document) {
-		if sought(part.data) {
-			visit(part)
-		}
-	}
-	first := 0
-	for _, data := range splitDocuments(source.Data) {
-		doc := &document{name: source.Name, data: data, first: first}
-		first += bytes.Count(data, []byte("\n"))
-		if begins := firstByte(data); begins == '{' || begins == '[' {
-			eachJSONText(doc, sought, collect)
-		} else if list, ok := cutList(doc); ok {
-			for _, item := range list.items {
-				collect(item)
-			}
-		} else {
-			collect(*doc)
-		}
-	}
-}
-
-// eachJSONText visits the texts of the objects of JSON documents, without parsing them. What is not JSON is a fault of whatever reads it.
-func eachJSONText(doc *document, sought func([]byte) bool, each func(document)) {
-	start := 0
-	if isMarker(doc.data) {
-		start = len("---")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(doc.data[start:]))
-	for {
-		var raw json.RawMessage
-		if decoder.Decode(&raw) != nil {
-			return
-		}
-		end := start + int(decoder.InputOffset())
-		s := scanner{data: doc.data[:end], pos: end - len(raw), names: map[string]string{}}
-		begin := s.pos
-		whole := true
-		item := func(int) {
-			from := s.pos
-			s.skip()
-			if text := doc.data[from:s.pos]; sought(text) {
-				each(document{name: doc.name, data: text, first: doc.line(from) - 1})
-			}
-		}
-		switch doc.data[begin] {
-		case '[':
-			s.elements(item)
-			whole = false
-		case '{':
-			s.members(func(name string, _ int) {
-				if name == "items" && s.data[s.pos] == '[' {
-					s.elements(item)
-					whole = false
-					return
-				}
-				s.skip()
-			})
-		}
-		if whole {
-			each(document{name: doc.name, data: raw, first: doc.line(begin) - 1})
-		}
-	}
-}
-
 // eachNode visits the objects of a text.
-func (d *document) eachNode(visit func(*yaml.Node)) {
-	decoder := yaml.NewDecoder(bytes.NewReader(d.data))
+func eachNode(d *objects.Document, visit func(*yaml.Node)) {
+	decoder := yaml.NewDecoder(bytes.NewReader(d.Data))
 	for {
 		var root yaml.Node
 		// What cannot be parsed is a fault of whatever it is read as.
@@ -170,9 +102,9 @@ func (d *document) eachNode(visit func(*yaml.Node)) {
 }
 
 // heldBy returns the configurations in an object: one, unless no name of several is the usual one.
-func (d *document) heldBy(object *yaml.Node) (held []*Held) {
-	about := member(object, metadataField)
-	if textIn(object, kindField) != configMapKind || textIn(about, nameField) != ConfigMapName {
+func heldBy(d *objects.Document, object *yaml.Node) (held []*Held) {
+	about := member(object, objects.MetadataField)
+	if textIn(object, objects.KindField) != configMapKind || textIn(about, objects.NameField) != ConfigMapName {
 		return nil
 	}
 	namespace := textIn(about, "namespace")
@@ -185,11 +117,11 @@ func (d *document) heldBy(object *yaml.Node) (held []*Held) {
 		if ok, err := path.Match(configurationKeys, key); !ok || err != nil || value.Kind != yaml.ScalarNode {
 			continue
 		}
-		value.Line += d.first
+		value.Line += d.First
 		h := &Held{
-			Source:    embedded(Source{Name: d.name}, value, key),
+			Source:    embedded(objects.Source{Name: d.Name}, value, key),
 			namespace: namespace, line: value.Line, preferred: namespace == SystemNamespace,
-			Object: configMapKind + " " + metadata{namespace: namespace, name: ConfigMapName}.full(), File: d.name,
+			Object: configMapKind + " " + metadata{namespace: namespace, name: ConfigMapName}.full(), File: d.Name,
 		}
 		if key == configurationKey {
 			return []*Held{h}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 const smallConf = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    enableJobRedy: true\n"
@@ -31,7 +33,7 @@ func TestAConfigurationIsFoundAsItIsAndInAConfigMap(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, ok, err := FindConfiguration(Source{Name: "f", Data: []byte(c.data)})
+			found, ok, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(c.data)})
 			require.NoError(t, err)
 			require.True(t, ok)
 			policy, warnings, err := ReadConfiguration(found)
@@ -54,7 +56,7 @@ func TestOtherFilesAreNoConfiguration(t *testing.T) {
 		"a list of numbers":          "- 1\n- 2\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, ok, err := FindConfiguration(Source{Name: "f", Data: []byte(data)})
+			_, ok, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(data)})
 			require.NoError(t, err)
 			require.False(t, ok)
 		})
@@ -66,7 +68,7 @@ func TestConfigMapsWithoutAConfigurationOrWithSeveralAreRefused(t *testing.T) {
 		"kind: ConfigMap\ndata: {a.conf: x}\n":                        "f: no ConfigMap in it holds a volcano-scheduler.conf",
 		inConfigMap(smallConf) + "---\n" + inConfigMap("tiers: []\n"): "f:15: a second ConfigMap with a volcano-scheduler.conf: give one of them",
 	} {
-		_, _, err := FindConfiguration(Source{Name: "f", Data: []byte(data)})
+		_, _, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(data)})
 		require.EqualError(t, err, want)
 	}
 }

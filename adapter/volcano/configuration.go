@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/internal/wire/catalogue"
@@ -15,71 +16,70 @@ import (
 
 // ReadConfiguration reads a volcano-scheduler.conf. Input that Volcano ignores (a misspelt switch, an argument of the wrong type) gives a
 // warning, input that it refuses an *Error.
-func ReadConfiguration(source Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
-	c := configuration{doc: &document{name: source.Name, data: source.Data, lines: true}}
+func ReadConfiguration(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
+	c := configuration{doc: &objects.Document{Name: source.Name, Data: source.Data, Lines: true}}
 	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO, VolcanoRelease: releaseOf(source.Release)}
 	if root := c.parse(); root != nil {
 		policy.Tiers = c.tiers(root)
 	}
-	if err := c.found.err(); err != nil {
+	if err := c.found.Err(); err != nil {
 		return nil, nil, err
 	}
-	return policy, c.warnings.all(), nil
+	return policy, c.warnings.All(), nil
 }
 
 // configuration reads one volcano-scheduler.conf.
 type configuration struct {
-	doc      *document
-	found    problems
-	warnings warnings
+	doc      *objects.Document
+	found    objects.Problems
+	warnings objects.Warnings
 	// places are the positions of plugins; nil if they are not recorded.
-	places map[*apportionv1.Plugin]*value
+	places map[*apportionv1.Plugin]*objects.Value
 }
 
 // parse returns the root of the file's first document, the only one that Volcano reads; nil if there is none or it is invalid.
-func (c *configuration) parse() *value {
+func (c *configuration) parse() *objects.Value {
 	var node yaml.Node
-	err := yaml.NewDecoder(bytes.NewReader(c.doc.data)).Decode(&node)
+	err := yaml.NewDecoder(bytes.NewReader(c.doc.Data)).Decode(&node)
 	if err != nil && !errors.Is(err, io.EOF) {
-		line, message := yamlFault(err)
-		if tree.Packed(c.doc.data) {
+		line, message := objects.YAMLFault(err)
+		if tree.Packed(c.doc.Data) {
 			message = tree.FaultOfPacked
 		}
-		c.found.addText(c.doc, line, "%s", message)
+		c.found.AddText(c.doc, line, "%s", message)
 		return nil
 	}
 	if len(node.Content) == 0 {
-		c.warnings.add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string { return c.doc.name },
+		c.warnings.Add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string { return c.doc.Name },
 			"nothing is configured: everything is permitted")
 		return nil
 	}
-	t := builder{doc: c.doc, found: &c.found}
-	root := t.value(node.Content[0], configurationShape)
-	if root.kind != object {
-		c.found.add(c.doc, root, "not a volcano-scheduler.conf")
+	root := objects.ValueOf(c.doc, node.Content[0], configurationShape, &c.found)
+	if root.Type != objects.Map {
+		c.found.Add(c.doc, root, "not a volcano-scheduler.conf")
 		return nil
 	}
-	if root.field("kind") != nil {
-		c.found.add(c.doc, root.field("kind"), "an object of Kubernetes; give only the text under data.volcano-scheduler.conf")
+	if root.Field("kind") != nil {
+		c.found.Add(c.doc, root.Field("kind"), "an object of Kubernetes; give only the text under data.volcano-scheduler.conf")
 		return nil
 	}
 	return root
 }
 
 // configurationShape keeps all names, so that unknown ones can be warned of.
-var configurationShape = &shape{names: true, fields: fields{
-	"actions": leaf, "kind": leaf,
-	"tiers": {names: true, fields: fields{
-		"plugins": {fields: fields{"arguments": leaf}, rest: leaf},
+var configurationShape = &objects.Shape{Names: true, Fields: objects.Fields{
+	"actions": objects.Leaf, "kind": objects.Leaf,
+	"tiers": {Names: true, Fields: objects.Fields{
+		"plugins": {Fields: objects.Fields{"arguments": objects.Leaf}, Rest: objects.Leaf},
 	}},
 }}
 
 // tiers reads the tiers below the root.
-func (c *configuration) tiers(root *value) []*apportionv1.Tier {
-	for _, item := range root.items {
-		switch item.key {
+func (c *configuration) tiers(root *objects.Value) []*apportionv1.Tier {
+	for _, item := range root.Items {
+		switch item.Key {
 		case "actions":
-			c.is(item, text)
+			c.is(item, objects.Text)
 		case "tiers", "metrics":
 		case "configurations":
 			c.ignored(item, "settings of actions have no effect on decisions")
@@ -87,7 +87,7 @@ func (c *configuration) tiers(root *value) []*apportionv1.Tier {
 			c.ignored(item, "Volcano has no such setting")
 		}
 	}
-	list := root.field("tiers")
+	list := root.Field("tiers")
 	if list == nil {
 		c.ignored(root, "there are no tiers: everything is permitted")
 		return nil
@@ -100,18 +100,18 @@ func (c *configuration) tiers(root *value) []*apportionv1.Tier {
 }
 
 // tier reads one tier.
-func (c *configuration) tier(v *value) *apportionv1.Tier {
+func (c *configuration) tier(v *objects.Value) *apportionv1.Tier {
 	tier := &apportionv1.Tier{}
-	if v.kind == null || !c.is(v, object) {
+	if v.Type == objects.Null || !c.is(v, objects.Map) {
 		return tier
 	}
-	for _, item := range v.items {
-		if item.key != "plugins" {
+	for _, item := range v.Items {
+		if item.Key != "plugins" {
 			c.ignored(item, "Volcano has no such setting of a tier")
 		}
 	}
-	var proportion, hierarchical *value
-	for _, item := range c.list(v.field("plugins")) {
+	var proportion, hierarchical *objects.Value
+	for _, item := range c.list(v.Field("plugins")) {
 		plugin := c.plugin(item)
 		if plugin == nil {
 			continue
@@ -125,29 +125,29 @@ func (c *configuration) tier(v *value) *apportionv1.Tier {
 		}
 	}
 	if proportion != nil && hierarchical != nil {
-		c.found.add(c.doc, hierarchical, "drf with enableHierarchy and proportion exclude each other within a tier")
+		c.found.Add(c.doc, hierarchical, "drf with enableHierarchy and proportion exclude each other within a tier")
 	}
 	return tier
 }
 
 // plugin reads one plugin; nil if its name is missing.
-func (c *configuration) plugin(v *value) *apportionv1.Plugin {
-	if !c.is(v, object) {
+func (c *configuration) plugin(v *objects.Value) *apportionv1.Plugin {
+	if !c.is(v, objects.Map) {
 		return nil
 	}
-	name := v.textOf(nameField)
+	name := v.TextOf(objects.NameField)
 	if name == "" {
-		c.found.add(c.doc, v, "a plugin without a name")
+		c.found.Add(c.doc, v, "a plugin without a name")
 		return nil
 	}
 	var s switches
-	for _, item := range v.items {
-		if item.key != nameField && item.key != "arguments" {
+	for _, item := range v.Items {
+		if item.Key != objects.NameField && item.Key != "arguments" {
 			c.flip(&s, item)
 		}
 	}
-	args := &arguments{c: c, plugin: name, v: v.field("arguments")}
-	if args.v != nil && !c.is(args.v, object) {
+	args := &arguments{c: c, plugin: name, v: v.Field("arguments")}
+	if args.v != nil && !c.is(args.v, objects.Map) {
 		args.v = nil
 	}
 	plugin := c.settings(name, s.hierarchy, v, args)
@@ -162,10 +162,10 @@ func (c *configuration) plugin(v *value) *apportionv1.Plugin {
 }
 
 // settings returns the plugin of a name with its arguments.
-func (c *configuration) settings(name string, hierarchy bool, v *value, args *arguments) *apportionv1.Plugin {
+func (c *configuration) settings(name string, hierarchy bool, v *objects.Value, args *arguments) *apportionv1.Plugin {
 	plugin, ok := catalogue.VolcanoPlugin(name, hierarchy)
 	if preset, own := catalogue.OwnPreset(name); !ok && own {
-		c.found.add(c.doc, v, "%s is a policy of Apportion, not a plugin of Volcano: use the preset %s, or write it in a policy file as %s",
+		c.found.Add(c.doc, v, "%s is a policy of Apportion, not a plugin of Volcano: use the preset %s, or write it in a policy file as %s",
 			name, name, written(preset))
 	}
 	if !ok {
@@ -220,19 +220,19 @@ var decisionOf = map[string]apportionv1.Decision{
 }
 
 // flip reads a flag of a plugin. All except enableHierarchy are on by default.
-func (c *configuration) flip(s *switches, v *value) {
-	decision, known := decisionOf[v.key]
-	hierarchy := v.key == "enableHierarchy"
+func (c *configuration) flip(s *switches, v *objects.Value) {
+	decision, known := decisionOf[v.Key]
+	hierarchy := v.Key == "enableHierarchy"
 	if !known && !hierarchy {
-		c.ignored(v, "Volcano has no such switch%s", c.similar(v.key))
+		c.ignored(v, "Volcano has no such switch%s", c.similar(v.Key))
 		return
 	}
-	if v.kind == null {
+	if v.Type == objects.Null {
 		return
 	}
-	on, ok := v.truth()
+	on, ok := v.Truth()
 	if !ok {
-		c.found.add(c.doc, v, "neither true nor false%s", shown(v))
+		c.found.Add(c.doc, v, "neither true nor false%s", objects.Shown(v))
 		return
 	}
 	if hierarchy {
@@ -260,27 +260,27 @@ func (c *configuration) similar(name string) string {
 }
 
 // list is the elements of a list; what is null has none.
-func (c *configuration) list(v *value) []*value {
-	if v == nil || !c.is(v, array) {
+func (c *configuration) list(v *objects.Value) []*objects.Value {
+	if v == nil || !c.is(v, objects.List) {
 		return nil
 	}
-	return v.items
+	return v.Items
 }
 
 // is reports whether v has a kind, and adds a problem if it has another one.
-func (c *configuration) is(v *value, want kind) bool {
-	if v.kind == want {
+func (c *configuration) is(v *objects.Value, want objects.Type) bool {
+	if v.Type == want {
 		return true
 	}
-	names := map[kind]string{text: "a text", array: "a list", object: "a map"}
-	c.found.add(c.doc, v, "not %s", names[want])
+	names := map[objects.Type]string{objects.Text: "a text", objects.List: "a list", objects.Map: "a map"}
+	c.found.Add(c.doc, v, "not %s", names[want])
 	return false
 }
 
-func (c *configuration) warn(code apportionv1.WarningCode, v *value, format string, args ...any) {
-	c.warnings.add(code, func() string { return place(c.doc, v) }, format, args...)
+func (c *configuration) warn(code apportionv1.WarningCode, v *objects.Value, format string, args ...any) {
+	c.warnings.Add(code, func() string { return objects.Place(c.doc, v) }, format, args...)
 }
 
-func (c *configuration) ignored(v *value, format string, args ...any) {
+func (c *configuration) ignored(v *objects.Value, format string, args ...any) {
 	c.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, format, args...)
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // readConf reads a configuration that must be in order.
 func readConf(t *testing.T, conf string) (*apportionv1.Policy, []string) {
 	t.Helper()
-	policy, warned, err := ReadConfiguration(Source{Name: "volcano.conf", Data: []byte(conf)})
+	policy, warned, err := ReadConfiguration(objects.Source{Name: "volcano.conf", Data: []byte(conf)})
 	require.NoError(t, err)
 	return policy, texts(warned)
 }
@@ -232,7 +233,7 @@ volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
 		"no YAML":    {conf: "tiers:\n- plugins: [\n", want: "volcano.conf:2: not YAML: did not find expected node content"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := ReadConfiguration(Source{Name: "volcano.conf", Data: []byte(c.conf)})
+			_, _, err := ReadConfiguration(objects.Source{Name: "volcano.conf", Data: []byte(c.conf)})
 			require.EqualError(t, err, c.want)
 		})
 	}

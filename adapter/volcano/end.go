@@ -3,6 +3,7 @@ package volcano
 import (
 	"time"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
 )
@@ -17,15 +18,15 @@ type run struct {
 }
 
 // runOf reads when a pod runs.
-func (r *reader) runOf(status apportionv1.TaskStatus, spec, podStatus *value) run {
+func (r *reader) runOf(status apportionv1.TaskStatus, spec, podStatus *objects.Value) run {
 	u := run{holds: status == apportionv1.TaskStatus_TASK_STATUS_RUNNING || status == apportionv1.TaskStatus_TASK_STATUS_BOUND}
-	if seconds := r.wholeAt(spec.field("activeDeadlineSeconds")); seconds > 0 {
+	if seconds := r.WholeAt(spec.Field("activeDeadlineSeconds")); seconds > 0 {
 		u.limit = time.Duration(seconds) * time.Second
 	}
 	if !u.holds {
 		return u
 	}
-	if u.started = r.momentAt(podStatus.field("startTime")); u.started != 0 && u.limit != 0 {
+	if u.started = r.MomentAt(podStatus.Field("startTime")); u.started != 0 && u.limit != 0 {
 		u.deadline = u.started + int64(u.limit)
 	}
 	return u
@@ -48,20 +49,20 @@ type ending struct {
 // endingOf reads the annotations of a PodGroup.
 func (r *reader) endingOf(m metadata) ending {
 	var e ending
-	if v := m.annotations.field(ExpectedEndAnnotation); v != nil {
-		at, known := momentOf(r.textAt(v))
+	if v := m.annotations.Field(ExpectedEndAnnotation); v != nil {
+		at, known := momentOf(r.TextAt(v))
 		if !known {
-			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-				"not a time like 2006-01-02T15:04:05Z, so the job's end is not known%s", shown(v))
+			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+				"not a time like 2006-01-02T15:04:05Z, so the job's end is not known%s", objects.Shown(v))
 		} else {
 			e.at = at
 		}
 	}
-	if v := m.annotations.field(ExpectedRuntimeAnnotation); v != nil {
-		runtime, err := duration.Parse(r.textAt(v))
+	if v := m.annotations.Field(ExpectedRuntimeAnnotation); v != nil {
+		runtime, err := duration.Parse(r.TextAt(v))
 		if err != nil || runtime <= 0 {
-			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
-				"not a duration above 0 like 2h30m, so the job's end is not known%s", shown(v))
+			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+				"not a duration above 0 like 2h30m, so the job's end is not known%s", objects.Shown(v))
 		} else {
 			e.runtime = runtime
 		}

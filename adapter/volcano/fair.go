@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire/catalogue"
 )
@@ -35,24 +36,24 @@ const (
 
 // ReadConfigurationAsFair reads a volcano-scheduler.conf and proposes the nearest policy of plugin fair. The warnings list the settings
 // that are not carried over, or have another meaning, with the reason.
-func ReadConfigurationAsFair(source Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
+func ReadConfigurationAsFair(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	c := configuration{
-		doc: &document{name: source.Name, data: source.Data, lines: true}, places: map[*apportionv1.Plugin]*value{},
+		doc: &objects.Document{Name: source.Name, Data: source.Data, Lines: true}, places: map[*apportionv1.Plugin]*objects.Value{},
 	}
 	var tiers []*apportionv1.Tier
 	if root := c.parse(); root != nil {
 		tiers = c.tiers(root)
 	}
-	if err := c.found.err(); err != nil {
+	if err := c.found.Err(); err != nil {
 		return nil, nil, err
 	}
-	return c.fair(tiers), c.warnings.all(), nil
+	return c.fair(tiers), c.warnings.All(), nil
 }
 
 // AsFair is ReadConfigurationAsFair for a policy; its warnings contain no lines.
 func AsFair(policy *apportionv1.Policy) (*apportionv1.Policy, []*apportionv1.Warning) {
-	c := configuration{doc: &document{name: "policy"}}
-	return c.fair(policy.GetTiers()), c.warnings.all()
+	c := configuration{doc: &objects.Document{Name: "policy"}}
+	return c.fair(policy.GetTiers()), c.warnings.All()
 }
 
 // fair puts the plugins that are compatible with fair into one tier, and fair last: it decides about the candidates that all the others
@@ -126,11 +127,11 @@ func (c *configuration) dividing(p *apportionv1.Plugin) *apportionv1.Plugin {
 
 // changed warns that a setting of a plugin is not carried over unchanged.
 func (c *configuration) changed(p *apportionv1.Plugin, format string, args ...any) {
-	where := c.doc.name
+	where := c.doc.Name
 	if v := c.places[p]; v != nil {
-		where = place(c.doc, v)
+		where = objects.Place(c.doc, v)
 	}
-	c.warnings.add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string { return where }, "%s", fmt.Sprintf(format, args...))
+	c.warnings.Add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string { return where }, "%s", fmt.Sprintf(format, args...))
 }
 
 // nameOf is Volcano's name of a plugin.

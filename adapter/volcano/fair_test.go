@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -54,7 +55,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			policy, warned, err := ReadConfigurationAsFair(Source{Name: "volcano.conf", Data: []byte(test.conf)})
+			policy, warned, err := ReadConfigurationAsFair(objects.Source{Name: "volcano.conf", Data: []byte(test.conf)})
 			require.NoError(t, err)
 			requireMessage(t, test.policy, policy)
 			if test.warned != nil {
@@ -67,7 +68,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 }
 
 func TestAConfigurationThatIsNoneIsNoProposal(t *testing.T) {
-	_, _, err := ReadConfigurationAsFair(Source{Name: "volcano.conf", Data: []byte("tiers: 5\n")})
+	_, _, err := ReadConfigurationAsFair(objects.Source{Name: "volcano.conf", Data: []byte("tiers: 5\n")})
 	require.Error(t, err)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	wording "github.com/apportion/apportion/internal/text"
@@ -18,10 +19,10 @@ import (
 type Faulty struct {
 	// Kind, Namespace and Name are empty where they cannot be read.
 	Kind, Namespace, Name string
-	Problems              *Error
+	Problems              *objects.Error
 
 	queue string
-	at    origin
+	at    objects.Origin
 	// missing is the pod, if it is one and the name of its job could be read.
 	missing *pod
 }
@@ -64,35 +65,35 @@ type entities struct {
 }
 
 // object reads one object. It adds nothing for an object that is faulty.
-func (r *reader) object(doc *document, root *value) {
+func (r *reader) object(doc *objects.Document, root *objects.Value) {
 	r.advance(doc, root)
-	r.doc = doc
+	r.Doc = doc
 	r.objects++
-	before, warned, found := r.entities, r.warnings, r.found
-	r.found = problems{}
+	before, warned, found := r.entities, r.Warnings, r.Found
+	r.Found = objects.Problems{}
 	kindName, m := r.read(root)
-	if r.found.total == 0 {
+	if r.Found.Total == 0 {
 		r.refuse(&before, root)
 	}
-	own := r.found
-	if r.found = found; own.total == 0 {
+	own := r.Found
+	if r.Found = found; own.Total == 0 {
 		return
 	}
 	if !r.lenient {
-		r.found.append(&own)
+		r.Found.Append(&own)
 		return
 	}
-	f := &Faulty{Kind: kindName, Namespace: m.namespace, Name: m.name, Problems: &Error{own.listed, own.total}, at: origin{doc, root.at}}
+	f := &Faulty{Kind: kindName, Namespace: m.namespace, Name: m.name, Problems: own.All(), at: objects.Origin{Doc: doc, At: root.At}}
 	if len(r.pods) > len(before.pods) {
 		p := r.pods[len(before.pods)]
 		f.missing = &p
 	}
-	r.entities, r.warnings = before, warned
+	r.entities, r.Warnings = before, warned
 	r.faulty = append(r.faulty, f)
 }
 
 // refuse adds the problems for which every server would refuse a snapshot of what was read since before, within the limits of the reader.
-func (r *reader) refuse(before *entities, root *value) {
+func (r *reader) refuse(before *entities, root *objects.Value) {
 	data, err := proto.Marshal(r.alone(before))
 	if err == nil {
 		_, err = r.decoder.CompileWithin(data, wire.Guard{Limits: r.limits})
@@ -102,11 +103,11 @@ func (r *reader) refuse(before *entities, root *value) {
 	}
 	fault, ok := errors.AsType[*wire.Fault](err)
 	if !ok || fault.Violations == nil {
-		r.found.addText(r.doc, root.at, "%s", err)
+		r.Found.AddText(r.Doc, root.At, "%s", err)
 		return
 	}
 	for _, v := range fault.Violations.Violations {
-		r.found.addText(r.doc, root.at, "%s: %s", v.Path[strings.LastIndex(v.Path, "]")+1:], v.Detail)
+		r.Found.AddText(r.Doc, root.At, "%s: %s", v.Path[strings.LastIndex(v.Path, "]")+1:], v.Detail)
 	}
 }
 
@@ -140,10 +141,10 @@ func (r *reader) alone(before *entities) *apportionv1.Snapshot {
 }
 
 // leave leaves out an object that was read without a problem.
-func (r *reader) leave(kindName, namespace, name string, at origin, format string, args ...any) *Faulty {
-	var p problems
-	p.addText(at.doc, at.at, format, args...)
-	f := &Faulty{Kind: kindName, Namespace: namespace, Name: name, Problems: &Error{p.listed, p.total}, at: at}
+func (r *reader) leave(kindName, namespace, name string, at objects.Origin, format string, args ...any) *Faulty {
+	var p objects.Problems
+	p.AddText(at.Doc, at.At, format, args...)
+	f := &Faulty{Kind: kindName, Namespace: namespace, Name: name, Problems: p.All(), at: at}
 	r.faulty = append(r.faulty, f)
 	return f
 }
@@ -168,7 +169,7 @@ func (r *reader) tell(jobs map[identity]*job) {
 	}
 	if more := len(r.leftOut) - model.MaxLeftOut; more > 0 {
 		r.leftOut = r.leftOut[:model.MaxLeftOut]
-		r.warnings.add(apportionv1.WarningCode_WARNING_CODE_TRUNCATED, func() string { return "" },
+		r.Warnings.Add(apportionv1.WarningCode_WARNING_CODE_TRUNCATED, func() string { return "" },
 			"%s left out", wording.Are(more, "more job, pod or invalid object"))
 	}
 }

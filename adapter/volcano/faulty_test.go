@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/setting"
@@ -370,7 +371,7 @@ func TestTwoPodsOfOneUIDAreNotBothTasks(t *testing.T) {
 }
 
 func TestADumpWithFaultyObjectsAnswersAboutTheRest(t *testing.T) {
-	source := volcano.Source{Name: "f.yaml", Data: []byte(`
+	source := objects.Source{Name: "f.yaml", Data: []byte(`
 - {kind: Queue, metadata: {name: q}, status: {state: Open}}
 - {kind: Queue, metadata: {name: q}}
 - {kind: Queue, metadata: {name: bad}, spec: {weight: -1, capability: {cpu: many}}}
@@ -379,9 +380,9 @@ func TestADumpWithFaultyObjectsAnswersAboutTheRest(t *testing.T) {
 - {kind: Node, metadata: {name: a/b}}
 - just text
 `)}
-	_, err := volcano.ReadManifests([]volcano.Source{source})
+	_, err := volcano.ReadManifests([]objects.Source{source})
 	require.ErrorContains(t, err, "f.yaml:4: spec.weight: negative: -1")
-	cluster, err := volcano.ReadManifests([]volcano.Source{source}, volcano.LeaveOutFaulty())
+	cluster, err := volcano.ReadManifests([]objects.Source{source}, volcano.LeaveOutFaulty())
 	require.NoError(t, err)
 	require.Len(t, cluster.Snapshot.GetQueues(), 1)
 	require.Len(t, cluster.Snapshot.GetJobs(), 1)
@@ -408,7 +409,7 @@ func TestAQuantityOfStorageThatTakesForEverIsRefused(t *testing.T) {
 			"spec": {"resources": {"requests": {"storage": "1e999999999"}}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := volcano.ReadManifests([]volcano.Source{{Name: "x.json", Data: []byte(data)}})
+			_, err := volcano.ReadManifests([]objects.Source{{Name: "x.json", Data: []byte(data)}})
 			require.ErrorContains(t, err, "storage: not a quantity")
 		})
 	}

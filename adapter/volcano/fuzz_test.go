@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // seeds are texts that reach most of the readers.
@@ -26,7 +28,7 @@ func FuzzReadManifests(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		cluster, err := ReadManifests([]Source{{Name: "f", Data: data}})
+		cluster, err := ReadManifests([]objects.Source{{Name: "f", Data: data}})
 		if err != nil {
 			requireProblems(t, err)
 			return
@@ -44,7 +46,7 @@ func FuzzReadConfiguration(f *testing.F) {
 	f.Add([]byte("a: &a [*a]\ntiers: *a\n"))
 	f.Add([]byte("items:\n- kind: ConfigMap\n  data:\n    volcano-scheduler.conf: |\n      tiers: [{plugins: [{name: gang}]}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		source := Source{Name: "f", Data: data}
+		source := objects.Source{Name: "f", Data: data}
 		if found, ok, _ := FindConfiguration(source); ok {
 			source = found
 		}
@@ -61,7 +63,7 @@ func FuzzReadConfiguration(f *testing.F) {
 
 func requireProblems(t *testing.T, err error) {
 	t.Helper()
-	all, ok := errors.AsType[*Error](err)
+	all, ok := errors.AsType[*objects.Error](err)
 	if !ok || len(all.Problems) == 0 || all.Total < len(all.Problems) || err.Error() == "" {
 		t.Fatalf("no problems in %#v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
@@ -38,7 +39,7 @@ func TestNodesAreThoseThatKubernetesSchedulerFindsFeasible(t *testing.T) {
 	require.NoError(t, err)
 	pods, judged, withVolumes, refused := 0, 0, 0, map[policy.Code]int{}
 	for _, c := range clusters {
-		cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "cluster.json", Data: c.Objects}, withoutDrivers})
+		cluster, err := volcano.ReadManifests([]objects.Source{{Name: "cluster.json", Data: c.Objects}, withoutDrivers})
 		require.NoError(t, err, c.Seed)
 		m, err := wire.Compile(cluster.Snapshot)
 		require.NoError(t, err, c.Seed)
@@ -85,7 +86,7 @@ func TestNodesAreThoseThatKubernetesSchedulerFindsFeasible(t *testing.T) {
 }
 
 // withoutDrivers says what the clusters had: no driver that reports free capacity, and no node with a limit of volumes.
-var withoutDrivers = volcano.Source{Name: "drivers.yaml", Data: []byte(`
+var withoutDrivers = objects.Source{Name: "drivers.yaml", Data: []byte(`
 {apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: disk.example.com}}
 ---
 {apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: n}, spec: {drivers: [{name: disk.example.com, nodeID: n}]}}

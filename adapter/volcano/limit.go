@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -28,41 +29,41 @@ func (q *quantityText) UnmarshalJSON(b []byte) error {
 // are none. Volcano 1.16 admits the tasks of a queue to no node if it cannot read the annotation, and Volcano 1.15 ignores it. So such
 // limits are invalid, with a warning; only a reader that leaves nothing out refuses the queue.
 func (r *reader) nodeGroupLimits(m metadata) (*apportionv1.NodeGroupLimits, []*amounts) {
-	v := m.annotations.field(nodeGroupLimitsAnnotation)
-	written := r.textAt(v)
+	v := m.annotations.Field(nodeGroupLimitsAnnotation)
+	written := r.TextAt(v)
 	if written == "" {
 		return nil, nil
 	}
-	found := r.found
-	r.found = problems{}
+	found := r.Found
+	r.Found = objects.Problems{}
 	limits, list := r.limitsIn(v, written)
-	own := r.found
-	switch r.found = found; {
-	case own.total == 0:
+	own := r.Found
+	switch r.Found = found; {
+	case own.Total == 0:
 		return limits, list
 	case !r.lenient:
-		r.found.append(&own)
+		r.Found.Append(&own)
 	default:
-		p := own.listed[0]
-		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+		p := own.Listed[0]
+		r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 			"no node takes tasks of the queue under Volcano 1.16, because the limits cannot be read: %s",
-			strings.TrimPrefix(strings.TrimPrefix(p.Path, v.path()), ".")+": "+p.Message)
+			strings.TrimPrefix(strings.TrimPrefix(p.Path, v.Path()), ".")+": "+p.Message)
 	}
 	return &apportionv1.NodeGroupLimits{Invalid: true}, nil
 }
 
 // limitsIn reads the text of the annotation v.
-func (r *reader) limitsIn(v *value, written string) (*apportionv1.NodeGroupLimits, []*amounts) {
+func (r *reader) limitsIn(v *objects.Value, written string) (*apportionv1.NodeGroupLimits, []*amounts) {
 	var groups map[string]map[string]quantityText
 	if err := json.Unmarshal([]byte(written), &groups); err != nil {
-		r.found.add(r.doc, v, "not an object of node groups with their resources: %s", err)
+		r.Found.Add(r.Doc, v, "not an object of node groups with their resources: %s", err)
 		return nil, nil
 	}
 	limits, list := &apportionv1.NodeGroupLimits{}, []*amounts(nil)
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		of := &value{kind: object, at: v.at, keyAt: v.keyAt, parent: v, key: group}
+		of := &objects.Value{Type: objects.Map, At: v.At, KeyAt: v.KeyAt, Parent: v, Key: group}
 		for _, name := range slices.Sorted(maps.Keys(groups[group])) {
-			of.add(&value{kind: text, at: v.at, keyAt: v.keyAt, key: name, text: string(groups[group][name])})
+			of.Add(&objects.Value{Type: objects.Text, At: v.At, KeyAt: v.KeyAt, Key: name, Text: string(groups[group][name])})
 		}
 		limits.Groups, list = append(limits.Groups, &apportionv1.NodeGroupLimit{Group: group}), append(list, r.resourcesAt(of))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -57,7 +58,7 @@ func TestLimitsThatCannotBeReadAreInvalidAndTheQueueStays(t *testing.T) {
 		"deep": strings.Repeat(`{"g":`, 20_000), "a control character": `{"\u001b[2J":{"cpu":"\u001b"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster, err := ReadManifests([]Source{{Name: "cluster.yaml", Data: []byte(limited(annotation))}}, LeaveOutFaulty())
+			cluster, err := ReadManifests([]objects.Source{{Name: "cluster.yaml", Data: []byte(limited(annotation))}}, LeaveOutFaulty())
 			require.NoError(t, err)
 			require.Empty(t, cluster.Faulty)
 			require.Len(t, cluster.Warnings, 1)
@@ -68,7 +69,7 @@ func TestLimitsThatCannotBeReadAreInvalidAndTheQueueStays(t *testing.T) {
 			require.True(t, limits.GetInvalid())
 			require.Empty(t, limits.GetGroups())
 
-			_, err = ReadManifests([]Source{{Name: "cluster.yaml", Data: []byte(limited(annotation))}})
+			_, err = ReadManifests([]objects.Source{{Name: "cluster.yaml", Data: []byte(limited(annotation))}})
 			require.ErrorContains(t, err, "cluster.yaml:5: metadata.annotations.volcano.sh/nodegroup-resource-limits")
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -18,8 +19,8 @@ var (
 )
 
 // maintenance reads the periods in which a node is to be drained. What is not a period is left out, with a warning.
-func (r *reader) maintenance(v *value) (list []*apportionv1.NodeReservation) {
-	written := r.textAt(v)
+func (r *reader) maintenance(v *objects.Value) (list []*apportionv1.NodeReservation) {
+	written := r.TextAt(v)
 	if written == "" {
 		return nil
 	}
@@ -27,10 +28,10 @@ func (r *reader) maintenance(v *value) (list []*apportionv1.NodeReservation) {
 		one, err := Downtime(period)
 		switch {
 		case err != nil:
-			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 				"%s, so no downtime is planned for it: %q", err, strings.TrimSpace(period))
 		case len(list) == model.MaxReservations:
-			r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 				"a node has at most %d periods of downtime; the others are left out", model.MaxReservations)
 			return list
 		default:

@@ -8,13 +8,14 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // read reads one YAML text that must be in order.
 func read(t *testing.T, manifests string, opts ...Option) *Cluster {
 	t.Helper()
-	cluster, err := ReadManifests([]Source{{Name: "cluster.yaml", Data: []byte(manifests)}}, opts...)
+	cluster, err := ReadManifests([]objects.Source{{Name: "cluster.yaml", Data: []byte(manifests)}}, opts...)
 	require.NoError(t, err)
 	return cluster
 }

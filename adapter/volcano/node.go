@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -18,23 +19,23 @@ type node struct {
 	// otherPods are these pods.
 	otherPods []otherPod
 	candidate nodeCandidate
-	written   origin
+	written   objects.Origin
 }
 
 // node reads a Node. Volcano's total includes every node, ready or not, cordoned or not. The snapshot says which ones accept no new tasks.
-func (r *reader) node(m metadata, root *value) {
-	allocatable := r.resourcesAt(root.field("status").field("allocatable"))
+func (r *reader) node(m metadata, root *objects.Value) {
+	allocatable := r.resourcesAt(root.Field("status").Field("allocatable"))
 	if allocatable == nil {
 		allocatable = &amounts{}
 	}
-	r.oversubscribe(allocatable, corev1.ResourceCPU, m.annotations.field(oversubscribedCPUAnnotation))
-	r.oversubscribe(allocatable, corev1.ResourceMemory, m.annotations.field(oversubscribedMemoryAnnotation))
-	spec := root.field("spec")
-	n := node{allocatable: allocatable, candidate: r.candidate(m, spec), written: origin{doc: r.doc, at: root.at}}
-	n.message = &apportionv1.Node{Name: m.name, Unschedulable: r.unschedulable(spec, root.field("status"))}
-	n.message.Reservations = r.maintenance(m.annotations.field(MaintenanceAnnotation))
-	if label := m.labels.field(nodeGroupLabel); label != nil {
-		group := r.textAt(label)
+	r.oversubscribe(allocatable, corev1.ResourceCPU, m.annotations.Field(oversubscribedCPUAnnotation))
+	r.oversubscribe(allocatable, corev1.ResourceMemory, m.annotations.Field(oversubscribedMemoryAnnotation))
+	spec := root.Field("spec")
+	n := node{allocatable: allocatable, candidate: r.candidate(m, spec), written: objects.Origin{Doc: r.Doc, At: root.At}}
+	n.message = &apportionv1.Node{Name: m.name, Unschedulable: r.unschedulable(spec, root.Field("status"))}
+	n.message.Reservations = r.maintenance(m.annotations.Field(MaintenanceAnnotation))
+	if label := m.labels.Field(nodeGroupLabel); label != nil {
+		group := r.TextAt(label)
 		n.message.Group = &group
 	}
 	r.nodes = append(r.nodes, n)
@@ -48,19 +49,19 @@ func (n *node) add(to *apportionv1.Snapshot, d *dimensions) {
 
 // oversubscribe adds the oversubscribed amount of a node's annotation: a plain number of milli-cores or bytes, not a quantity. It needs no
 // label. A text that is not a number counts as 0, as in Volcano.
-func (r *reader) oversubscribe(allocatable *amounts, name corev1.ResourceName, v *value) {
-	written := r.textAt(v)
+func (r *reader) oversubscribe(allocatable *amounts, name corev1.ResourceName, v *objects.Value) {
+	written := r.TextAt(v)
 	if written == "" {
 		return
 	}
 	extra, err := strconv.ParseFloat(written, 64)
 	if err != nil && !math.IsInf(extra, 0) {
-		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, "not a number: %q", written)
+		r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, "not a number: %q", written)
 		return
 	}
 	if math.IsNaN(extra) || extra > math.MaxInt64 || extra < 0 {
 		// The sum over all nodes would not be finite.
-		r.found.add(r.doc, v, "neither 0 nor a positive finite number: %q", written)
+		r.Found.Add(r.Doc, v, "neither 0 nor a positive finite number: %q", written)
 		return
 	}
 	dim, _ := r.units.of(string(name))

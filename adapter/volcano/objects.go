@@ -1,7 +1,6 @@
 package volcano
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -12,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -74,17 +74,16 @@ func NewObjects(opts ...Option) *Objects {
 
 // Read reads one object in JSON.
 func (o *Objects) Read(kind Kind, data []byte) (*Object, error) {
-	if !json.Valid(data) {
-		return nil, errors.New(kind.Name + ": not JSON")
+	root, err := objects.Scan(kind.Name, data, followedShape)
+	if err != nil {
+		return nil, err
 	}
-	s := scanner{data: data, names: map[string]string{}}
-	s.space()
-	return o.object(kind, s.value(followedShape))
+	return o.object(kind, root)
 }
 
 // ReadList reads one page of a list in JSON.
-func (o *Objects) ReadList(kind Kind, data []byte) (objects []*Object, next, resourceVersion string, err error) {
-	list, items, err := readItems(kind.Name+" list", data, followedShape)
+func (o *Objects) ReadList(kind Kind, data []byte) (read []*Object, next, resourceVersion string, err error) {
+	list, items, err := objects.ReadItems(kind.Name+" list", data, followedShape)
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -93,44 +92,41 @@ func (o *Objects) ReadList(kind Kind, data []byte) (objects []*Object, next, res
 		if err != nil {
 			return nil, "", "", err
 		}
-		objects = append(objects, object)
+		read = append(read, object)
 	}
-	metadata := list.field(metadataField)
-	return objects, metadata.textOf("continue"), metadata.textOf(resourceVersionField), nil
+	metadata := list.Field(objects.MetadataField)
+	return read, metadata.TextOf("continue"), metadata.TextOf(objects.ResourceVersionField), nil
 }
 
-const (
-	resourceVersionField = "resourceVersion"
-	// syncedAnnotation marks the bookmark that ends the first objects of a watch (Kubernetes' metav1.InitialEventsAnnotationKey).
-	syncedAnnotation = "k8s.io/initial-events-end"
-)
+// syncedAnnotation marks the bookmark that ends the first objects of a watch (Kubernetes' metav1.InitialEventsAnnotationKey).
+const syncedAnnotation = "k8s.io/initial-events-end"
 
 // followedShape is objectShape with what a watch needs.
-var followedShape = func() *shape {
-	annotations, metadata, whole := maps.Clone(annotationsShape.fields), maps.Clone(metadataShape.fields), maps.Clone(objectShape.fields)
-	annotations[syncedAnnotation] = leaf
-	metadata[annotationsField] = &shape{fields: annotations}
-	metadata[resourceVersionField] = leaf
-	whole[metadataField] = &shape{fields: metadata}
-	return &shape{fields: whole}
+var followedShape = func() *objects.Shape {
+	annotations, metadata, whole := maps.Clone(annotationsShape.Fields), maps.Clone(metadataShape.Fields), maps.Clone(objectShape.Fields)
+	annotations[syncedAnnotation] = objects.Leaf
+	metadata[objects.AnnotationsField] = &objects.Shape{Fields: annotations}
+	metadata[objects.ResourceVersionField] = objects.Leaf
+	whole[objects.MetadataField] = &objects.Shape{Fields: metadata}
+	return &objects.Shape{Fields: whole}
 }()
 
 // object makes an Object from the scanned fields of a manifest.
-func (o *Objects) object(kind Kind, root *value) (*Object, error) {
-	if root.kind != object {
+func (o *Objects) object(kind Kind, root *objects.Value) (*Object, error) {
+	if root.Type != objects.Map {
 		return nil, errors.New(kind.Name + ": not an object")
 	}
-	metadata := root.field(metadataField)
+	metadata := root.Field(objects.MetadataField)
 	out := &Object{
-		Namespace: metadata.textOf("namespace"), Name: metadata.textOf(nameField), ResourceVersion: metadata.textOf(resourceVersionField),
-		Synced: metadata.field(annotationsField).textOf(syncedAnnotation) == "true",
+		Namespace: metadata.TextOf("namespace"), Name: metadata.TextOf(objects.NameField), ResourceVersion: metadata.TextOf(objects.ResourceVersionField),
+		Synced: metadata.Field(objects.AnnotationsField).TextOf(syncedAnnotation) == "true",
 	}
 	if metadata != nil {
-		metadata.items = slices.DeleteFunc(metadata.items, func(v *value) bool { return v.key == resourceVersionField })
+		metadata.Items = slices.DeleteFunc(metadata.Items, func(v *objects.Value) bool { return v.Key == objects.ResourceVersionField })
 	}
-	if root.field(kindField) == nil {
-		root.add(&value{kind: text, key: kindField, text: kind.Name})
-		root.add(&value{kind: text, key: versionField, text: kind.Version})
+	if root.Field(objects.KindField) == nil {
+		root.Add(&objects.Value{Type: objects.Text, Key: objects.KindField, Text: kind.Name})
+		root.Add(&objects.Value{Type: objects.Text, Key: objects.VersionField, Text: kind.Version})
 	}
 	if out.Name == "" {
 		return out, nil // A bookmark.
@@ -143,7 +139,7 @@ func (o *Objects) object(kind Kind, root *value) (*Object, error) {
 	out.Namespace = trimmed(out.Namespace)
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.buffer = appendJSON(o.buffer[:0], root)
+	o.buffer = objects.AppendJSON(o.buffer[:0], root)
 	sum := maphash.Bytes(o.seed, o.buffer)
 	if held := o.kind(kind).byKey[key]; held != nil && held.sum == sum {
 		out.content = held
@@ -162,10 +158,10 @@ func trimmed(namespace string) string {
 }
 
 // content reads an object with the shared reader.
-func (o *Objects) content(kind Kind, key string, sum uint64, root *value) *content {
-	r, doc := o.shared, &document{name: kind.Name + " " + key}
+func (o *Objects) content(kind Kind, key string, sum uint64, root *objects.Value) *content {
+	r, doc := o.shared, &objects.Document{Name: kind.Name + " " + key}
 	r.object(doc, root)
-	c := &content{kind: kind, key: key, sum: sum, warnings: r.warnings.listed}
+	c := &content{kind: kind, key: key, sum: sum, warnings: r.Warnings.Listed}
 	switch {
 	case len(r.faulty) > 0:
 		c.fault = r.faulty[0]
@@ -323,12 +319,7 @@ func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
 
 // take adds a copy of an object that was read before.
 func (r *reader) take(c *content) {
-	for _, w := range c.warnings {
-		r.warnings.total++
-		if len(r.warnings.listed) < maxWarnings {
-			r.warnings.listed = append(r.warnings.listed, w)
-		}
-	}
+	r.Warnings.Take(c.warnings)
 	switch {
 	case c.fault != nil:
 		r.faulty = append(r.faulty, c.fault)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/raced"
@@ -62,13 +63,13 @@ func keyOf(t fataler, item json.RawMessage) string {
 }
 
 // listed makes the snapshot of lists of the objects, as an API server writes them.
-func listed(t fataler, objects map[volcano.Kind]map[string]json.RawMessage) *apportionv1.Snapshot {
+func listed(t fataler, of map[volcano.Kind]map[string]json.RawMessage) *apportionv1.Snapshot {
 	t.Helper()
-	var pages []volcano.Source
+	var pages []objects.Source
 	for _, kind := range kindOf {
 		items := []json.RawMessage{}
-		for _, key := range slices.Sorted(maps.Keys(objects[kind])) {
-			items = append(items, objects[kind][key])
+		for _, key := range slices.Sorted(maps.Keys(of[kind])) {
+			items = append(items, of[kind][key])
 		}
 		data, err := json.Marshal(map[string]any{"kind": kind.Name + "List", "apiVersion": kind.Version, "items": items})
 		require.NoError(t, err)

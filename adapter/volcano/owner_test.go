@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -53,7 +54,7 @@ metadata: {name: p, namespace: ns, %s}
 spec: {nodeName: n}
 status: {phase: %s, conditions: [{type: PodScheduled, status: "True", lastTransitionTime: "2026-01-02T03:04:05Z"}]}
 `, inGroup, phase)
-		sources := []Source{{Name: "f", Data: []byte(manifests)}}
+		sources := []objects.Source{{Name: "f", Data: []byte(manifests)}}
 		of := func(opts ...Option) *apportionv1.Task {
 			c, err := ReadManifests(sources, opts...)
 			require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 )
 
@@ -40,7 +41,7 @@ func apiList(t *testing.T, file, kind, version string) []byte {
 
 func TestPagesOfAnAPIServerAreReadAsFilesAre(t *testing.T) {
 	directory := filepath.Join("..", "..", "examples", "clusters", "research")
-	var files, pages []volcano.Source
+	var files, pages []objects.Source
 	written, kept := 0, 0
 	for _, list := range []struct{ file, kind, version string }{
 		{"nodes.yaml", "Node", "v1"},
@@ -51,7 +52,7 @@ func TestPagesOfAnAPIServerAreReadAsFilesAre(t *testing.T) {
 	} {
 		data, err := os.ReadFile(filepath.Join(directory, list.file))
 		require.NoError(t, err)
-		files = append(files, volcano.Source{Name: list.file, Data: data})
+		files = append(files, objects.Source{Name: list.file, Data: data})
 		raw := apiList(t, list.file, list.kind, list.version)
 		page, err := volcano.ReadPage(list.file, raw)
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/quantity"
@@ -137,11 +138,11 @@ func (of target) patch(changed part) Patch {
 	if of.subresource != "" {
 		kubectl = append(kubectl, "--subresource="+of.subresource)
 	}
-	metadata := part{nameField: of.name}
+	metadata := part{objects.NameField: of.name}
 	if of.namespace != "" {
 		metadata["namespace"] = of.namespace
 	}
-	whole := part{versionField: of.version, kindField: of.kind, metadataField: metadata}
+	whole := part{objects.VersionField: of.version, objects.KindField: of.kind, objects.MetadataField: metadata}
 	maps.Copy(whole, changed)
 	return Patch{YAML: yamlOf(whole), Kubectl: append(kubectl, "--type=merge", "--patch="+string(data))}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -55,16 +56,16 @@ type nodeCandidate = *corev1.Node
 type placements map[string]*placement
 
 // placement reads a pod's placement. Pods with equal ones share it.
-func (r *reader) placement(spec *value) *placement {
-	selector, tolerations := spec.field("nodeSelector"), spec.field("tolerations")
-	required := spec.field("affinity").field("nodeAffinity").field(requiredField)
-	key := appendJSON(nil, selector)
-	key = appendJSON(append(key, '\n'), required)
-	key = appendJSON(append(key, '\n'), tolerations)
+func (r *reader) placement(spec *objects.Value) *placement {
+	selector, tolerations := spec.Field("nodeSelector"), spec.Field("tolerations")
+	required := spec.Field("affinity").Field("nodeAffinity").Field(requiredField)
+	key := objects.AppendJSON(nil, selector)
+	key = objects.AppendJSON(append(key, '\n'), required)
+	key = objects.AppendJSON(append(key, '\n'), tolerations)
 	if known, ok := r.placements[string(key)]; ok {
 		return known
 	}
-	p, before := &placement{key: string(key)}, r.found.total
+	p, before := &placement{key: string(key)}, r.Found.Total
 	decode(r, selector, &p.pod.Spec.NodeSelector)
 	decode(r, tolerations, &p.pod.Spec.Tolerations)
 	if required != nil {
@@ -72,12 +73,12 @@ func (r *reader) placement(spec *value) *placement {
 		decode(r, required, terms)
 		p.pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
 		if n := longest(terms); n > maxExpressions {
-			r.found.add(r.doc, required, "a term of the node affinity has %d expressions, and at most %d are read", n, maxExpressions)
+			r.Found.Add(r.Doc, required, "a term of the node affinity has %d expressions, and at most %d are read", n, maxExpressions)
 		} else if _, err := nodeaffinity.NewNodeSelector(terms); err != nil {
-			r.found.add(r.doc, required, "not a node affinity: %v", err)
+			r.Found.Add(r.Doc, required, "not a node affinity: %v", err)
 		}
 	}
-	if r.found.total == before {
+	if r.Found.Total == before {
 		r.placements[p.key] = p
 	}
 	return p
@@ -97,33 +98,33 @@ func longest(terms *corev1.NodeSelector) int {
 }
 
 // decode reads a value as Kubernetes' own type.
-func decode[T any](r *reader, v *value, into *T) {
+func decode[T any](r *reader, v *objects.Value, into *T) {
 	if v == nil {
 		return
 	}
-	if err := json.Unmarshal(appendJSON(nil, v), into); err != nil {
-		r.found.add(r.doc, v, "not valid in Kubernetes: %v", err)
+	if err := json.Unmarshal(objects.AppendJSON(nil, v), into); err != nil {
+		r.Found.Add(r.Doc, v, "not valid in Kubernetes: %v", err)
 	}
 }
 
 // candidate returns the fields of a node that decide which pods it accepts.
-func (r *reader) candidate(m metadata, spec *value) *corev1.Node {
+func (r *reader) candidate(m metadata, spec *objects.Value) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
 	decode(r, m.labels, &n.Labels)
-	decode(r, spec.field("taints"), &n.Spec.Taints)
+	decode(r, spec.Field("taints"), &n.Spec.Taints)
 	return n
 }
 
 // unschedulable returns the reasons why a node accepts no new tasks; nil if it accepts them. A node without a condition Ready counts as
 // ready.
-func (r *reader) unschedulable(spec, status *value) *apportionv1.NodeUnschedulable {
+func (r *reader) unschedulable(spec, status *objects.Value) *apportionv1.NodeUnschedulable {
 	ready := conditionOf(status, string(corev1.NodeReady))
-	if ready != nil && ready.textOf("status") != string(corev1.ConditionTrue) {
+	if ready != nil && ready.TextOf("status") != string(corev1.ConditionTrue) {
 		return &apportionv1.NodeUnschedulable{
 			Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_NOT_READY, Detail: r.reported(ready),
 		}
 	}
-	if cordoned := r.flagAt(spec.field("unschedulable")); cordoned != nil && *cordoned {
+	if cordoned := r.FlagAt(spec.Field("unschedulable")); cordoned != nil && *cordoned {
 		return &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -208,7 +209,7 @@ func TestAnAffinityThatKubernetesDoesNotReadIsAProblem(t *testing.T) {
 		`nodeSelector: [a]`, `tolerations: {a: b}`,
 		`affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Near}]}]}}}`,
 	} {
-		_, err := ReadManifests([]Source{{Name: "x", Data: []byte(racks + "---\n{kind: Pod, metadata: {name: p, namespace: ns, " + inGroup + "}, spec: {" + spec + "}}\n")}})
+		_, err := ReadManifests([]objects.Source{{Name: "x", Data: []byte(racks + "---\n{kind: Pod, metadata: {name: p, namespace: ns, " + inGroup + "}, spec: {" + spec + "}}\n")}})
 		require.Error(t, err, spec)
 	}
 }

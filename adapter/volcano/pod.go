@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -27,34 +28,34 @@ type pod struct {
 	// scheduler is the name of its scheduler. Empty: not given.
 	scheduler string
 	// written is the pod's position in the input.
-	written origin
+	written objects.Origin
 }
 
 // pod reads a Pod.
-func (r *reader) pod(m metadata, root *value) {
-	spec, status := root.field("spec"), root.field("status")
+func (r *reader) pod(m metadata, root *objects.Value) {
+	spec, status := root.Field("spec"), root.Field("status")
 	p := pod{
-		group:     r.textAt(m.annotations.field(groupNameAnnotation)),
+		group:     r.TextAt(m.annotations.Field(groupNameAnnotation)),
 		namespace: m.namespace,
 		role:      r.role(m),
-		node:      r.textAt(spec.field("nodeName")),
-		scheduler: r.textAt(spec.field("schedulerName")),
+		node:      r.TextAt(spec.Field("nodeName")),
+		scheduler: r.TextAt(spec.Field("schedulerName")),
 		owner:     r.owner(m),
 		request:   r.requests.share(r.podRequest(spec, status)),
 		placed: placed{
 			placement: r.placement(spec), unjudged: r.unjudged(spec), traits: r.traitsOf(m, spec), claims: r.claims(m, spec),
 		},
-		written: origin{doc: r.doc, at: root.at},
+		written: objects.Origin{Doc: r.Doc, At: root.At},
 	}
-	phase := r.podPhase(status.field("phase"))
+	phase := r.podPhase(status.Field("phase"))
 	p.terminated = phase == corev1.PodSucceeded || phase == corev1.PodFailed
-	if v := spec.field("priority"); v != nil {
-		priority := r.wholeAt(v)
+	if v := spec.Field("priority"); v != nil {
+		priority := r.WholeAt(v)
 		p.priority = &priority
 	}
 	p.task = &apportionv1.Task{
 		Uid:        m.uid,
-		Status:     taskStatus(phase, m.value.field("deletionTimestamp") != nil, p.node != ""),
+		Status:     taskStatus(phase, m.value.Field("deletionTimestamp") != nil, p.node != ""),
 		Priority:   r.taskPriority(m, p.priority),
 		Name:       m.name,
 		CreateTime: m.created,
@@ -66,12 +67,12 @@ func (r *reader) pod(m metadata, root *value) {
 }
 
 // podPhase returns the phase of a pod, and warns of one that Kubernetes does not have.
-func (r *reader) podPhase(v *value) corev1.PodPhase {
-	phase := corev1.PodPhase(r.textAt(v))
+func (r *reader) podPhase(v *objects.Value) corev1.PodPhase {
+	phase := corev1.PodPhase(r.TextAt(v))
 	switch phase {
 	case "", corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown:
 	default:
-		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+		r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 			"not a phase of a pod: %q; valid are Pending, Running, Succeeded, Failed and Unknown, as which it counts", string(phase))
 	}
 	return phase
@@ -104,10 +105,10 @@ func taskStatus(phase corev1.PodPhase, deleted, placed bool) apportionv1.TaskSta
 
 // role returns the pod's role in its job: the annotation, or the label if the annotation is empty.
 func (r *reader) role(m metadata) string {
-	if role := r.textAt(m.annotations.field(taskRoleKey)); role != "" {
+	if role := r.TextAt(m.annotations.Field(taskRoleKey)); role != "" {
 		return role
 	}
-	return r.textAt(m.labels.field(taskRoleKey))
+	return r.TextAt(m.labels.Field(taskRoleKey))
 }
 
 // taskPriority is the pod's own priority, which Volcano's annotation overrides. nil: it is 1, the default.
@@ -116,7 +117,7 @@ func (r *reader) taskPriority(m metadata, own *int32) *int32 {
 	if own != nil {
 		priority = *own
 	}
-	if written, err := strconv.ParseInt(r.textAt(m.annotations.field(taskPriorityAnnotation)), 10, 32); err == nil {
+	if written, err := strconv.ParseInt(r.TextAt(m.annotations.Field(taskPriorityAnnotation)), 10, 32); err == nil {
 		priority = int32(written)
 	}
 	if priority == 1 {
@@ -135,7 +136,7 @@ func taskIndex(name string) *uint32 {
 }
 
 // detail returns the rarely used fields; nil if the pod has none of them.
-func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) *apportionv1.TaskDetail {
+func (r *reader) detail(m metadata, spec, status *objects.Value, phase corev1.PodPhase) *apportionv1.TaskDetail {
 	var d apportionv1.TaskDetail
 	some := false
 	if written, ok := r.annotationOrLabel(m, preemptableKey); ok {
@@ -143,10 +144,10 @@ func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) 
 			some, d.Preemptable = true, new(bool)
 		}
 	}
-	if gate := r.gate(spec.field("schedulingGates")); gate != apportionv1.TaskGate_TASK_GATE_UNSPECIFIED {
+	if gate := r.gate(spec.Field("schedulingGates")); gate != apportionv1.TaskGate_TASK_GATE_UNSPECIFIED {
 		some, d.Gate = true, gate
 	}
-	if class := r.textAt(spec.field("priorityClassName")); class != "" {
+	if class := r.TextAt(spec.Field("priorityClassName")); class != "" {
 		some, d.PriorityClass = true, class
 	}
 	if condition := r.refusal(status, string(corev1.PodScheduled), string(corev1.ConditionFalse)); condition != "" {
@@ -156,7 +157,7 @@ func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) 
 		some, d.Cooldown = true, &cooldown
 	}
 	if phase == corev1.PodRunning && (d.Cooldown != nil || r.starts) || phase == corev1.PodPending && r.starts {
-		if d.ScheduleTime = r.scheduleTime(status.field("conditions")); d.ScheduleTime != nil {
+		if d.ScheduleTime = r.scheduleTime(status.Field("conditions")); d.ScheduleTime != nil {
 			some = true
 		}
 	}
@@ -168,54 +169,54 @@ func (r *reader) detail(m metadata, spec, status *value, phase corev1.PodPhase) 
 
 // annotationOrLabel is the text under a key of the annotations, or else of the labels; present distinguishes an empty text from none.
 func (r *reader) annotationOrLabel(m metadata, key string) (content string, present bool) {
-	if v := m.annotations.field(key); v != nil {
-		return r.textAt(v), true
+	if v := m.annotations.Field(key); v != nil {
+		return r.TextAt(v), true
 	}
-	if v := m.labels.field(key); v != nil {
-		return r.textAt(v), true
+	if v := m.labels.Field(key); v != nil {
+		return r.TextAt(v), true
 	}
 	return "", false
 }
 
 // gate returns whether scheduling gates hold the pod back, and whose.
-func (r *reader) gate(gates *value) apportionv1.TaskGate {
-	if !r.is(gates, array) || len(gates.items) == 0 {
+func (r *reader) gate(gates *objects.Value) apportionv1.TaskGate {
+	if !r.Is(gates, objects.List) || len(gates.Items) == 0 {
 		return apportionv1.TaskGate_TASK_GATE_UNSPECIFIED
 	}
-	return Gate(len(gates.items), r.textAt(gates.items[0].field(nameField)))
+	return Gate(len(gates.Items), r.TextAt(gates.Items[0].Field(objects.NameField)))
 }
 
 // cooldown is how long the pod is protected. The label takes precedence over the annotation even if it is not a duration; then the pod is
 // not protected.
 func (r *reader) cooldown(m metadata) (int64, bool) {
-	v := m.labels.field(cooldownKey)
+	v := m.labels.Field(cooldownKey)
 	if v == nil {
-		v = m.annotations.field(cooldownKey)
+		v = m.annotations.Field(cooldownKey)
 	}
 	if v == nil {
 		return 0, false
 	}
-	duration, ok := Cooldown(r.textAt(v))
+	duration, ok := Cooldown(r.TextAt(v))
 	if !ok {
-		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, "not a duration, so the pod is not protected%s", shown(v))
+		r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v, "not a duration, so the pod is not protected%s", objects.Shown(v))
 	}
 	return duration, ok
 }
 
 // scheduleTime is when the condition PodScheduled became true; nil: it is not.
-func (r *reader) scheduleTime(conditions *value) *int64 {
-	if !r.is(conditions, array) {
+func (r *reader) scheduleTime(conditions *objects.Value) *int64 {
+	if !r.Is(conditions, objects.List) {
 		return nil
 	}
-	for _, condition := range conditions.items {
-		if condition.textOf("type") != string(corev1.PodScheduled) || condition.textOf("status") != string(corev1.ConditionTrue) {
+	for _, condition := range conditions.Items {
+		if condition.TextOf("type") != string(corev1.PodScheduled) || condition.TextOf("status") != string(corev1.ConditionTrue) {
 			continue
 		}
-		since := condition.field("lastTransitionTime")
+		since := condition.Field("lastTransitionTime")
 		if since == nil {
 			return nil
 		}
-		moment := r.momentAt(since)
+		moment := r.MomentAt(since)
 		return &moment
 	}
 	return nil

@@ -3,6 +3,7 @@ package volcano
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -10,7 +11,7 @@ var (
 	podGroupSpecNames = namesOf("minMember", "minTaskMember", "queue", "priorityClassName", "minResources", "networkTopology",
 		"subGroupPolicy")
 	networkTopologyNames = namesOf("mode", "highestTierAllowed", "highestTierName")
-	subGroupPolicyNames  = namesOf(nameField, "networkTopology", "subGroupSize", "minSubGroups", "labelSelector", "matchLabelKeys")
+	subGroupPolicyNames  = namesOf(objects.NameField, "networkTopology", "subGroupSize", "minSubGroups", "labelSelector", "matchLabelKeys")
 )
 
 // job is a PodGroup on its way into the snapshot.
@@ -20,9 +21,9 @@ type job struct {
 	minResources  *amounts
 	priorityClass string
 	// written is its position in the input.
-	written origin
+	written objects.Origin
 	// queue is the position of its queue field, or of the PodGroup if it has none.
-	queue origin
+	queue objects.Origin
 	// groups is the index of each role's group in the message; requests are those of each group's tasks.
 	groups   map[string]int
 	requests [][]*amounts
@@ -36,11 +37,11 @@ type job struct {
 }
 
 // podGroup reads a PodGroup.
-func (r *reader) podGroup(m metadata, root *value) {
-	spec := r.known(root.field("spec"), podGroupSpecNames)
+func (r *reader) podGroup(m metadata, root *objects.Value) {
+	spec := r.known(root.Field("spec"), podGroupSpecNames)
 	r.checkTopology(spec)
-	queueName, named := spec.field("queue"), root
-	queue := r.textAt(queueName)
+	queueName, named := spec.Field("queue"), root
+	queue := r.TextAt(queueName)
 	if queueName != nil {
 		named = queueName
 	}
@@ -52,24 +53,24 @@ func (r *reader) podGroup(m metadata, root *value) {
 			Name:         m.name,
 			Namespace:    m.namespace,
 			Queue:        queue,
-			Phase:        r.jobPhase(root.field("status").field("phase")),
-			MinAvailable: r.countAt(spec.field("minMember")),
+			Phase:        r.jobPhase(root.Field("status").Field("phase")),
+			MinAvailable: r.CountAt(spec.Field("minMember")),
 			CreateTime:   m.created,
-			Condition:    r.refusal(root.field("status"), "Unschedulable", string(corev1.ConditionTrue)),
+			Condition:    r.refusal(root.Field("status"), "Unschedulable", string(corev1.ConditionTrue)),
 			Owner:        r.owner(m),
 		},
-		minResources:  r.resourcesAt(spec.field("minResources")),
-		topology:      spec.field("networkTopology") != nil && spec.field("networkTopology").textOf("mode") != "soft",
-		priorityClass: r.textAt(spec.field("priorityClassName")),
-		written:       origin{doc: r.doc, at: root.at},
-		queue:         origin{doc: r.doc, at: named.at},
+		minResources:  r.resourcesAt(spec.Field("minResources")),
+		topology:      spec.Field("networkTopology") != nil && spec.Field("networkTopology").TextOf("mode") != "soft",
+		priorityClass: r.TextAt(spec.Field("priorityClassName")),
+		written:       objects.Origin{Doc: r.Doc, At: root.At},
+		queue:         objects.Origin{Doc: r.Doc, At: named.At},
 		groups:        make(map[string]int),
 		ending:        r.endingOf(m),
 	}
-	if roles := spec.field("minTaskMember"); r.is(roles, object) {
-		for _, role := range roles.items {
-			minimum := r.countAt(role)
-			j.group(role.key).MinAvailable = &minimum
+	if roles := spec.Field("minTaskMember"); r.Is(roles, objects.Map) {
+		for _, role := range roles.Items {
+			minimum := r.CountAt(role)
+			j.group(role.Key).MinAvailable = &minimum
 		}
 	}
 	r.jobs = append(r.jobs, j)
@@ -100,23 +101,23 @@ func (j *job) group(role string) *apportionv1.TaskGroup {
 }
 
 // checkTopology warns of misspelt fields in the parts of a PodGroup that have no effect on decisions.
-func (r *reader) checkTopology(spec *value) {
-	r.known(spec.field("networkTopology"), networkTopologyNames)
-	policies := spec.field("subGroupPolicy")
-	if !r.is(policies, array) {
+func (r *reader) checkTopology(spec *objects.Value) {
+	r.known(spec.Field("networkTopology"), networkTopologyNames)
+	policies := spec.Field("subGroupPolicy")
+	if !r.Is(policies, objects.List) {
 		return
 	}
-	for _, policy := range policies.items {
-		r.known(r.known(policy, subGroupPolicyNames).field("networkTopology"), networkTopologyNames)
+	for _, policy := range policies.Items {
+		r.known(r.known(policy, subGroupPolicyNames).Field("networkTopology"), networkTopologyNames)
 	}
 }
 
 // jobPhase reads the phase of a PodGroup, and warns of one that Volcano does not have.
-func (r *reader) jobPhase(v *value) apportionv1.JobPhase {
-	name := r.textAt(v)
+func (r *reader) jobPhase(v *objects.Value) apportionv1.JobPhase {
+	name := r.TextAt(v)
 	phase := jobPhase(name)
 	if phase == apportionv1.JobPhase_JOB_PHASE_UNKNOWN && name != unknownName {
-		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+		r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 			"not a phase of a PodGroup: %q; valid are Pending, Inqueue, Running, Completed and Unknown, as which it counts", name)
 	}
 	return phase

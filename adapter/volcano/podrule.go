@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -79,27 +80,27 @@ func (l labelList) Get(label string) string {
 }
 
 // traitsOf reads what rules on other pods look at in a pod. Pods with equal ones share them.
-func (r *reader) traitsOf(m metadata, spec *value) *traits {
-	affinity := spec.field("affinity")
+func (r *reader) traitsOf(m metadata, spec *objects.Value) *traits {
+	affinity := spec.Field("affinity")
 	w := writtenRules{
-		affinity.field("podAffinity").field(requiredField), affinity.field("podAntiAffinity").field(requiredField),
-		spec.field("topologySpreadConstraints"), r.hostPorts(spec),
+		affinity.Field("podAffinity").Field(requiredField), affinity.Field("podAntiAffinity").Field(requiredField),
+		spec.Field("topologySpreadConstraints"), r.hostPorts(spec),
 	}
 	key := append(append([]byte(m.namespace), '\n'), w.key()...)
-	key = appendJSON(append(key, '\n'), m.labels)
+	key = objects.AppendJSON(append(key, '\n'), m.labels)
 	if known := r.traits[string(key)]; known != nil {
 		return known
 	}
-	before := r.found.total
+	before := r.Found.Total
 	t := &traits{key: string(key), namespace: once(m.namespace)}
-	if r.is(m.labels, object) {
-		t.labels = make(labelList, 0, 2*len(m.labels.items))
-		for _, item := range m.labels.items {
-			t.labels = append(t.labels, once(item.key), once(r.textAt(item)))
+	if r.Is(m.labels, objects.Map) {
+		t.labels = make(labelList, 0, 2*len(m.labels.Items))
+		for _, item := range m.labels.Items {
+			t.labels = append(t.labels, once(item.Key), once(r.TextAt(item)))
 		}
 	}
 	t.rules = r.podRules(t, &w)
-	if r.found.total == before {
+	if r.Found.Total == before {
 		r.traits[t.key] = t
 	}
 	return t
@@ -107,7 +108,7 @@ func (r *reader) traitsOf(m metadata, spec *value) *traits {
 
 // writtenRules are the rules on other pods of a pod, as they are written.
 type writtenRules struct {
-	near, apart, spreads *value
+	near, apart, spreads *objects.Value
 	ports                []*apportionv1.HostPort
 }
 
@@ -116,9 +117,9 @@ func (w *writtenRules) key() []byte {
 	if w.near == nil && w.apart == nil && w.spreads == nil && len(w.ports) == 0 {
 		return nil
 	}
-	key := appendJSON(nil, w.near)
-	key = appendJSON(append(key, '\n'), w.apart)
-	key = appendJSON(append(key, '\n'), w.spreads)
+	key := objects.AppendJSON(nil, w.near)
+	key = objects.AppendJSON(append(key, '\n'), w.apart)
+	key = objects.AppendJSON(append(key, '\n'), w.spreads)
 	for _, p := range w.ports {
 		key = fmt.Appendf(key, "\n%d %q %q", p.GetPort(), p.GetProtocol(), p.GetAddress())
 	}
@@ -137,7 +138,7 @@ func (r *reader) podRules(t *traits, w *writtenRules) *podRules {
 }
 
 // podTerms reads the terms of an affinity to other pods.
-func (r *reader) podTerms(t *traits, v *value, of *podRules) []podTerm {
+func (r *reader) podTerms(t *traits, v *objects.Value, of *podRules) []podTerm {
 	var terms []corev1.PodAffinityTerm
 	decode(r, v, &terms)
 	var out []podTerm
@@ -150,7 +151,7 @@ func (r *reader) podTerms(t *traits, v *value, of *podRules) []podTerm {
 		}
 		switch {
 		case err != nil:
-			r.found.add(r.doc, v, "not an affinity to pods: %v", err)
+			r.Found.Add(r.Doc, v, "not an affinity to pods: %v", err)
 			continue
 		case term.TopologyKey == "":
 			of.unread = append(of.unread, constraintPodAffinity)
@@ -188,7 +189,7 @@ func withKeys(t *traits, s labels.Selector, keys []string, is selection.Operator
 }
 
 // spreads reads the topology spreads that must hold.
-func (r *reader) spreads(t *traits, v *value, of *podRules) []podSpread {
+func (r *reader) spreads(t *traits, v *objects.Value, of *podRules) []podSpread {
 	var all []corev1.TopologySpreadConstraint
 	decode(r, v, &all)
 	var out []podSpread
@@ -200,7 +201,7 @@ func (r *reader) spreads(t *traits, v *value, of *podRules) []podSpread {
 		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
 		switch {
 		case err != nil:
-			r.found.add(r.doc, v, "not a topology spread: %v", err)
+			r.Found.Add(r.Doc, v, "not a topology spread: %v", err)
 			continue
 		case c.TopologyKey == "" || c.MaxSkew < 1:
 			of.unread = append(of.unread, constraintTopologySpread)
@@ -226,20 +227,20 @@ func (r *reader) spreads(t *traits, v *value, of *podRules) []podSpread {
 
 // hostPorts lists the ports of the node that a pod asks for, each once: those of its containers and of the init containers that keep
 // running.
-func (r *reader) hostPorts(spec *value) []*apportionv1.HostPort {
+func (r *reader) hostPorts(spec *objects.Value) []*apportionv1.HostPort {
 	var out []*apportionv1.HostPort
-	add := func(container *value) {
-		for _, v := range itemsOf(container.field("ports")) {
-			if v.field("hostPort") == nil {
+	add := func(container *objects.Value) {
+		for _, v := range itemsOf(container.Field("ports")) {
+			if v.Field("hostPort") == nil {
 				continue
 			}
-			number := r.wholeAt(v.field("hostPort"))
+			number := r.WholeAt(v.Field("hostPort"))
 			if number <= 0 || number > maxPort {
 				continue
 			}
 			p := &apportionv1.HostPort{
-				Port: uint32(number), Protocol: once(cmp.Or(r.textAt(v.field("protocol")), string(corev1.ProtocolTCP))),
-				Address: once(cmp.Or(r.textAt(v.field("hostIP")), everyAddress)),
+				Port: uint32(number), Protocol: once(cmp.Or(r.TextAt(v.Field("protocol")), string(corev1.ProtocolTCP))),
+				Address: once(cmp.Or(r.TextAt(v.Field("hostIP")), everyAddress)),
 			}
 			if !slices.ContainsFunc(out, func(o *apportionv1.HostPort) bool {
 				return o.GetPort() == p.GetPort() && o.GetProtocol() == p.GetProtocol() && o.GetAddress() == p.GetAddress()
@@ -248,11 +249,11 @@ func (r *reader) hostPorts(spec *value) []*apportionv1.HostPort {
 			}
 		}
 	}
-	for _, c := range itemsOf(spec.field("containers")) {
+	for _, c := range itemsOf(spec.Field("containers")) {
 		add(c)
 	}
-	for _, c := range itemsOf(spec.field("initContainers")) {
-		if c.textOf("restartPolicy") == string(corev1.ContainerRestartPolicyAlways) {
+	for _, c := range itemsOf(spec.Field("initContainers")) {
+		if c.TextOf("restartPolicy") == string(corev1.ContainerRestartPolicyAlways) {
 			add(c)
 		}
 	}
@@ -265,19 +266,19 @@ const (
 )
 
 // itemsOf returns the elements of a list; none for anything else.
-func itemsOf(v *value) []*value {
-	if v == nil || v.kind != array {
+func itemsOf(v *objects.Value) []*objects.Value {
+	if v == nil || v.Type != objects.List {
 		return nil
 	}
-	return v.items
+	return v.Items
 }
 
 // namespace reads a Namespace, whose labels affinities to pods may select.
-func (r *reader) namespace(m metadata, _ *value) {
+func (r *reader) namespace(m metadata, _ *objects.Value) {
 	n := namespace{name: m.name}
-	if r.is(m.labels, object) {
-		for _, item := range m.labels.items {
-			n.labels = append(n.labels, once(item.key), once(r.textAt(item)))
+	if r.Is(m.labels, objects.Map) {
+		for _, item := range m.labels.Items {
+			n.labels = append(n.labels, once(item.Key), once(r.TextAt(item)))
 		}
 	}
 	r.namespaces = append(r.namespaces, n)

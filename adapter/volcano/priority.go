@@ -3,6 +3,7 @@ package volcano
 import (
 	"strconv"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -14,9 +15,9 @@ type priorityClass struct {
 }
 
 // priorityClass reads a PriorityClass. Of several global defaults the last one counts, as for Volcano.
-func (r *reader) priorityClass(m metadata, root *value) {
-	class := priorityClass{name: m.name, value: r.wholeAt(root.field("value"))}
-	if global := r.flagAt(root.field("globalDefault")); global != nil {
+func (r *reader) priorityClass(m metadata, root *objects.Value) {
+	class := priorityClass{name: m.name, value: r.WholeAt(root.Field("value"))}
+	if global := r.FlagAt(root.Field("globalDefault")); global != nil {
 		class.global = *global
 	}
 	r.classes = append(r.classes, class)

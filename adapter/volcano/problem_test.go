@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // problemsOf are the problems of one file, as people see them.
 func problemsOf(t *testing.T, name, data string) []string {
 	t.Helper()
-	_, err := ReadManifests([]Source{{Name: name, Data: []byte(data)}})
-	var all *Error
+	_, err := ReadManifests([]objects.Source{{Name: name, Data: []byte(data)}})
+	var all *objects.Error
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all.Problems, all.Total)
 	return strings.Split(err.Error(), "\n")
@@ -162,8 +164,8 @@ func TestTheFirst50ProblemsAreListedAndAllAreCounted(t *testing.T) {
 	for i := range 70 {
 		fmt.Fprintf(&manifest, "---\n{kind: Queue, metadata: {name: q%d}, spec: {weight: -1}}\n", i)
 	}
-	_, err := ReadManifests([]Source{{Name: "f.yaml", Data: []byte(manifest.String())}})
-	var all *Error
+	_, err := ReadManifests([]objects.Source{{Name: "f.yaml", Data: []byte(manifest.String())}})
+	var all *objects.Error
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all.Problems, 50)
 	require.Equal(t, 70, all.Total)
@@ -181,7 +183,7 @@ func TestObjectsAreNamedByPosition(t *testing.T) {
 
 func TestTheSameObjectInTwoFilesNamesBoth(t *testing.T) {
 	queue := []byte("{kind: Queue, metadata: {name: q}}\n")
-	_, err := ReadManifests([]Source{{Name: "a.yaml", Data: queue}, {Name: "b.yaml", Data: queue}})
+	_, err := ReadManifests([]objects.Source{{Name: "a.yaml", Data: queue}, {Name: "b.yaml", Data: queue}})
 	require.EqualError(t, err, "b.yaml:1: Queue q is already at a.yaml:1")
 }
 

@@ -3,6 +3,7 @@ package volcano
 import (
 	"fmt"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -28,12 +29,12 @@ var (
 )
 
 // known returns v, or nil if it is not an object, and warns of fields that are not among the names.
-func (r *reader) known(v *value, allowed names) *value {
-	if !r.is(v, object) {
+func (r *reader) known(v *objects.Value, allowed names) *objects.Value {
+	if !r.Is(v, objects.Map) {
 		return nil
 	}
-	for _, item := range v.items {
-		if !allowed[item.key] {
+	for _, item := range v.Items {
+		if !allowed[item.Key] {
 			r.warnUnknown(item)
 		}
 	}
@@ -41,10 +42,10 @@ func (r *reader) known(v *value, allowed names) *value {
 }
 
 // warnUnknown warns of a field that Volcano v1.15.1 does not have.
-func (r *reader) warnUnknown(item *value) {
-	doc := r.doc
-	r.warnings.add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string {
-		return fmt.Sprintf("%s:%d: %s", doc.name, doc.line(item.keyAt), item.path())
+func (r *reader) warnUnknown(item *objects.Value) {
+	doc := r.Doc
+	r.Warnings.Add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string {
+		return fmt.Sprintf("%s:%d: %s", doc.Name, doc.Line(item.KeyAt), item.Path())
 	}, "Volcano v1.15.1 has no such field, so it has no effect here")
 }
 
@@ -55,35 +56,35 @@ type queue struct {
 	capability, guarantee, deserved *amounts
 	// limits are those of message.NodeGroupLimits, by position.
 	limits  []*amounts
-	written origin
+	written objects.Origin
 }
 
 // queue reads a Queue. An absent weight is 0, as for a queue without an API server's defaults in Volcano. An absent state is Open, as which
 // Volcano's controller takes it: a file in a repository has no status.
-func (r *reader) queue(m metadata, root *value) {
-	spec := r.known(root.field("spec"), queueSpecNames)
-	weight := r.countAt(spec.field("weight"))
-	guarantee := r.known(spec.field("guarantee"), guaranteeNames)
-	q := queue{written: origin{doc: r.doc, at: root.at}}
+func (r *reader) queue(m metadata, root *objects.Value) {
+	spec := r.known(root.Field("spec"), queueSpecNames)
+	weight := r.CountAt(spec.Field("weight"))
+	guarantee := r.known(spec.Field("guarantee"), guaranteeNames)
+	q := queue{written: objects.Origin{Doc: r.Doc, At: root.At}}
 	q.message = &apportionv1.Queue{
 		Name:               m.name,
-		Parent:             r.textAt(spec.field("parent")),
+		Parent:             r.TextAt(spec.Field("parent")),
 		Weight:             &weight,
-		Priority:           r.wholeAt(spec.field("priority")),
-		State:              r.queueState(root.field("status").field("state")),
-		Reclaimable:        r.flagAt(spec.field("reclaimable")),
-		NodeGroupAffinity:  r.affinity(spec.field("affinity")),
+		Priority:           r.WholeAt(spec.Field("priority")),
+		State:              r.queueState(root.Field("status").Field("state")),
+		Reclaimable:        r.FlagAt(spec.Field("reclaimable")),
+		NodeGroupAffinity:  r.affinity(spec.Field("affinity")),
 		FairShareHierarchy: r.hierarchy(m),
 		CreateTime:         m.created,
 	}
-	q.capability = r.resourcesAt(spec.field("capability"))
-	q.guarantee = r.resourcesAt(guarantee.field("resource"))
-	q.deserved = r.resourcesAt(spec.field("deserved"))
+	q.capability = r.resourcesAt(spec.Field("capability"))
+	q.guarantee = r.resourcesAt(guarantee.Field("resource"))
+	q.deserved = r.resourcesAt(spec.Field("deserved"))
 	q.message.NodeGroupLimits, q.limits = r.nodeGroupLimits(m)
 	if !r.background {
-		state := root.field("status").field("state")
+		state := root.Field("status").Field("state")
 		r.unstated[m.name] = &unstated{
-			queue: q.message, state: state == nil || state.text == "", weight: spec.field("weight") == nil,
+			queue: q.message, state: state == nil || state.Text == "", weight: spec.Field("weight") == nil,
 		}
 	}
 	r.queues = append(r.queues, q)
@@ -96,12 +97,12 @@ type unstated struct {
 }
 
 // take takes it from the queue of the same name that the file replaces.
-func (u *unstated) take(r *reader, root *value) {
+func (u *unstated) take(r *reader, root *objects.Value) {
 	if u.state {
-		u.queue.State, u.state = r.queueState(root.field("status").field("state")), false
+		u.queue.State, u.state = r.queueState(root.Field("status").Field("state")), false
 	}
-	if weight := root.field("spec").field("weight"); u.weight && weight != nil {
-		*u.queue.Weight, u.weight = r.countAt(weight), false
+	if weight := root.Field("spec").Field("weight"); u.weight && weight != nil {
+		*u.queue.Weight, u.weight = r.CountAt(weight), false
 	}
 }
 
@@ -123,14 +124,14 @@ func (q *queue) add(to *apportionv1.Snapshot, d *dimensions) {
 }
 
 // queueState reads the state of a queue, and warns of one that Volcano does not have.
-func (r *reader) queueState(v *value) apportionv1.QueueState {
-	name := r.textAt(v)
+func (r *reader) queueState(v *objects.Value) apportionv1.QueueState {
+	name := r.TextAt(v)
 	if name == "" && !r.unopened {
 		return apportionv1.QueueState_QUEUE_STATE_OPEN
 	}
 	state := queueState(name)
 	if state == apportionv1.QueueState_QUEUE_STATE_UNKNOWN && name != "" && name != unknownName {
-		r.warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+		r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
 			"not a state of a queue: %q; valid are Open, Closing, Closed and Unknown, as which it counts", name)
 	}
 	return state
@@ -153,33 +154,33 @@ func queueState(name string) apportionv1.QueueState {
 }
 
 // affinity reads a queue's affinity. Present and empty stays present: it stops inheritance.
-func (r *reader) affinity(v *value) *apportionv1.NodeGroupAffinity {
+func (r *reader) affinity(v *objects.Value) *apportionv1.NodeGroupAffinity {
 	v = r.known(v, affinityNames)
 	if v == nil {
 		return nil
 	}
 	return &apportionv1.NodeGroupAffinity{
-		Affinity:     r.terms(v.field("nodeGroupAffinity")),
-		AntiAffinity: r.terms(v.field("nodeGroupAntiAffinity")),
+		Affinity:     r.terms(v.Field("nodeGroupAffinity")),
+		AntiAffinity: r.terms(v.Field("nodeGroupAntiAffinity")),
 	}
 }
 
-func (r *reader) terms(v *value) *apportionv1.NodeGroupTerms {
+func (r *reader) terms(v *objects.Value) *apportionv1.NodeGroupTerms {
 	v = r.known(v, termsNames)
 	if v == nil {
 		return nil
 	}
 	return &apportionv1.NodeGroupTerms{
-		Required:  r.textsAt(v.field("requiredDuringSchedulingIgnoredDuringExecution")),
-		Preferred: r.textsAt(v.field("preferredDuringSchedulingIgnoredDuringExecution")),
+		Required:  r.TextsAt(v.Field("requiredDuringSchedulingIgnoredDuringExecution")),
+		Preferred: r.TextsAt(v.Field("preferredDuringSchedulingIgnoredDuringExecution")),
 	}
 }
 
 // hierarchy reads a queue's place in the tree of hierarchical DRF; nil if it has none.
 func (r *reader) hierarchy(m metadata) *apportionv1.FairShareHierarchy {
-	path := r.textAt(m.annotations.field(hierarchyAnnotation))
+	path := r.TextAt(m.annotations.Field(hierarchyAnnotation))
 	if path == "" {
 		return nil
 	}
-	return &apportionv1.FairShareHierarchy{Path: path, Weights: r.textAt(m.annotations.field(hierarchyWeightsAnnotation))}
+	return &apportionv1.FairShareHierarchy{Path: path, Weights: r.TextAt(m.annotations.Field(hierarchyWeightsAnnotation))}
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation/path"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -34,7 +35,7 @@ type Cluster struct {
 	Started []int64
 
 	// queues, jobs and nodes are the positions in the input of the snapshot's, by index.
-	queues, jobs, nodes []origin
+	queues, jobs, nodes []objects.Origin
 	// placed has the placements of the tasks of each job of the snapshot, by group; candidates are its nodes.
 	placed     [][][]placed
 	candidates []nodeCandidate
@@ -42,14 +43,14 @@ type Cluster struct {
 
 // Fault returns an error that lists the problems of the objects that are left out, of one file or of all; nil if there are none.
 func (c *Cluster) Fault(file string) error {
-	var all problems
+	var all objects.Problems
 	for _, f := range c.Faulty {
-		if file != "" && f.at.doc.name != file {
+		if file != "" && f.at.Doc.Name != file {
 			continue
 		}
-		all.append(&problems{f.Problems.Problems, f.Problems.Total})
+		all.AppendError(f.Problems)
 	}
-	return all.err()
+	return all.Err()
 }
 
 // Place returns where a queue, a job or a node of the snapshot was written, as `file:line`, given a path of a warning or of a violation
@@ -60,7 +61,7 @@ func (c *Cluster) Place(path string) string {
 	if !ok {
 		return ""
 	}
-	list := map[string][]origin{"queues": c.queues, "jobs": c.jobs, "nodes": c.nodes}[kind]
+	list := map[string][]objects.Origin{"queues": c.queues, "jobs": c.jobs, "nodes": c.nodes}[kind]
 	if index >= len(list) {
 		return ""
 	}
@@ -140,7 +141,7 @@ func Schedulers(opts ...Option) []string {
 // streams of documents, in any order. Queue, PodGroup, Pod, Node, PriorityClass and Namespace are read, and those of volumes:
 // PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode and CSIStorageCapacity. For each other kind one warning says
 // that it was left out. An error is an *Error.
-func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
+func ReadManifests(sources []objects.Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
 	r.dump = true
 	for _, background := range []bool{false, true} {
@@ -150,14 +151,14 @@ func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 				continue
 			}
 			before := r.objects
-			eachObject(source, &r.found, r.object)
-			if r.objects == before && r.found.total == 0 {
+			objects.Each(source, objectShape, &r.Found, r.object)
+			if r.objects == before && r.Found.Total == 0 {
 				r.empty = append(r.empty, source.Name)
 			}
 			r.sources += len(source.Data)
 		}
 	}
-	if r.defaults || slices.ContainsFunc(sources, func(s Source) bool { return s.Background }) {
+	if r.defaults || slices.ContainsFunc(sources, func(s objects.Source) bool { return s.Background }) {
 		for _, u := range r.unstated {
 			u.fill()
 		}
@@ -166,16 +167,11 @@ func ReadManifests(sources []Source, opts ...Option) (*Cluster, error) {
 }
 
 // FromObjects reads objects in their JSON form. An error is an *Error, whose files are named by position: `objects[3]`.
-func FromObjects(objects []json.RawMessage, opts ...Option) (*Cluster, error) {
+func FromObjects(list []json.RawMessage, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
-	for i, raw := range objects {
-		doc := &document{name: fmt.Sprintf("objects[%d]", i), data: raw}
-		if !json.Valid(raw) {
-			r.found.addText(doc, 0, "not JSON")
-			continue
-		}
-		s := scanner{data: raw}
-		s.document(doc, r.object)
+	for i, raw := range list {
+		doc := &objects.Document{Name: fmt.Sprintf("objects[%d]", i), Data: raw}
+		objects.EachJSON(doc, objectShape, &r.Found, r.object)
 	}
 	return r.cluster()
 }
@@ -185,8 +181,7 @@ type reader struct {
 	asOf  int64
 	label string
 
-	found      problems
-	warnings   warnings
+	objects.Reader
 	units      units
 	dimensions dimensions
 	requests   requests
@@ -196,13 +191,11 @@ type reader struct {
 	lenient bool
 	faulty  []*Faulty
 	// clashes are objects of one name in two files, for which a lenient reader fails too.
-	clashes problems
+	clashes objects.Problems
 	decoder *wire.Decoder
 	// starts: tasks say when they were scheduled.
 	starts bool
 
-	// doc is the document of the object being read.
-	doc *document
 	// objects counts all objects, empty names the sources without any.
 	objects int
 	empty   []string
@@ -228,7 +221,7 @@ type reader struct {
 	leftOut    []*apportionv1.LeftOut
 
 	// seen is the position of each object, by kind and name.
-	seen map[identity]origin
+	seen map[identity]objects.Origin
 	// unread counts the objects of kinds that are not read, by kind.
 	unread map[string]int
 	// background is true while background sources are read; given are the kinds that other sources hold.
@@ -243,17 +236,9 @@ type reader struct {
 // identity distinguishes objects.
 type identity struct{ kind, namespace, name string }
 
-// origin is the position of an object in the input.
-type origin struct {
-	doc *document
-	at  int
-}
-
-func (o origin) String() string { return fmt.Sprintf("%s:%d", o.doc.name, o.doc.line(o.at)) }
-
 func newReader(opts []Option) *reader {
 	r := &reader{
-		placements: make(placements), traits: sharedTraits{}, listed: map[string]bool{}, seen: make(map[identity]origin),
+		placements: make(placements), traits: sharedTraits{}, listed: map[string]bool{}, seen: make(map[identity]objects.Origin),
 		unread: make(map[string]int), unstated: make(map[string]*unstated),
 		given: make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
 	}
@@ -264,18 +249,18 @@ func newReader(opts []Option) *reader {
 }
 
 // read reads one object, and returns its kind and its metadata as far as it has them.
-func (r *reader) read(root *value) (kindName string, m metadata) {
-	if root.kind != object {
-		r.found.add(r.doc, root, "not an object of Kubernetes")
+func (r *reader) read(root *objects.Value) (kindName string, m metadata) {
+	if root.Type != objects.Map {
+		r.Found.Add(r.Doc, root, "not an object of Kubernetes")
 		return "", m
 	}
-	kindName = r.textAt(root.field(kindField))
+	kindName = r.TextAt(root.Field(objects.KindField))
 	if kindName == "" {
-		r.found.add(r.doc, root, "not an object of Kubernetes: no kind")
+		r.Found.Add(r.Doc, root, "not an object of Kubernetes: no kind")
 		return "", m
 	}
-	version := r.textAt(root.field(versionField))
-	if of, list := strings.CutSuffix(kindName, "List"); list && root.field(metadataField).textOf(nameField) == "" {
+	version := r.TextAt(root.Field(objects.VersionField))
+	if of, list := strings.CutSuffix(kindName, "List"); list && root.Field(objects.MetadataField).TextOf(objects.NameField) == "" {
 		// An empty list: of another one its objects are visited.
 		r.listed[of] = true
 		return kindName, m
@@ -306,19 +291,19 @@ func (r *reader) hidden(key identity) bool {
 }
 
 // advance reports the progress after root, of doc, has been read.
-func (r *reader) advance(doc *document, root *value) {
+func (r *reader) advance(doc *objects.Document, root *objects.Value) {
 	if r.progress == nil {
 		return
 	}
-	if !doc.lines {
-		r.progress(r.sources + root.at)
+	if !doc.Lines {
+		r.progress(r.sources + root.At)
 		return
 	}
-	if r.doc == nil || r.doc.name != doc.name {
+	if r.Doc == nil || r.Doc.Name != doc.Name {
 		r.cut = 0
 	}
-	if r.doc != doc {
-		r.cut += len(doc.data)
+	if r.Doc != doc {
+		r.cut += len(doc.Data)
 	}
 	r.progress(r.sources + r.cut)
 }
@@ -330,7 +315,7 @@ var groups = map[string]string{
 }
 
 // readerOf returns the method that reads a kind, nil if it is not read. Without an apiVersion, the kind decides.
-func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
+func (r *reader) readerOf(version, kindName string) func(metadata, *objects.Value) {
 	if group, grouped := groups[kindName]; version != "" && grouped {
 		if of, _, some := strings.Cut(version, "/"); !some || of != group {
 			return nil
@@ -368,8 +353,8 @@ func (r *reader) readerOf(version, kindName string) func(metadata, *value) {
 }
 
 // ignore warns of a kind that is not read, once. HeldConfiguration reads the ConfigMap and the Deployment of Volcano's scheduler.
-func (r *reader) ignore(version, kindName string, root *value) {
-	name := root.field(metadataField).textOf(nameField)
+func (r *reader) ignore(version, kindName string, root *objects.Value) {
+	name := root.Field(objects.MetadataField).TextOf(objects.NameField)
 	if kindName == configMapKind && name == ConfigMapName || kindName == deploymentKind && name == DeploymentName {
 		return
 	}
@@ -380,32 +365,32 @@ func (r *reader) ignore(version, kindName string, root *value) {
 	if r.unread[full]++; r.unread[full] > 1 {
 		return
 	}
-	r.warn(apportionv1.WarningCode_WARNING_CODE_DROPPED, root, "objects of kind %s are not read", full)
+	r.Warn(apportionv1.WarningCode_WARNING_CODE_DROPPED, root, "objects of kind %s are not read", full)
 }
 
 // metadata holds the fields that are read of every kind.
 type metadata struct {
 	name, namespace, uid string
 	created              int64
-	labels, annotations  *value
-	value                *value
+	labels, annotations  *objects.Value
+	value                *objects.Value
 }
 
 // metadata reads an object's metadata. It is false if the object has no name, or if another one of its kind has the same.
-func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
-	v := root.field(metadataField)
+func (r *reader) metadata(kindName string, root *objects.Value) (metadata, bool) {
+	v := root.Field(objects.MetadataField)
 	m := metadata{
-		name: r.textAt(v.field(nameField)), namespace: r.textAt(v.field("namespace")), uid: r.textAt(v.field("uid")),
-		created: r.momentAt(v.field("creationTimestamp")),
-		labels:  v.field("labels"), annotations: v.field(annotationsField), value: v,
+		name: r.TextAt(v.Field(objects.NameField)), namespace: r.TextAt(v.Field("namespace")), uid: r.TextAt(v.Field("uid")),
+		created: r.MomentAt(v.Field("creationTimestamp")),
+		labels:  v.Field("labels"), annotations: v.Field(objects.AnnotationsField), value: v,
 	}
 	if m.name == "" {
-		r.found.add(r.doc, root, "%s without metadata.name", kindName)
+		r.Found.Add(r.Doc, root, "%s without metadata.name", kindName)
 		return m, false
 	}
 	for _, name := range []string{m.name, m.namespace} {
 		for _, why := range path.IsValidPathSegmentName(name) {
-			r.found.add(r.doc, root, "no name of Kubernetes: %q %s", r.shortened(name), why)
+			r.Found.Add(r.Doc, root, "no name of Kubernetes: %q %s", r.shortened(name), why)
 		}
 	}
 	key := identity{kind: kindName, namespace: m.namespace, name: m.name}
@@ -416,15 +401,15 @@ func (r *reader) metadata(kindName string, root *value) (metadata, bool) {
 		return m, false
 	}
 	if first, ok := r.seen[key]; ok {
-		found := &r.found
-		if r.lenient && first.doc.name != r.doc.name {
+		found := &r.Found
+		if r.lenient && first.Doc.Name != r.Doc.Name {
 			// With two files it is not known which one is meant.
 			found = &r.clashes
 		}
-		found.add(r.doc, root, "%s %s is already at %s", kindName, m.full(), first)
+		found.Add(r.Doc, root, "%s %s is already at %s", kindName, m.full(), first)
 		return m, false
 	}
-	r.seen[key] = origin{doc: r.doc, at: root.at}
+	r.seen[key] = objects.Origin{Doc: r.Doc, At: root.At}
 	return m, true
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -143,7 +144,7 @@ func TestYAMLAndJSONOfTheSameObjectsAreReadAlike(t *testing.T) {
 		for name, data := range map[string][]byte{
 			"json": printed, "kubectl": asYAML(t, printed, true), "indented": asYAML(t, printed, false), "stream": asStream(t, c.Manifests),
 		} {
-			read, err := ReadManifests([]Source{{Name: "cluster." + name, Data: data}})
+			read, err := ReadManifests([]objects.Source{{Name: "cluster." + name, Data: data}})
 			require.NoError(t, err, name)
 			require.True(t, proto.Equal(want.Snapshot, read.Snapshot), name)
 			require.Len(t, read.Warnings, len(want.Warnings), name)
@@ -186,7 +187,7 @@ func asStream(t *testing.T, objects []json.RawMessage) []byte {
 func TestConfigurationsOfVolcanoAreRead(t *testing.T) {
 	eachReferenceCase(t, func(t *testing.T, c *referenceCase) {
 		t.Helper()
-		policy, warned, err := ReadConfiguration(Source{Name: "volcano-scheduler.conf", Data: []byte(c.Conf)})
+		policy, warned, err := ReadConfiguration(objects.Source{Name: "volcano-scheduler.conf", Data: []byte(c.Conf)})
 		require.NoError(t, err)
 		require.NotEmpty(t, policy.Tiers)
 		require.Equal(t, apportionv1.TierWalk_TIER_WALK_VOLCANO, policy.TierWalk)

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -51,11 +52,11 @@ func mayDeploy(data []byte) bool {
 
 // releaseIn returns the release of Volcano that the first Deployment of its scheduler in a namespace runs, as tagged; empty if there is no
 // such Deployment, or its tag is no release.
-func releaseIn(sources []Source, namespace string) (tag string) {
+func releaseIn(sources []objects.Source, namespace string) (tag string) {
 	for _, source := range sources {
-		eachPart(source, mayDeploy, func(part document) {
-			part.eachNode(func(object *yaml.Node) {
-				if tag == "" && isDeployment(object) && textIn(member(object, metadataField), "namespace") == namespace {
+		objects.EachPart(source, mayDeploy, func(part objects.Document) {
+			eachNode(&part, func(object *yaml.Node) {
+				if tag == "" && isDeployment(object) && textIn(member(object, objects.MetadataField), "namespace") == namespace {
 					tag = imageRelease(object)
 				}
 			})
@@ -66,7 +67,7 @@ func releaseIn(sources []Source, namespace string) (tag string) {
 
 // isDeployment reports whether an object is the Deployment of Volcano's scheduler, in some namespace.
 func isDeployment(object *yaml.Node) bool {
-	return textIn(object, kindField) == deploymentKind && textIn(member(object, metadataField), nameField) == DeploymentName
+	return textIn(object, objects.KindField) == deploymentKind && textIn(member(object, objects.MetadataField), objects.NameField) == DeploymentName
 }
 
 // imageRelease returns the tag of the scheduler's image in a Deployment, empty if there is none or it is no release.

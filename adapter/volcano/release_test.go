@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -39,10 +40,10 @@ func TestTheImageOfTheSchedulersDeploymentSaysTheRelease(t *testing.T) {
 	} {
 		t.Run(image, func(t *testing.T) {
 			dump := listed(heldMap("volcano-system", configurationKey, smallConf), deployed("volcano-system", image))
-			held, err := HeldConfiguration([]Source{{Name: "f", Data: []byte(dump)}})
+			held, err := HeldConfiguration([]objects.Source{{Name: "f", Data: []byte(dump)}})
 			require.NoError(t, err)
 			require.Equal(t, c.tag, held.Source.Release)
-			found, ok, err := FindConfiguration(Source{Name: "f", Data: []byte(dump)})
+			found, ok, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(dump)})
 			require.NoError(t, err)
 			require.True(t, ok, "a dump of the two objects is a configuration")
 			require.Equal(t, c.tag, found.Release)
@@ -71,9 +72,9 @@ func TestTheDeploymentCountsThatIsInTheNamespaceOfTheConfigMap(t *testing.T) {
 		"fields of other types": {[]string{inSystem, "kind: Deployment\nmetadata: {name: volcano-scheduler, namespace: volcano-system}\nspec: {template: [vc-scheduler]}\n"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var sources []Source
+			var sources []objects.Source
 			for _, data := range c.dump {
-				sources = append(sources, Source{Name: "f", Data: []byte(data)})
+				sources = append(sources, objects.Source{Name: "f", Data: []byte(data)})
 			}
 			held, err := HeldConfiguration(sources)
 			require.NoError(t, err)
@@ -88,6 +89,6 @@ func TestTheDeploymentCountsThatIsInTheNamespaceOfTheConfigMap(t *testing.T) {
 }
 
 func TestADumpOfTheDeploymentAloneHasNoConfiguration(t *testing.T) {
-	_, _, err := FindConfiguration(Source{Name: "f", Data: []byte(deployed("volcano-system", "vc-scheduler:v1.16.0"))})
+	_, _, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(deployed("volcano-system", "vc-scheduler:v1.16.0"))})
 	require.EqualError(t, err, "f: no ConfigMap in it holds a volcano-scheduler.conf")
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // requests holds each request once: pods with equal requests share it, so that comparing pointers is enough.
@@ -31,17 +33,17 @@ func (q *requests) share(a *amounts) *amounts {
 //
 // Kubernetes' own PodRequests (k8s.io/component-helpers/resource) adds quantities exactly and leaves the rounding to its caller. Volcano
 // rounds each container's quantity before it adds, so two containers of 1500m bytes need 4, not 3; hence the sums here.
-func (r *reader) podRequest(spec, status *value) *amounts {
-	infeasible := resizeInfeasible(status.field("conditions"))
+func (r *reader) podRequest(spec, status *objects.Value) *amounts {
+	infeasible := resizeInfeasible(status.Field("conditions"))
 	total := &amounts{}
-	running := statusesByName(status.field("containerStatuses"))
-	for _, container := range r.listAt(spec.field("containers")) {
+	running := statusesByName(status.Field("containerStatuses"))
+	for _, container := range r.listAt(spec.Field("containers")) {
 		total.plus(r.containerRequest(container, running, infeasible))
 	}
 	sidecars, peak := &amounts{}, &amounts{}
-	running = statusesByName(status.field("initContainerStatuses"))
-	for _, container := range r.listAt(spec.field("initContainers")) {
-		if container.textOf("restartPolicy") == string(corev1.ContainerRestartPolicyAlways) {
+	running = statusesByName(status.Field("initContainerStatuses"))
+	for _, container := range r.listAt(spec.Field("initContainers")) {
+		if container.TextOf("restartPolicy") == string(corev1.ContainerRestartPolicyAlways) {
 			request := r.containerRequest(container, running, infeasible)
 			total.plus(request)
 			sidecars.plus(request)
@@ -56,24 +58,24 @@ func (r *reader) podRequest(spec, status *value) *amounts {
 	total.raise(peak)
 	pods, _ := r.units.of(string(corev1.ResourcePods))
 	total.add(pods.name, 1)
-	r.overridePod(total, spec.field("resources").field("requests"))
-	total.plus(r.resourcesAt(spec.field("overhead")))
+	r.overridePod(total, spec.Field("resources").Field("requests"))
+	total.plus(r.resourcesAt(spec.Field("overhead")))
 	return total
 }
 
 // listAt returns the elements of a list.
-func (r *reader) listAt(v *value) []*value {
-	if !r.is(v, array) {
+func (r *reader) listAt(v *objects.Value) []*objects.Value {
+	if !r.Is(v, objects.List) {
 		return nil
 	}
-	return v.items
+	return v.Items
 }
 
 // containerRequest returns a container's request, or, while it is resized in place, the maximum of its requested, actual and allocated
 // resources. nil: nothing.
-func (r *reader) containerRequest(container *value, running map[string]*value, infeasible bool) *amounts {
-	asked := r.resourcesAt(container.field("resources").field("requests"))
-	state, ok := running[container.textOf(nameField)]
+func (r *reader) containerRequest(container *objects.Value, running map[string]*objects.Value, infeasible bool) *amounts {
+	asked := r.resourcesAt(container.Field("resources").Field("requests"))
+	state, ok := running[container.TextOf(objects.NameField)]
 	if !ok {
 		return asked
 	}
@@ -81,45 +83,45 @@ func (r *reader) containerRequest(container *value, running map[string]*value, i
 	if !infeasible {
 		most.raise(asked)
 	}
-	most.raise(r.resourcesAt(state.field("resources").field("requests")))
-	most.raise(r.resourcesAt(state.field("allocatedResources")))
+	most.raise(r.resourcesAt(state.Field("resources").Field("requests")))
+	most.raise(r.resourcesAt(state.Field("allocatedResources")))
 	return most
 }
 
 // statusesByName returns the containers' statuses that contain resources.
-func statusesByName(statuses *value) map[string]*value {
+func statusesByName(statuses *objects.Value) map[string]*objects.Value {
 	if statuses == nil {
 		return nil
 	}
-	var byName map[string]*value
-	for _, state := range statuses.items {
-		if state.field("resources") == nil {
+	var byName map[string]*objects.Value
+	for _, state := range statuses.Items {
+		if state.Field("resources") == nil {
 			continue
 		}
 		if byName == nil {
-			byName = make(map[string]*value, len(statuses.items))
+			byName = make(map[string]*objects.Value, len(statuses.Items))
 		}
-		byName[state.textOf(nameField)] = state
+		byName[state.TextOf(objects.NameField)] = state
 	}
 	return byName
 }
 
 // resizeInfeasible reports whether the node has refused the pod's resize.
-func resizeInfeasible(conditions *value) bool {
+func resizeInfeasible(conditions *objects.Value) bool {
 	if conditions == nil {
 		return false
 	}
-	for _, condition := range conditions.items {
-		if condition.textOf("type") == string(corev1.PodResizePending) {
-			return condition.textOf("reason") == corev1.PodReasonInfeasible
+	for _, condition := range conditions.Items {
+		if condition.TextOf("type") == string(corev1.PodResizePending) {
+			return condition.TextOf("reason") == corev1.PodReasonInfeasible
 		}
 	}
 	return false
 }
 
 // overridePod replaces the containers' requests by those at pod level, which can be cpu, memory and huge pages.
-func (r *reader) overridePod(total *amounts, v *value) {
-	if v == nil || v.kind != object {
+func (r *reader) overridePod(total *amounts, v *objects.Value) {
+	if v == nil || v.Type != objects.Map {
 		return
 	}
 	written := r.resourcesAt(v)

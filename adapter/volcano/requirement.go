@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // requiredField is the part of an affinity that must hold.
@@ -48,33 +50,33 @@ func termText(term *corev1.NodeSelectorTerm) string {
 
 // unjudged lists the constraints on a pod's placement that a snapshot does not express, in order of their numbers. The rules on other pods
 // and the claims of volumes are resolved later.
-func (r *reader) unjudged(spec *value) []apportionConstraint {
+func (r *reader) unjudged(spec *objects.Value) []apportionConstraint {
 	var list []apportionConstraint
 	add := func(stands bool, c apportionConstraint) {
 		if stands {
 			list = append(list, c)
 		}
 	}
-	add(anyOf(spec.field("volumes"), exclusiveVolume), constraintVolumes)
-	add(anyOf(spec.field("resourceClaims"), always), constraintResourceClaims)
+	add(anyOf(spec.Field("volumes"), exclusiveVolume), constraintVolumes)
+	add(anyOf(spec.Field("resourceClaims"), always), constraintResourceClaims)
 	return list
 }
 
-func always(*value) bool { return true }
+func always(*objects.Value) bool { return true }
 
 // anyOf reports whether any element of a list satisfies is.
-func anyOf(list *value, is func(*value) bool) bool {
-	return list != nil && list.kind == array && slices.ContainsFunc(list.items, is)
+func anyOf(list *objects.Value, is func(*objects.Value) bool) bool {
+	return list != nil && list.Type == objects.List && slices.ContainsFunc(list.Items, is)
 }
 
 // conditionOf is the last condition of a type; nil if there is none.
-func conditionOf(status *value, kind string) *value {
-	conditions := status.field("conditions")
-	if conditions == nil || conditions.kind != array {
+func conditionOf(status *objects.Value, kind string) *objects.Value {
+	conditions := status.Field("conditions")
+	if conditions == nil || conditions.Type != objects.List {
 		return nil
 	}
-	for _, c := range slices.Backward(conditions.items) {
-		if c.textOf("type") == kind {
+	for _, c := range slices.Backward(conditions.Items) {
+		if c.TextOf("type") == kind {
 			return c
 		}
 	}
@@ -82,11 +84,11 @@ func conditionOf(status *value, kind string) *value {
 }
 
 // reported returns the reason and the message of a condition.
-func (r *reader) reported(condition *value) string {
+func (r *reader) reported(condition *objects.Value) string {
 	if condition == nil {
 		return ""
 	}
-	reason, message := condition.textOf("reason"), condition.textOf("message")
+	reason, message := condition.TextOf("reason"), condition.TextOf("message")
 	if reason != "" && message != "" {
 		return r.shortened(reason + ": " + message)
 	}
@@ -94,9 +96,9 @@ func (r *reader) reported(condition *value) string {
 }
 
 // refusal returns the report of the condition of this type if it has this status.
-func (r *reader) refusal(status *value, kind, is string) string {
+func (r *reader) refusal(status *objects.Value, kind, is string) string {
 	condition := conditionOf(status, kind)
-	if condition == nil || condition.textOf("status") != is {
+	if condition == nil || condition.TextOf("status") != is {
 		return ""
 	}
 	return r.reported(condition)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 func TestEveryFormOfKubectlsOutputIsRead(t *testing.T) {
@@ -123,8 +125,8 @@ func TestWhatWouldGrowWithoutBoundIsRefused(t *testing.T) {
 		"an alias of nothing":                     "kind: Queue\nmetadata: *nowhere\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ReadManifests([]Source{{Name: "f.yaml", Data: []byte(data)}})
-			var all *Error
+			_, err := ReadManifests([]objects.Source{{Name: "f.yaml", Data: []byte(data)}})
+			var all *objects.Error
 			require.ErrorAs(t, err, &all)
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // stored is an object of which volumes of pods are made. One field is set.
@@ -37,13 +39,13 @@ type claimed struct {
 }
 
 // claims lists the claims that a pod uses.
-func (r *reader) claims(m metadata, spec *value) []claimed {
+func (r *reader) claims(m metadata, spec *objects.Value) []claimed {
 	var list []claimed
-	for _, v := range itemsOf(spec.field("volumes")) {
-		if claim := v.field("persistentVolumeClaim"); claim != nil {
-			list = append(list, claimed{name: once(r.textAt(claim.field("claimName")))})
-		} else if v.field("ephemeral") != nil {
-			list = append(list, claimed{name: m.name + "-" + r.textAt(v.field(nameField)), ephemeral: true})
+	for _, v := range itemsOf(spec.Field("volumes")) {
+		if claim := v.Field("persistentVolumeClaim"); claim != nil {
+			list = append(list, claimed{name: once(r.TextAt(claim.Field("claimName")))})
+		} else if v.Field("ephemeral") != nil {
+			list = append(list, claimed{name: m.name + "-" + r.TextAt(v.Field(objects.NameField)), ephemeral: true})
 		}
 	}
 	return list
@@ -52,14 +54,14 @@ func (r *reader) claims(m metadata, spec *value) []claimed {
 // storedMetadata returns the metadata that Kubernetes' rules on volumes look at.
 func (r *reader) storedMetadata(m metadata) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{Name: m.name, Namespace: m.namespace}
-	decode(r, m.value.field("uid"), &out.UID)
+	decode(r, m.value.Field("uid"), &out.UID)
 	decode(r, m.labels, &out.Labels)
-	if m.value.field("deletionTimestamp") != nil {
+	if m.value.Field("deletionTimestamp") != nil {
 		out.DeletionTimestamp = &metav1.Time{}
 	}
 	for _, key := range storageAnnotations {
-		if v := m.annotations.field(key); v != nil {
-			metav1.SetMetaDataAnnotation(&out, key, r.textAt(v))
+		if v := m.annotations.Field(key); v != nil {
+			metav1.SetMetaDataAnnotation(&out, key, r.TextAt(v))
 		}
 	}
 	return out
@@ -69,46 +71,46 @@ func (r *reader) storedMetadata(m metadata) metav1.ObjectMeta {
 var storageAnnotations = []string{bindCompleted, selectedNode, corev1.BetaStorageClassAnnotation}
 
 // persistentVolumeClaim reads a PersistentVolumeClaim.
-func (r *reader) persistentVolumeClaim(m metadata, root *value) {
+func (r *reader) persistentVolumeClaim(m metadata, root *objects.Value) {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: r.storedMetadata(m)}
-	spec := root.field(specField)
-	if resources := spec.field("resources"); r.areQuantities(resources.field("requests")) && r.areQuantities(resources.field("limits")) {
+	spec := root.Field(specField)
+	if resources := spec.Field("resources"); r.areQuantities(resources.Field("requests")) && r.areQuantities(resources.Field("limits")) {
 		decode(r, spec, &c.Spec)
 	}
-	c.Status.Phase = corev1.PersistentVolumeClaimPhase(root.field("status").textOf("phase"))
+	c.Status.Phase = corev1.PersistentVolumeClaimPhase(root.Field("status").TextOf("phase"))
 	r.storage = append(r.storage, stored{claim: c})
 }
 
 // persistentVolume reads a PersistentVolume.
-func (r *reader) persistentVolume(m metadata, root *value) {
-	v, spec := &corev1.PersistentVolume{ObjectMeta: r.storedMetadata(m)}, root.field(specField)
-	if r.areQuantities(spec.field("capacity")) {
+func (r *reader) persistentVolume(m metadata, root *objects.Value) {
+	v, spec := &corev1.PersistentVolume{ObjectMeta: r.storedMetadata(m)}, root.Field(specField)
+	if r.areQuantities(spec.Field("capacity")) {
 		decode(r, spec, &v.Spec)
 	}
 	for _, in := range builtIn {
-		if spec.field(in) != nil {
+		if spec.Field(in) != nil {
 			// The name of the source is all that is kept of it.
 			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{}}
 		}
 	}
 	if affinity := v.Spec.NodeAffinity; affinity != nil && affinity.Required != nil && longest(affinity.Required) > maxExpressions {
-		r.found.add(r.doc, spec, "a term of the node affinity has %d expressions, and at most %d are read",
+		r.Found.Add(r.Doc, spec, "a term of the node affinity has %d expressions, and at most %d are read",
 			longest(affinity.Required), maxExpressions)
 	}
-	v.Status.Phase = corev1.PersistentVolumePhase(root.field("status").textOf("phase"))
+	v.Status.Phase = corev1.PersistentVolumePhase(root.Field("status").TextOf("phase"))
 	r.storage = append(r.storage, stored{volume: v})
 }
 
 // areQuantities reports whether all fields of an object are quantities, and adds a problem for each that is none. Kubernetes' own type,
 // which is decoded next, computes 1e999999999.
-func (r *reader) areQuantities(v *value) bool {
-	before := r.found.total
+func (r *reader) areQuantities(v *objects.Value) bool {
+	before := r.Found.Total
 	if v != nil {
-		for _, item := range v.items {
-			r.quantityAt(item)
+		for _, item := range v.Items {
+			r.QuantityAt(item)
 		}
 	}
-	return r.found.total == before
+	return r.Found.Total == before
 }
 
 // builtIn are the sources of volumes that Kubernetes once served itself. Its scheduler translates the labels of such volumes to those of
@@ -121,59 +123,59 @@ var builtIn = []string{
 var exclusive = []string{"gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"}
 
 // exclusiveVolume reports whether a volume of a pod is such a one.
-func exclusiveVolume(v *value) bool {
-	return slices.ContainsFunc(exclusive, func(source string) bool { return v.field(source) != nil })
+func exclusiveVolume(v *objects.Value) bool {
+	return slices.ContainsFunc(exclusive, func(source string) bool { return v.Field(source) != nil })
 }
 
 // storageClass reads a StorageClass. Without a mode it binds at once, as API servers complete it.
-func (r *reader) storageClass(m metadata, root *value) {
+func (r *reader) storageClass(m metadata, root *objects.Value) {
 	mode := storagev1.VolumeBindingImmediate
-	if written := root.textOf("volumeBindingMode"); written != "" {
+	if written := root.TextOf("volumeBindingMode"); written != "" {
 		mode = storagev1.VolumeBindingMode(written)
 	}
 	c := &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: m.name}, Provisioner: r.textAt(root.field("provisioner")), VolumeBindingMode: &mode,
+		ObjectMeta: metav1.ObjectMeta{Name: m.name}, Provisioner: r.TextAt(root.Field("provisioner")), VolumeBindingMode: &mode,
 	}
-	decode(r, root.field("allowedTopologies"), &c.AllowedTopologies)
+	decode(r, root.Field("allowedTopologies"), &c.AllowedTopologies)
 	r.storage = append(r.storage, stored{class: c})
 }
 
 // csiDriver reads a CSIDriver.
-func (r *reader) csiDriver(m metadata, root *value) {
+func (r *reader) csiDriver(m metadata, root *objects.Value) {
 	d := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
-	d.Spec.StorageCapacity = r.flagAt(root.field(specField).field("storageCapacity"))
+	d.Spec.StorageCapacity = r.FlagAt(root.Field(specField).Field("storageCapacity"))
 	r.storage = append(r.storage, stored{driver: d})
 }
 
 // csiNode reads a CSINode: how many volumes each driver attaches to the node.
-func (r *reader) csiNode(m metadata, root *value) {
+func (r *reader) csiNode(m metadata, root *objects.Value) {
 	n := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
-	decode(r, root.field(specField), &n.Spec)
+	decode(r, root.Field(specField), &n.Spec)
 	r.storage = append(r.storage, stored{attach: n})
 }
 
 // storageCapacity reads a CSIStorageCapacity. One without a topology or an amount says nothing of any node.
-func (r *reader) storageCapacity(_ metadata, root *value) {
-	c := &freeCapacity{class: r.textAt(root.field("storageClassName")), topology: labels.Nothing()}
-	if topology := root.field("nodeTopology"); topology != nil {
+func (r *reader) storageCapacity(_ metadata, root *objects.Value) {
+	c := &freeCapacity{class: r.TextAt(root.Field("storageClassName")), topology: labels.Nothing()}
+	if topology := root.Field("nodeTopology"); topology != nil {
 		var selector metav1.LabelSelector
 		decode(r, topology, &selector)
 		if c.costs = 1 + len(selector.MatchLabels) + len(selector.MatchExpressions); c.costs > maxExpressions {
-			r.found.add(r.doc, topology, "the topology has %d labels and expressions, and at most %d are read", c.costs-1, maxExpressions)
+			r.Found.Add(r.Doc, topology, "the topology has %d labels and expressions, and at most %d are read", c.costs-1, maxExpressions)
 		} else if of, err := metav1.LabelSelectorAsSelector(&selector); err != nil {
-			r.found.add(r.doc, topology, "not a label selector: %v", err)
+			r.Found.Add(r.Doc, topology, "not a label selector: %v", err)
 		} else {
 			c.topology = of
 		}
 	}
-	most := root.field("maximumVolumeSize")
+	most := root.Field("maximumVolumeSize")
 	if most == nil {
-		most = root.field("capacity")
+		most = root.Field("capacity")
 	}
 	if most == nil {
 		c.topology = labels.Nothing()
 	} else {
-		c.most, _ = r.quantityAt(most)
+		c.most, _ = r.QuantityAt(most)
 	}
 	r.storage = append(r.storage, stored{capacity: c})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -96,9 +97,9 @@ func TestAKindIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var sources []volcano.Source
+			var sources []objects.Source
 			for _, o := range test.objects {
-				sources = append(sources, volcano.Source{Name: "f", Data: []byte(o)})
+				sources = append(sources, objects.Source{Name: "f", Data: []byte(o)})
 			}
 			cluster, err := volcano.ReadManifests(sources, volcano.LeaveOutFaulty())
 			require.NoError(t, err)
@@ -111,7 +112,7 @@ func TestAKindIsUnreadWhereAnotherObjectCannotBeWithoutIt(t *testing.T) {
 func TestThePriorityOfAJobIsThatOfPodsOfItsClass(t *testing.T) {
 	classed := strings.Replace(unreadGroup("Running"), "minMember: 1", "minMember: 1, priorityClassName: high", 1)
 	input := strings.Join([]string{unreadQueue, unreadNode, classed, statedPod("p", "g", "priorityClassName: high, priority: 7")}, "---\n")
-	sources := []volcano.Source{{Name: "f", Data: []byte(input)}}
+	sources := []objects.Source{{Name: "f", Data: []byte(input)}}
 	forbidden := volcano.WithUnread(map[string]string{"PriorityClass": "priorityclasses are forbidden"})
 	cluster, err := volcano.ReadManifests(sources, forbidden)
 	require.NoError(t, err)
@@ -125,7 +126,7 @@ func TestThePriorityOfAJobIsThatOfPodsOfItsClass(t *testing.T) {
 
 func TestAKindThatMayNotBeListedIsUnread(t *testing.T) {
 	why := map[string]string{"Pod": "pods is forbidden", "Workload": "of no interest here"}
-	cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "f", Data: []byte(unreadQueue)}}, volcano.WithUnread(why))
+	cluster, err := volcano.ReadManifests([]objects.Source{{Name: "f", Data: []byte(unreadQueue)}}, volcano.WithUnread(why))
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"Pod": "pods is forbidden"}, unreadOf(cluster.Snapshot))
 }
@@ -161,9 +162,9 @@ func TestPodsOnNodesThatWereNotReadAreSaid(t *testing.T) {
 		"no node is read": {objects: []string{on("p", "m", "Running")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sources := []volcano.Source{{Name: "f", Data: []byte(unreadQueue)}, {Name: "f", Data: []byte(unreadGroup("Running"))}}
+			sources := []objects.Source{{Name: "f", Data: []byte(unreadQueue)}, {Name: "f", Data: []byte(unreadGroup("Running"))}}
 			for _, o := range test.objects {
-				sources = append(sources, volcano.Source{Name: "f", Data: []byte(o)})
+				sources = append(sources, objects.Source{Name: "f", Data: []byte(o)})
 			}
 			cluster, err := volcano.ReadManifests(sources)
 			require.NoError(t, err)

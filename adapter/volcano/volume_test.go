@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -182,7 +183,7 @@ func TestNodesAreThoseThatReachTheVolumesOfAPod(t *testing.T) {
 	}
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
-			cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "cluster.yaml", Data: []byte(volumeCluster + story.objects)}})
+			cluster, err := volcano.ReadManifests([]objects.Source{{Name: "cluster.yaml", Data: []byte(volumeCluster + story.objects)}})
 			require.NoError(t, err)
 			require.Empty(t, cluster.Warnings)
 			nodes, rule, unjudged := placementOf(t, cluster.Snapshot, "p")
@@ -199,14 +200,14 @@ func TestVolumesAreNotJudgedByObjectsThatWereNotRead(t *testing.T) {
 		"drivers": {"CSIDriver", "late"}, "what nodes attach": {"CSINode", "late"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := volumeCluster + waitingWith(uses) + claim("", "storageClassName: "+story.class, "Pending")
+			written := volumeCluster + waitingWith(uses) + claim("", "storageClassName: "+story.class, "Pending")
 			var kept []string
-			for document := range strings.SplitSeq(objects, "---\n") {
+			for document := range strings.SplitSeq(written, "---\n") {
 				if !strings.Contains(document, "kind: "+story.without) {
 					kept = append(kept, document)
 				}
 			}
-			cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "cluster.yaml", Data: []byte(strings.Join(kept, "---\n"))}})
+			cluster, err := volcano.ReadManifests([]objects.Source{{Name: "cluster.yaml", Data: []byte(strings.Join(kept, "---\n"))}})
 			require.NoError(t, err)
 			_, _, unjudged := placementOf(t, cluster.Snapshot, "p")
 			require.True(t, unjudged)
@@ -215,14 +216,14 @@ func TestVolumesAreNotJudgedByObjectsThatWereNotRead(t *testing.T) {
 }
 
 func TestNoNodeIsExcludedForVolumesThatWereNotRead(t *testing.T) {
-	objects := volumeCluster + waitingWith(uses) + claim("", "storageClassName: local", "Pending")
+	written := volumeCluster + waitingWith(uses) + claim("", "storageClassName: local", "Pending")
 	var kept []string
-	for document := range strings.SplitSeq(objects, "---\n") {
+	for document := range strings.SplitSeq(written, "---\n") {
 		if !strings.Contains(document, "kind: PersistentVolume,") {
 			kept = append(kept, document)
 		}
 	}
-	cluster, err := volcano.ReadManifests([]volcano.Source{{Name: "cluster.yaml", Data: []byte(strings.Join(kept, "---\n"))}})
+	cluster, err := volcano.ReadManifests([]objects.Source{{Name: "cluster.yaml", Data: []byte(strings.Join(kept, "---\n"))}})
 	require.NoError(t, err)
 	nodes, _, unjudged := placementOf(t, cluster.Snapshot, "p")
 	require.Len(t, nodes, len(cluster.Snapshot.GetNodes()))

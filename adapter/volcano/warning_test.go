@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // toldOf lists warnings as place and message.
@@ -61,7 +63,7 @@ func TestStatesAndPhasesThatDoNotExistAreWarnings(t *testing.T) {
 }
 
 func TestEntitiesOfTheSnapshotHavePlaces(t *testing.T) {
-	cluster, err := ReadManifests([]Source{
+	cluster, err := ReadManifests([]objects.Source{
 		{Name: "a.yaml", Data: []byte("items:\n- kind: Queue\n  metadata: {name: q}\n- kind: PodGroup\n  metadata: {name: gone}\n  spec: {queue: nowhere}\n")},
 		{Name: "b.json", Data: []byte("{\"items\": [\n{\"kind\": \"PodGroup\", \"metadata\": {\"name\": \"j\"}, \"spec\": {\"queue\": \"q\"}},\n" +
 			"{\"kind\": \"Node\", \"metadata\": {\"name\": \"n\"}}]}")},
@@ -84,7 +86,7 @@ func TestEntitiesOfTheSnapshotHavePlaces(t *testing.T) {
 }
 
 func TestProgressEndsWithTheLastObject(t *testing.T) {
-	sources := []Source{
+	sources := []objects.Source{
 		{Name: "a.yaml", Data: []byte("items:\n- kind: Queue\n  metadata: {name: q}\n- kind: Queue\n  metadata: {name: r}\n")},
 		{Name: "b.json", Data: []byte("{\"items\": [{\"kind\": \"Node\", \"metadata\": {\"name\": \"n\"}}, {\"kind\": \"Node\", \"metadata\": {\"name\": \"m\"}}]}")},
 	}

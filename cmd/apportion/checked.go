@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/audit"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -90,7 +90,7 @@ func (c *checked) complete(err error) {
 	if err == nil {
 		return
 	}
-	if faults, ok := errors.AsType[*volcano.Error](err); ok {
+	if faults, ok := errors.AsType[*objects.Error](err); ok {
 		for _, p := range faults.Problems {
 			place := fmt.Sprintf("%s:%d", p.File, p.Line)
 			if p.Path != "" {

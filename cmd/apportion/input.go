@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/adapter/manifest"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
@@ -27,12 +28,12 @@ type input struct {
 	snapshot *lookup.Snapshot
 	warnings []*apportionv1.Warning
 	// configuration is the volcano-scheduler.conf that the policy was read from; nil if there is none.
-	configuration *volcano.Source
+	configuration *objects.Source
 	// cluster is nil for a snapshot in the contract's own form, which file names.
 	cluster *volcano.Cluster
 	file    string
 	// both are the manifests if they have objects of Kueue beside those of Volcano, which are judged.
-	both []volcano.Source
+	both []objects.Source
 	// filled is the time until which a ledger says what queues used.
 	filled time.Time
 }
@@ -202,7 +203,7 @@ func staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 }
 
 // read returns the input from manifests.
-func (f *inputFlags) read(s streams, sources []volcano.Source) (*input, error) {
+func (f *inputFlags) read(s streams, sources []objects.Source) (*input, error) {
 	rules, err := f.rules(sources)
 	if err != nil {
 		return nil, err
@@ -257,7 +258,7 @@ func setTime(s *apportionv1.Snapshot) {
 }
 
 // manifests returns the cluster of manifests, and warnings about kinds of objects that they lack.
-func (f *inputFlags) manifests(s streams, sources []volcano.Source, options []volcano.Option) (
+func (f *inputFlags) manifests(s streams, sources []objects.Source, options []volcano.Option) (
 	*volcano.Cluster, []*apportionv1.Warning, error,
 ) {
 	progress, end := showReading(s.err, sources)
@@ -309,7 +310,7 @@ func (f *inputFlags) instead(ctx context.Context, s streams, file string, alone 
 	own.files, own.own, own.live.On = []string{file}, file, false
 	sources, err := own.sources(ctx, s.in)
 	if err == nil && !alone {
-		var rest []volcano.Source
+		var rest []objects.Source
 		rest, err = f.sources(ctx, s.in)
 		for _, source := range rest {
 			source.Background = true

@@ -8,7 +8,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/manifest"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -122,7 +122,7 @@ func (q *question) turnToKueue(namespace, name string) (*question, error) {
 }
 
 // readKueue returns the input from manifests of Kueue.
-func (f *inputFlags) readKueue(sources []volcano.Source, policy *apportionv1.Policy) (*input, error) {
+func (f *inputFlags) readKueue(sources []objects.Source, policy *apportionv1.Policy) (*input, error) {
 	moment, given, err := f.moment(policy)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/internal/visible"
@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 
 // faultsOf counts the faults of the input that an error lists.
 func faultsOf(err error) int {
-	if faults, ok := errors.AsType[*volcano.Error](err); ok {
+	if faults, ok := errors.AsType[*objects.Error](err); ok {
 		return faults.Total
 	}
 	_, total := client.Violations(err)

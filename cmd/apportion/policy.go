@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/adapter/manifest"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -16,7 +16,7 @@ import (
 )
 
 // rules returns the policy that the flags name, and otherwise that of the sources. It is empty for a policy of the server.
-func (f *inputFlags) rules(sources []volcano.Source) (*policy.Policy, error) {
+func (f *inputFlags) rules(sources []objects.Source) (*policy.Policy, error) {
 	switch {
 	case f.policy != "" && f.policyName != "":
 		return nil, errors.New("only one of --policy and --policy-name is allowed")

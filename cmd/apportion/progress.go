@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/internal/visible"
@@ -52,7 +53,7 @@ func (l *statusLine) end() {
 const slowBytes = 16 << 20
 
 // showReading shows the progress of reading large manifests on a terminal until end is called. The returned option reports the progress.
-func showReading(out io.Writer, sources []volcano.Source) (options []volcano.Option, end func()) {
+func showReading(out io.Writer, sources []objects.Source) (options []volcano.Option, end func()) {
 	total := 0
 	for _, source := range sources {
 		total += len(source.Data)

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -287,7 +287,7 @@ func withQueues(ctx context.Context, s streams, f *inputFlags, file string) (*in
 }
 
 // actionsOf returns the actions to simulate: those of the flag, or those of a volcano-scheduler.conf.
-func (r *rehearsing) actionsOf(configuration *volcano.Source) ([]cycle.Action, error) {
+func (r *rehearsing) actionsOf(configuration *objects.Source) ([]cycle.Action, error) {
 	names := r.actions
 	if len(names) == 0 && configuration != nil {
 		var conf struct {

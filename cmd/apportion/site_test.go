@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/ui/offline/dump"
 )
@@ -22,12 +22,12 @@ func TestThePageWithoutAServerReadsADumpAsTheCommandLineDoes(t *testing.T) {
 			files, err := filepath.Glob(pattern)
 			require.NoError(t, err)
 			require.NotEmpty(t, files)
-			var sources []volcano.Source
+			var sources []objects.Source
 			var flags []string
 			for _, file := range files {
 				data, err := os.ReadFile(file)
 				require.NoError(t, err)
-				sources = append(sources, volcano.Source{Name: file, Data: data})
+				sources = append(sources, objects.Source{Name: file, Data: data})
 				flags = append(flags, "-f", file)
 			}
 			read, err := dump.Read(sources, time.Now(), func(int) {})

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/tree"
@@ -31,7 +31,7 @@ func readMessage(file, what string, message proto.Message) error {
 	return parseMessage(source, what, message)
 }
 
-func parseMessage(source volcano.Source, what string, message proto.Message) error {
+func parseMessage(source objects.Source, what string, message proto.Message) error {
 	if len(bytes.TrimSpace(source.Data)) == 0 {
 		return fmt.Errorf("%s is empty: a %s is expected, as `apportion convert` writes it", source.Name, what)
 	}
@@ -39,7 +39,7 @@ func parseMessage(source volcano.Source, what string, message proto.Message) err
 }
 
 // perhapsSnapshot adds a hint to the faults of a source that looks like a snapshot of the contract.
-func perhapsSnapshot(err error, sources []volcano.Source) error {
+func perhapsSnapshot(err error, sources []objects.Source) error {
 	for _, source := range sources {
 		head := source.Data[:min(len(source.Data), 4<<10)]
 		if bytes.Contains(head, []byte("dimensions")) && !bytes.Contains(head, []byte("kind")) {
@@ -50,7 +50,7 @@ func perhapsSnapshot(err error, sources []volcano.Source) error {
 }
 
 // sources are the manifests: files, the files of directories in the order of their names, standard input, or the lists of a live cluster.
-func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Source, error) {
+func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]objects.Source, error) {
 	if given := len(f.files) > 0 || f.snapshot != ""; f.live.Named() && given {
 		return nil, errors.New("--cluster cannot be used with -f or --snapshot")
 	} else if f.live.On && !given {
@@ -66,7 +66,7 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 	if f.snapshot != "" {
 		return nil, errors.New("--snapshot cannot be used with -f")
 	}
-	var sources []volcano.Source
+	var sources []objects.Source
 	for _, name := range f.files {
 		files, err := expand(name)
 		if err != nil {
@@ -84,12 +84,12 @@ func (f *inputFlags) sources(ctx context.Context, in io.Reader) ([]volcano.Sourc
 }
 
 // readSource reads a file of manifests or a configuration, which may be compressed by gzip.
-func readSource(name string) (volcano.Source, error) {
+func readSource(name string) (objects.Source, error) {
 	data, err := os.ReadFile(name)
 	if err == nil {
 		data, err = plain(name, data, maxUnpacked)
 	}
-	return volcano.Source{Name: name, Data: data}, err
+	return objects.Source{Name: name, Data: data}, err
 }
 
 // maxUnpacked bounds what a file that is compressed unpacks to.
@@ -114,7 +114,7 @@ func plain(name string, data []byte, most int64) ([]byte, error) {
 }
 
 // readInput reads a file, or standard input; either may be compressed by gzip.
-func readInput(name string, in io.Reader) (volcano.Source, error) {
+func readInput(name string, in io.Reader) (objects.Source, error) {
 	if name != stdin {
 		return readSource(name)
 	}
@@ -122,11 +122,11 @@ func readInput(name string, in io.Reader) (volcano.Source, error) {
 	if err == nil {
 		data, err = plain("stdin", data, maxUnpacked)
 	}
-	return volcano.Source{Name: "stdin", Data: data}, err
+	return objects.Source{Name: "stdin", Data: data}, err
 }
 
 // cluster reads the live cluster. It returns a warning for each kind that it may not read.
-func (f *inputFlags) cluster(ctx context.Context) ([]volcano.Source, error) {
+func (f *inputFlags) cluster(ctx context.Context) ([]objects.Source, error) {
 	f.live.Configuration = f.policy == "" && f.policyName == ""
 	read, err := f.live.Read(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
@@ -57,9 +58,9 @@ type Kept struct {
 	Reason string
 }
 
-// New returns the forms of a configuration, and warnings about it. The error is a *volcano.Error if the configuration cannot be read, and
+// New returns the forms of a configuration, and warnings about it. The error is a *objects.Error if the configuration cannot be read, and
 // says so if there is nothing to delegate.
-func New(source volcano.Source, options Options) (*Forms, []*apportionv1.Warning, error) {
+func New(source objects.Source, options Options) (*Forms, []*apportionv1.Warning, error) {
 	if err := options.check(); err != nil {
 		return nil, nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/extender/delegation"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 var update = flag.Bool("update", false, "write the forms anew")
@@ -19,17 +19,17 @@ var update = flag.Bool("update", false, "write the forms anew")
 var options = delegation.Options{URL: "http://127.0.0.1:7173/volcano", Timeout: time.Second}
 
 // configurations are the configurations in testdata, by name.
-func configurations(t *testing.T) map[string]volcano.Source {
+func configurations(t *testing.T) map[string]objects.Source {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.conf")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	all := map[string]volcano.Source{}
+	all := map[string]objects.Source{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		name := filepath.Base(file)
-		all[strings.TrimSuffix(name, ".conf")] = volcano.Source{Name: name, Data: data}
+		all[strings.TrimSuffix(name, ".conf")] = objects.Source{Name: name, Data: data}
 	}
 	return all
 }
@@ -80,14 +80,14 @@ func TestWhatCannotBeRewritten(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := delegation.New(volcano.Source{Name: "v.conf", Data: []byte(c.conf)}, options)
+			_, _, err := delegation.New(objects.Source{Name: "v.conf", Data: []byte(c.conf)}, options)
 			require.EqualError(t, err, c.want)
 		})
 	}
 }
 
 func TestWhereApportionIsMustMakeSense(t *testing.T) {
-	source := volcano.Source{Name: "v.conf", Data: []byte("tiers: [{plugins: [{name: gang}]}]")}
+	source := objects.Source{Name: "v.conf", Data: []byte("tiers: [{plugins: [{name: gang}]}]")}
 	for _, o := range []delegation.Options{
 		{URL: "apportion:7173", Timeout: 1},
 		{URL: "unix:///run/apportion.sock", Timeout: 1},
@@ -119,7 +119,7 @@ func TestCapacityKeepsReclaimableBesideAnOrderThatIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conf := "tiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: " + c.quota + "\n- plugins:\n  - name: " + c.other + "\n"
-			forms, _, err := delegation.New(volcano.Source{Name: "v.conf", Data: []byte(conf)}, options)
+			forms, _, err := delegation.New(objects.Source{Name: "v.conf", Data: []byte(conf)}, options)
 			require.NoError(t, err)
 			if c.by == "" {
 				require.Contains(t, forms.Delegated, "reclaimable")

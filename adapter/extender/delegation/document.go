@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // document is a configuration as it is written.
@@ -22,7 +22,7 @@ type document struct {
 const maxNodes = 100_000
 
 // parse reads the first document of a configuration that is known to be valid.
-func parse(source volcano.Source) (*document, error) {
+func parse(source objects.Source) (*document, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(source.Data, &file); err != nil {
 		return nil, fmt.Errorf("%s: %w", source.Name, err)

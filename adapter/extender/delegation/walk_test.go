@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/adapter/extender/delegation"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire/catalogue"
@@ -214,14 +215,14 @@ func reorders(p *apportionv1.Policy) bool {
 	return false
 }
 
-func formsOf(t require.TestingT, source volcano.Source, d apportionv1.Decision) (f forms, delegated bool) {
+func formsOf(t require.TestingT, source objects.Source, d apportionv1.Decision) (f forms, delegated bool) {
 	converted, _, err := delegation.New(source, options)
 	require.NoError(t, err)
 	for _, verb := range converted.Delegated {
 		delegated = delegated || verbs[verb] == d
 	}
 	read := func(data []byte) *apportionv1.Policy {
-		p, _, err := volcano.ReadConfiguration(volcano.Source{Name: "form", Data: data})
+		p, _, err := volcano.ReadConfiguration(objects.Source{Name: "form", Data: data})
 		require.NoError(t, err)
 		return p
 	}
@@ -358,7 +359,7 @@ func requireOverusedAlike(t *rapid.T, f forms) {
 	}))
 }
 
-func requireAlike(t *rapid.T, source volcano.Source) {
+func requireAlike(t *rapid.T, source objects.Source) {
 	for _, verb := range slices.Sorted(maps.Keys(verbs)) {
 		d := verbs[verb]
 		f, delegated := formsOf(t, source, d)
@@ -410,7 +411,7 @@ func someConfiguration(t *rapid.T) string {
 
 func TestAnyDelegatingFormDecidesAsItsOriginal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		source := volcano.Source{Name: "v.conf", Data: []byte(someConfiguration(t))}
+		source := objects.Source{Name: "v.conf", Data: []byte(someConfiguration(t))}
 		if _, _, err := delegation.New(source, options); err != nil {
 			require.Regexp(t, "no plugin takes part|no decision can be delegated", err)
 			return

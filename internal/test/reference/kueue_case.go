@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	adapter "github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
@@ -118,7 +119,7 @@ func (c *kueueCase) snapshot() (*apportionv1.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := adapter.Read([]adapter.Source{{Name: "manifests", Data: list}}, c.Config.Now)
+	cluster, err := adapter.Read([]objects.Source{{Name: "manifests", Data: list}}, c.Config.Now)
 	if err != nil {
 		return nil, err
 	}

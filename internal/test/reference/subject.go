@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -30,7 +31,7 @@ func (c *Case) subject() (*subject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifests: %w", err)
 	}
-	policy, _, err := volcano.ReadConfiguration(volcano.Source{Name: "conf", Data: []byte(c.Conf)})
+	policy, _, err := volcano.ReadConfiguration(objects.Source{Name: "conf", Data: []byte(c.Conf)})
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}

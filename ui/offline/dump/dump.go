@@ -16,6 +16,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/manifest"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -47,7 +48,7 @@ const hint = "give the output of: " +
 
 // Read reads files; now is the time at which a policy that depends on the time judges them. It calls progress with the number of bytes that
 // were read so far.
-func Read(sources []volcano.Source, now time.Time, progress func(read int)) (*Dump, error) {
+func Read(sources []objects.Source, now time.Time, progress func(read int)) (*Dump, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("no file was given")
 	}
@@ -60,7 +61,7 @@ func Read(sources []volcano.Source, now time.Time, progress func(read int)) (*Du
 	return readVolcano(sources, now, progress)
 }
 
-func readVolcano(sources []volcano.Source, now time.Time, progress func(read int)) (*Dump, error) {
+func readVolcano(sources []objects.Source, now time.Time, progress func(read int)) (*Dump, error) {
 	d := &Dump{}
 	options := []volcano.Option{volcano.LeaveOutFaulty(), volcano.WithProgress(progress)}
 	objects, configuration, err := parted(sources)
@@ -104,7 +105,7 @@ func readVolcano(sources []volcano.Source, now time.Time, progress func(read int
 
 // parted returns the files of objects, and the configuration of Volcano's scheduler: a file that ends in .conf or, without one, that of the
 // ConfigMap among the objects; nil if there is none.
-func parted(sources []volcano.Source) (objects []volcano.Source, configuration *volcano.Source, err error) {
+func parted(sources []objects.Source) (objects []objects.Source, configuration *objects.Source, err error) {
 	for _, source := range sources {
 		if path.Ext(source.Name) != ".conf" {
 			objects = append(objects, source)
@@ -125,7 +126,7 @@ func parted(sources []volcano.Source) (objects []volcano.Source, configuration *
 	return objects, &held.Source, nil
 }
 
-func readKueue(sources []volcano.Source, now time.Time) (*Dump, error) {
+func readKueue(sources []objects.Source, now time.Time) (*Dump, error) {
 	cluster, err := kueue.Read(manifest.KueueSources(sources), now, kueue.LeaveOutFaulty())
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func IsSnapshot(data []byte) bool {
 	return !bytes.Contains(head, []byte(`"apiVersion"`)) && !bytes.Contains(head, []byte(`"kind"`))
 }
 
-func readSnapshot(source volcano.Source) (*Dump, error) {
+func readSnapshot(source objects.Source) (*Dump, error) {
 	d, input := &Dump{Snapshot: &apportionv1.Snapshot{}}, &apportionv1.Input{}
 	var into proto.Message = d.Snapshot
 	if isInput(source.Data) {

@@ -6,17 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/ui/offline/dump"
 )
 
 const queue = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: a}\nspec: {weight: 2}\n"
 
-func read(sources ...volcano.Source) (*dump.Dump, error) {
+func read(sources ...objects.Source) (*dump.Dump, error) {
 	return dump.Read(sources, time.Unix(1, 0), func(int) {})
 }
 
-func source(name, text string) volcano.Source { return volcano.Source{Name: name, Data: []byte(text)} }
+func source(name, text string) objects.Source { return objects.Source{Name: name, Data: []byte(text)} }
 
 func TestAConfigurationBesideTheObjectsGivesThePolicy(t *testing.T) {
 	d, err := read(source("q.yaml", queue), source("v.conf", "tiers:\n- plugins:\n  - name: capacity\n"))

@@ -17,7 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/ui/offline/dump"
@@ -28,7 +28,7 @@ const longest = 8000
 
 // read reads the cluster, and names it as the address does.
 func (q *asking) read() error {
-	var sources []volcano.Source
+	var sources []objects.Source
 	for _, sample := range Samples {
 		if path.Clean(q.file) == sample.Folder {
 			q.from = "sample:" + sample.Name
@@ -42,7 +42,7 @@ func (q *asking) read() error {
 				return err
 			}
 			data, err := q.text(path.Join(q.file, strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(name, base)), "/")))
-			sources = append(sources, volcano.Source{Name: filepath.Base(name), Data: data})
+			sources = append(sources, objects.Source{Name: filepath.Base(name), Data: data})
 			return err
 		})
 		if err != nil {
@@ -60,7 +60,7 @@ func (q *asking) read() error {
 		if data, err = json.Marshal(document); err != nil {
 			return err
 		}
-		sources = append(sources, volcano.Source{Name: path.Base(q.snapshot), Data: data})
+		sources = append(sources, objects.Source{Name: path.Base(q.snapshot), Data: data})
 	default:
 		return errors.New("the command reads no cluster from files of this project")
 	}

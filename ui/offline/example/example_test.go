@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/ui/offline/dump"
 	"github.com/apportion/apportion/ui/offline/example"
 )
@@ -152,7 +152,7 @@ func TestALinkAsksTheFirstQuestionThatThePageCanShowAboutAModel(t *testing.T) {
 	require.NoError(t, err)
 	text, err := io.ReadAll(flate.NewReader(strings.NewReader(string(packed))))
 	require.NoError(t, err)
-	found, err := dump.Read([]volcano.Source{{Name: "example.yaml", Data: text}}, time.Time{}, func(int) {})
+	found, err := dump.Read([]objects.Source{{Name: "example.yaml", Data: text}}, time.Time{}, func(int) {})
 	require.NoError(t, err)
 	require.Equal(t, "Policy of example.yaml", found.Title)
 	require.Equal(t, "TIER_WALK_STRICT", found.Policy.GetTierWalk().String())

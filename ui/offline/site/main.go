@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/ui"
 	"github.com/apportion/apportion/ui/offline/dump"
 	"github.com/apportion/apportion/ui/offline/example"
@@ -102,7 +102,7 @@ func (s *sample) write(out string) error {
 	if err != nil {
 		return err
 	}
-	var sources []volcano.Source
+	var sources []objects.Source
 	for _, entry := range entries {
 		data, err := os.ReadFile(filepath.Join(s.folder, entry.Name()))
 		if err != nil {
@@ -111,7 +111,7 @@ func (s *sample) write(out string) error {
 		if filepath.Ext(entry.Name()) != ".yaml" {
 			continue
 		}
-		sources = append(sources, volcano.Source{Name: entry.Name(), Data: data})
+		sources = append(sources, objects.Source{Name: entry.Name(), Data: data})
 		s.Files = append(s.Files, entry.Name())
 		if err := write(filepath.Join(out, entry.Name()), data); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
@@ -78,7 +79,7 @@ func (l *logged) cluster(t *trace.Trace) (*apportionv1.Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		read, err := volcano.ReadManifests([]volcano.Source{{Name: l.manifests, Data: data}})
+		read, err := volcano.ReadManifests([]objects.Source{{Name: l.manifests, Data: data}})
 		if err != nil {
 			return nil, err
 		}

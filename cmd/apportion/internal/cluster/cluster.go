@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -66,7 +67,7 @@ const chunkSize = 500
 
 // Cluster contains the objects of a cluster.
 type Cluster struct {
-	Sources []volcano.Source
+	Sources []objects.Source
 	// Unread contains a sentence for each list that could not be read. The answers lack its objects.
 	Unread []string
 	// Missing are the kinds that the user may not list, and why, without which most answers are not known.
@@ -153,14 +154,14 @@ type reader struct {
 	chunk     int
 
 	mu     sync.Mutex
-	pages  map[string][]volcano.Source
+	pages  map[string][]objects.Source
 	unread []string
 	// missing is Cluster.Missing.
 	missing map[string]string
 	// unjudged are the lists that could not be read, by what is not judged without them.
 	unjudged map[string][]string
 	// configuration is the ConfigMap of Volcano's scheduler, if it was read.
-	configuration []volcano.Source
+	configuration []objects.Source
 }
 
 // cluster returns the pages in the order of the kinds, and the ConfigMap.
@@ -297,7 +298,7 @@ func reason(err error) string {
 
 // list reads all pages of a list. A list whose rest has expired is read again from its beginning, in one page.
 func (r *reader) list(ctx context.Context, name, path string) error {
-	var pages []volcano.Source
+	var pages []objects.Source
 	size, next := r.chunk, ""
 	for {
 		request := r.client.Get().AbsPath(path).SetHeader("Accept", "application/json")
@@ -335,24 +336,24 @@ func (r *reader) list(ctx context.Context, name, path string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pages == nil {
-		r.pages = map[string][]volcano.Source{}
+		r.pages = map[string][]objects.Source{}
 	}
 	r.pages[name] = pages
 	return nil
 }
 
 // readPage reads a page of a list: its objects, and what asks for the next page.
-func readPage(name, title string, data []byte) (source volcano.Source, more string, err error) {
+func readPage(name, title string, data []byte) (source objects.Source, more string, err error) {
 	if _, ofKueue := kueueResources[name]; ofKueue {
 		page, err := kueue.ReadPage(title, data)
 		if err != nil {
-			return volcano.Source{}, "", err
+			return objects.Source{}, "", err
 		}
-		return volcano.Source{Name: title, Data: page.Source.Data}, page.Continue, nil
+		return objects.Source{Name: title, Data: page.Source.Data}, page.Continue, nil
 	}
 	page, err := volcano.ReadPage(title, data)
 	if err != nil {
-		return volcano.Source{}, "", err
+		return objects.Source{}, "", err
 	}
 	return page.Source, page.Continue, nil
 }

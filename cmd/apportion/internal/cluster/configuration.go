@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 )
 
@@ -39,7 +40,7 @@ func configurationOf(ctx context.Context, client *rest.RESTClient) (objects [][]
 
 // Configuration returns the ConfigMap of Volcano's scheduler in the followed cluster, and the scheduler's Deployment if it can be read.
 // There is none of them without the ConfigMap.
-func (f *Follower) Configuration(ctx context.Context) ([]volcano.Source, error) {
+func (f *Follower) Configuration(ctx context.Context) ([]objects.Source, error) {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -54,9 +55,9 @@ func (f *Follower) Configuration(ctx context.Context) ([]volcano.Source, error) 
 }
 
 // sourcesOf returns objects as sources of one name.
-func sourcesOf(name string, objects [][]byte) (sources []volcano.Source) {
-	for _, data := range objects {
-		sources = append(sources, volcano.Source{Name: name, Data: data})
+func sourcesOf(name string, read [][]byte) (sources []objects.Source) {
+	for _, data := range read {
+		sources = append(sources, objects.Source{Name: name, Data: data})
 	}
 	return sources
 }

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/apiserver"
@@ -118,9 +119,9 @@ func (k *kueueStory) same(r *servicetest.Replica) map[string]*apportionv1.Job {
 	got, err := k.flags(k.t).Read(k.t.Context())
 	require.NoError(k.t, err)
 	require.Empty(k.t, got.Unread)
-	var sources []kueue.Source
+	var sources []objects.Source
 	for _, s := range got.Sources {
-		sources = append(sources, kueue.Source{Name: s.Name, Data: s.Data})
+		sources = append(sources, objects.Source{Name: s.Name, Data: s.Data})
 	}
 	read, err := kueue.Read(sources, time.Now())
 	require.NoError(k.t, err)

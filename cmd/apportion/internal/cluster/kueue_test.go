@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -127,10 +128,10 @@ func TestAClusterWithKueueIsReadInTheVersionThatItHas(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.volcano, read.Volcano)
 			require.Equal(t, len(c.versions) > 0, read.Kueue)
-			var sources []kueue.Source
+			var sources []objects.Source
 			for _, s := range read.Sources {
 				require.NotContains(t, string(s.Data), "managedFields")
-				sources = append(sources, kueue.Source{Name: s.Name, Data: s.Data})
+				sources = append(sources, objects.Source{Name: s.Name, Data: s.Data})
 			}
 			got, err := kueue.Read(sources, time.Now())
 			require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
@@ -24,7 +25,7 @@ type Policy struct {
 	Message  *apportionv1.Policy
 	Warnings []*apportionv1.Warning
 	// Configuration is the volcano-scheduler.conf that it was read from; nil if it was another file or a preset.
-	Configuration *volcano.Source
+	Configuration *objects.Source
 	// Object names the ConfigMap of the cluster that contains the configuration; empty if a flag names the policy.
 	Object string
 }
@@ -38,7 +39,7 @@ func (p *Policy) Origin() string {
 }
 
 // Held returns the policy in the ConfigMap of Volcano's scheduler among the objects of a cluster, nil if there is none.
-func Held(sources []volcano.Source) (*Policy, error) {
+func Held(sources []objects.Source) (*Policy, error) {
 	held, err := volcano.HeldConfiguration(sources)
 	if held == nil || err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func Read(name string) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(volcano.Source{Name: name, Data: data})
+	return parse(objects.Source{Name: name, Data: data})
 }
 
 // Missing returns the error for a name that can only be that of a policy, and is neither a preset nor a file; nil for any other name.
@@ -88,7 +89,7 @@ func unknown(name string) error {
 	return fmt.Errorf("no policy %q%s", name, spelling.Then(like, kinds))
 }
 
-func parse(source volcano.Source) (*Policy, error) {
+func parse(source objects.Source) (*Policy, error) {
 	conf, ok, err := configuration(source)
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func parse(source volcano.Source) (*Policy, error) {
 
 // configuration returns the volcano-scheduler.conf that a file is or holds. A file whose name ends in .conf is one even if nothing in it
 // says so.
-func configuration(source volcano.Source) (conf volcano.Source, ok bool, err error) {
+func configuration(source objects.Source) (conf objects.Source, ok bool, err error) {
 	conf, ok, err = volcano.FindConfiguration(source)
 	if !ok && err == nil && filepath.Ext(source.Name) == ".conf" {
 		return source, true, nil
@@ -115,12 +116,12 @@ func configuration(source volcano.Source) (conf volcano.Source, ok bool, err err
 }
 
 // Configuration reads a volcano-scheduler.conf, or a dump of the ConfigMap that holds one.
-func Configuration(name string) (volcano.Source, error) {
+func Configuration(name string) (objects.Source, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return volcano.Source{}, err
+		return objects.Source{}, err
 	}
-	source := volcano.Source{Name: name, Data: data}
+	source := objects.Source{Name: name, Data: data}
 	conf, ok, err := configuration(source)
 	if !ok && err == nil {
 		return source, nil
@@ -137,7 +138,7 @@ func Is(name string) bool {
 	if err != nil {
 		return false
 	}
-	source := volcano.Source{Name: name, Data: data}
+	source := objects.Source{Name: name, Data: data}
 	if _, ok, err := volcano.FindConfiguration(source); ok || err != nil {
 		return true
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	adapter "github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	engine "github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -40,11 +41,11 @@ const (
 
 // underKueue is a variant under the policy kueue.
 func underKueue(t require.TestingT, manifests ...string) *Variant {
-	source := adapter.Source{Name: "cluster.yaml", Data: []byte(kueueFlavor)}
+	source := objects.Source{Name: "cluster.yaml", Data: []byte(kueueFlavor)}
 	for _, m := range manifests {
 		source.Data = append(source.Data, m...)
 	}
-	cluster, err := adapter.Read([]adapter.Source{source}, time.Unix(0, 0))
+	cluster, err := adapter.Read([]objects.Source{source}, time.Unix(0, 0))
 	require.NoError(t, err)
 	translation, err := asfair.Of(cluster.Snapshot)
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
 )
@@ -65,8 +65,8 @@ func (t *template) scheduler() string {
 }
 
 // expand writes the PodGroups and Pods.
-func expand(file string, groups []*group) ([]volcano.Source, error) {
-	var sources []volcano.Source
+func expand(file string, groups []*group) ([]objects.Source, error) {
+	var sources []objects.Source
 	for _, g := range groups {
 		made, err := g.expand(file)
 		if err != nil {
@@ -77,7 +77,7 @@ func expand(file string, groups []*group) ([]volcano.Source, error) {
 	return sources, nil
 }
 
-func (g *group) expand(file string) ([]volcano.Source, error) {
+func (g *group) expand(file string) ([]objects.Source, error) {
 	spec := map[string]any{"minMember": g.minMember}
 	minimum := make(map[string]int32)
 	for i := range g.sets {
@@ -105,7 +105,7 @@ func (g *group) expand(file string) ([]volcano.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources := []volcano.Source{{Name: file + " (its PodGroup)", Data: made}}
+	sources := []objects.Source{{Name: file + " (its PodGroup)", Data: made}}
 	for i := range g.sets {
 		var pods bytes.Buffer
 		for k := range g.sets[i].replicas {
@@ -116,7 +116,7 @@ func (g *group) expand(file string) ([]volcano.Source, error) {
 			pods.Write(pod)
 			pods.WriteByte('\n')
 		}
-		sources = append(sources, volcano.Source{Name: fmt.Sprintf("%s (pods %s)", file, g.sets[i].name), Data: pods.Bytes()})
+		sources = append(sources, objects.Source{Name: fmt.Sprintf("%s (pods %s)", file, g.sets[i].name), Data: pods.Bytes()})
 	}
 	return sources, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/scenario"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -29,7 +30,7 @@ type Submission struct {
 
 // Read reads the jobs of a file. The file holds one workload: a Volcano Job, a PodGroup with its Pods, a workload of another kind (see
 // Kinds), or a job as in a scenario file. The queue and the priority class are those of the cluster.
-func Read(file string, data []byte, cluster []volcano.Source, options ...volcano.Option) (*Submission, error) {
+func Read(file string, data []byte, cluster []objects.Source, options ...volcano.Option) (*Submission, error) {
 	documents, err := split(file, data)
 	if err != nil {
 		return nil, err
@@ -58,12 +59,12 @@ func Read(file string, data []byte, cluster []volcano.Source, options ...volcano
 			return nil, err
 		}
 	}
-	var sources []volcano.Source
+	var sources []objects.Source
 	if groups != nil {
 		sources, err = expand(file, groups)
 	} else {
 		data, err = completed(data, documents)
-		sources = []volcano.Source{{Name: file, Data: data}}
+		sources = []objects.Source{{Name: file, Data: data}}
 	}
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func textOf(n tree.Node, key string) string {
 }
 
 // plain reads a job as in a scenario file.
-func plain(root tree.Node, sources []volcano.Source, options []volcano.Option) (*Submission, error) {
+func plain(root tree.Node, sources []objects.Source, options []volcano.Option) (*Submission, error) {
 	cluster, err := volcano.ReadManifests(sources, options...)
 	if err != nil {
 		return nil, err
@@ -147,12 +148,12 @@ func plain(root tree.Node, sources []volcano.Source, options []volcano.Option) (
 }
 
 // among reads the job's objects together with those of the cluster, and removes the jobs from the result.
-func among(file string, job, cluster []volcano.Source, options []volcano.Option) (*Submission, error) {
+func among(file string, job, cluster []objects.Source, options []volcano.Option) (*Submission, error) {
 	before, err := volcano.ReadManifests(cluster, options...)
 	if err != nil {
 		return nil, err
 	}
-	together, err := volcano.ReadManifests(append(append([]volcano.Source{}, cluster...), job...), options...)
+	together, err := volcano.ReadManifests(append(append([]objects.Source{}, cluster...), job...), options...)
 	if err != nil {
 		return nil, err
 	}

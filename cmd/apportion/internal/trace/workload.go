@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
 	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
@@ -23,7 +24,7 @@ func ReadWorkloads(source string, r io.Reader) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	history, err := kueue.ReadHistory([]kueue.Source{{Name: source, Data: data}})
+	history, err := kueue.ReadHistory([]objects.Source{{Name: source, Data: data}})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall/js"
 	"time"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/ui/offline/bridge"
 	"github.com/apportion/apportion/ui/offline/dump"
 )
@@ -22,9 +22,9 @@ func main() {
 	var last *dump.Dump
 	bridge.Serve(map[string]bridge.Function{
 		"read": func(a [][]byte) ([]byte, error) {
-			var sources []volcano.Source
+			var sources []objects.Source
 			for ; len(a) >= 2; a = a[2:] {
-				sources = append(sources, volcano.Source{Name: string(a[0]), Data: a[1]})
+				sources = append(sources, objects.Source{Name: string(a[0]), Data: a[1]})
 			}
 			progress := js.Global().Get("progress")
 			d, err := dump.Read(sources, time.Now(), func(read int) { progress.Invoke(read) })

@@ -1,9 +1,10 @@
-package volcano
+package objects
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/apportion/apportion/internal/tree"
@@ -27,49 +28,49 @@ type Source struct {
 // maxFlowRetry is the size up to which a text that begins like JSON but is invalid is read as YAML in flow style.
 const maxFlowRetry = 1 << 20
 
-// document is a part of a source. It converts positions to lines.
-type document struct {
-	name string
-	data []byte
-	// first is the number of lines of the source above the document.
-	first int
-	// lines says that positions are lines of the source already, as in YAML; else they are offsets into data.
-	lines bool
+// Document is a part of a source. It converts positions to lines.
+type Document struct {
+	Name string
+	Data []byte
+	// First is the number of lines of the source above the document.
+	First int
+	// Lines says that positions are lines of the source already, as in YAML; else they are offsets into data.
+	Lines bool
 }
 
-// line is the line of a position within the source, counted from 1.
-func (d *document) line(at int) int {
-	if d.lines {
+// Line is the line of a position within the source, counted from 1.
+func (d *Document) Line(at int) int {
+	if d.Lines {
 		return at
 	}
-	return d.first + 1 + bytes.Count(d.data[:min(at, len(d.data))], []byte("\n"))
+	return d.First + 1 + bytes.Count(d.Data[:min(at, len(d.Data))], []byte("\n"))
 }
 
 // visit is called for each object of a source.
-type visit func(*document, *value)
+type visit func(*Document, *Value)
 
-// eachObject visits the objects of a source in order. The source is a sequence of JSON documents or a stream of YAML documents (which may
+// Each visits the objects of a source in order, as far as a shape selects them. The source is a sequence of JSON documents or a stream of YAML documents (which may
 // be JSON); each may be a list of objects.
-func eachObject(source Source, found *problems, each visit) {
+func Each(source Source, sh *Shape, found *Problems, each visit) {
 	first := 0
 	if tree.Packed(source.Data) {
-		found.addText(&document{name: source.Name, lines: true}, 1, "%s", tree.FaultOfPacked)
+		found.AddText(&Document{Name: source.Name, Lines: true}, 1, "%s", tree.FaultOfPacked)
 		return
 	}
 	for _, part := range splitDocuments(source.Data) {
-		doc := document{name: source.Name, data: part, first: first}
+		doc := Document{Name: source.Name, Data: part, First: first}
 		first += bytes.Count(part, []byte("\n"))
 		if begins := firstByte(part); begins == 0 {
 			continue
 		} else if begins != '{' && begins != '[' {
-			doc.lines = true
-			eachYAML(&doc, found, each)
+			doc.Lines = true
+			eachYAML(&doc, sh, found, each)
 			continue
 		}
-		if !eachJSON(&doc, found, each) {
+		if !eachJSON(&doc, sh, found, each) {
 			flow := doc
-			flow.lines = true
-			eachYAML(&flow, found, each)
+			flow.Lines = true
+			eachYAML(&flow, sh, found, each)
 		}
 	}
 }
@@ -119,33 +120,33 @@ func firstByte(part []byte) byte {
 }
 
 // eachJSON visits the objects of JSON documents. It is false, with nothing visited, if the text may be YAML after all.
-func eachJSON(doc *document, found *problems, each visit) bool {
+func eachJSON(doc *Document, sh *Shape, found *Problems, each visit) bool {
 	start := 0
-	if isMarker(doc.data) {
+	if isMarker(doc.Data) {
 		start = len("---")
 	}
-	if json.Valid(doc.data[start:]) { // one document, the usual case: no copy
-		s := scanner{data: doc.data, pos: start}
-		s.document(doc, each)
+	if json.Valid(doc.Data[start:]) { // one document, the usual case: no copy
+		s := scanner{data: doc.Data, pos: start}
+		s.document(doc, sh, each)
 		return true
 	}
-	decoder := json.NewDecoder(bytes.NewReader(doc.data[start:]))
+	decoder := json.NewDecoder(bytes.NewReader(doc.Data[start:]))
 	for documents := 0; ; documents++ {
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
 		if errors.Is(err, io.EOF) {
 			return true
 		}
-		if _, malformed := errors.AsType[*json.SyntaxError](err); malformed && documents == 0 && len(doc.data) <= maxFlowRetry {
+		if _, malformed := errors.AsType[*json.SyntaxError](err); malformed && documents == 0 && len(doc.Data) <= maxFlowRetry {
 			return false
 		}
 		if err != nil {
-			found.addText(doc, start+faultOffset(err, decoder.InputOffset(), len(doc.data)-start), "not JSON: %v", err)
+			found.AddText(doc, start+faultOffset(err, decoder.InputOffset(), len(doc.Data)-start), "not JSON: %v", err)
 			return true
 		}
 		end := start + int(decoder.InputOffset())
-		s := scanner{data: doc.data[:end], pos: end - len(raw)}
-		s.document(doc, each)
+		s := scanner{data: doc.Data[:end], pos: end - len(raw)}
+		s.document(doc, sh, each)
 	}
 }
 
@@ -156,3 +157,21 @@ func faultOffset(err error, read int64, size int) int {
 	}
 	return size
 }
+
+// EachJSON visits the object of a JSON text, or the items of the list that it is.
+func EachJSON(doc *Document, sh *Shape, found *Problems, each visit) {
+	if !json.Valid(doc.Data) {
+		found.AddText(doc, 0, "not JSON")
+		return
+	}
+	s := scanner{data: doc.Data}
+	s.document(doc, sh, each)
+}
+
+// Origin is the position of an object in the input.
+type Origin struct {
+	Doc *Document
+	At  int
+}
+
+func (o Origin) String() string { return fmt.Sprintf("%s:%d", o.Doc.Name, o.Doc.Line(o.At)) }

@@ -1,4 +1,4 @@
-package volcano
+package objects
 
 import (
 	"bytes"
@@ -16,30 +16,30 @@ type scanner struct {
 }
 
 // document visits the object at the scanner's position, or the items of the list or array there.
-func (s *scanner) document(doc *document, each visit) {
+func (s *scanner) document(doc *Document, sh *Shape, each visit) {
 	s.names = make(map[string]string)
 	s.space()
 	switch s.data[s.pos] {
 	case '[':
-		s.elements(func(int) { each(doc, s.value(objectShape)) })
+		s.elements(func(int) { each(doc, s.value(sh)) })
 		return
 	case '{':
 	default:
-		each(doc, s.value(objectShape))
+		each(doc, s.value(sh))
 		return
 	}
 	list, some := false, false
-	root := &value{kind: object, at: s.pos}
+	root := &Value{Type: Map, At: s.pos}
 	s.members(func(name string, at int) {
 		if name == "items" && s.data[s.pos] == '[' {
 			list = true
 			s.elements(func(int) {
 				some = true
-				each(doc, s.value(objectShape))
+				each(doc, s.value(sh))
 			})
 			return
 		}
-		s.member(root, name, at, objectShape)
+		s.member(root, name, at, sh)
 	})
 	if !list || !some && ofOneKind(root) {
 		each(doc, root)
@@ -47,50 +47,50 @@ func (s *scanner) document(doc *document, each visit) {
 }
 
 // ofOneKind reports whether a list says which kind its objects have, as `PodList` does: an empty one is visited, as there are no others.
-func ofOneKind(list *value) bool {
-	of, named := strings.CutSuffix(list.textOf(kindField), "List")
+func ofOneKind(list *Value) bool {
+	of, named := strings.CutSuffix(list.TextOf(KindField), "List")
 	return named && of != ""
 }
 
 // value builds the selected parts of the value at the scanner's position, and moves behind it.
-func (s *scanner) value(sh *shape) *value {
-	v := &value{at: s.pos}
+func (s *scanner) value(sh *Shape) *Value {
+	v := &Value{At: s.pos}
 	switch s.data[s.pos] {
 	case '{':
-		v.kind = object
+		v.Type = Map
 		s.members(func(name string, at int) { s.member(v, name, at, sh) })
 	case '[':
-		v.kind = array
-		s.elements(func(int) { v.add(s.value(sh)) })
+		v.Type = List
+		s.elements(func(int) { v.Add(s.value(sh)) })
 	case '"':
-		v.kind, v.text = text, s.text()
+		v.Type, v.Text = Text, s.text()
 	default:
-		v.text = string(s.word())
-		switch v.text[0] {
+		v.Text = string(s.word())
+		switch v.Text[0] {
 		case 'n':
-			v.kind = null
+			v.Type = Null
 		case 't', 'f':
-			v.kind = boolean
+			v.Type = Boolean
 		default:
-			v.kind = number
+			v.Type = Number
 		}
 	}
 	return v
 }
 
 // member builds a field of v, or skips it.
-func (s *scanner) member(v *value, name string, at int, sh *shape) {
+func (s *scanner) member(v *Value, name string, at int, sh *Shape) {
 	wanted := sh.of(name)
 	if wanted == nil {
-		if sh.names {
-			v.add(&value{kind: skipped, at: s.pos, key: name, keyAt: at})
+		if sh.Names {
+			v.Add(&Value{Type: Skipped, At: s.pos, Key: name, KeyAt: at})
 		}
 		s.skip()
 		return
 	}
 	child := s.value(wanted)
-	child.key, child.keyAt = name, at
-	v.add(child)
+	child.Key, child.KeyAt = name, at
+	v.Add(child)
 }
 
 // members calls each with the name of every field of an object, and its place; each must move behind the field's value.

@@ -1,4 +1,4 @@
-package volcano
+package objects
 
 import (
 	"bytes"
@@ -10,26 +10,26 @@ import (
 // itemList is a YAML list, cut into its items without parsing. A dump of a cluster is such a list; parsing it as a whole would take a
 // hundred times its size in memory.
 type itemList struct {
-	doc *document
+	doc *Document
 	// items are the parts of the text with one item each, as a list of one; rest is the text around them.
-	items []document
-	rest  []document
+	items []Document
+	rest  []Document
 }
 
 // cutList cuts a document that has a top-level `items` in block style, as kubectl prints it. It is false for any other document, and for
 // one with anchors, because an alias and its anchor may be in different items.
-func cutList(doc *document) (itemList, bool) {
-	start, line := itemsBegin(doc.data)
-	if start < 0 || bytes.Contains(doc.data, []byte(": &")) || bytes.Contains(doc.data, []byte("- &")) {
+func cutList(doc *Document) (itemList, bool) {
+	start, line := itemsBegin(doc.Data)
+	if start < 0 || bytes.Contains(doc.Data, []byte(": &")) || bytes.Contains(doc.Data, []byte("- &")) {
 		return itemList{}, false
 	}
 	list := itemList{doc: doc}
-	list.rest = append(list.rest, document{name: doc.name, data: doc.data[:start], first: doc.first, lines: true})
+	list.rest = append(list.rest, Document{Name: doc.Name, Data: doc.Data[:start], First: doc.First, Lines: true})
 	indent := -1
 	from, fromLine := start, line
-	end := len(doc.data)
-	for at := start; at < len(doc.data); line++ {
-		text := lineAt(doc.data, at)
+	end := len(doc.Data)
+	for at := start; at < len(doc.Data); line++ {
+		text := lineAt(doc.Data, at)
 		column, begins := indentation(text)
 		switch {
 		case begins == 0 || begins == '#': // blank or comment: part of the current item
@@ -43,7 +43,7 @@ func cutList(doc *document) (itemList, bool) {
 			list.cut(from, at, fromLine)
 			from, fromLine = at, line
 		}
-		if end < len(doc.data) {
+		if end < len(doc.Data) {
 			break
 		}
 		at += len(text)
@@ -52,15 +52,15 @@ func cutList(doc *document) (itemList, bool) {
 		return itemList{}, false
 	}
 	list.cut(from, end, fromLine)
-	if end < len(doc.data) {
-		list.rest = append(list.rest, document{name: doc.name, data: doc.data[end:], first: doc.first + line, lines: true})
+	if end < len(doc.Data) {
+		list.rest = append(list.rest, Document{Name: doc.Name, Data: doc.Data[end:], First: doc.First + line, Lines: true})
 	}
 	return list, true
 }
 
 // cut makes an item of a part of the text that begins after so many lines.
 func (l *itemList) cut(from, to, lines int) {
-	l.items = append(l.items, document{name: l.doc.name, data: l.doc.data[from:to], first: l.doc.first + lines, lines: true})
+	l.items = append(l.items, Document{Name: l.doc.Name, Data: l.doc.Data[from:to], First: l.doc.First + lines, Lines: true})
 }
 
 // itemsBegin returns the beginning of the line after a top-level `items:`, and the number of lines before it; -1 if there is none.
@@ -92,25 +92,25 @@ func indentation(line []byte) (int, byte) {
 
 // parsedItem is the result of parsing an item.
 type parsedItem struct {
-	values []*value
-	found  problems
+	values []*Value
+	found  Problems
 }
 
 // visit parses the items, several at a time, and visits them in their order.
-func (l itemList) visit(found *problems, each visit) {
+func (l itemList) visit(sh *Shape, found *Problems, each visit) {
 	const batch = 256
 	for i, part := range l.rest {
-		if at, line := itemsBegin(part.data); i > 0 && at >= 0 {
-			found.addText(l.doc, part.first+line, twice, "items")
+		if at, line := itemsBegin(part.Data); i > 0 && at >= 0 {
+			found.AddText(l.doc, part.First+line, twice, "items")
 			continue
 		}
-		readYAML(&part, found, func(*value) {})
+		readYAML(&part, sh, found, func(*Value) {})
 	}
 	parsed := make([]parsedItem, batch)
 	for now := range slices.Chunk(l.items, batch) {
-		parseItems(now, parsed)
+		parseItems(now, sh, parsed)
 		for i := range now {
-			found.append(&parsed[i].found)
+			found.Append(&parsed[i].found)
 			for _, v := range parsed[i].values {
 				each(&now[i], v)
 			}
@@ -120,13 +120,13 @@ func (l itemList) visit(found *problems, each visit) {
 }
 
 // parseItems parses items[i] into parsed[i].
-func parseItems(items []document, parsed []parsedItem) {
+func parseItems(items []Document, sh *Shape, parsed []parsedItem) {
 	workers := min(runtime.GOMAXPROCS(0), len(items))
 	var wait sync.WaitGroup
 	for worker := range workers {
 		wait.Go(func() {
 			for i := worker; i < len(items); i += workers {
-				parsed[i] = parseItem(&items[i])
+				parsed[i] = parseItem(&items[i], sh)
 			}
 		})
 	}
@@ -134,14 +134,14 @@ func parseItems(items []document, parsed []parsedItem) {
 }
 
 // parseItem parses an item, first without the parts that are not read.
-func parseItem(item *document) (parsed parsedItem) {
-	collect := func(v *value) { parsed.values = append(parsed.values, v) }
+func parseItem(item *Document, sh *Shape) (parsed parsedItem) {
+	collect := func(v *Value) { parsed.values = append(parsed.values, v) }
 	lean := *item
-	lean.data = prune(item.data, objectShape)
-	readYAML(&lean, &parsed.found, collect)
-	if parsed.found.total > 0 {
+	lean.Data = prune(item.Data, sh)
+	readYAML(&lean, sh, &parsed.found, collect)
+	if parsed.found.Total > 0 {
 		parsed = parsedItem{}
-		readYAML(item, &parsed.found, collect)
+		readYAML(item, sh, &parsed.found, collect)
 	}
 	return parsed
 }

@@ -1,4 +1,4 @@
-package volcano
+package objects
 
 import (
 	"fmt"
@@ -53,46 +53,52 @@ func (e *Error) Error() string {
 	return text.String()
 }
 
-// problems collects faults. It formats only those that will be listed, so that an input with many faults costs no more than a valid one.
-type problems struct {
-	listed []Problem
-	total  int
+// Problems collects faults. It formats only those that will be listed, so that an input with many faults costs no more than a valid one.
+type Problems struct {
+	Listed []Problem
+	Total  int
 }
 
-// add adds a fault of the value v in doc.
-func (p *problems) add(doc *document, v *value, format string, args ...any) {
+// Add adds a fault of the value v in doc.
+func (p *Problems) Add(doc *Document, v *Value, format string, args ...any) {
 	if p.counted() {
-		p.list(doc, v.at, v.path(), format, args...)
+		p.list(doc, v.At, v.Path(), format, args...)
 	}
 }
 
-// addText adds a fault of the text itself, at a position of doc.
-func (p *problems) addText(doc *document, at int, format string, args ...any) {
+// AddText adds a fault of the text itself, at a position of doc.
+func (p *Problems) AddText(doc *Document, at int, format string, args ...any) {
 	if p.counted() {
 		p.list(doc, at, "", format, args...)
 	}
 }
 
 // counted counts a fault and reports whether it will be listed.
-func (p *problems) counted() bool {
-	p.total++
-	return len(p.listed) < maxProblems
+func (p *Problems) counted() bool {
+	p.Total++
+	return len(p.Listed) < maxProblems
 }
 
-func (p *problems) list(doc *document, at int, path, format string, args ...any) {
-	p.listed = append(p.listed, Problem{File: doc.name, Line: doc.line(at), Path: path, Message: fmt.Sprintf(format, args...)})
+func (p *Problems) list(doc *Document, at int, path, format string, args ...any) {
+	p.Listed = append(p.Listed, Problem{File: doc.Name, Line: doc.Line(at), Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// err is nil, untyped, if nothing was found.
-func (p *problems) err() error {
-	if p.total == 0 {
+// Err is nil, untyped, if nothing was found.
+func (p *Problems) Err() error {
+	if p.Total == 0 {
 		return nil
 	}
-	return &Error{Problems: p.listed, Total: p.total}
+	return p.All()
 }
 
-// append adds the problems of other.
-func (p *problems) append(other *problems) {
-	p.total += other.total
-	p.listed = append(p.listed, other.listed[:min(len(other.listed), maxProblems-len(p.listed))]...)
+// All returns the problems that were found.
+func (p *Problems) All() *Error { return &Error{Problems: p.Listed, Total: p.Total} }
+
+// AppendError adds the problems of an error.
+func (p *Problems) AppendError(e *Error) { p.Append(&Problems{e.Problems, e.Total}) }
+
+// Append adds the problems of other.
+func (p *Problems) Append(other *Problems) {
+	p.Total += other.Total
+	p.Listed = append(p.Listed, other.Listed[:min(len(other.Listed), maxProblems-len(p.Listed))]...)
 }

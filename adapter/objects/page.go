@@ -1,4 +1,4 @@
-package volcano
+package objects
 
 import (
 	"encoding/json"
@@ -19,30 +19,30 @@ type Page struct {
 	ResourceVersion string
 }
 
-// ReadPage reads one page of a list in JSON. Objects without a kind, as in lists of built-in kinds, have the kind of the list's items.
-// ReadPage does not retain data.
-func ReadPage(name string, data []byte) (*Page, error) {
-	list, objects, err := readItems(name, data, objectShape)
+// ReadPage reads one page of a list in JSON, as far as a shape selects its objects. Objects without a kind, as in lists of built-in kinds, have the kind of the list's items.
+// It does not retain data.
+func ReadPage(name string, data []byte, of *Shape) (*Page, error) {
+	list, objects, err := ReadItems(name, data, of)
 	if err != nil {
 		return nil, err
 	}
 	page := &Page{Source: Source{Name: name}}
-	metadata := list.field(metadataField)
-	page.Count, page.Continue, page.ResourceVersion = len(objects), metadata.textOf("continue"), metadata.textOf(resourceVersionField)
-	kindName, version := strings.TrimSuffix(list.textOf(kindField), "List"), list.textOf(versionField)
+	metadata := list.Field(MetadataField)
+	page.Count, page.Continue, page.ResourceVersion = len(objects), metadata.TextOf("continue"), metadata.TextOf(ResourceVersionField)
+	kindName, version := strings.TrimSuffix(list.TextOf(KindField), "List"), list.TextOf(VersionField)
 	out := []byte{'['}
 	for i, o := range objects {
-		if o.kind != object {
+		if o.Type != Map {
 			return nil, errors.New(name + ": an item is not an object")
 		}
-		if o.field(kindField) == nil {
-			o.add(&value{kind: text, key: kindField, text: kindName})
-			o.add(&value{kind: text, key: versionField, text: version})
+		if o.Field(KindField) == nil {
+			o.Add(&Value{Type: Text, Key: KindField, Text: kindName})
+			o.Add(&Value{Type: Text, Key: VersionField, Text: version})
 		}
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendJSON(out, o)
+		out = AppendJSON(out, o)
 	}
 	out = append(out, ']')
 	if page.Source.Data = out; len(objects) == 0 && kindName != "" {
@@ -52,8 +52,18 @@ func ReadPage(name string, data []byte) (*Page, error) {
 	return page, nil
 }
 
-// readItems scans a list in JSON and returns its own fields and its items.
-func readItems(name string, data []byte, of *shape) (list *value, items []*value, err error) {
+// Scan returns the value of a JSON text.
+func Scan(name string, data []byte, of *Shape) (*Value, error) {
+	if !json.Valid(data) {
+		return nil, fmt.Errorf("%s: not JSON", name)
+	}
+	s := scanner{data: data, names: map[string]string{}}
+	s.space()
+	return s.value(of), nil
+}
+
+// ReadItems scans a list in JSON and returns its own fields and its items.
+func ReadItems(name string, data []byte, of *Shape) (list *Value, items []*Value, err error) {
 	if !json.Valid(data) {
 		return nil, nil, fmt.Errorf("%s: not JSON", name)
 	}
@@ -61,7 +71,7 @@ func readItems(name string, data []byte, of *shape) (list *value, items []*value
 	if s.space(); s.data[s.pos] != '{' {
 		return nil, nil, fmt.Errorf("%s: not a list", name)
 	}
-	list = &value{kind: object}
+	list = &Value{Type: Map}
 	found := false
 	s.names = make(map[string]string)
 	s.members(func(key string, at int) {
@@ -79,7 +89,7 @@ func readItems(name string, data []byte, of *shape) (list *value, items []*value
 }
 
 // listShape selects the fields of a list without its items.
-var listShape = &shape{fields: fields{
-	kindField: leaf, versionField: leaf,
-	metadataField: {fields: fields{"continue": leaf, "resourceVersion": leaf}},
+var listShape = &Shape{Fields: Fields{
+	KindField: Leaf, VersionField: Leaf,
+	MetadataField: {Fields: Fields{"continue": Leaf, "resourceVersion": Leaf}},
 }}

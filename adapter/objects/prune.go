@@ -1,4 +1,4 @@
-package volcano
+package objects
 
 import "strings"
 
@@ -8,7 +8,7 @@ import "strings"
 // It cuts only the values of plain keys in a block mapping, which extend over all lines that are indented deeper. Any other line (part of a
 // text, a flow collection, a quoted key) is kept together with the lines that are indented deeper. Anchors must not occur. A text that
 // breaks these rules, as some parsers tolerate, no longer parses when pruned; the caller then parses the whole.
-func prune(item []byte, sh *shape) []byte {
+func prune(item []byte, sh *Shape) []byte {
 	p := pruner{out: make([]byte, 0, len(item)), levels: []level{{indent: -1}}, below: sh, belowIndent: -1, kept: none, cut: none}
 	for at := 0; at < len(item); {
 		line := lineAt(item, at)
@@ -26,7 +26,7 @@ const none = int(^uint(0) >> 1)
 // level is a mapping that the current line may belong to.
 type level struct {
 	indent int
-	shape  *shape
+	shape  *Shape
 }
 
 type pruner struct {
@@ -34,7 +34,7 @@ type pruner struct {
 	// levels are the mappings around the current line, outermost first.
 	levels []level
 	// below is the shape of the value that follows a key on the next lines, at belowIndent.
-	below       *shape
+	below       *Shape
 	belowIndent int
 	// Lines indented deeper than kept are kept, those indented deeper than cut are emptied.
 	kept, cut int
@@ -85,7 +85,7 @@ func (p *pruner) key(line []byte, start, column int) {
 	wanted := top.shape.of(string(line[column : column+colon]))
 	if wanted == nil {
 		end := start // the dashes before the first key of a list's element stay
-		if top.shape.names {
+		if top.shape.Names {
 			end = column + colon + 1
 		} else if column > start {
 			end = column

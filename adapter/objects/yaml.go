@@ -1,4 +1,4 @@
-package volcano
+package objects
 
 import (
 	"bytes"
@@ -21,17 +21,17 @@ const (
 )
 
 // eachYAML visits the objects of a document, or the items of the list that it is.
-func eachYAML(doc *document, found *problems, each visit) {
+func eachYAML(doc *Document, sh *Shape, found *Problems, each visit) {
 	if list, ok := cutList(doc); ok {
-		list.visit(found, each)
+		list.visit(sh, found, each)
 		return
 	}
-	readYAML(doc, found, func(v *value) { each(doc, v) })
+	readYAML(doc, sh, found, func(v *Value) { each(doc, v) })
 }
 
 // readYAML parses the documents in doc and calls each with every object, those of lists one by one.
-func readYAML(doc *document, found *problems, each func(*value)) {
-	decoder := yaml.NewDecoder(bytes.NewReader(doc.data))
+func readYAML(doc *Document, sh *Shape, found *Problems, each func(*Value)) {
+	decoder := yaml.NewDecoder(bytes.NewReader(doc.Data))
 	for {
 		var root yaml.Node
 		err := decoder.Decode(&root)
@@ -39,25 +39,25 @@ func readYAML(doc *document, found *problems, each func(*value)) {
 			return
 		}
 		if err != nil {
-			line, message := yamlFault(err)
-			found.addText(doc, doc.first+line, "%s", message)
+			line, message := YAMLFault(err)
+			found.AddText(doc, doc.First+line, "%s", message)
 			return
 		}
 		t := builder{doc: doc, found: found, once: true}
-		t.document(&root, each)
+		t.document(&root, sh, each)
 	}
 }
 
-// yamlFault returns the line and text of an error of the parser.
-func yamlFault(err error) (line int, message string) {
+// YAMLFault returns the line and text of an error of the parser.
+func YAMLFault(err error) (line int, message string) {
 	line, message = tree.Syntax(err)
 	return max(line, 1), message
 }
 
 // builder turns the nodes of one YAML document into values.
 type builder struct {
-	doc   *document
-	found *problems
+	doc   *Document
+	found *Problems
 	// depth is the nesting of the current node, expanded the number of values from aliases.
 	depth, aliases, expanded int
 	full                     bool
@@ -65,18 +65,24 @@ type builder struct {
 	once bool
 }
 
+// ValueOf builds the parts of a node that a shape selects. A key that is given twice is no fault.
+func ValueOf(doc *Document, n *yaml.Node, sh *Shape, found *Problems) *Value {
+	t := builder{doc: doc, found: found}
+	return t.value(n, sh)
+}
+
 // twice is the fault of a key that is given twice.
 const twice = "%q is given twice; objects in one file are separated by ---"
 
 // document calls each with the object at the root, or with the items of the list or array there.
-func (t *builder) document(root *yaml.Node, each func(*value)) {
+func (t *builder) document(root *yaml.Node, sh *Shape, each func(*Value)) {
 	if len(root.Content) == 0 {
 		return
 	}
 	top := root.Content[0]
 	if top.Kind == yaml.SequenceNode {
 		for _, item := range top.Content {
-			each(t.value(item, objectShape))
+			each(t.value(item, sh))
 		}
 		return
 	}
@@ -87,33 +93,33 @@ func (t *builder) document(root *yaml.Node, each func(*value)) {
 				continue
 			}
 			if listed {
-				t.found.addText(t.doc, t.doc.first+top.Content[i].Line, twice, "items")
+				t.found.AddText(t.doc, t.doc.First+top.Content[i].Line, twice, "items")
 			}
 			listed = true
 			for _, item := range top.Content[i+1].Content {
 				some = true
-				each(t.value(item, objectShape))
+				each(t.value(item, sh))
 			}
 		}
-		if listed && (some || !ofOneKind(t.value(top, objectShape))) {
+		if listed && (some || !ofOneKind(t.value(top, sh))) {
 			return
 		}
 	}
-	if v := t.value(top, objectShape); v.kind != null {
+	if v := t.value(top, sh); v.Type != Null {
 		each(v)
 	}
 }
 
 // value builds the selected parts of a node.
-func (t *builder) value(n *yaml.Node, sh *shape) *value {
-	v := &value{kind: skipped, at: t.doc.first + n.Line}
+func (t *builder) value(n *yaml.Node, sh *Shape) *Value {
+	v := &Value{Type: Skipped, At: t.doc.First + n.Line}
 	if t.aliases > 0 {
 		t.expanded++
 	}
 	if t.depth >= maxDepth || t.expanded > maxExpanded {
 		if !t.full {
 			t.full = true
-			t.found.addText(t.doc, v.at, "nested too deeply, or aliases expand to too many values")
+			t.found.AddText(t.doc, v.At, "nested too deeply, or aliases expand to too many values")
 		}
 		return v
 	}
@@ -125,21 +131,21 @@ func (t *builder) value(n *yaml.Node, sh *shape) *value {
 		v = t.value(n.Alias, sh)
 		t.aliases--
 	case yaml.MappingNode:
-		v.kind = object
+		v.Type = Map
 		t.members(v, n, sh)
 	case yaml.SequenceNode:
-		v.kind = array
+		v.Type = List
 		for _, item := range n.Content {
-			v.add(t.value(item, sh))
+			v.Add(t.value(item, sh))
 		}
 	default:
-		v.kind, v.text = scalar(n)
+		v.Type, v.Text = scalar(n)
 	}
 	return v
 }
 
 // members builds the fields of an object. Merged ones (`<<`) come first, because a field written in the object itself wins.
-func (t *builder) members(v *value, n *yaml.Node, sh *shape) {
+func (t *builder) members(v *Value, n *yaml.Node, sh *Shape) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Tag == "!!merge" {
 			t.merge(v, n.Content[i+1], sh)
@@ -152,52 +158,52 @@ func (t *builder) members(v *value, n *yaml.Node, sh *shape) {
 			continue
 		}
 		if t.once && seen[key.Value] {
-			t.found.addText(t.doc, t.doc.first+key.Line, twice, key.Value)
+			t.found.AddText(t.doc, t.doc.First+key.Line, twice, key.Value)
 		}
 		seen[key.Value] = true
 		name := strings.ToValidUTF8(key.Value, "\uFFFD")
-		child := &value{kind: skipped, at: t.doc.first + n.Content[i+1].Line}
+		child := &Value{Type: Skipped, At: t.doc.First + n.Content[i+1].Line}
 		if wanted := sh.of(name); wanted != nil {
 			child = t.value(n.Content[i+1], wanted)
-		} else if !sh.names {
+		} else if !sh.Names {
 			continue
 		}
-		child.key, child.keyAt = name, t.doc.first+key.Line
-		v.add(child)
+		child.Key, child.KeyAt = name, t.doc.First+key.Line
+		v.Add(child)
 	}
 }
 
 // merge adds the fields of an object, or of a list of objects of which the first one wins.
-func (t *builder) merge(v *value, n *yaml.Node, sh *shape) {
+func (t *builder) merge(v *Value, n *yaml.Node, sh *Shape) {
 	merged := t.value(n, sh)
-	from := []*value{merged}
-	if merged.kind == array {
-		from = merged.items
+	from := []*Value{merged}
+	if merged.Type == List {
+		from = merged.Items
 	}
 	for _, source := range slices.Backward(from) {
-		for _, child := range source.items {
-			v.add(child)
+		for _, child := range source.Items {
+			v.Add(child)
 		}
 	}
 }
 
 // scalar returns the kind and text of a scalar, by the rules of the YAML parser of Kubernetes and Volcano.
-func scalar(n *yaml.Node) (kind, string) {
+func scalar(n *yaml.Node) (Type, string) {
 	content := strings.ToValidUTF8(n.Value, "\uFFFD")
 	switch n.ShortTag() {
 	case "!!null":
-		return null, ""
+		return Null, ""
 	case "!!bool":
-		return boolean, strings.ToLower(content)
+		return Boolean, strings.ToLower(content)
 	case "!!int":
-		return number, decimal(n, content)
+		return Number, decimal(n, content)
 	case "!!float":
-		return number, content
+		return Number, content
 	}
 	if _, ok := words[content]; ok && n.Style == 0 {
-		return word, content
+		return Word, content
 	}
-	return text, content
+	return Text, content
 }
 
 // decimal converts an integer with any base or separators to JSON's form.
