@@ -14,11 +14,14 @@ import (
 const maxWarnings = 100
 
 // Warnings reports input that is valid but probably unintended: first findings for every policy, then those of each plugin, in order of the
-// policy. If there are more than 100, the last one says so.
+// policy. If there are more than 100, the last one says so. Nothing is compared with a total that is not known.
 func (s *Session) Warnings() []policy.Warning {
 	var list []policy.Warning
 	found := 0
 	add := func(w policy.Warning) {
+		if !s.view.KnowsTotal() && comparesWithTotal(w.Code) {
+			return
+		}
 		if found++; found < maxWarnings {
 			list = append(list, w)
 		}
@@ -44,6 +47,10 @@ func (s *Session) Warnings() []policy.Warning {
 		})
 	}
 	return list
+}
+
+func comparesWithTotal(code policy.WarningCode) bool {
+	return code == policy.DimensionNotOffered || code == policy.GuaranteesExceedTotal || code == policy.ScalarGuaranteedAway
 }
 
 // warnOfUnoffered names the dimensions that queues or present jobs name but the cluster's total does not.

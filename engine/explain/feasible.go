@@ -14,9 +14,10 @@ import (
 
 // emptyRoom is what the nodes hold of one kind of task if nothing else is on them and all of them take tasks.
 type emptyRoom struct {
-	// tasks is how many, counts why no node takes one.
+	// tasks is how many, counts why no node takes one, and apart the rule by which they keep each other away, if there are fewer for it.
 	tasks  int
 	counts []place.NodeCount
+	apart  []policy.Reason
 }
 
 // infeasible returns why a job that waits could not run even if nothing else ran, all nodes took tasks and no other queue wanted anything:
@@ -88,7 +89,7 @@ func (x *explainer) tooFew(t model.TaskID, room *emptyRoom, needed int) judge.Fi
 	if room.tasks > 0 {
 		reason := policy.Because("", policy.NeverFits, model.None)
 		reason.Have, reason.Limit = float64(room.tasks), float64(needed)
-		f.Reasons = []policy.Reason{reason}
+		f.Reasons = append([]policy.Reason{reason}, room.apart...)
 		return f
 	}
 	f.Task, f.NodeCounts = t, room.counts
@@ -123,6 +124,7 @@ func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
 			counts.Free[key]++
 		}
 	}
+	pods, takers := x.rulesOf(t), []model.NodeID(nil)
 	for i, n := range x.View().NodeOrder {
 		v.Yield(i)
 		var why policy.Reasons
@@ -133,16 +135,31 @@ func (x *explainer) emptyRoom(t model.TaskID) (*emptyRoom, error) {
 			exclude(n, place.NodeCount{Code: policy.NodeNotInSet, Detail: v.NodeSets[set].Exclusion(n).Rule})
 		case small != 0:
 			counts.Add(place.NodeCount{Code: policy.NodeTooSmall, Dimensions: small})
+		case pods != nil && pods.Outside(t, n, &why):
+			exclude(n, place.NodeCount{Code: why.List[0].Code, Detail: why.List[0].Detail})
 		default:
+			takers = append(takers, n)
 			room.tasks = min(room.tasks+holds(v.Nodes[n].Allocatable, request), math.MaxInt32)
 		}
 	}
-	room.counts = counts.List()
+	if room.counts = counts.List(); pods != nil {
+		var why policy.Reasons
+		room.tasks = pods.AtMost(t, takers, room.tasks, &why)
+		room.apart = why.List
+	}
 	if x.empty == nil {
 		x.empty = make(map[engine.Kind]*emptyRoom)
 	}
 	x.empty[key] = room
 	return room, nil
+}
+
+// rulesOf returns the rules on other pods if some concern a task, otherwise nil.
+func (x *explainer) rulesOf(t model.TaskID) *policy.Pods {
+	if x.View().PodKind(t) == 0 {
+		return nil
+	}
+	return x.View().Rules()
 }
 
 // suits reports whether no plugin refuses a node to the queue of a task whatever else is on it.

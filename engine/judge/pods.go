@@ -232,7 +232,7 @@ func (w *walk) fitsAlone(k *place.TaskKind) (alone, done bool, _ error) {
 			left.SubWithin(k.Request)
 		}
 	}
-	return room == len(k.Tasks) && w.pods.AtMost(first, open, len(k.Tasks)) == len(k.Tasks), true, nil
+	return room == len(k.Tasks) && w.pods.AtMost(first, open, len(k.Tasks), nil) == len(k.Tasks), true, nil
 }
 
 // buckets returns in how many buckets the nodes are for a task, at most and at least one; 0 if there are no nodes or too little work is

@@ -84,7 +84,7 @@ func (r *relation) apart(k *TaskKind) bool {
 			nodes = append(nodes, n)
 		}
 	}
-	return r.pods.AtMost(r.Tasks[k.Tasks[0]], nodes, len(k.Tasks)) == len(k.Tasks)
+	return r.pods.AtMost(r.Tasks[k.Tasks[0]], nodes, len(k.Tasks), nil) == len(k.Tasks)
 }
 
 // put places a task on the node at a position, and lift takes all but the first n placed tasks off again.

@@ -22,12 +22,12 @@ func (p *Pods) Fits(t model.TaskID, n model.NodeID, later bool, why *Reasons) bo
 	if code == 0 {
 		return true
 	}
-	if why != nil {
-		reason := Because("", code, model.None)
-		if code == TopologySpread || code == TopologyLabelMissing {
-			reason.Detail = p.rules.Topologies[topology].Key
-		}
-		why.Add(reason)
+	switch {
+	case why == nil:
+	case code == TopologySpread || code == TopologyLabelMissing:
+		why.Add(p.of(topology, code))
+	default:
+		why.Add(Because("", code, model.None))
 	}
 	return false
 }
@@ -39,22 +39,37 @@ func (p *Pods) Excludes(t model.TaskID, n model.NodeID, later bool) bool {
 	if !p.view.Work.Use(c.looks, lookCost) {
 		return true
 	}
-	return !p.free(c.ports, n, later) || !p.free(c.avoided, n, later) || !p.free(c.keptAway, n, later) || p.outside(c, n)
+	return !p.free(c.ports, n, later) || !p.free(c.avoided, n, later) || !p.free(c.keptAway, n, later) || p.outside(c, n, nil)
+}
+
+// Outside reports whether a node lacks a label without which it takes no task like t, whatever pods there are. why gets the label.
+func (p *Pods) Outside(t model.TaskID, n model.NodeID, why *Reasons) bool {
+	c := &p.classes[p.view.PodClassOf(t)]
+	return p.view.Work.Use(c.looks, lookCost) && p.outside(c, n, why)
 }
 
 // outside reports whether a node lacks a domain that the class needs.
-func (p *Pods) outside(c *podClass, n model.NodeID) bool {
+func (p *Pods) outside(c *podClass, n model.NodeID, why *Reasons) bool {
 	for i := range c.spreads {
-		if p.domain(c.spreads[i].topology, n) == 0 {
+		if topology := c.spreads[i].topology; p.domain(topology, n) == 0 {
+			why.Add(p.of(topology, TopologyLabelMissing))
 			return true
 		}
 	}
 	for _, at := range c.near {
 		if p.domainOf(at, n) == 0 {
+			why.Add(p.of(p.keys[at].topology, PodAffinity))
 			return true
 		}
 	}
 	return false
+}
+
+// of is a reason that names the label of a topology.
+func (p *Pods) of(topology uint32, code Code) Reason {
+	reason := Because("", code, model.None)
+	reason.Detail = p.rules.Topologies[topology].Key
+	return reason
 }
 
 // against returns the first rule that keeps pods of a class off a node, and the topology of a spread; 0: none does.
@@ -127,15 +142,27 @@ func (p *Pods) isNear(c *podClass, n model.NodeID, later bool) bool {
 }
 
 // AtMost returns how many tasks like t may be on some nodes together at most, as far as pods of the class keep each other away: one in each
-// domain. It is limit if they do not, or if that many may be.
-func (p *Pods) AtMost(t model.TaskID, nodes []model.NodeID, limit int) int {
+// domain. It is limit if they do not, or if that many may be; otherwise why gets the rule.
+func (p *Pods) AtMost(t model.TaskID, nodes []model.NodeID, limit int, why *Reasons) int {
 	c := &p.classes[p.view.PodClassOf(t)]
+	var reason Reason
 	for _, list := range [][]int32{c.avoided, c.ports} {
 		for _, at := range list {
-			if p.view.Work.Use(len(c.counts)+len(nodes), lookCost) && slices.Contains(c.counts, at) {
-				limit = min(limit, p.domainsOf(at, nodes, limit))
+			if !p.view.Work.Use(len(c.counts)+len(nodes), lookCost) || !slices.Contains(c.counts, at) {
+				continue
+			}
+			most := p.domainsOf(at, nodes, limit)
+			if most >= limit {
+				continue
+			}
+			limit, reason = most, Because("", HostPortTaken, model.None)
+			if key := &p.keys[at]; key.kind != ofPorts {
+				reason = p.of(key.topology, PodAntiAffinity)
 			}
 		}
+	}
+	if reason.Code != 0 {
+		why.Add(reason)
 	}
 	return limit
 }

@@ -268,8 +268,8 @@ func (c *checked) never() string {
 	f := facts{names: c.names, reason: reason}
 	switch reason.GetCode() { //nolint:exhaustive // The others say it themselves.
 	case apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:
-		return fmt.Sprintf("even if all nodes were empty and took tasks, they would hold %.0f of the %.0f tasks that the gang needs",
-			reason.GetHave(), reason.GetLimit())
+		return fmt.Sprintf("even if all nodes were empty and took tasks, they would hold %.0f of the %.0f tasks that the gang needs%s",
+			reason.GetHave(), reason.GetLimit(), c.apart())
 	case apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL:
 		return fmt.Sprintf("it asks for at least %s, and the cluster has %s", f.with(reason.GetNeed()), f.amount(reason.GetLimit()))
 	case apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT, apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY:
@@ -277,6 +277,20 @@ func (c *checked) never() string {
 			f.with(reason.GetNeed()), f.queue(), f.amount(reason.GetLimit()))
 	}
 	return c.reasons()
+}
+
+// apart says by which rule tasks keep each other away, if so fewer of them ever run.
+func (c *checked) apart() string {
+	if len(c.finding.GetReasons()) < 2 {
+		return ""
+	}
+	switch rule := c.finding.GetReasons()[1]; rule.GetCode() { //nolint:exhaustive // No other rule keeps tasks of a job apart.
+	case apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:
+		return ", because they ask for the same port of a node"
+	case apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:
+		return ", because no two of them may have the same " + rule.GetDetail()
+	}
+	return ""
 }
 
 // atMost says how much is left where most is left.

@@ -326,8 +326,13 @@ var causes = map[apportionv1.ReasonCode]func(facts) string{
 	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
 		return joined(f.excluded()+" are excluded", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             barring("other pods on the ", " have the requested ports"),
-	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                barring("", " are not where the pods are that the task must be near"),
+	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN: barring("other pods on the ", " have the requested ports"),
+	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY: func(f facts) string {
+		if f.reason.GetDetail() != "" {
+			return joined(f.excluded()+" lack a label by which tasks must be near each other", f.reason.GetDetail())
+		}
+		return f.excluded() + " are not where the pods are that the task must be near"
+	},
 	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           barring("", " are where pods are that the task must keep away from"),
 	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: barring("", " are where pods are that must keep away from the task"),
 	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD: func(f facts) string {

@@ -1160,8 +1160,9 @@ type Finding struct {
 	// The outcome of the check.
 	Outcome CheckOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=apportion.v1.CheckOutcome" json:"outcome,omitempty"`
 	// Reasons with the compared numbers. NODES: in the order of `node_counts`. EVICTION: the most frequent first. FEASIBILITY: why the job can
-	// never run: no node takes a task even if it is empty, as for NODES; NEVER_FITS: empty nodes take too few tasks; ABOVE_REAL_CAPABILITY or
-	// ABOVE_LIMIT: the minimum is more than the queue may ever hold; ABOVE_TOTAL: it is more than the cluster has.
+	// never run: no node takes a task even if it is empty, as for NODES; NEVER_FITS: empty nodes take too few tasks, followed by the rule that
+	// keeps the tasks apart, if one does; ABOVE_REAL_CAPABILITY or ABOVE_LIMIT: the minimum is more than the queue may ever hold; ABOVE_TOTAL:
+	// it is more than the cluster has.
 	Reasons []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// Parallel to `reasons`: the number of nodes (NODES) or candidates (EVICTION) with each reason; 0: the queue. Empty in other checks.
 	Counts []uint32 `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`
