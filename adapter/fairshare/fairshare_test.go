@@ -276,3 +276,20 @@ func TestWhatKAIHasBesidesIsNamed(t *testing.T) {
 	require.NotNil(t, gang.GetGang())
 	require.Equal(t, []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}, gang.GetDisabled())
 }
+
+func TestResourcesOfKAIThatCannotBeReadAreNamed(t *testing.T) {
+	queue := func(resources string) string {
+		return "apiVersion: scheduling.run.ai/v2\nkind: Queue\nmetadata: {name: q}\nspec: {resources: {" + resources + "}}\n"
+	}
+	const shard = "kind: SchedulingShard\nmetadata: {name: s}\n"
+	p, _ := read(t, fairshare.KAI, shard, queue("gpu: {quota: 2, limit: 1e17}, nvme: {quota: 3}"))
+	require.Equal(t, map[string]string{"nvidia.com/gpu": "2"}, p.Queues[0].Deserved)
+	require.Empty(t, p.Queues[0].Capability)
+	require.Subset(t, p.Notes, []string{
+		"queue q: nvme is no resource of KAI's queues, and is left out", "queue q: the limit of gpu is beyond all clusters, and is left out",
+	})
+	_, err := fairshare.Read(fairshare.KAI, []fairshare.Source{{Name: "f", Data: []byte(shard + "---\n" +
+		queue(`gpu: {quota: two, overQuotaWeight: []}, cpu: {limit: "8"}`))}}, now)
+	require.EqualError(t, err, "queue q: spec.resources.cpu.limit: \"8\" is not a number\n"+
+		"queue q: spec.resources.gpu.quota: \"two\" is not a number\nqueue q: spec.resources.gpu.overQuotaWeight: [] is not a number")
+}

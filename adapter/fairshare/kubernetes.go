@@ -88,14 +88,29 @@ type kaiFields struct {
 }
 
 type kaiResource struct {
-	Quota  *float64 `json:"quota"`
-	Weight *float64 `json:"overQuotaWeight"`
-	Limit  *float64 `json:"limit"`
+	Quota  kaiNumber `json:"quota"`
+	Weight kaiNumber `json:"overQuotaWeight"`
+	Limit  kaiNumber `json:"limit"`
+}
+
+// kaiNumber is a number; wrong is what stands in its place if that is none.
+type kaiNumber struct {
+	value *float64
+	wrong string
+}
+
+// UnmarshalJSON reads a number, and keeps what is none: only the queue knows where it stands.
+func (n *kaiNumber) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &n.value) != nil {
+		n.value, n.wrong = nil, string(data)
+	}
+	return nil
 }
 
 // kai reads a SchedulingShard and Queues.
 func (p *proposal) kai(sources []Source) error {
 	shards := 0
+	var faults []error
 	var read func(o *kaiObject)
 	read = func(o *kaiObject) {
 		for _, name := range o.Spec.unread {
@@ -113,7 +128,7 @@ func (p *proposal) kai(sources []Source) error {
 				p.note("Queue %s of %s is left out: it is not one of KAI", o.Metadata.Name, o.Version)
 				break
 			}
-			p.kaiQueue(o)
+			faults = append(faults, p.kaiQueue(o))
 		case "List", "QueueList", "SchedulingShardList", "":
 		default:
 			p.note("%s %s is not read", o.Kind, o.Metadata.Name)
@@ -122,7 +137,7 @@ func (p *proposal) kai(sources []Source) error {
 			read(&o.Items[i])
 		}
 	}
-	if err := documents(sources, read); err != nil {
+	if err := errors.Join(documents(sources, read), errors.Join(faults...)); err != nil {
 		return err
 	}
 	if shards == 0 {
@@ -170,27 +185,43 @@ func (p *proposal) shard(o *kaiObject) {
 	p.note("KAI takes back by past usage, and compares only queues that ask; here taking back is decided by weight, and all queues count")
 }
 
-// kaiQueue reads a queue: its quota is what it deserves, its weight that of GPUs.
-func (p *proposal) kaiQueue(o *kaiObject) {
+// kaiUnits are the names and units of the resources of KAI's queues.
+var kaiUnits = map[string]struct{ name, unit string }{"gpu": {gpu, ""}, "cpu": {"cpu", "m"}, memory: {memory, "M"}}
+
+// kaiQueue reads a queue: its quota is what it deserves, its weight that of GPUs. The error names each field that is no number.
+func (p *proposal) kaiQueue(o *kaiObject) error {
 	q := Queue{Name: o.Metadata.Name, Parent: o.Spec.Parent, Weight: 1, Deserved: map[string]string{}, Capability: map[string]string{}}
 	if o.Spec.Priority != nil {
 		q.Priority = *o.Spec.Priority
 		p.priority(&q)
 	}
-	units := map[string]struct{ name, unit string }{"gpu": {gpu, ""}, "cpu": {"cpu", "m"}, memory: {memory, "M"}}
+	var faults []error
 	for _, kind := range slices.Sorted(maps.Keys(o.Spec.Resources)) {
-		r, known := o.Spec.Resources[kind], units[kind]
-		amount := func(x *float64, to map[string]string) {
-			if x != nil && *x >= 0 && *x < 1<<53 {
-				to[known.name] = strconv.FormatFloat(*x, 'f', -1, 64) + known.unit
+		r, unit := o.Spec.Resources[kind], kaiUnits[kind]
+		if unit.name == "" {
+			p.note("queue %s: %s is no resource of KAI's queues, and is left out", q.Name, kind)
+			continue
+		}
+		for _, f := range [...]struct {
+			name string
+			of   kaiNumber
+			to   map[string]string
+		}{{"quota", r.Quota, q.Deserved}, {"limit", r.Limit, q.Capability}, {"overQuotaWeight", r.Weight, nil}} {
+			const most = 1 << 53
+			switch x := f.of.value; {
+			case f.of.wrong != "":
+				faults = append(faults, fmt.Errorf("queue %s: spec.resources.%s.%s: %s is not a number", q.Name, kind, f.name, f.of.wrong))
+			case x == nil || *x < 0 || f.to == nil:
+			case *x >= most:
+				p.note("queue %s: the %s of %s is beyond all clusters, and is left out", q.Name, f.name, kind)
+			default:
+				f.to[unit.name] = strconv.FormatFloat(*x, 'f', -1, 64) + unit.unit
 			}
 		}
-		amount(r.Quota, q.Deserved)
-		amount(r.Limit, q.Capability)
-		if r.Quota != nil && *r.Quota < 0 {
+		if quota := r.Quota.value; quota != nil && *quota < 0 {
 			p.note("queue %s has an unlimited quota of %s, which is not carried over: fair divides what there is", q.Name, kind)
 		}
-		if w := r.Weight; kind == "gpu" && w != nil {
+		if w := r.Weight.value; kind == "gpu" && w != nil {
 			if *w < 0 || *w >= 1<<31 || *w != math.Trunc(*w) {
 				p.note("queue %s: overQuotaWeight %v is rounded to a whole number", q.Name, *w)
 			}
@@ -198,6 +229,7 @@ func (p *proposal) kaiQueue(o *kaiObject) {
 		}
 	}
 	p.Queues = append(p.Queues, q)
+	return errors.Join(faults...)
 }
 
 // priority notes, of the first queue that has one, what its priority means here.
