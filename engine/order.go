@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -31,20 +32,24 @@ func (o Order) CompareQueues(l, r model.QueueID) Comparison {
 
 // SortQueuesOnce sorts distinct queues as SortQueues does, if each queue has a place of its own in the order: then any two need not be
 // compared to see whether there is an order. Otherwise it returns false and changes nothing. The plugins do not distinguish the queue at
-// position i from the next one if tied(i).
+// position i from the next one if tied(i), which is valid until queues are sorted again.
 func (o Order) SortQueuesOnce(queues []model.QueueID) (tied func(i int) bool, ok bool) {
-	s := o.s
-	tied = func(i int) bool { return s.by.compareQueues(queues[i], queues[i+1]) == 0 }
-	if len(s.by.queueOrder) > 0 {
-		if ranker, ok := s.by.queueOrder[0].(policy.QueueRanker); ok && ranker.RankQueues(queues) {
-			return tied, true
-		}
+	by := &o.s.by
+	return by.queues.tied, by.queues.sort(o.s.view, by, queues)
+}
+
+// Ranks returns the positions of queues in the order of service of the queues that have jobs, and model.None for a queue that has none.
+func (o Order) Ranks(queues []model.QueueID) []int32 {
+	busy := o.s.view.Busy()
+	o.SortQueues(busy)
+	all, ranks := make([]int32, len(o.s.view.Queues)), make([]int32, len(queues))
+	for i, q := range busy {
+		all[q] = int32(i) + 1
 	}
-	if keyer, ok := s.keyer(); ok {
-		list := s.sortKeyed(keyer, queues)
-		return func(i int) bool { return list[i].Compare(list[i+1].QueueKey) == 0 }, true
+	for i, q := range queues {
+		ranks[i] = all[q] - 1
 	}
-	return tied, s.sortPlaced(queues)
+	return ranks
 }
 
 // CompareVictimQueues compares two queues by the order in which they lose tasks to a claimant's queue. If no plugin distinguishes them, it
@@ -137,7 +142,7 @@ func (t *table) compareQueues(l, r model.QueueID) int {
 
 func (t *table) compareVictimQueues(l, r, claimant model.QueueID) int {
 	for _, p := range t.victimQueueOrder {
-		if c := p.CompareVictimQueues(l, r, claimant); c != 0 {
+		if c := cmp.Compare(p.Nearness(r, claimant), p.Nearness(l, claimant)); c != 0 {
 			return c
 		}
 	}

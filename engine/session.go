@@ -83,6 +83,7 @@ type table struct {
 	score     []named[policy.NodeScorer]
 	events    []policy.EventHandler
 	statuses  []policy.StatusHandler
+	queues    queueOrder
 	victims   victimOrder
 }
 

@@ -12,7 +12,7 @@ import (
 // many candidates do not ask plugins again; the order is the one of compareVictims.
 type victimOrder struct {
 	keys, sorted []victimKey
-	queues       rankedQueues
+	queues       []model.QueueID
 	jobs         []model.JobID
 	// rankOfQueue and rankOfJob are valid for what occurs.
 	rankOfQueue, rankOfJob []int32
@@ -119,7 +119,7 @@ func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, can
 	}
 	o.keys = slices.Grow(o.keys[:0], len(candidates))[:len(candidates)]
 	o.sorted = slices.Grow(o.sorted[:0], len(candidates))[:len(candidates)]
-	o.queues.ids, o.jobs = o.queues.ids[:0], o.jobs[:0]
+	o.queues, o.jobs = o.queues[:0], o.jobs[:0]
 	for i, c := range candidates {
 		v.Yield(i)
 		j := v.Tasks.At(c).Job
@@ -131,11 +131,11 @@ func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, can
 		k := &o.keys[i]
 		if o.rankOfQueue[k.queue] == unranked {
 			o.rankOfQueue[k.queue] = 0
-			o.queues.ids = append(o.queues.ids, k.queue)
+			o.queues = append(o.queues, k.queue)
 		}
 	}
-	o.queues.sort(v, t, claimant)
-	for rank, q := range o.queues.ids {
+	t.queues.sortVictims(v, t, o.queues, claimant)
+	for rank, q := range o.queues {
 		o.rankOfQueue[q] = int32(rank)
 	}
 	for i := range o.keys {
@@ -143,9 +143,9 @@ func (o *victimOrder) rank(v *policy.View, t *table, claimant model.QueueID, can
 		k.ofQ = o.rankOfQueue[k.queue]
 	}
 	if len(t.jobOrder) == 0 {
-		return int32(len(o.queues.ids)), 1
+		return int32(len(o.queues)), 1
 	}
-	return int32(len(o.queues.ids)), o.rankJobs(v, t)
+	return int32(len(o.queues)), o.rankJobs(v, t)
 }
 
 const unranked = -1

@@ -139,16 +139,20 @@ func TestPlacedQueuesAreSortedAsComparingTheirNumbersHasIt(t *testing.T) {
 			rapid.Uint64(), rapid.Uint64Range(1<<40, 1<<40+3), rapid.Just(uint64(7)),
 		)
 		high, low := rapid.SampledFrom([]*rapid.Generator[uint64]{long, rapid.Just(uint64(7))}).Draw(t, "high"), long
-		var o rankedQueues
+		var o queueOrder
+		var queues []model.QueueID
 		for i := range n {
-			o.ids = append(o.ids, model.QueueID(i))
-			o.order = append(o.order, policy.QueuePlace{High: high.Draw(t, "high"), Low: low.Draw(t, "low")})
-			o.victim = append(o.victim, rapid.SampledFrom([]uint32{0, 1, math.MaxUint32 - 1, math.MaxUint32}).Draw(t, "victim"))
+			queues = append(queues, model.QueueID(i))
+			o.places = append(o.places, policy.QueuePlace{High: high.Draw(t, "high"), Low: low.Draw(t, "low")})
+			o.near = append(o.near, rapid.SampledFrom([]uint32{0, 1, math.MaxUint32 - 1, math.MaxUint32}).Draw(t, "near"))
 		}
 		v := policy.NewView(m, nil)
-		want := slices.Clone(o.ids)
-		slices.SortFunc(want, func(l, r model.QueueID) int { return o.compare(v, int(l), int(r)) })
-		o.sortPlaced(v)
-		require.Equal(t, want, o.ids)
+		want := slices.Clone(queues)
+		slices.SortFunc(want, func(l, r model.QueueID) int { return o.compare(v, queues, int(l), int(r)) })
+		o.sortPlaced(v, queues)
+		require.Equal(t, want, o.sorted)
+		for i := range n - 1 {
+			require.Equal(t, o.places[want[i]] == o.places[want[i+1]], o.tied(i))
+		}
 	})
 }

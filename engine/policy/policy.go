@@ -6,6 +6,7 @@ package policy
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
@@ -33,64 +34,34 @@ type Excluder interface {
 // the interfaces below for the decisions in which it takes part.
 type State any
 
-// QueueOrderer says which queue is served first: negative if l, positive if r, 0 if it cannot tell.
+// QueueOrderer says which queue is served first.
 type QueueOrderer interface {
+	// CompareQueues is negative if l comes first, positive if r does, 0 if the plugin cannot tell.
 	CompareQueues(l, r model.QueueID) int
-}
-
-// QueueRanker is a QueueOrderer that keeps queues sorted.
-type QueueRanker interface {
-	// RankQueues sorts distinct queues as CompareQueues does if no two of them compare equal; else it returns false and changes nothing.
-	RankQueues(queues []model.QueueID) bool
-}
-
-// QueueKeyer is a QueueOrderer that compares queues by two numbers of each.
-type QueueKeyer interface {
-	// QueueKey returns the numbers. CompareQueues compares the classes, and then the shares.
-	QueueKey(q model.QueueID) QueueKey
-}
-
-// QueueKey determines the position of a queue in the order: the smaller class is served first, and in a class the smaller share, which is
-// not NaN.
-type QueueKey struct {
-	Class int64
-	Share float64
-}
-
-// Compare compares two keys: it is negative if k is served first.
-func (k QueueKey) Compare(other QueueKey) int {
-	switch {
-	case k.Class != other.Class:
-		return cmp.Compare(k.Class, other.Class)
-	case k.Share < other.Share:
-		return -1
-	case k.Share > other.Share:
-		return 1
-	}
-	return 0
-}
-
-// QueuePlacer is a QueueOrderer that can tell the order of many queues by numbers, which takes one call instead of one for each comparison.
-// Other than a QueueKey, the number of a queue depends on the queues that it is compared with.
-type QueuePlacer interface {
-	// PlaceQueues sets places[i] to the place of queues[i]: CompareQueues of two of these queues is the comparison of their places. It
-	// returns false if there are no such places.
+	// PlaceQueues tells the order of many queues by numbers, which takes one call instead of one for each comparison. It sets places[i] to
+	// the place of queues[i]: CompareQueues of two of these queues is the comparison of their places, which may be others beside other
+	// queues. It returns false if there are no such places, or if comparing the queues takes less.
 	PlaceQueues(queues []model.QueueID, places []QueuePlace) bool
 }
 
-// QueuePlace is a number of 128 bits.
+// QueuePlace is a number of 128 bits. Of two queues the one with the smaller number is served first.
 type QueuePlace struct{ High, Low uint64 }
 
-// VictimQueuePlacer is a VictimQueueOrderer that can express the order of many queues by numbers.
-type VictimQueuePlacer interface {
-	// PlaceVictimQueues sets places[i] to the place of queues[i]: CompareVictimQueues of two of these queues is the comparison of their
-	// places.
-	PlaceVictimQueues(queues []model.QueueID, claimant model.QueueID, places []uint32)
+// PlaceOf returns the place of a queue by its priority, the higher one first, and by its share, the smaller one first: no negative number
+// and not NaN, so that its bits are ordered as numbers are. The lowest bit of the place is 0.
+func PlaceOf(priority int32, share float64) QueuePlace {
+	return QueuePlace{High: uint64(math.MaxInt32 - int64(priority)), Low: math.Float64bits(share) << 1}
+}
+
+// Compare is negative if p is served first.
+func (p QueuePlace) Compare(other QueuePlace) int {
+	return cmp.Or(cmp.Compare(p.High, other.High), cmp.Compare(p.Low, other.Low))
 }
 
 // VictimQueueOrderer says which queue loses tasks first to a claimant's queue.
 type VictimQueueOrderer interface {
-	CompareVictimQueues(l, r, claimant model.QueueID) int
+	// Nearness returns how near a queue is to the claimant's: the nearest loses tasks first.
+	Nearness(q, claimant model.QueueID) uint32
 }
 
 // JobOrderer says which job is served first.

@@ -58,13 +58,13 @@ func (s *TreeState) CompareQueues(l, r model.QueueID) int {
 type nearness struct {
 	to model.QueueID
 	// depth[q] is valid if stamp[q] is the current epoch.
-	depth []int32
+	depth []uint32
 	stamp []uint32
 	epoch uint32
 }
 
 func newNearness(n int) nearness {
-	return nearness{to: model.None, depth: make([]int32, n), stamp: make([]uint32, n)}
+	return nearness{to: model.None, depth: make([]uint32, n), stamp: make([]uint32, n)}
 }
 
 // from clears the cache if it belongs to another claimant.
@@ -79,23 +79,18 @@ func (n *nearness) from(claimant model.QueueID) {
 	}
 }
 
-// CompareVictimQueues puts the queue first that shares more ancestors with the claimant's: near queues lose tasks first. A sibling of the
-// claimant's queue is as near as that queue itself, and the root's children are as near as the root.
-func (s *TreeState) CompareVictimQueues(l, r, claimant model.QueueID) int {
+// Nearness returns the depth of the lowest queue that is an ancestor of both q and the claimant's queue; 0 where there is none. A sibling of
+// the claimant's queue is as near as that queue itself, and the root's children are as near as the root.
+func (s *TreeState) Nearness(q, claimant model.QueueID) uint32 {
 	if s.tree == nil {
 		return 0
 	}
-	s.near.from(claimant)
-	return cmp.Compare(s.nearnessOf(r), s.nearnessOf(l))
-}
-
-// nearnessOf returns the depth of the lowest queue that is an ancestor of both q and the claimant's queue; 0 where there is none.
-func (s *TreeState) nearnessOf(q model.QueueID) int32 {
 	near := &s.near
+	near.from(claimant)
 	if near.stamp[q] != near.epoch {
 		near.stamp[q], near.depth[q] = near.epoch, 0
 		if up, to := s.tree.Parent(q), s.tree.Parent(near.to); up != model.None && to != model.None {
-			near.depth[q] = int32(s.tree.Depth(s.tree.Common(up, to)))
+			near.depth[q] = uint32(s.tree.Depth(s.tree.Common(up, to)))
 		}
 	}
 	return near.depth[q]

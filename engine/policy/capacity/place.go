@@ -9,25 +9,19 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
-// PlaceQueues implements policy.QueuePlacer: the high half is the priority and the low half the share, whose bits are ordered as numbers at
-// least 0 are, with best effort as the last of them.
+// PlaceQueues is policy.QueueOrderer.PlaceQueues. Of queues of equal shares those come last that are best effort.
 func (s *State) PlaceQueues(queues []model.QueueID, places []policy.QueuePlace) bool {
 	for i, q := range queues {
 		// A share is no negative number; a NaN would not be ordered.
 		if !(s.share[q] >= 0) {
 			return false
 		}
-		places[i] = policy.QueuePlace{High: s.priorityPlace(q), Low: math.Float64bits(s.share[q]) << 1}
+		places[i] = policy.PlaceOf(s.v.Queues[q].Priority, s.share[q])
 		if s.bestEffort(q) {
 			places[i].Low++
 		}
 	}
 	return true
-}
-
-// priorityPlace puts the higher priority first.
-func (s *State) priorityPlace(q model.QueueID) uint64 {
-	return uint64(math.MaxInt32 - int64(s.v.Queues[q].Priority))
 }
 
 // branching ranks leaves by their position in the tree. Its memory is reused.
@@ -51,8 +45,7 @@ type branch struct {
 	rank   uint64
 }
 
-// PlaceQueues implements policy.QueuePlacer: the high half is the priority and the low half the rank among the given leaves of a walk
-// through the tree that visits siblings by their shares. Siblings with equal shares do not order the leaves below them, which are then
+// PlaceQueues is policy.QueueOrderer.PlaceQueues: queues of equal priority are placed by their rank among the given leaves of a walk through the tree that visits siblings by their shares. Siblings with equal shares do not order the leaves below them, which are then
 // ordered by age: places exist only if each such sibling leads to one leaf.
 func (s *TreeState) PlaceQueues(queues []model.QueueID, places []policy.QueuePlace) bool {
 	if s.tree == nil || len(queues) == 0 {
@@ -64,7 +57,8 @@ func (s *TreeState) PlaceQueues(queues []model.QueueID, places []policy.QueuePla
 		return false
 	}
 	for i, q := range queues {
-		places[i] = policy.QueuePlace{High: s.priorityPlace(q), Low: b.branch[q].rank}
+		places[i] = policy.PlaceOf(s.v.Queues[q].Priority, 0)
+		places[i].Low = b.branch[q].rank
 	}
 	return true
 }
@@ -138,16 +132,4 @@ func (s *TreeState) rankBelow(q model.QueueID, b *branching, tied bool) bool {
 	}
 	b.siblings = b.siblings[:from]
 	return true
-}
-
-// PlaceVictimQueues implements policy.VictimQueuePlacer: the less, the nearer.
-func (s *TreeState) PlaceVictimQueues(queues []model.QueueID, claimant model.QueueID, places []uint32) {
-	if s.tree == nil {
-		clear(places)
-		return
-	}
-	s.near.from(claimant)
-	for i, q := range queues {
-		places[i] = math.MaxUint32 - uint32(s.nearnessOf(q))
-	}
 }

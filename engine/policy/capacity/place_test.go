@@ -1,7 +1,6 @@
 package capacity_test
 
 import (
-	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,7 +30,7 @@ func TestPlacesCompareAsTheQueuesDo(t *testing.T) {
 			}
 		}
 		places := make([]policy.QueuePlace, len(queues))
-		if !s.decider.(policy.QueuePlacer).PlaceQueues(queues, places) {
+		if !s.decider.(policy.QueueOrderer).PlaceQueues(queues, places) {
 			require.False(t, flat, "flat, there are always places")
 			return
 		}
@@ -39,7 +38,7 @@ func TestPlacesCompareAsTheQueuesDo(t *testing.T) {
 		order := s.decider.(policy.QueueOrderer)
 		for i, l := range queues {
 			for k, r := range queues[:i] {
-				require.Equal(t, order.CompareQueues(l, r), cmp.Or(cmp.Compare(places[i].High, places[k].High), cmp.Compare(places[i].Low, places[k].Low)),
+				require.Equal(t, order.CompareQueues(l, r), places[i].Compare(places[k]),
 					"%s and %s", s.v.Queues[l].Name, s.v.Queues[r].Name)
 			}
 		}
@@ -62,20 +61,17 @@ func TestLeavesOfATreeHavePlaces(t *testing.T) {
 				leaves = append(leaves, model.QueueID(q))
 			}
 		}
-		places, victims := make([]policy.QueuePlace, len(leaves)), make([]uint32, len(leaves))
-		claimant := model.QueueID(rapid.IntRange(0, len(s.v.Queues)-1).Draw(t, "claimant"))
-		s.decider.(policy.VictimQueuePlacer).PlaceVictimQueues(leaves, claimant, victims)
-		order, victimOrder := s.decider.(policy.QueueOrderer), s.decider.(policy.VictimQueueOrderer)
-		placed := s.decider.(policy.QueuePlacer).PlaceQueues(leaves, places)
+		places := make([]policy.QueuePlace, len(leaves))
+		order := s.decider.(policy.QueueOrderer)
+		placed := s.decider.(policy.QueueOrderer).PlaceQueues(leaves, places)
 		if placed && len(leaves) > 1 {
 			ordered++
 		}
 		for i, l := range leaves {
 			for k, r := range leaves[:i] {
-				require.Equal(t, victimOrder.CompareVictimQueues(l, r, claimant), cmp.Compare(victims[i], victims[k]))
 				if placed {
 					require.Equal(t, order.CompareQueues(l, r),
-						cmp.Or(cmp.Compare(places[i].High, places[k].High), cmp.Compare(places[i].Low, places[k].Low)),
+						places[i].Compare(places[k]),
 						"%s and %s", s.v.Queues[l].Name, s.v.Queues[r].Name)
 				}
 			}

@@ -1,6 +1,7 @@
 package capacity_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
@@ -229,7 +230,7 @@ func TestVictimsComeFromNearFirst(t *testing.T) {
 	}.tree(t)
 	order := s.decider.(policy.VictimQueueOrderer)
 	compare := func(l, r, claimant string) int {
-		return order.CompareVictimQueues(s.queue(l), s.queue(r), s.queue(claimant))
+		return cmp.Compare(order.Nearness(s.queue(r), s.queue(claimant)), order.Nearness(s.queue(l), s.queue(claimant)))
 	}
 	require.Negative(t, compare("aa2", "ab", "aa1"))
 	require.Positive(t, compare("b", "ab", "aa1"))
@@ -293,7 +294,7 @@ func TestARefusedTreeRefusesEverything(t *testing.T) {
 			require.Equal(t, policy.Reject, vote)
 
 			require.Zero(t, s.CompareQueues(s.queue("a"), s.queue("b")))
-			require.Zero(t, s.decider.(policy.VictimQueueOrderer).CompareVictimQueues(s.queue("a"), s.queue("b"), s.queue("a")))
+			require.Zero(t, s.decider.(policy.VictimQueueOrderer).Nearness(s.queue("b"), s.queue("a")))
 			_, takesPart := s.Share(s.queue("a"))
 			require.False(t, takesPart)
 			s.Allocate(s.task("j0.1"))

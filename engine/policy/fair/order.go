@@ -2,10 +2,12 @@ package fair
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 )
 
 // order keeps siblings sorted in the order of service. A leaf that an event may have moved is put in its place when the order is next
@@ -28,8 +30,10 @@ type order struct {
 	// dirty are the leaves that events touched.
 	dirty   []place
 	isDirty []bool
-	// leaves are all leaves in order, valid unless moved.
+	// leaves are all leaves in order, and rank is the position in it of a queue, of others than leaves the greatest number: both are valid
+	// unless moved.
 	leaves []place
+	rank   []uint32
 	moved  bool
 	walk   []place
 }
@@ -67,7 +71,7 @@ const manySiblings = 256
 func (s *State) sortAll() {
 	o, t, n := &s.order, &s.tree, s.tree.len()
 	if !o.known {
-		o.sorted, o.position = make([]place, n+1), make([]int32, n)
+		o.sorted, o.position, o.rank = make([]place, n+1), make([]int32, n), slices.Repeat([]uint32{math.MaxUint32}, len(s.v.Queues))
 		o.wants, o.wanting, o.ratio, o.isDirty = make([]bool, n), make([]int32, n), make([]ratio, n), make([]bool, n)
 		if s.memory != nil {
 			o.over, o.eased = make([]int64, n), make([]ratio, n)
@@ -177,6 +181,9 @@ func (s *State) ordered() []place {
 		p := o.walk[len(o.walk)-1]
 		o.walk = o.walk[:len(o.walk)-1]
 		if t.isLeaf(p) {
+			if q := t.queue[p]; q != model.None {
+				o.rank[q] = uint32(len(o.leaves))
+			}
 			o.leaves = append(o.leaves, p)
 			continue
 		}
@@ -335,24 +342,14 @@ func (s *State) servingPlace(q model.QueueID) place {
 	return none
 }
 
-// RankQueues sorts queues by priority of service, unless some serve no jobs or they are few.
-func (s *State) RankQueues(queues []model.QueueID) bool {
+// PlaceQueues is policy.QueueOrderer.PlaceQueues. A few queues are compared instead, because all may have to be ranked anew.
+func (s *State) PlaceQueues(queues []model.QueueID, places []policy.QueuePlace) bool {
 	if len(queues) < s.tree.len()/8 {
 		return false
 	}
-	wanted := s.scratch.marks(s.tree.len())
-	for _, q := range queues {
-		p := s.servingPlace(q)
-		if p == none {
-			return false
-		}
-		wanted[p] = true
-	}
-	queues = queues[:0]
-	for _, p := range s.ordered() {
-		if wanted[p] {
-			queues = append(queues, s.tree.queue[p])
-		}
+	s.ordered()
+	for i, q := range queues {
+		places[i] = policy.QueuePlace{Low: uint64(s.order.rank[q])}
 	}
 	return true
 }

@@ -7,7 +7,6 @@ type scratch struct {
 	// request is a sum of requests within the plugin, asked one that a question is about.
 	request, asked []int64
 	trial          trial
-	marked         []bool
 	// rows are those of a share.
 	rows []resource.Row
 	// supposed is nil until it is first needed.
@@ -36,13 +35,4 @@ func (s *State) suppose(d int) *supposed {
 func (s *scratch) open(width int) {
 	cells := make([]int64, 2*width)
 	s.request, s.asked = cells[:width:width], cells[width:]
-}
-
-// marks returns n marks, none of them set, which are valid until the next call.
-func (s *scratch) marks(n int) []bool {
-	if s.marked == nil {
-		s.marked = make([]bool, n)
-	}
-	clear(s.marked)
-	return s.marked
 }

@@ -13,6 +13,9 @@ func (s *State) CompareQueues(l, r model.QueueID) int {
 	return c
 }
 
+// PlaceQueues returns false: queues on one path are equal to each other, and not all of them to a third one.
+func (*State) PlaceQueues([]model.QueueID, []policy.QueuePlace) bool { return false }
+
 // compare also returns the share / weight of both nodes at the level that decided. A part of a path that no job lies under counts as
 // saturated and empty: no job asks for anything there. (Volcano dereferences nil.)
 func (v *values) compare(l, r []int32) (c int, left, right float64) {

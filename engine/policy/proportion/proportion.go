@@ -139,14 +139,21 @@ func (s *State) share(q model.QueueID) (float64, int) {
 	return resource.DominantShare(s.allocated(q), deserved, deserved.AtLeastThreshold())
 }
 
-// QueueKey puts the queue of higher priority first, then the one with the smaller share.
-func (s *State) QueueKey(q model.QueueID) policy.QueueKey {
-	share, _ := s.share(q)
-	return policy.QueueKey{Class: -int64(s.v.Queues[q].Priority), Share: share}
+// CompareQueues puts the queue of higher priority first, then the one with the smaller share.
+func (s *State) CompareQueues(l, r model.QueueID) int { return s.placeOf(l).Compare(s.placeOf(r)) }
+
+// PlaceQueues is policy.QueueOrderer.PlaceQueues.
+func (s *State) PlaceQueues(queues []model.QueueID, places []policy.QueuePlace) bool {
+	for i, q := range queues {
+		places[i] = s.placeOf(q)
+	}
+	return true
 }
 
-// CompareQueues compares the keys of two queues.
-func (s *State) CompareQueues(l, r model.QueueID) int { return s.QueueKey(l).Compare(s.QueueKey(r)) }
+func (s *State) placeOf(q model.QueueID) policy.QueuePlace {
+	share, _ := s.share(q)
+	return policy.PlaceOf(s.v.Queues[q].Priority, share)
+}
 
 // Overused reports whether a queue has all it deserves, in every dimension: one dimension below deserved is enough not to be overused.
 func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {

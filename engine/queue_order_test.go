@@ -12,6 +12,8 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/fair"
+	"github.com/apportion/apportion/engine/policy/hdrf"
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
 )
@@ -26,6 +28,8 @@ func TestRanksAreThePlacesInTheOrderOfServiceThatComparingPairsGives(t *testing.
 		{Tiers: []engine.Tier{{{Plugin: proportion.Plugin{}}, {Plugin: capacity.Plugin{}}}}},
 		{Tiers: []engine.Tier{{{Plugin: capacity.Plugin{}}}}},
 		{Tiers: []engine.Tier{{{Plugin: priority.Plugin{}}}}},
+		{Tiers: []engine.Tier{{{Plugin: hdrf.Plugin{}}, {Plugin: capacity.Plugin{}}}}},
+		{Tiers: []engine.Tier{{{Plugin: fair.Plugin{}}}}},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		b := model.NewBuilder(0)
