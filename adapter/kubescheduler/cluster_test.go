@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apportion/apportion/internal/test/apiserver"
+	"github.com/apportion/apportion/adapter/test/apiserver"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apportion/apportion/internal/test/apiserver"
+	"github.com/apportion/apportion/adapter/test/apiserver"
 	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"

@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/test/kubescheduler"
+	"github.com/apportion/apportion/adapter/test/kubescheduler"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/ui/offline/dump"
+	"github.com/apportion/apportion/cmd/offline/dump"
 )
 
 func TestThePageWithoutAServerReadsADumpAsTheCommandLineDoes(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/apportion/apportion/internal/test/reference"
+	"github.com/apportion/apportion/cmd/reference/internal/reference"
 )
 
 // defaultPaths are the folders of the project's recorded answers.

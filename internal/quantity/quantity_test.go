@@ -154,3 +154,14 @@ func TestFormatIsReadAgain(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkParse(b *testing.B) {
+	for _, text := range []string{"500m", "4Gi", "8", "1.5"} {
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = quantity.Parse("memory", text)
+			}
+		})
+	}
+}

@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/adapter/kueue/admission"
-	"github.com/apportion/apportion/internal/test/apiserver"
+	"github.com/apportion/apportion/adapter/test/apiserver"
 )
 
 const version = "v1beta2"

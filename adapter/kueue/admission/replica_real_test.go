@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/internal/test/apiserver"
+	"github.com/apportion/apportion/adapter/test/apiserver"
 )
 
 // replica is a process of the controller, as a pod of the Deployment.

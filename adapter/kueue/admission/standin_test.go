@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/internal/test/apiserver"
+	"github.com/apportion/apportion/adapter/test/apiserver"
 )
 
 // standIn plays Kueue's manager where its program is not there: it reserves quota in the order of creation while there is some of the

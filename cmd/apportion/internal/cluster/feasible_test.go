@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/internal/test/kubescheduler"
+	"github.com/apportion/apportion/adapter/test/kubescheduler"
 )
 
 // recorded is the file of recorded answers, which tests of the reader compare with ours.

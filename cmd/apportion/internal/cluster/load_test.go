@@ -27,7 +27,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/test/apiserver"
+	"github.com/apportion/apportion/adapter/test/apiserver"
 )
 
 // number is a whole number in the environment.

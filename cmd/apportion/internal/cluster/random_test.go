@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/apportion/apportion/internal/test/kubescheduler"
+	"github.com/apportion/apportion/adapter/test/kubescheduler"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/apportion/apportion/internal/test/apiserver"
-	"github.com/apportion/apportion/internal/test/kubescheduler"
+	"github.com/apportion/apportion/adapter/test/apiserver"
+	"github.com/apportion/apportion/adapter/test/kubescheduler"
 )
 
 // recorder is an extender of Kubernetes' scheduler. It records the nodes that passed the scheduler's own filters, and rejects all of them,

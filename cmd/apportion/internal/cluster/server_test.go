@@ -22,7 +22,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
-	"github.com/apportion/apportion/internal/test/apiserver"
+	"github.com/apportion/apportion/adapter/test/apiserver"
 )
 
 // apiServer is a real API server with the objects of these tests.

@@ -10,7 +10,7 @@ import (
 	"syscall/js"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal/browser"
-	"github.com/apportion/apportion/ui/offline/bridge"
+	"github.com/apportion/apportion/cmd/offline/bridge"
 )
 
 func main() {
