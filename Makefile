@@ -51,15 +51,14 @@ LANGUAGES ?=
 HALFYEARFLAGS ?=
 UIFLAGS ?=
 
-# adapter/kubescheduler/cmd pins the programs of Kubernetes, and takes minutes to tidy: `make test-cluster` and `make test-schedulers` use it as it
-# is.
-MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*' \
-	-not -path './adapter/kubescheduler/cmd/*')))
-# The adapters with modules of their own, whose packages `./...` does not reach.
-ADAPTERS := adapter/kubescheduler
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*')))
+# All packages of the modules of go.work, which are those of this project. The go command calls them `work`; where a module begins `./...` ends.
+WORK = $(patsubst %,%/...,$(shell $(GO) list -m -f '{{.Dir}}'))
+# In a module that is not in go.work: a tool, whose versions are its own.
+TOOL := GOWORK=off $(GO)
 
 # The packages that are built for browsers alone.
-WASM := ./ui/offline/bridge ./ui/offline/wasm/...
+WASM := ./cmd/offline/bridge ./cmd/offline/wasm/...
 
 .DEFAULT_GOAL := help
 
@@ -86,8 +85,8 @@ LAZY := -exec 'env GOGC=400'
 # `make lint` vets.
 .PHONY: test
 test: ## Run every test (TESTFLAGS='-run Reclaim').
-	@echo "== all tests of $$($(GO) list ./... | wc -l) packages, a line for each; the first time this compiles them, which takes longer than the tests"
-	$(GO) test -vet=off -timeout 1h $(LAZY) $(strip $(TESTFLAGS) ./...)
+	@echo "== all tests of $$($(GO) list work | wc -l) packages, a line for each; the first time this compiles them, which takes longer than the tests"
+	$(GO) test -vet=off -timeout 1h $(LAZY) $(strip $(TESTFLAGS) work)
 
 # The race detector makes tests several times slower and finds nothing in trying more of the same: properties are tried on a fifth of the
 # cases, and long tests of one goroutine are left to `make test`, and so are packages without goroutines. Its build shares nothing with others.
@@ -109,15 +108,11 @@ test-cluster: ## Test against a real API server and scheduler of Kubernetes, Kue
 test-schedulers: ## Test Kubernetes' scheduler with the plugin against a real API server (TESTFLAGS='-run Measured -args -nodes 5000 -pods 10000').
 	tools/scripts/test-schedulers.sh
 
-.PHONY: test-adapters
-test-adapters: ## Vet and test the adapters that are modules of their own, without a cluster.
-	for module in $(ADAPTERS); do (cd "$$module" && $(GO) vet ./... && $(GO) test -vet=off ./...); done
-
 .PHONY: reference
 reference: ## Compare our answers with the recorded ones (CASES=PATH for some of them).
 	$(GO) run $(strip ./cmd/reference $(CASES))
 	$(GO) test -run "Suffices|AnsweredAsRecorded" ./adapter/extender
-	$(GO) test -run RemoteAndLocalAnswerAlike ./client -args -whole
+	$(GO) test -run RemoteAndLocalAnswerAlike ./cmd/reference/internal/reference -args -whole
 
 .PHONY: properties
 properties: ## Try the properties of `fair` on a million divisions and a hundred thousand runs to rest, weeks of demand with memory, games with gangs, and plans and remedies on random clusters (PROPERTYFLAGS='-seed 7').
@@ -286,11 +281,11 @@ site-measure: build site ## Measure what the site loads, and pictures and questi
 
 .PHONY: chart
 chart: ## Render deploy/chart with Helm's engine and check it against Kubernetes' types.
-	cd tools/chart && $(GO) vet ./... && $(GO) test ./...
+	cd tools/chart && $(TOOL) vet ./... && $(TOOL) test ./...
 
 .PHONY: generate-chart
 generate-chart: ## Copy the schema of the server's settings into the chart's schema.
-	cd tools/chart && $(GO) test -run Schema . -update
+	cd tools/chart && $(TOOL) test -run Schema . -update
 
 .PHONY: show-replicas
 show-replicas: ## Show 1, 2 and 3 replicas behind HAProxy and behind a balancing client (REPLICAFLAGS='-time 2s').
@@ -306,7 +301,7 @@ release: test-release ## Make static binaries, archives, bills of materials, ima
 
 .PHONY: test-release
 test-release:
-	cd tools/release && $(GO) vet ./... && $(GO) test ./...
+	cd tools/release && $(TOOL) vet ./... && $(TOOL) test ./...
 
 .PHONY: reproducible
 reproducible: test-release ## Release for this platform twice, in different places, and compare (PROFILE= for a build without the compiler's profile).
@@ -314,29 +309,27 @@ reproducible: test-release ## Release for this platform twice, in different plac
 
 .PHONY: vulnerabilities
 vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in the called code.
-	tools/scripts/vulnerabilities.sh ./...
+	tools/scripts/vulnerabilities.sh work
 
 ##@ Code
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## Run the linters, import rules included.
 	tools/scripts/purity.sh
-	golangci-lint run ./...
+	golangci-lint run $(WORK)
 	GOOS=js GOARCH=wasm golangci-lint run $(WASM)
-	for module in $(ADAPTERS); do (cd "$$module" && golangci-lint run ./...); done
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the Go code in place.
-	golangci-lint fmt ./...
-	for module in $(ADAPTERS); do (cd "$$module" && golangci-lint fmt ./...); done
+	golangci-lint fmt $(WORK)
 
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum of every module.
-	for module in $(MODULES); do (cd "$$module" && $(GO) mod tidy); done
+	tools/scripts/tidy.sh $(MODULES)
 
 .PHONY: tidy-check
 tidy-check: ## Fail if a go.mod or go.sum is not tidy.
-	for module in $(MODULES); do (cd "$$module" && $(GO) mod tidy -diff); done
+	tools/scripts/tidy.sh -diff $(MODULES)
 
 .PHONY: drift
 drift: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-go-vtproto $(TOOLS)/protoc-gen-connect-go $(TOOLS)/protoc-gen-apidoc ## Fail if anything generated is stale.
@@ -356,7 +349,7 @@ clean: ## Remove all build results, including the tools.
 # A binary is rebuilt when its module's go.mod or go.sum is newer.
 define tool
 $(TOOLS)/$(1): tools/$(2)/go.mod tools/$(2)/go.sum
-	cd tools/$(2) && CGO_ENABLED=0 $$(GO) build -trimpath -buildvcs=false -ldflags '-s -w' -o $$@ $(3)
+	cd tools/$(2) && CGO_ENABLED=0 $$(TOOL) build -trimpath -buildvcs=false -ldflags '-s -w' -o $$@ $(3)
 	touch $$@
 endef
 

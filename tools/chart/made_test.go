@@ -334,7 +334,7 @@ func TestTheServerItselfFindsTheDefaultsInOrder(t *testing.T) {
 	text := of[*corev1.Secret](t, made(t, "testdata/plain.yaml"), "Secret/fair-apportion").StringData["apportion.yaml"]
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	command := exec.CommandContext(t.Context(), "go", "run", "./cmd/apportion", "config", "validate", "--config", file)
-	command.Dir = "../.."
+	command.Dir, command.Env = "../..", append(os.Environ(), "GOWORK=")
 	said, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 }

@@ -11,6 +11,6 @@ readonly starts='^[^/]*((^|[[:space:]])go[[:space:]]+(func\b|[A-Za-z_][A-Za-z0-9
 go list -f '{{$p := .}}{{if or .TestGoFiles .XTestGoFiles}}{{range .GoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
 {{end}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
 {{end}}{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}
-{{end}}{{end}}' ./... | while read -r package file; do
+{{end}}{{end}}' work | while read -r package file; do
   [[ -z $package ]] || ! grep -qE "$starts" "$file" || echo "$package"
 done | grep -v /examples/ | sort -u

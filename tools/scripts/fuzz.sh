@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz.sh TIME: runs every fuzz target of this module for TIME (10s, 500x), one after the other.
+# fuzz.sh TIME: runs every fuzz target for TIME (10s, 500x), one after the other.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -16,7 +16,7 @@ if [[ -z $release ]]; then
   tool=$(mktemp -d)
   trap 'rm -rf "$tool"' EXIT
   release=$tool/release
-  (cd tools/release && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$release" .)
+  (cd tools/release && GOWORK=off CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$release" .)
 fi
 with=(-root . -profile "$profile" -out dist -version "$version" -revision "$revision" -epoch "$epoch" -platforms "$platforms")
 "$release" make "${with[@]}"

@@ -21,7 +21,7 @@ revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 export REVISION=${REVISION:-$revision}
 # The tool, which writes files and compiles the program, is compiled once and used in both places.
 export RELEASE=$elsewhere/release
-(cd tools/release && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$RELEASE" .)
+(cd tools/release && GOWORK=off CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$RELEASE" .)
 tools/scripts/release.sh "$system/$arch"
 GOCACHE=$elsewhere/cache "$other/tools/scripts/release.sh" "$system/$arch"
 

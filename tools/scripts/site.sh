@@ -25,7 +25,7 @@ fi
 out=${2:-site}
 tools/scripts/ui.sh install
 rm -rf "$out" && mkdir -p "$out" && out=$(realpath "$out")
-for program in engine=ui/offline/wasm/engine reader=ui/offline/wasm/reader rehearse=cmd/apportion/internal/rehearsal/browser/wasm; do
+for program in engine=cmd/offline/wasm/engine reader=cmd/offline/wasm/reader rehearse=cmd/apportion/internal/rehearsal/browser/wasm; do
   name=${program%%=*}
   GOOS=js GOARCH=wasm go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$out/$name.wasm" "./${program#*=}"
   gzip -9 --no-name "$out/$name.wasm"
@@ -33,6 +33,6 @@ done
 chmod 644 "$out"/*.gz
 links=$(mktemp)
 trap 'rm -f "$links"' EXIT
-go run ./ui/offline/site "$out" "$links"
+go run ./cmd/offline/site "$out" "$links"
 (cd ui && npm run --silent generate && npm run --silent check && node site.mjs "$out" "$links")
 (cd "$out" && find . -type f | sort | xargs ls -l | awk '{ size += $5 } END { printf "%d files, %.1f MB\n", NR, size / 1e6 }')

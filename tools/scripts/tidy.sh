@@ -13,10 +13,9 @@ trap 'rm -rf "$work"' EXIT
 export GOWORK=off
 # What a module may stand on: those that users get.
 replace=() drop=()
-for folder in . adapter adapter/kubescheduler; do
-  module=$project${folder#.}
-  [[ $folder == . ]] || module=$project/$folder
-  replace+=("-replace=$module=$root/$folder") drop+=("-dropreplace=$module")
+for folder in "" /adapter /adapter/kubescheduler; do
+  module=$project$folder
+  replace+=("-replace=$module=$root$folder") drop+=("-dropreplace=$module")
 done
 
 stale=

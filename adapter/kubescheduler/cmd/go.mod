@@ -3,7 +3,7 @@ module github.com/apportion/apportion/adapter/kubescheduler/cmd
 go 1.26.0
 
 require (
-	github.com/apportion/apportion/adapter/kubescheduler v0.0.0
+	github.com/apportion/apportion/adapter/kubescheduler v0.1.0
 	k8s.io/component-base v0.35.3
 	k8s.io/kubernetes v1.35.3
 )
@@ -13,18 +13,18 @@ require (
 	cyphar.com/go-pathrs v0.2.1 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
-	github.com/antlr4-go/antlr/v4 v4.13.0 // indirect
-	github.com/apportion/apportion v0.0.0 // indirect
+	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
+	github.com/apportion/apportion v0.1.0 // indirect
+	github.com/apportion/apportion/adapter v0.1.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
-	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/coreos/go-oidc v2.3.0+incompatible // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/coreos/go-systemd/v22 v22.5.0 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.0 // indirect
-	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/emicklei/go-restful/v3 v3.12.2 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
@@ -50,7 +50,7 @@ require (
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/btree v1.1.3 // indirect
-	github.com/google/cel-go v0.26.0 // indirect
+	github.com/google/cel-go v0.26.1 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
@@ -70,7 +70,7 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/selinux v1.13.0 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
-	github.com/pmezard/go-difflib v1.0.0 // indirect
+	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/pquerna/cachecontrol v0.1.0 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
@@ -79,7 +79,7 @@ require (
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
-	github.com/stoewer/go-strcase v1.3.0 // indirect
+	github.com/stoewer/go-strcase v1.3.1 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.6.5 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.6.5 // indirect
@@ -118,30 +118,31 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/api v0.35.3 // indirect
-	k8s.io/apiextensions-apiserver v0.0.0 // indirect
+	k8s.io/apiextensions-apiserver v0.35.3 // indirect
 	k8s.io/apimachinery v0.35.3 // indirect
 	k8s.io/apiserver v0.35.3 // indirect
 	k8s.io/client-go v0.35.3 // indirect
 	k8s.io/cloud-provider v0.35.3 // indirect
-	k8s.io/cluster-bootstrap v0.0.0 // indirect
+	k8s.io/cluster-bootstrap v0.35.3 // indirect
 	k8s.io/component-helpers v0.35.3 // indirect
 	k8s.io/controller-manager v0.35.3 // indirect
-	k8s.io/csi-translation-lib v0.0.0 // indirect
+	k8s.io/cri-client v0.35.3 // indirect
+	k8s.io/csi-translation-lib v0.35.3 // indirect
 	k8s.io/dynamic-resource-allocation v0.35.3 // indirect
-	k8s.io/endpointslice v0.0.0 // indirect
-	k8s.io/externaljwt v0.0.0 // indirect
+	k8s.io/endpointslice v0.35.3 // indirect
+	k8s.io/externaljwt v0.35.3 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
 	k8s.io/kms v0.35.3 // indirect
-	k8s.io/kube-aggregator v0.0.0 // indirect
-	k8s.io/kube-controller-manager v0.0.0 // indirect
+	k8s.io/kube-aggregator v0.35.3 // indirect
+	k8s.io/kube-controller-manager v0.35.3 // indirect
 	k8s.io/kube-openapi v0.0.0-20250910181357-589584f1c912 // indirect
-	k8s.io/kube-proxy v0.0.0 // indirect
+	k8s.io/kube-proxy v0.35.3 // indirect
 	k8s.io/kube-scheduler v0.35.3 // indirect
-	k8s.io/kubectl v0.0.0 // indirect
+	k8s.io/kubectl v0.35.3 // indirect
 	k8s.io/kubelet v0.35.3 // indirect
 	k8s.io/metrics v0.35.3 // indirect
-	k8s.io/mount-utils v0.0.0 // indirect
-	k8s.io/pod-security-admission v0.0.0 // indirect
+	k8s.io/mount-utils v0.35.3 // indirect
+	k8s.io/pod-security-admission v0.35.3 // indirect
 	k8s.io/utils v0.0.0-20251002143259-bc988d571ff4 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.31.2 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
@@ -149,68 +150,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-replace github.com/apportion/apportion => ../../..
-
-replace github.com/apportion/apportion/adapter/kubescheduler => ..
-
-replace k8s.io/api => k8s.io/api v0.35.3
-
-replace k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.35.3
-
-replace k8s.io/apimachinery => k8s.io/apimachinery v0.35.3
-
-replace k8s.io/apiserver => k8s.io/apiserver v0.35.3
-
-replace k8s.io/cli-runtime => k8s.io/cli-runtime v0.35.3
-
-replace k8s.io/client-go => k8s.io/client-go v0.35.3
-
-replace k8s.io/cloud-provider => k8s.io/cloud-provider v0.35.3
-
-replace k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.35.3
-
-replace k8s.io/code-generator => k8s.io/code-generator v0.35.3
-
-replace k8s.io/component-base => k8s.io/component-base v0.35.3
-
-replace k8s.io/component-helpers => k8s.io/component-helpers v0.35.3
-
-replace k8s.io/controller-manager => k8s.io/controller-manager v0.35.3
-
-replace k8s.io/cri-api => k8s.io/cri-api v0.35.3
-
-replace k8s.io/cri-client => k8s.io/cri-client v0.35.3
-
-replace k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.35.3
-
-replace k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.35.3
-
-replace k8s.io/endpointslice => k8s.io/endpointslice v0.35.3
-
-replace k8s.io/externaljwt => k8s.io/externaljwt v0.35.3
-
-replace k8s.io/kms => k8s.io/kms v0.35.3
-
-replace k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.35.3
-
-replace k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.35.3
-
-replace k8s.io/kube-proxy => k8s.io/kube-proxy v0.35.3
-
-replace k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.35.3
-
-replace k8s.io/kubectl => k8s.io/kubectl v0.35.3
-
-replace k8s.io/kubelet => k8s.io/kubelet v0.35.3
-
-replace k8s.io/metrics => k8s.io/metrics v0.35.3
-
-replace k8s.io/mount-utils => k8s.io/mount-utils v0.35.3
-
-replace k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.35.3
-
-replace k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.35.3
 
 tool (
 	k8s.io/kubernetes/cmd/kube-apiserver

@@ -60,7 +60,7 @@ func TestEachTranscriptThatThePageCanShowLinksToIt(t *testing.T) {
 				}
 				lines = append(lines[:end+1], append([]string{"", mark(name)}, lines[end+1:]...)...)
 			default:
-				t.Errorf("%s:%d: the link to the page is missing: go test ./ui/offline/example -update", name, of.Line)
+				t.Errorf("%s:%d: the link to the page is missing: go test ./cmd/offline/example -update", name, of.Line)
 			}
 		}
 		if *update {
