@@ -119,7 +119,7 @@ func LeftOut(c *volcano.Cluster) []*apportionv1.Warning {
 	var warnings []*apportionv1.Warning
 	for _, faulty := range c.Faulty[:min(named, len(c.Faulty))] {
 		warnings = append(warnings, &apportionv1.Warning{
-			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Path: faulty.Place(), Message: "left out: " + faulty.String(),
+			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Path: faulty.At.String(), Message: "left out: " + faulty.String(),
 		})
 	}
 	if more := len(c.Faulty) - named; more > 0 {

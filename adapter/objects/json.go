@@ -15,7 +15,8 @@ type scanner struct {
 	names map[string]string
 }
 
-// document visits the object at the scanner's position, or the items of the list or array there.
+// document visits the object at the scanner's position, or the items of the list or array there. Items of a list of one kind have this kind
+// if they do not say theirs.
 func (s *scanner) document(doc *Document, sh *Shape, each visit) {
 	s.names = make(map[string]string)
 	s.space()
@@ -29,27 +30,59 @@ func (s *scanner) document(doc *Document, sh *Shape, each visit) {
 		return
 	}
 	list, some := false, false
-	root := &Value{Type: Map, At: s.pos}
+	start, root := *s, &Value{Type: Map, At: s.pos}
+	var of *Kind
 	s.members(func(name string, at int) {
-		if name == "items" && s.data[s.pos] == '[' {
+		if name == itemsField && s.data[s.pos] == '[' {
 			list = true
 			s.elements(func(int) {
 				some = true
-				each(doc, s.value(sh))
+				item := s.value(sh)
+				if item.lacksKind() {
+					if of == nil {
+						of = new(start.kindOfItems())
+					}
+					item.take(*of)
+				}
+				each(doc, item)
 			})
 			return
 		}
 		s.member(root, name, at, sh)
 	})
-	if !list || !some && ofOneKind(root) {
+	if !list || !some && root.kindOfItems().Name != "" {
 		each(doc, root)
 	}
 }
 
-// ofOneKind reports whether a list says which kind its objects have, as `PodList` does: an empty one is visited, as there are no others.
-func ofOneKind(list *Value) bool {
-	of, named := strings.CutSuffix(list.TextOf(KindField), "List")
-	return named && of != ""
+// kindOfItems returns the kind of the items of the list at the scanner's position, which a list often says at its end.
+func (s *scanner) kindOfItems() Kind {
+	list := &Value{Type: Map}
+	s.members(func(name string, at int) { s.member(list, name, at, headShape) })
+	return list.kindOfItems()
+}
+
+// kindOfItems returns the kind that a list says its items have, as `PodList` does; it has no name for any other list.
+func (v *Value) kindOfItems() Kind {
+	of, list := strings.CutSuffix(v.TextOf(KindField), "List")
+	if !list || of == "" {
+		return Kind{}
+	}
+	return Kind{Name: of, Version: v.TextOf(VersionField)}
+}
+
+// lacksKind reports whether a value is an object that does not say its kind.
+func (v *Value) lacksKind() bool { return v.Type == Map && v.Field(KindField) == nil }
+
+// take makes an object that does not say its kind one of a kind; one without a name is none.
+func (v *Value) take(of Kind) {
+	if !v.lacksKind() || of.Name == "" {
+		return
+	}
+	v.Add(&Value{Type: Text, At: v.At, KeyAt: v.At, Key: KindField, Text: of.Name})
+	if v.Field(VersionField) == nil && of.Version != "" {
+		v.Add(&Value{Type: Text, At: v.At, KeyAt: v.At, Key: VersionField, Text: of.Version})
+	}
 }
 
 // value builds the selected parts of the value at the scanner's position, and moves behind it.

@@ -99,19 +99,22 @@ type parsedItem struct {
 // visit parses the items, several at a time, and visits them in their order.
 func (l itemList) visit(sh *Shape, found *Problems, each visit) {
 	const batch = 256
+	head := &Value{Type: Map}
 	for i, part := range l.rest {
 		if at, line := itemsBegin(part.Data); i > 0 && at >= 0 {
-			found.AddText(l.doc, part.First+line, twice, "items")
+			found.AddText(l.doc, part.First+line, twice, itemsField)
 			continue
 		}
-		readYAML(&part, sh, found, func(*Value) {})
+		readYAML(&part, sh, found, func(v *Value) { head.Items = append(head.Items, v.Items...) })
 	}
+	of := head.kindOfItems()
 	parsed := make([]parsedItem, batch)
 	for now := range slices.Chunk(l.items, batch) {
 		parseItems(now, sh, parsed)
 		for i := range now {
 			found.Append(&parsed[i].found)
 			for _, v := range parsed[i].values {
+				v.take(of)
 				each(&now[i], v)
 			}
 			parsed[i] = parsedItem{}

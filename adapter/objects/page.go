@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Page is a part of a list as an API server writes it.
@@ -19,35 +18,33 @@ type Page struct {
 	ResourceVersion string
 }
 
-// ReadPage reads one page of a list in JSON, as far as a shape selects its objects. Objects without a kind, as in lists of built-in kinds, have the kind of the list's items.
+// ReadPage reads one page of a list in JSON, as far as a shape selects its objects. Objects without a kind, as in lists of built-in kinds,
+// have the kind of the items of the list.
 // It does not retain data.
-func ReadPage(name string, data []byte, of *Shape) (*Page, error) {
-	list, objects, err := ReadItems(name, data, of)
+func ReadPage(name string, data []byte, shape *Shape) (*Page, error) {
+	list, objects, err := ReadItems(name, data, shape)
 	if err != nil {
 		return nil, err
 	}
 	page := &Page{Source: Source{Name: name}}
 	metadata := list.Field(MetadataField)
 	page.Count, page.Continue, page.ResourceVersion = len(objects), metadata.TextOf("continue"), metadata.TextOf(ResourceVersionField)
-	kindName, version := strings.TrimSuffix(list.TextOf(KindField), "List"), list.TextOf(VersionField)
+	of := list.kindOfItems()
 	out := []byte{'['}
 	for i, o := range objects {
 		if o.Type != Map {
 			return nil, errors.New(name + ": an item is not an object")
 		}
-		if o.Field(KindField) == nil {
-			o.Add(&Value{Type: Text, Key: KindField, Text: kindName})
-			o.Add(&Value{Type: Text, Key: VersionField, Text: version})
-		}
+		o.take(of)
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = AppendJSON(out, o)
 	}
 	out = append(out, ']')
-	if page.Source.Data = out; len(objects) == 0 && kindName != "" {
+	if page.Source.Data = out; len(objects) == 0 && of.Name != "" {
 		// That there are none is part of what was read.
-		page.Source.Data = fmt.Appendf(nil, `{"kind":%q,"items":[]}`, kindName+"List")
+		page.Source.Data = fmt.Appendf(nil, `{"kind":%q,"items":[]}`, of.Name+"List")
 	}
 	return page, nil
 }
@@ -75,7 +72,7 @@ func ReadItems(name string, data []byte, of *Shape) (list *Value, items []*Value
 	found := false
 	s.names = make(map[string]string)
 	s.members(func(key string, at int) {
-		if key == "items" && s.data[s.pos] == '[' {
+		if key == itemsField && s.data[s.pos] == '[' {
 			found = true
 			s.elements(func(int) { items = append(items, s.value(of)) })
 			return

@@ -168,10 +168,25 @@ func EachJSON(doc *Document, sh *Shape, found *Problems, each visit) {
 	s.document(doc, sh, each)
 }
 
-// Origin is the position of an object in the input.
+// Origin is the position of an object in the input. The zero value is none.
 type Origin struct {
 	Doc *Document
 	At  int
 }
 
-func (o Origin) String() string { return fmt.Sprintf("%s:%d", o.Doc.Name, o.Doc.Line(o.At)) }
+// String gives file:line.
+func (o Origin) String() string {
+	if o.Doc == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", o.Doc.Name, o.Doc.Line(o.At))
+}
+
+// problem returns a fault of the object as a whole.
+func (o Origin) problem(format string, args ...any) Problem {
+	p := Problem{Message: fmt.Sprintf(format, args...)}
+	if o.Doc != nil {
+		p.File, p.Line = o.Doc.Name, o.Doc.Line(o.At)
+	}
+	return p
+}

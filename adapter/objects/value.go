@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // NameField is the field that identifies most objects.
@@ -11,6 +12,8 @@ const NameField = "name"
 
 // The fields that all objects have.
 const (
+	namespaceField       = "namespace"
+	itemsField           = "items"
 	KindField            = "kind"
 	VersionField         = "apiVersion"
 	MetadataField        = "metadata"
@@ -87,6 +90,20 @@ func (v *Value) Path() string {
 		return above + "." + v.Key
 	}
 	return v.Key
+}
+
+// at returns the value at a path, or the innermost one on the way to it that exists.
+func (v *Value) at(path string) *Value {
+	for _, item := range v.Items {
+		step := item.Key
+		if v.Type == List {
+			step = "[" + strconv.Itoa(item.index) + "]"
+		}
+		if rest, ok := strings.CutPrefix(path, step); ok && step != "" && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return item.at(strings.TrimPrefix(rest, "."))
+		}
+	}
+	return v
 }
 
 // Add appends a child to an object or array.

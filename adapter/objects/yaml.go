@@ -88,20 +88,23 @@ func (t *builder) document(root *yaml.Node, sh *Shape, each func(*Value)) {
 	}
 	if top.Kind == yaml.MappingNode {
 		listed, some := false, false
+		of := (&builder{doc: t.doc, found: &Problems{}}).value(top, headShape).kindOfItems()
 		for i := 0; i+1 < len(top.Content); i += 2 {
-			if top.Content[i].Value != "items" || top.Content[i+1].Kind != yaml.SequenceNode {
+			if top.Content[i].Value != itemsField || top.Content[i+1].Kind != yaml.SequenceNode {
 				continue
 			}
 			if listed {
-				t.found.AddText(t.doc, t.doc.First+top.Content[i].Line, twice, "items")
+				t.found.AddText(t.doc, t.doc.First+top.Content[i].Line, twice, itemsField)
 			}
 			listed = true
 			for _, item := range top.Content[i+1].Content {
 				some = true
-				each(t.value(item, sh))
+				v := t.value(item, sh)
+				v.take(of)
+				each(v)
 			}
 		}
-		if listed && (some || !ofOneKind(t.value(top, sh))) {
+		if listed && (some || of.Name == "") {
 			return
 		}
 	}

@@ -12,11 +12,11 @@ import (
 
 // cluster returns a snapshot of all objects read, or the problems found.
 func (r *reader) cluster() (*Cluster, error) {
-	r.Found.Append(&r.clashes)
+	r.Found.Append(&r.Clashes)
 	if err := r.Found.Err(); err != nil {
 		return nil, err
 	}
-	if r.lenient {
+	if r.Lenient {
 		r.roomForPlaces()
 	}
 	r.leftOut = r.kindsNotRead()
@@ -30,7 +30,7 @@ func (r *reader) cluster() (*Cluster, error) {
 			present = append(present, j)
 		}
 	}
-	if r.lenient {
+	if r.Lenient {
 		present = r.roomForJobs(present)
 	}
 	r.tell(jobs)
@@ -50,8 +50,8 @@ func (r *reader) cluster() (*Cluster, error) {
 	}
 	snapshot.LeftOut = r.leftOut
 	cluster := &Cluster{
-		Snapshot: snapshot, Faulty: r.faulty, Warnings: r.Warnings.All(), Empty: r.empty, Nothing: len(r.given) == 0,
-		Started: started, Unread: r.unread, HasPods: len(r.pods) > 0 || r.listed[podKind] || len(r.faulty) > 0,
+		Account: r.Account, Snapshot: snapshot, Warnings: r.Warnings.All(), Nothing: len(r.given) == 0,
+		Started: started, HasPods: len(r.pods) > 0 || r.Listed[podKind] || len(r.Faulty) > 0,
 		jobs: origins, placed: placed,
 	}
 	for i := range r.queues {
@@ -70,13 +70,13 @@ func (r *reader) cluster() (*Cluster, error) {
 }
 
 // keptJobs gives priorities to the jobs whose queue exists, by namespace and name, and warns of the others.
-func (r *reader) keptJobs() map[identity]*job {
+func (r *reader) keptJobs() map[objects.Identity]*job {
 	queues := make(map[string]bool, len(r.queues))
 	for i := range r.queues {
 		queues[r.queues[i].message.GetName()] = true
 	}
 	priorities := r.priorities()
-	kept := make(map[identity]*job, len(r.jobs))
+	kept := make(map[objects.Identity]*job, len(r.jobs))
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		if !queues[j.message.Queue] {
@@ -95,12 +95,12 @@ func (r *reader) keptJobs() map[identity]*job {
 }
 
 // placePods makes each pod a task of its job, or usage of its node if it has no job in the snapshot.
-func (r *reader) placePods(jobs map[identity]*job) {
+func (r *reader) placePods(jobs map[objects.Identity]*job) {
 	nodes := make(map[string]uint32, len(r.nodes))
 	for i := range r.nodes {
 		nodes[r.nodes[i].message.GetName()] = uint32(i)
 	}
-	groups := make(map[identity]bool, len(r.jobs))
+	groups := make(map[objects.Identity]bool, len(r.jobs))
 	for i := range r.jobs {
 		groups[r.jobs[i].identity()] = true
 	}
@@ -108,7 +108,7 @@ func (r *reader) placePods(jobs map[identity]*job) {
 	var orphans, astray []*pod
 	for i := range r.pods {
 		p := &r.pods[i]
-		group := identity{namespace: p.namespace, name: p.group}
+		group := objects.Identity{Namespace: p.namespace, Name: p.group}
 		node, placed := nodes[p.node]
 		if r.leaveOut(p, groups[group]) && p.foreign(r.schedulers) {
 			continue
@@ -119,7 +119,7 @@ func (r *reader) placePods(jobs map[identity]*job) {
 		r.useClaims(p)
 		if j := jobs[group]; j != nil && p.group != "" {
 			uid := p.task.GetUid()
-			if !r.lenient || !uids[uid] {
+			if !r.Lenient || !uids[uid] {
 				if placed {
 					p.task.Node = &node
 				}
@@ -127,7 +127,8 @@ func (r *reader) placePods(jobs map[identity]*job) {
 				j.add(p)
 				continue
 			}
-			r.leave(podKind, p.namespace, p.task.GetName(), p.written, "the uid %q is that of another pod", uid).missing = p
+			of := objects.Identity{Kind: podKind, Namespace: p.namespace, Name: p.task.GetName()}
+			r.Leave(of, p.written, "the uid %q is that of another pod", uid).Entity = p
 		}
 		if p.group != "" && !groups[group] {
 			orphans = append(orphans, p)

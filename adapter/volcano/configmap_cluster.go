@@ -121,7 +121,7 @@ func heldBy(d *objects.Document, object *yaml.Node) (held []*Held) {
 		h := &Held{
 			Source:    embedded(objects.Source{Name: d.Name}, value, key),
 			namespace: namespace, line: value.Line, preferred: namespace == SystemNamespace,
-			Object: configMapKind + " " + metadata{namespace: namespace, name: ConfigMapName}.full(), File: d.Name,
+			Object: configMapKind + " " + (&objects.Metadata{Namespace: namespace, Name: ConfigMapName}).Full(), File: d.Name,
 		}
 		if key == configurationKey {
 			return []*Held{h}

@@ -47,9 +47,9 @@ type ending struct {
 }
 
 // endingOf reads the annotations of a PodGroup.
-func (r *reader) endingOf(m metadata) ending {
+func (r *reader) endingOf(m objects.Metadata) ending {
 	var e ending
-	if v := m.annotations.Field(ExpectedEndAnnotation); v != nil {
+	if v := m.Annotations.Field(ExpectedEndAnnotation); v != nil {
 		at, known := momentOf(r.TextAt(v))
 		if !known {
 			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
@@ -58,7 +58,7 @@ func (r *reader) endingOf(m metadata) ending {
 			e.at = at
 		}
 	}
-	if v := m.annotations.Field(ExpectedRuntimeAnnotation); v != nil {
+	if v := m.Annotations.Field(ExpectedRuntimeAnnotation); v != nil {
 		runtime, err := duration.Parse(r.TextAt(v))
 		if err != nil || runtime <= 0 {
 			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,

@@ -3,7 +3,6 @@ package volcano
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -14,43 +13,6 @@ import (
 	wording "github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/wire"
 )
-
-// Faulty is an object that is left out of a cluster, because it is invalid or because the snapshot has no room for it.
-type Faulty struct {
-	// Kind, Namespace and Name are empty where they cannot be read.
-	Kind, Namespace, Name string
-	Problems              *objects.Error
-
-	queue string
-	at    objects.Origin
-	// missing is the pod, if it is one and the name of its job could be read.
-	missing *pod
-}
-
-// String names the object and its first problem.
-func (f *Faulty) String() string {
-	name := cmp.Or(f.Name, "at "+f.at.String())
-	if f.Namespace != "" {
-		name = f.Namespace + "/" + name
-	}
-	return fmt.Sprintf("%s %s: %s", cmp.Or(f.Kind, "object"), name, f.detail())
-}
-
-// Place is where the object was written, as `file:line`.
-func (f *Faulty) Place() string { return f.at.String() }
-
-// detail returns the first problem, and the number of the others.
-func (f *Faulty) detail() string {
-	first := f.Problems.Problems[0]
-	text := first.Message
-	if first.Path != "" {
-		text = first.Path + ": " + text
-	}
-	if more := f.Problems.Total - 1; more > 0 {
-		text = fmt.Sprintf("%s, and %d more", text, more)
-	}
-	return text
-}
 
 // entities are the objects that were read, in their order.
 type entities struct {
@@ -64,39 +26,24 @@ type entities struct {
 	storage    []stored
 }
 
-// object reads one object. It adds nothing for an object that is faulty.
-func (r *reader) object(doc *objects.Document, root *objects.Value) {
-	r.advance(doc, root)
-	r.Doc = doc
-	r.objects++
-	before, warned, found := r.entities, r.Warnings, r.Found
-	r.Found = objects.Problems{}
-	kindName, m := r.read(root)
-	if r.Found.Total == 0 {
-		r.refuse(&before, root)
+// Mark notes the entities before an object is read.
+func (r *reader) Mark() { r.marked = r.entities }
+
+// Undo drops what was read of a faulty object, and returns the pod if it is one and the name of its job could be read.
+func (r *reader) Undo() any {
+	var missing any
+	if len(r.pods) > len(r.marked.pods) {
+		missing = new(r.pods[len(r.marked.pods)])
 	}
-	own := r.Found
-	if r.Found = found; own.Total == 0 {
-		return
-	}
-	if !r.lenient {
-		r.Found.Append(&own)
-		return
-	}
-	f := &Faulty{Kind: kindName, Namespace: m.namespace, Name: m.name, Problems: own.All(), at: objects.Origin{Doc: doc, At: root.At}}
-	if len(r.pods) > len(before.pods) {
-		p := r.pods[len(before.pods)]
-		f.missing = &p
-	}
-	r.entities, r.Warnings = before, warned
-	r.faulty = append(r.faulty, f)
+	r.entities = r.marked
+	return missing
 }
 
-// refuse adds the problems for which every server would refuse a snapshot of what was read since before, within the limits of the reader.
-func (r *reader) refuse(before *entities, root *objects.Value) {
-	data, err := proto.Marshal(r.alone(before))
+// Refuse adds the problems for which every server would refuse a snapshot of what was read since the mark, within the limits of the reader.
+func (r *reader) Refuse(root *objects.Value) {
+	data, err := proto.Marshal(r.alone(&r.marked))
 	if err == nil {
-		_, err = r.decoder.CompileWithin(data, wire.Guard{Limits: r.limits})
+		_, err = r.decoder.CompileWithin(data, wire.Guard{Limits: r.Limits})
 	}
 	if err == nil {
 		return
@@ -140,28 +87,16 @@ func (r *reader) alone(before *entities) *apportionv1.Snapshot {
 	return s
 }
 
-// leave leaves out an object that was read without a problem.
-func (r *reader) leave(kindName, namespace, name string, at objects.Origin, format string, args ...any) *Faulty {
-	var p objects.Problems
-	p.AddText(at.Doc, at.At, format, args...)
-	f := &Faulty{Kind: kindName, Namespace: namespace, Name: name, Problems: p.All(), at: at}
-	r.faulty = append(r.faulty, f)
-	return f
-}
-
 // tell adds what is left out to the snapshot.
-func (r *reader) tell(jobs map[identity]*job) {
-	for _, f := range r.faulty {
+func (r *reader) tell(jobs map[objects.Identity]*job) {
+	for _, f := range r.Faulty {
 		if f.Name == "" {
 			continue
 		}
-		l := &apportionv1.LeftOut{
-			Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, Kind: r.shortened(f.Kind), Namespace: r.shortened(f.Namespace),
-			Name: r.shortened(f.Name), Queue: r.shortened(f.queue), Detail: r.shortened(f.detail()),
-		}
-		if p := f.missing; p != nil {
-			l.Job = r.shortened(p.group)
-			if j := jobs[identity{namespace: p.namespace, name: p.group}]; j != nil {
+		l := r.LeftOut(f)
+		if p, _ := f.Entity.(*pod); p != nil {
+			l.Job = r.Shortened(p.group)
+			if j := jobs[objects.Identity{Namespace: p.namespace, Name: p.group}]; j != nil {
 				l.Queue = j.message.GetQueue()
 			}
 		}
@@ -178,16 +113,17 @@ func (r *reader) tell(jobs map[identity]*job) {
 const leftOutRole = "(left out)"
 
 // miss adds the pods that are left out to their jobs, as tasks of which nothing but the status is known.
-func (r *reader) miss(jobs map[identity]*job) {
-	for _, f := range r.faulty {
-		if f.missing == nil || f.missing.group == "" {
+func (r *reader) miss(jobs map[objects.Identity]*job) {
+	for _, f := range r.Faulty {
+		p, _ := f.Entity.(*pod)
+		if p == nil || p.group == "" {
 			continue
 		}
-		j := jobs[identity{namespace: f.missing.namespace, name: f.missing.group}]
+		j := jobs[objects.Identity{Namespace: p.namespace, Name: p.group}]
 		if j == nil {
 			continue
 		}
-		group, status := j.group(leftOutRole), f.missing.task.GetStatus()
+		group, status := j.group(leftOutRole), p.task.GetStatus()
 		if n := len(group.Counts); n == 0 || group.Counts[n-1].GetStatus() != status {
 			group.Counts = append(group.Counts, &apportionv1.TaskCount{Status: status})
 		}

@@ -175,7 +175,7 @@ func withoutFaulty(s *apportionv1.Snapshot) *apportionv1.Snapshot {
 }
 
 // put puts all objects.
-func put(t fataler, o *volcano.Objects, objects map[volcano.Kind]map[string]json.RawMessage) {
+func put(t fataler, o *volcano.Objects, objects map[objects.Kind]map[string]json.RawMessage) {
 	t.Helper()
 	for kind, byKey := range objects {
 		for _, key := range slices.Sorted(maps.Keys(byKey)) {
@@ -186,7 +186,7 @@ func put(t fataler, o *volcano.Objects, objects map[volcano.Kind]map[string]json
 
 func TestHostileObjectsChangeNothingForTheOthers(t *testing.T) {
 	sample := sampleObjects(t)
-	kinds := slices.SortedFunc(maps.Keys(sample), func(a, b volcano.Kind) int { return strings.Compare(a.Name, b.Name) })
+	kinds := slices.SortedFunc(maps.Keys(sample), func(a, b objects.Kind) int { return strings.Compare(a.Name, b.Name) })
 	short := limits()
 	short.TextBytes = 128
 	all := map[wire.Limits]*volcano.Objects{}
@@ -389,7 +389,7 @@ func TestADumpWithFaultyObjectsAnswersAboutTheRest(t *testing.T) {
 	require.Empty(t, cluster.Snapshot.GetNodes())
 	told := make([]string, 0, len(cluster.Faulty))
 	for _, f := range cluster.Faulty {
-		told = append(told, f.Place()+": "+f.String())
+		told = append(told, f.At.String()+": "+f.String())
 	}
 	require.Equal(t, []string{
 		`f.yaml:3: Queue q: Queue q is already at f.yaml:2`,

@@ -34,31 +34,5 @@ const (
 	defaultQueue        = "default"
 )
 
-// The API groups of the kinds that are read; Kubernetes' core group has only a version.
-const (
-	volcanoGroup  = "scheduling.volcano.sh"
-	priorityGroup = "scheduling.k8s.io"
-	storageGroup  = "storage.k8s.io"
-	coreVersion   = "v1"
-	// volcanoVersion is the apiVersion of the kinds of volcanoGroup.
-	volcanoVersion = volcanoGroup + "/v1beta1"
-)
-
-// Kinds of objects.
-const (
-	nodeKind      = "Node"
-	queueKind     = "Queue"
-	podGroupKind  = "PodGroup"
-	podKind       = "Pod"
-	classKind     = "PriorityClass"
-	namespaceKind = "Namespace"
-	claimKind     = "PersistentVolumeClaim"
-	volumeKind    = "PersistentVolume"
-	storageKind   = "StorageClass"
-	driverKind    = "CSIDriver"
-	attachKind    = "CSINode"
-	capacityKind  = "CSIStorageCapacity"
-)
-
 // specField is the part of an object that says what is wanted.
 const specField = "spec"

@@ -28,8 +28,8 @@ func (q *quantityText) UnmarshalJSON(b []byte) error {
 // nodeGroupLimits reads the limits of a queue for groups of nodes, which an annotation has as JSON, and the amounts of each; nil if there
 // are none. Volcano 1.16 admits the tasks of a queue to no node if it cannot read the annotation, and Volcano 1.15 ignores it. So such
 // limits are invalid, with a warning; only a reader that leaves nothing out refuses the queue.
-func (r *reader) nodeGroupLimits(m metadata) (*apportionv1.NodeGroupLimits, []*amounts) {
-	v := m.annotations.Field(nodeGroupLimitsAnnotation)
+func (r *reader) nodeGroupLimits(m objects.Metadata) (*apportionv1.NodeGroupLimits, []*amounts) {
+	v := m.Annotations.Field(nodeGroupLimitsAnnotation)
 	written := r.TextAt(v)
 	if written == "" {
 		return nil, nil
@@ -41,7 +41,7 @@ func (r *reader) nodeGroupLimits(m metadata) (*apportionv1.NodeGroupLimits, []*a
 	switch r.Found = found; {
 	case own.Total == 0:
 		return limits, list
-	case !r.lenient:
+	case !r.Lenient:
 		r.Found.Append(&own)
 	default:
 		p := own.Listed[0]

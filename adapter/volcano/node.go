@@ -22,19 +22,25 @@ type node struct {
 	written   objects.Origin
 }
 
+// nodeShape is what is read of a Node.
+var nodeShape = objects.Annotated(objects.Select(
+	"metadata.labels", "spec.unschedulable", "spec.taints*", "status.allocatable",
+	"status.conditions.type", "status.conditions.status", "status.conditions.reason", "status.conditions.message",
+), oversubscribedCPUAnnotation, oversubscribedMemoryAnnotation, MaintenanceAnnotation)
+
 // node reads a Node. Volcano's total includes every node, ready or not, cordoned or not. The snapshot says which ones accept no new tasks.
-func (r *reader) node(m metadata, root *objects.Value) {
+func (r *reader) node(m objects.Metadata, root *objects.Value) {
 	allocatable := r.resourcesAt(root.Field("status").Field("allocatable"))
 	if allocatable == nil {
 		allocatable = &amounts{}
 	}
-	r.oversubscribe(allocatable, corev1.ResourceCPU, m.annotations.Field(oversubscribedCPUAnnotation))
-	r.oversubscribe(allocatable, corev1.ResourceMemory, m.annotations.Field(oversubscribedMemoryAnnotation))
+	r.oversubscribe(allocatable, corev1.ResourceCPU, m.Annotations.Field(oversubscribedCPUAnnotation))
+	r.oversubscribe(allocatable, corev1.ResourceMemory, m.Annotations.Field(oversubscribedMemoryAnnotation))
 	spec := root.Field("spec")
 	n := node{allocatable: allocatable, candidate: r.candidate(m, spec), written: objects.Origin{Doc: r.Doc, At: root.At}}
-	n.message = &apportionv1.Node{Name: m.name, Unschedulable: r.unschedulable(spec, root.Field("status"))}
-	n.message.Reservations = r.maintenance(m.annotations.Field(MaintenanceAnnotation))
-	if label := m.labels.Field(nodeGroupLabel); label != nil {
+	n.message = &apportionv1.Node{Name: m.Name, Unschedulable: r.unschedulable(spec, root.Field("status"))}
+	n.message.Reservations = r.maintenance(m.Annotations.Field(MaintenanceAnnotation))
+	if label := m.Labels.Field(nodeGroupLabel); label != nil {
 		group := r.TextAt(label)
 		n.message.Group = &group
 	}

@@ -2,7 +2,6 @@ package volcano
 
 import (
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -14,9 +13,6 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
-
-// Kind names a kind of objects by their kind and apiVersion.
-type Kind struct{ Name, Version string }
 
 // Object holds the fields of one object that are read: about half a kilobyte of a pod. It is immutable.
 type Object struct {
@@ -30,7 +26,7 @@ type Object struct {
 
 // content holds the fields of an object. Equal objects share it.
 type content struct {
-	kind Kind
+	kind objects.Kind
 	// key identifies the object within its kind. API servers order lists by it.
 	key string
 	// sum is a hash of the fields that are read.
@@ -45,7 +41,7 @@ type content struct {
 	stored   *stored
 	warnings []*apportionv1.Warning
 	// fault says that the object is left out; nil if it is not.
-	fault *Faulty
+	fault *objects.Faulty
 }
 
 // Objects holds the objects of a cluster, and returns a snapshot of them at any time, equal to the result of ReadManifests for the same
@@ -73,7 +69,7 @@ func NewObjects(opts ...Option) *Objects {
 }
 
 // Read reads one object in JSON.
-func (o *Objects) Read(kind Kind, data []byte) (*Object, error) {
+func (o *Objects) Read(kind objects.Kind, data []byte) (*Object, error) {
 	root, err := objects.Scan(kind.Name, data, followedShape)
 	if err != nil {
 		return nil, err
@@ -82,7 +78,7 @@ func (o *Objects) Read(kind Kind, data []byte) (*Object, error) {
 }
 
 // ReadList reads one page of a list in JSON.
-func (o *Objects) ReadList(kind Kind, data []byte) (read []*Object, next, resourceVersion string, err error) {
+func (o *Objects) ReadList(kind objects.Kind, data []byte) (read []*Object, next, resourceVersion string, err error) {
 	list, items, err := objects.ReadItems(kind.Name+" list", data, followedShape)
 	if err != nil {
 		return nil, "", "", err
@@ -101,18 +97,11 @@ func (o *Objects) ReadList(kind Kind, data []byte) (read []*Object, next, resour
 // syncedAnnotation marks the bookmark that ends the first objects of a watch (Kubernetes' metav1.InitialEventsAnnotationKey).
 const syncedAnnotation = "k8s.io/initial-events-end"
 
-// followedShape is objectShape with what a watch needs.
-var followedShape = func() *objects.Shape {
-	annotations, metadata, whole := maps.Clone(annotationsShape.Fields), maps.Clone(metadataShape.Fields), maps.Clone(objectShape.Fields)
-	annotations[syncedAnnotation] = objects.Leaf
-	metadata[objects.AnnotationsField] = &objects.Shape{Fields: annotations}
-	metadata[objects.ResourceVersionField] = objects.Leaf
-	whole[objects.MetadataField] = &objects.Shape{Fields: metadata}
-	return &objects.Shape{Fields: whole}
-}()
+// followedShape is that of the kinds with what a watch needs.
+var followedShape = objects.Annotated(objects.Union(kinds.Shape(), objects.Select("metadata.resourceVersion")), syncedAnnotation)
 
 // object makes an Object from the scanned fields of a manifest.
-func (o *Objects) object(kind Kind, root *objects.Value) (*Object, error) {
+func (o *Objects) object(kind objects.Kind, root *objects.Value) (*Object, error) {
 	if root.Type != objects.Map {
 		return nil, errors.New(kind.Name + ": not an object")
 	}
@@ -158,13 +147,13 @@ func trimmed(namespace string) string {
 }
 
 // content reads an object with the shared reader.
-func (o *Objects) content(kind Kind, key string, sum uint64, root *objects.Value) *content {
+func (o *Objects) content(kind objects.Kind, key string, sum uint64, root *objects.Value) *content {
 	r, doc := o.shared, &objects.Document{Name: kind.Name + " " + key}
-	r.object(doc, root)
+	kinds.Object(r, doc, root)
 	c := &content{kind: kind, key: key, sum: sum, warnings: r.Warnings.Listed}
 	switch {
-	case len(r.faulty) > 0:
-		c.fault = r.faulty[0]
+	case len(r.Faulty) > 0:
+		c.fault = r.Faulty[0]
 	case len(r.queues) > 0:
 		c.queue = &r.queues[0]
 	case len(r.nodes) > 0:
@@ -189,7 +178,7 @@ func (o *Objects) content(kind Kind, key string, sum uint64, root *objects.Value
 func (r *reader) forget() {
 	again := newReader(nil)
 	again.units, again.requests, again.placements, again.decoder = r.units, r.requests, r.placements, r.decoder
-	again.limits, again.lenient, again.starts, again.traits = r.limits, r.lenient, r.starts, r.traits
+	again.Limits, again.Lenient, again.starts, again.traits = r.Limits, r.Lenient, r.starts, r.traits
 	*r = *again
 }
 
@@ -213,7 +202,7 @@ func (p *pod) compact(key string) *pod {
 }
 
 // kind returns the list of a kind.
-func (o *Objects) kind(kind Kind) *objectList {
+func (o *Objects) kind(kind objects.Kind) *objectList {
 	list := o.kinds[kind.Name]
 	if list == nil {
 		list = &objectList{byKey: map[string]*content{}}
@@ -256,7 +245,7 @@ func (o *Objects) Remove(object *Object) (changed bool) {
 }
 
 // Replace makes these the objects of a kind. It reports whether anything changes by it.
-func (o *Objects) Replace(kind Kind, objects []*Object) (changed bool) {
+func (o *Objects) Replace(kind objects.Kind, objects []*Object) (changed bool) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	old, list := o.kind(kind), &objectList{byKey: make(map[string]*content, len(objects))}
@@ -287,7 +276,7 @@ func (o *Objects) changed(c *content) {
 }
 
 // Count returns the number of objects of a kind.
-func (o *Objects) Count(kind Kind) int {
+func (o *Objects) Count(kind objects.Kind) int {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return len(o.kind(kind).byKey)
@@ -299,15 +288,13 @@ func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
 	defer o.mutex.Unlock()
 	r := newReader(slices.Concat(o.options, opts))
 	r.generation = o.generation
-	for _, kind := range []string{
-		classKind, namespaceKind, storageKind, driverKind, attachKind, capacityKind, volumeKind, claimKind, queueKind, nodeKind,
-		podGroupKind, podKind,
-	} {
+	for _, of := range kinds.Resources() {
+		kind := of.Kind
 		list := o.kinds[kind]
 		if list == nil {
 			continue
 		}
-		r.listed[kind] = list.whole
+		r.Listed[kind] = list.whole
 		for _, c := range list.inOrder() {
 			r.take(c)
 		}
@@ -322,7 +309,7 @@ func (r *reader) take(c *content) {
 	r.Warnings.Take(c.warnings)
 	switch {
 	case c.fault != nil:
-		r.faulty = append(r.faulty, c.fault)
+		r.Faulty = append(r.Faulty, c.fault)
 	case c.space != nil:
 		r.namespaces = append(r.namespaces, *c.space)
 	case c.stored != nil:
@@ -386,6 +373,3 @@ func (o *Objects) sweep() {
 	r.requests, r.placements, r.traits = kept, placements, traits
 	o.swept = len(kept.byKey) + len(placements) + len(traits)
 }
-
-// String names the kind.
-func (k Kind) String() string { return fmt.Sprintf("%s %s", k.Version, k.Name) }

@@ -9,6 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // BenchmarkObjects makes the snapshot of 100,000 pods in 10,000 jobs after one of them has changed, and reports the memory of the objects
@@ -16,8 +18,8 @@ import (
 func BenchmarkObjects(b *testing.B) {
 	const pods = 100_000
 	before := heapBytes()
-	o, pod := NewObjects(), Kind{Name: "Pod", Version: "v1"}
-	add := func(kind Kind, text string) {
+	o, pod := NewObjects(), objects.Kind{Name: "Pod", Version: "v1"}
+	add := func(kind objects.Kind, text string) {
 		object, err := o.Read(kind, objectOf(b, text))
 		if err != nil {
 			b.Fatal(err)
@@ -25,8 +27,8 @@ func BenchmarkObjects(b *testing.B) {
 		o.Put(object)
 	}
 	for i := range 100 {
-		add(Kind{Name: "Queue", Version: volcanoGroup}, fmt.Sprintf(yamlQueue, i))
-		add(Kind{Name: "Node", Version: "v1"}, fmt.Sprintf(yamlNode, i))
+		add(objects.Kind{Name: "Queue", Version: volcanoVersion}, fmt.Sprintf(yamlQueue, i))
+		add(objects.Kind{Name: "Node", Version: "v1"}, fmt.Sprintf(yamlNode, i))
 	}
 	template := objectOf(b, fmt.Sprintf(yamlPod, 0, 0, 0))
 	var changed map[string]any
@@ -39,7 +41,7 @@ func BenchmarkObjects(b *testing.B) {
 	received := 0
 	for i := range pods {
 		if i%10 == 0 {
-			add(Kind{Name: "PodGroup", Version: volcanoGroup}, fmt.Sprintf(yamlPodGroup, i/10, i/10%100))
+			add(objects.Kind{Name: "PodGroup", Version: volcanoVersion}, fmt.Sprintf(yamlPodGroup, i/10, i/10%100))
 		}
 		metadata["name"], metadata["uid"] = fmt.Sprintf("job-worker-%d", i), fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
 		annotations["scheduling.k8s.io/group-name"], spec["nodeName"] = fmt.Sprintf("j%d", i/10), fmt.Sprintf("node-%d", i%100)

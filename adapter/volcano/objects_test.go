@@ -20,7 +20,7 @@ import (
 )
 
 // kindOf are the kinds by the files of the sample cluster.
-var kindOf = map[string]volcano.Kind{
+var kindOf = map[string]objects.Kind{
 	"nodes.yaml":           {Name: "Node", Version: "v1"},
 	"podgroups.yaml":       {Name: "PodGroup", Version: "scheduling.volcano.sh/v1beta1"},
 	"pods.yaml":            {Name: "Pod", Version: "v1"},
@@ -29,9 +29,9 @@ var kindOf = map[string]volcano.Kind{
 }
 
 // sampleObjects are the objects of the sample cluster, by kind and key.
-func sampleObjects(t *testing.T) map[volcano.Kind]map[string]json.RawMessage {
+func sampleObjects(t *testing.T) map[objects.Kind]map[string]json.RawMessage {
 	t.Helper()
-	out := map[volcano.Kind]map[string]json.RawMessage{}
+	out := map[objects.Kind]map[string]json.RawMessage{}
 	for file, kind := range kindOf {
 		var list struct {
 			Items []json.RawMessage `json:"items"`
@@ -63,7 +63,7 @@ func keyOf(t fataler, item json.RawMessage) string {
 }
 
 // listed makes the snapshot of lists of the objects, as an API server writes them.
-func listed(t fataler, of map[volcano.Kind]map[string]json.RawMessage) *apportionv1.Snapshot {
+func listed(t fataler, of map[objects.Kind]map[string]json.RawMessage) *apportionv1.Snapshot {
 	t.Helper()
 	var pages []objects.Source
 	for _, kind := range kindOf {
@@ -89,7 +89,7 @@ func ofObjects(t fataler, o *volcano.Objects) *apportionv1.Snapshot {
 	return cluster.Snapshot
 }
 
-func readObject(t fataler, o *volcano.Objects, kind volcano.Kind, data []byte) *volcano.Object {
+func readObject(t fataler, o *volcano.Objects, kind objects.Kind, data []byte) *volcano.Object {
 	t.Helper()
 	object, err := o.Read(kind, data)
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestObjectsMakeTheSnapshotOfTheirLists(t *testing.T) {
 }
 
 // varied returns an object with a changed field: in a field that affects decisions, or in another one.
-func varied(t fataler, kind volcano.Kind, item json.RawMessage, how int) json.RawMessage {
+func varied(t fataler, kind objects.Kind, item json.RawMessage, how int) json.RawMessage {
 	t.Helper()
 	var object map[string]any
 	require.NoError(t, json.Unmarshal(item, &object))
@@ -166,31 +166,31 @@ func TestObjectsFollowAnyChanges(t *testing.T) {
 	raced.Skip(t)
 	sample := sampleObjects(t)
 	rapid.Check(t, func(t *rapid.T) {
-		objects, o := map[volcano.Kind]map[string]json.RawMessage{}, volcano.NewObjects()
+		held, o := map[objects.Kind]map[string]json.RawMessage{}, volcano.NewObjects()
 		for kind, byKey := range sample {
-			objects[kind] = maps.Clone(byKey)
+			held[kind] = maps.Clone(byKey)
 			var all []*volcano.Object
 			for _, item := range byKey {
 				all = append(all, readObject(t, o, kind, item))
 			}
 			o.Replace(kind, all)
 		}
-		kinds := slices.SortedFunc(maps.Keys(sample), func(a, b volcano.Kind) int { return len(a.Name) - len(b.Name) })
+		kinds := slices.SortedFunc(maps.Keys(sample), func(a, b objects.Kind) int { return len(a.Name) - len(b.Name) })
 		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
 			for range rapid.IntRange(1, 8).Draw(t, "changes") {
 				kind := rapid.SampledFrom(kinds).Draw(t, "kind")
 				key := rapid.SampledFrom(slices.Sorted(maps.Keys(sample[kind]))).Draw(t, "key")
 				item := varied(t, kind, sample[kind][key], rapid.IntRange(0, 3).Draw(t, "how"))
 				if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
-					_, there := objects[kind][key]
-					delete(objects[kind], key)
+					_, there := held[kind][key]
+					delete(held[kind], key)
 					require.Equal(t, there, o.Remove(readObject(t, o, kind, item)))
 					continue
 				}
-				objects[kind][key] = item
+				held[kind][key] = item
 				o.Put(readObject(t, o, kind, item))
 			}
-			require.True(t, proto.Equal(listed(t, objects), ofObjects(t, o)))
+			require.True(t, proto.Equal(listed(t, held), ofObjects(t, o)))
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,9 +107,9 @@ func decode[T any](r *reader, v *objects.Value, into *T) {
 }
 
 // candidate returns the fields of a node that decide which pods it accepts.
-func (r *reader) candidate(m metadata, spec *objects.Value) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
-	decode(r, m.labels, &n.Labels)
+func (r *reader) candidate(m objects.Metadata, spec *objects.Value) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+	decode(r, m.Labels, &n.Labels)
 	decode(r, spec.Field("taints"), &n.Spec.Taints)
 	return n
 }
@@ -271,7 +270,7 @@ func (r *reader) allowedBy(p *placement) allowed {
 	if len(volumes) > 0 {
 		parts = append(parts, few(volumes, "; "))
 	}
-	a.rule, a.exclusions = r.shortened(strings.Join(parts, "; ")), reasons.list(r)
+	a.rule, a.exclusions = r.Shortened(strings.Join(parts, "; ")), reasons.list(r)
 	a.fixed = len(a.nodes) > 0 && r.fixed(p, r.nodes[a.nodes[0]].candidate)
 	return a
 }
@@ -331,7 +330,7 @@ func (e *exclusions) list(r *reader) []*apportionv1.NodeExclusion {
 	slices.SortStableFunc(e.rules, func(a, b exclusion) int { return cmp.Compare(len(e.nodes[b]), len(e.nodes[a])) })
 	var list []*apportionv1.NodeExclusion
 	for i, of := range e.rules {
-		switch x := (&apportionv1.NodeExclusion{Rule: r.shortened(of.rule), Nodes: e.nodes[of], Firm: of.firm, OtherRole: of.otherRole}); {
+		switch x := (&apportionv1.NodeExclusion{Rule: r.Shortened(of.rule), Nodes: e.nodes[of], Firm: of.firm, OtherRole: of.otherRole}); {
 		case i == 0:
 			x.Nodes = nil
 			list = append(list, x)
@@ -361,23 +360,4 @@ func few(list []string, with string) string {
 		return strings.Join(list, with)
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), len(list)-shown)
-}
-
-// longestText bounds quotations from a cluster, in bytes, and numberBytes what is added to one to make it unique.
-const longestText, numberBytes = 1000, 12
-
-// shortened returns a text, cut so that it is a short text within the limits.
-func (r *reader) shortened(text string) string {
-	longest := longestText
-	if most := r.limits.TextBytes; most > 0 {
-		longest = int(min(longestText, most-numberBytes))
-	}
-	if len(text) <= longest {
-		return text
-	}
-	end := longest - len("…")
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

@@ -31,12 +31,31 @@ type pod struct {
 	written objects.Origin
 }
 
+// podShape is what is read of a Pod.
+var podShape = objects.Annotated(objects.Select(
+	"metadata.labels", "metadata.deletionTimestamp",
+	"spec.containers.name", "spec.containers.restartPolicy", "spec.containers.resources.requests",
+	"spec.containers.ports.hostPort", "spec.containers.ports.protocol", "spec.containers.ports.hostIP",
+	"spec.initContainers.name", "spec.initContainers.restartPolicy", "spec.initContainers.resources.requests",
+	"spec.initContainers.ports.hostPort", "spec.initContainers.ports.protocol", "spec.initContainers.ports.hostIP",
+	"spec.overhead", "spec.nodeName", "spec.schedulerName", "spec.priority", "spec.priorityClassName", "spec.activeDeadlineSeconds",
+	"spec.schedulingGates.name", "spec.resources.requests", "spec.nodeSelector", "spec.tolerations*", "spec.topologySpreadConstraints*",
+	"spec.affinity.nodeAffinity."+requiredField+"*", "spec.affinity.podAffinity."+requiredField+"*",
+	"spec.affinity.podAntiAffinity."+requiredField+"*",
+	"spec.volumes?", "spec.volumes.name", "spec.volumes.persistentVolumeClaim", "spec.volumes.ephemeral", "spec.resourceClaims.name",
+	"status.phase", "status.startTime", "status.conditions.type", "status.conditions.status", "status.conditions.reason",
+	"status.conditions.message", "status.conditions.lastTransitionTime",
+	"status.containerStatuses.name", "status.containerStatuses.allocatedResources", "status.containerStatuses.resources.requests",
+	"status.initContainerStatuses.name", "status.initContainerStatuses.allocatedResources",
+	"status.initContainerStatuses.resources.requests",
+), groupNameAnnotation, taskRoleKey, preemptableKey, cooldownKey, taskPriorityAnnotation, OwnerKey)
+
 // pod reads a Pod.
-func (r *reader) pod(m metadata, root *objects.Value) {
+func (r *reader) pod(m objects.Metadata, root *objects.Value) {
 	spec, status := root.Field("spec"), root.Field("status")
 	p := pod{
-		group:     r.TextAt(m.annotations.Field(groupNameAnnotation)),
-		namespace: m.namespace,
+		group:     r.TextAt(m.Annotations.Field(groupNameAnnotation)),
+		namespace: m.Namespace,
 		role:      r.role(m),
 		node:      r.TextAt(spec.Field("nodeName")),
 		scheduler: r.TextAt(spec.Field("schedulerName")),
@@ -54,12 +73,12 @@ func (r *reader) pod(m metadata, root *objects.Value) {
 		p.priority = &priority
 	}
 	p.task = &apportionv1.Task{
-		Uid:        m.uid,
-		Status:     taskStatus(phase, m.value.Field("deletionTimestamp") != nil, p.node != ""),
+		Uid:        m.UID,
+		Status:     taskStatus(phase, m.Value.Field("deletionTimestamp") != nil, p.node != ""),
 		Priority:   r.taskPriority(m, p.priority),
-		Name:       m.name,
-		CreateTime: m.created,
-		Index:      taskIndex(m.name),
+		Name:       m.Name,
+		CreateTime: m.Created,
+		Index:      taskIndex(m.Name),
 		Detail:     r.detail(m, spec, status, phase),
 	}
 	p.run = r.runOf(p.task.Status, spec, status)
@@ -104,20 +123,20 @@ func taskStatus(phase corev1.PodPhase, deleted, placed bool) apportionv1.TaskSta
 }
 
 // role returns the pod's role in its job: the annotation, or the label if the annotation is empty.
-func (r *reader) role(m metadata) string {
-	if role := r.TextAt(m.annotations.Field(taskRoleKey)); role != "" {
+func (r *reader) role(m objects.Metadata) string {
+	if role := r.TextAt(m.Annotations.Field(taskRoleKey)); role != "" {
 		return role
 	}
-	return r.TextAt(m.labels.Field(taskRoleKey))
+	return r.TextAt(m.Labels.Field(taskRoleKey))
 }
 
 // taskPriority is the pod's own priority, which Volcano's annotation overrides. nil: it is 1, the default.
-func (r *reader) taskPriority(m metadata, own *int32) *int32 {
+func (r *reader) taskPriority(m objects.Metadata, own *int32) *int32 {
 	priority := int32(1)
 	if own != nil {
 		priority = *own
 	}
-	if written, err := strconv.ParseInt(r.TextAt(m.annotations.Field(taskPriorityAnnotation)), 10, 32); err == nil {
+	if written, err := strconv.ParseInt(r.TextAt(m.Annotations.Field(taskPriorityAnnotation)), 10, 32); err == nil {
 		priority = int32(written)
 	}
 	if priority == 1 {
@@ -136,7 +155,7 @@ func taskIndex(name string) *uint32 {
 }
 
 // detail returns the rarely used fields; nil if the pod has none of them.
-func (r *reader) detail(m metadata, spec, status *objects.Value, phase corev1.PodPhase) *apportionv1.TaskDetail {
+func (r *reader) detail(m objects.Metadata, spec, status *objects.Value, phase corev1.PodPhase) *apportionv1.TaskDetail {
 	var d apportionv1.TaskDetail
 	some := false
 	if written, ok := r.annotationOrLabel(m, preemptableKey); ok {
@@ -168,11 +187,11 @@ func (r *reader) detail(m metadata, spec, status *objects.Value, phase corev1.Po
 }
 
 // annotationOrLabel is the text under a key of the annotations, or else of the labels; present distinguishes an empty text from none.
-func (r *reader) annotationOrLabel(m metadata, key string) (content string, present bool) {
-	if v := m.annotations.Field(key); v != nil {
+func (r *reader) annotationOrLabel(m objects.Metadata, key string) (content string, present bool) {
+	if v := m.Annotations.Field(key); v != nil {
 		return r.TextAt(v), true
 	}
-	if v := m.labels.Field(key); v != nil {
+	if v := m.Labels.Field(key); v != nil {
 		return r.TextAt(v), true
 	}
 	return "", false
@@ -188,10 +207,10 @@ func (r *reader) gate(gates *objects.Value) apportionv1.TaskGate {
 
 // cooldown is how long the pod is protected. The label takes precedence over the annotation even if it is not a duration; then the pod is
 // not protected.
-func (r *reader) cooldown(m metadata) (int64, bool) {
-	v := m.labels.Field(cooldownKey)
+func (r *reader) cooldown(m objects.Metadata) (int64, bool) {
+	v := m.Labels.Field(cooldownKey)
 	if v == nil {
-		v = m.annotations.Field(cooldownKey)
+		v = m.Annotations.Field(cooldownKey)
 	}
 	if v == nil {
 		return 0, false

@@ -36,8 +36,16 @@ type job struct {
 	topology bool
 }
 
+// podGroupShape is what is read of a PodGroup.
+var podGroupShape = objects.Annotated(objects.Select(
+	"metadata.labels", "spec?", "spec.minMember", "spec.minTaskMember", "spec.queue", "spec.priorityClassName", "spec.minResources",
+	"spec.networkTopology?", "spec.networkTopology.mode", "spec.subGroupPolicy?", "spec.subGroupPolicy.networkTopology?", "status.phase",
+	"status.conditions.type", "status.conditions.status", "status.conditions.reason", "status.conditions.message",
+	"status.conditions.lastTransitionTime",
+), ExpectedEndAnnotation, ExpectedRuntimeAnnotation, OwnerKey)
+
 // podGroup reads a PodGroup.
-func (r *reader) podGroup(m metadata, root *objects.Value) {
+func (r *reader) podGroup(m objects.Metadata, root *objects.Value) {
 	spec := r.known(root.Field("spec"), podGroupSpecNames)
 	r.checkTopology(spec)
 	queueName, named := spec.Field("queue"), root
@@ -50,12 +58,12 @@ func (r *reader) podGroup(m metadata, root *objects.Value) {
 	}
 	j := job{
 		message: &apportionv1.Job{
-			Name:         m.name,
-			Namespace:    m.namespace,
+			Name:         m.Name,
+			Namespace:    m.Namespace,
 			Queue:        queue,
 			Phase:        r.jobPhase(root.Field("status").Field("phase")),
 			MinAvailable: r.CountAt(spec.Field("minMember")),
-			CreateTime:   m.created,
+			CreateTime:   m.Created,
 			Condition:    r.refusal(root.Field("status"), "Unschedulable", string(corev1.ConditionTrue)),
 			Owner:        r.owner(m),
 		},
@@ -77,14 +85,14 @@ func (r *reader) podGroup(m metadata, root *objects.Value) {
 }
 
 // owner returns the owner that an object names, empty if it names none.
-func (r *reader) owner(m metadata) string {
+func (r *reader) owner(m objects.Metadata) string {
 	name, _ := r.annotationOrLabel(m, OwnerKey)
 	return name
 }
 
 // identity is the key by which pods find their job.
-func (j *job) identity() identity {
-	return identity{namespace: j.message.Namespace, name: j.message.Name}
+func (j *job) identity() objects.Identity {
+	return objects.Identity{Namespace: j.message.Namespace, Name: j.message.Name}
 }
 
 // group returns the task group of a role, and adds it if there is none.

@@ -80,22 +80,22 @@ func (l labelList) Get(label string) string {
 }
 
 // traitsOf reads what rules on other pods look at in a pod. Pods with equal ones share them.
-func (r *reader) traitsOf(m metadata, spec *objects.Value) *traits {
+func (r *reader) traitsOf(m objects.Metadata, spec *objects.Value) *traits {
 	affinity := spec.Field("affinity")
 	w := writtenRules{
 		affinity.Field("podAffinity").Field(requiredField), affinity.Field("podAntiAffinity").Field(requiredField),
 		spec.Field("topologySpreadConstraints"), r.hostPorts(spec),
 	}
-	key := append(append([]byte(m.namespace), '\n'), w.key()...)
-	key = objects.AppendJSON(append(key, '\n'), m.labels)
+	key := append(append([]byte(m.Namespace), '\n'), w.key()...)
+	key = objects.AppendJSON(append(key, '\n'), m.Labels)
 	if known := r.traits[string(key)]; known != nil {
 		return known
 	}
 	before := r.Found.Total
-	t := &traits{key: string(key), namespace: once(m.namespace)}
-	if r.Is(m.labels, objects.Map) {
-		t.labels = make(labelList, 0, 2*len(m.labels.Items))
-		for _, item := range m.labels.Items {
+	t := &traits{key: string(key), namespace: once(m.Namespace)}
+	if r.Is(m.Labels, objects.Map) {
+		t.labels = make(labelList, 0, 2*len(m.Labels.Items))
+		for _, item := range m.Labels.Items {
 			t.labels = append(t.labels, once(item.Key), once(r.TextAt(item)))
 		}
 	}
@@ -274,10 +274,10 @@ func itemsOf(v *objects.Value) []*objects.Value {
 }
 
 // namespace reads a Namespace, whose labels affinities to pods may select.
-func (r *reader) namespace(m metadata, _ *objects.Value) {
-	n := namespace{name: m.name}
-	if r.Is(m.labels, objects.Map) {
-		for _, item := range m.labels.Items {
+func (r *reader) namespace(m objects.Metadata, _ *objects.Value) {
+	n := namespace{name: m.Name}
+	if r.Is(m.Labels, objects.Map) {
+		for _, item := range m.Labels.Items {
 			n.labels = append(n.labels, once(item.Key), once(r.TextAt(item)))
 		}
 	}

@@ -14,9 +14,12 @@ type priorityClass struct {
 	global bool
 }
 
+// classShape is what is read of a PriorityClass.
+var classShape = objects.Select("value", "globalDefault")
+
 // priorityClass reads a PriorityClass. Of several global defaults the last one counts, as for Volcano.
-func (r *reader) priorityClass(m metadata, root *objects.Value) {
-	class := priorityClass{name: m.name, value: r.WholeAt(root.Field("value"))}
+func (r *reader) priorityClass(m objects.Metadata, root *objects.Value) {
+	class := priorityClass{name: m.Name, value: r.WholeAt(root.Field("value"))}
 	if global := r.FlagAt(root.Field("globalDefault")); global != nil {
 		class.global = *global
 	}
@@ -70,12 +73,12 @@ func (r *reader) priorities() *priorities {
 }
 
 // knowsClasses reports whether all PriorityClasses were given.
-func (r *reader) knowsClasses() bool { return len(r.classes) > 0 || r.listed[classKind] }
+func (r *reader) knowsClasses() bool { return len(r.classes) > 0 || r.Listed[classKind] }
 
 // provesClasses names a PodGroup whose priority is not known without its class: it has not ended, and no pod states the value. That of a
 // PodGroup without a class is 0 unless a class is the default of the cluster, as it may be if its pods have one and no pod has none.
 func (r *reader) provesClasses() string {
-	p, none, classes := r.priorities(), false, map[identity]string{}
+	p, none, classes := r.priorities(), false, map[objects.Identity]string{}
 	for i := range r.pods {
 		pod := &r.pods[i]
 		switch class := pod.task.GetDetail().GetPriorityClass(); {
@@ -83,7 +86,7 @@ func (r *reader) provesClasses() string {
 		case class == "":
 			none = true
 		case *pod.priority != 0:
-			classes[identity{namespace: pod.namespace, name: pod.group}] = class
+			classes[objects.Identity{Namespace: pod.namespace, Name: pod.group}] = class
 		}
 	}
 	for i := range r.jobs {

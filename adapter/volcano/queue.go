@@ -25,7 +25,7 @@ var (
 		"deserved", "priority", "dequeueStrategy")
 	guaranteeNames = namesOf("resource")
 	affinityNames  = namesOf("nodeGroupAffinity", "nodeGroupAntiAffinity")
-	termsNames     = namesOf("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
+	termsNames     = namesOf(requiredField, preferredField)
 )
 
 // known returns v, or nil if it is not an object, and warns of fields that are not among the names.
@@ -49,6 +49,16 @@ func (r *reader) warnUnknown(item *objects.Value) {
 	}, "Volcano v1.15.1 has no such field, so it has no effect here")
 }
 
+// queueShape is what is read of a Queue.
+var queueShape = objects.Annotated(objects.Select(
+	"spec?", "spec.weight", "spec.capability", "spec.reclaimable", "spec.parent", "spec.deserved", "spec.priority",
+	"spec.guarantee?", "spec.guarantee.resource", "spec.affinity?",
+	"spec.affinity.nodeGroupAffinity?", "spec.affinity.nodeGroupAffinity."+requiredField, "spec.affinity.nodeGroupAffinity."+preferredField,
+	"spec.affinity.nodeGroupAntiAffinity?", "spec.affinity.nodeGroupAntiAffinity."+requiredField,
+	"spec.affinity.nodeGroupAntiAffinity."+preferredField,
+	"status.state",
+), hierarchyAnnotation, hierarchyWeightsAnnotation, nodeGroupLimitsAnnotation)
+
 // queue is a Queue on its way into the snapshot.
 type queue struct {
 	message *apportionv1.Queue
@@ -61,13 +71,13 @@ type queue struct {
 
 // queue reads a Queue. An absent weight is 0, as for a queue without an API server's defaults in Volcano. An absent state is Open, as which
 // Volcano's controller takes it: a file in a repository has no status.
-func (r *reader) queue(m metadata, root *objects.Value) {
+func (r *reader) queue(m objects.Metadata, root *objects.Value) {
 	spec := r.known(root.Field("spec"), queueSpecNames)
 	weight := r.CountAt(spec.Field("weight"))
 	guarantee := r.known(spec.Field("guarantee"), guaranteeNames)
 	q := queue{written: objects.Origin{Doc: r.Doc, At: root.At}}
 	q.message = &apportionv1.Queue{
-		Name:               m.name,
+		Name:               m.Name,
 		Parent:             r.TextAt(spec.Field("parent")),
 		Weight:             &weight,
 		Priority:           r.WholeAt(spec.Field("priority")),
@@ -75,7 +85,7 @@ func (r *reader) queue(m metadata, root *objects.Value) {
 		Reclaimable:        r.FlagAt(spec.Field("reclaimable")),
 		NodeGroupAffinity:  r.affinity(spec.Field("affinity")),
 		FairShareHierarchy: r.hierarchy(m),
-		CreateTime:         m.created,
+		CreateTime:         m.Created,
 	}
 	q.capability = r.resourcesAt(spec.Field("capability"))
 	q.guarantee = r.resourcesAt(guarantee.Field("resource"))
@@ -83,7 +93,7 @@ func (r *reader) queue(m metadata, root *objects.Value) {
 	q.message.NodeGroupLimits, q.limits = r.nodeGroupLimits(m)
 	if !r.background {
 		state := root.Field("status").Field("state")
-		r.unstated[m.name] = &unstated{
+		r.unstated[m.Name] = &unstated{
 			queue: q.message, state: state == nil || state.Text == "", weight: spec.Field("weight") == nil,
 		}
 	}
@@ -171,16 +181,16 @@ func (r *reader) terms(v *objects.Value) *apportionv1.NodeGroupTerms {
 		return nil
 	}
 	return &apportionv1.NodeGroupTerms{
-		Required:  r.TextsAt(v.Field("requiredDuringSchedulingIgnoredDuringExecution")),
-		Preferred: r.TextsAt(v.Field("preferredDuringSchedulingIgnoredDuringExecution")),
+		Required:  r.TextsAt(v.Field(requiredField)),
+		Preferred: r.TextsAt(v.Field(preferredField)),
 	}
 }
 
 // hierarchy reads a queue's place in the tree of hierarchical DRF; nil if it has none.
-func (r *reader) hierarchy(m metadata) *apportionv1.FairShareHierarchy {
-	path := r.TextAt(m.annotations.Field(hierarchyAnnotation))
+func (r *reader) hierarchy(m objects.Metadata) *apportionv1.FairShareHierarchy {
+	path := r.TextAt(m.Annotations.Field(hierarchyAnnotation))
 	if path == "" {
 		return nil
 	}
-	return &apportionv1.FairShareHierarchy{Path: path, Weights: r.TextAt(m.annotations.Field(hierarchyWeightsAnnotation))}
+	return &apportionv1.FairShareHierarchy{Path: path, Weights: r.TextAt(m.Annotations.Field(hierarchyWeightsAnnotation))}
 }

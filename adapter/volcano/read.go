@@ -6,10 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -18,17 +15,13 @@ import (
 
 // Cluster is the snapshot of a cluster's objects, with warnings and positions.
 type Cluster struct {
+	objects.Account
+
 	Snapshot *apportionv1.Snapshot
 	// Warnings name what was left out.
 	Warnings []*apportionv1.Warning
-	// Empty names the sources without objects.
-	Empty []string
 	// Nothing reports that no source but those of the background has an object that is read.
 	Nothing bool
-	// Faulty lists the objects that are left out because they are invalid, or because the snapshot has no room for them.
-	Faulty []*Faulty
-	// Unread counts the objects of kinds that are not read, by kind with its apiVersion.
-	Unread map[string]int
 	// HasPods reports whether a pod was read, or a list of pods without any.
 	HasPods bool
 	// Started says for each job of the snapshot when the first of its pods started that hold resources, in Unix nanoseconds; 0: not known.
@@ -45,7 +38,7 @@ type Cluster struct {
 func (c *Cluster) Fault(file string) error {
 	var all objects.Problems
 	for _, f := range c.Faulty {
-		if file != "" && f.at.Doc.Name != file {
+		if file != "" && f.At.Doc.Name != file {
 			continue
 		}
 		all.AppendError(f.Problems)
@@ -96,14 +89,14 @@ func WithClusterLabel(label string) Option {
 
 // WithProgress calls progress at intervals with the number of bytes read so far, of all sources together.
 func WithProgress(progress func(read int)) Option {
-	return func(r *reader) { r.progress = progress }
+	return func(r *reader) { r.Progress = progress }
 }
 
 // LeaveOutFaulty leaves out the objects that are invalid, and those for which the snapshot has no room. Without it they are an error.
-func LeaveOutFaulty() Option { return func(r *reader) { r.lenient = true } }
+func LeaveOutFaulty() Option { return func(r *reader) { r.Lenient = true } }
 
 // WithLimits sets the limits of the server that the snapshot is for. Default: those that every server has.
-func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.limits = limits } }
+func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.Limits = limits } }
 
 // WithStarts states when each pod was scheduled that holds resources, from which a ledger of usage counts. Without it only pods with a
 // cooldown say so.
@@ -146,17 +139,7 @@ func ReadManifests(sources []objects.Source, opts ...Option) (*Cluster, error) {
 	r.dump = true
 	for _, background := range []bool{false, true} {
 		r.background = background
-		for _, source := range sources {
-			if source.Background != background {
-				continue
-			}
-			before := r.objects
-			objects.Each(source, objectShape, &r.Found, r.object)
-			if r.objects == before && r.Found.Total == 0 {
-				r.empty = append(r.empty, source.Name)
-			}
-			r.sources += len(source.Data)
-		}
+		kinds.Each(r, slices.DeleteFunc(slices.Clone(sources), func(s objects.Source) bool { return s.Background != background }))
 	}
 	if r.defaults || slices.ContainsFunc(sources, func(s objects.Source) bool { return s.Background }) {
 		for _, u := range r.unstated {
@@ -171,44 +154,32 @@ func FromObjects(list []json.RawMessage, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
 	for i, raw := range list {
 		doc := &objects.Document{Name: fmt.Sprintf("objects[%d]", i), Data: raw}
-		objects.EachJSON(doc, objectShape, &r.Found, r.object)
+		objects.EachJSON(doc, kinds.Shape(), &r.Found, func(doc *objects.Document, root *objects.Value) { kinds.Object(r, doc, root) })
 	}
 	return r.cluster()
 }
 
 // reader collects objects, and returns a snapshot of them at the end.
 type reader struct {
+	objects.Reader
+
 	asOf  int64
 	label string
 
-	objects.Reader
 	units      units
 	dimensions dimensions
 	requests   requests
-	// limits are those of the snapshot, memory that of its jobs. A lenient reader leaves out faulty objects; any other fails for them.
-	limits  wire.Limits
+	// memory is that of the jobs of the snapshot.
 	memory  int64
-	lenient bool
-	faulty  []*Faulty
-	// clashes are objects of one name in two files, for which a lenient reader fails too.
-	clashes objects.Problems
 	decoder *wire.Decoder
 	// starts: tasks say when they were scheduled.
 	starts bool
 
-	// objects counts all objects, empty names the sources without any.
-	objects int
-	empty   []string
-	// progress receives the number of bytes read: sources in earlier sources, and cut in the items of the current one.
-	progress     func(read int)
-	sources, cut int
-
 	entities
+	// marked are the entities before the object that is read.
+	marked     entities
 	placements placements
 	traits     sharedTraits
-	// listed are the kinds of which all objects were given, if only none; unlisted those that could not be read, and why.
-	listed   map[string]bool
-	unlisted map[string]string
 	// dump: the objects are from files, in which a kind may be missing. Other callers give all that there are.
 	dump bool
 	// claimUsers names a pod on a node that uses a claim, by namespace/claim, and attached lists the claims that pods use by node.
@@ -220,10 +191,6 @@ type reader struct {
 	schedulers []string
 	leftOut    []*apportionv1.LeftOut
 
-	// seen is the position of each object, by kind and name.
-	seen map[identity]objects.Origin
-	// unread counts the objects of kinds that are not read, by kind.
-	unread map[string]int
 	// background is true while background sources are read; given are the kinds that other sources hold.
 	background bool
 	given      map[string]bool
@@ -233,13 +200,9 @@ type reader struct {
 	defaults, unopened bool
 }
 
-// identity distinguishes objects.
-type identity struct{ kind, namespace, name string }
-
 func newReader(opts []Option) *reader {
 	r := &reader{
-		placements: make(placements), traits: sharedTraits{}, listed: map[string]bool{}, seen: make(map[identity]objects.Origin),
-		unread: make(map[string]int), unstated: make(map[string]*unstated),
+		Reader: objects.NewReader(), placements: make(placements), traits: sharedTraits{}, unstated: make(map[string]*unstated),
 		given: make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
 	}
 	for _, opt := range opts {
@@ -248,175 +211,18 @@ func newReader(opts []Option) *reader {
 	return r
 }
 
-// read reads one object, and returns its kind and its metadata as far as it has them.
-func (r *reader) read(root *objects.Value) (kindName string, m metadata) {
-	if root.Type != objects.Map {
-		r.Found.Add(r.Doc, root, "not an object of Kubernetes")
-		return "", m
-	}
-	kindName = r.TextAt(root.Field(objects.KindField))
-	if kindName == "" {
-		r.Found.Add(r.Doc, root, "not an object of Kubernetes: no kind")
-		return "", m
-	}
-	version := r.TextAt(root.Field(objects.VersionField))
-	if of, list := strings.CutSuffix(kindName, "List"); list && root.Field(objects.MetadataField).TextOf(objects.NameField) == "" {
-		// An empty list: of another one its objects are visited.
-		r.listed[of] = true
-		return kindName, m
-	}
-	read := r.readerOf(version, kindName)
-	if read == nil {
-		r.ignore(version, kindName, root)
-		return kindName, m
-	}
-	m, ok := r.metadata(kindName, root)
-	if ok {
-		read(m, root)
-	}
-	return kindName, m
-}
-
-// hidden reports whether an object of a background source does not count.
-func (r *reader) hidden(key identity) bool {
+// Hides reports whether an object of a background source does not count.
+func (r *reader) Hides(key objects.Identity, root *objects.Value) bool {
 	if !r.background {
-		r.given[key.kind] = true
+		r.given[key.Kind] = true
 		return false
 	}
-	if key.kind == queueKind && (key.name == "root" || key.name == "default") {
-		_, seen := r.seen[key]
-		return seen
+	hides := r.given[key.Kind]
+	if key.Kind == queueKind && (key.Name == "root" || key.Name == "default") {
+		hides = r.Seen(key)
 	}
-	return r.given[key.kind]
-}
-
-// advance reports the progress after root, of doc, has been read.
-func (r *reader) advance(doc *objects.Document, root *objects.Value) {
-	if r.progress == nil {
-		return
+	if u := r.unstated[key.Name]; u != nil && hides && key.Kind == queueKind {
+		u.take(r, root)
 	}
-	if !doc.Lines {
-		r.progress(r.sources + root.At)
-		return
-	}
-	if r.Doc == nil || r.Doc.Name != doc.Name {
-		r.cut = 0
-	}
-	if r.Doc != doc {
-		r.cut += len(doc.Data)
-	}
-	r.progress(r.sources + r.cut)
-}
-
-// groups are the API groups of the kinds that are read and not in Kubernetes' core group.
-var groups = map[string]string{
-	queueKind: volcanoGroup, podGroupKind: volcanoGroup, classKind: priorityGroup, storageKind: storageGroup, driverKind: storageGroup,
-	attachKind: storageGroup, capacityKind: storageGroup,
-}
-
-// readerOf returns the method that reads a kind, nil if it is not read. Without an apiVersion, the kind decides.
-func (r *reader) readerOf(version, kindName string) func(metadata, *objects.Value) {
-	if group, grouped := groups[kindName]; version != "" && grouped {
-		if of, _, some := strings.Cut(version, "/"); !some || of != group {
-			return nil
-		}
-	} else if version != "" && version != coreVersion {
-		return nil
-	}
-	switch kindName {
-	case queueKind:
-		return r.queue
-	case podGroupKind:
-		return r.podGroup
-	case podKind:
-		return r.pod
-	case nodeKind:
-		return r.node
-	case classKind:
-		return r.priorityClass
-	case namespaceKind:
-		return r.namespace
-	case claimKind:
-		return r.persistentVolumeClaim
-	case volumeKind:
-		return r.persistentVolume
-	case storageKind:
-		return r.storageClass
-	case driverKind:
-		return r.csiDriver
-	case attachKind:
-		return r.csiNode
-	case capacityKind:
-		return r.storageCapacity
-	}
-	return nil
-}
-
-// ignore warns of a kind that is not read, once. HeldConfiguration reads the ConfigMap and the Deployment of Volcano's scheduler.
-func (r *reader) ignore(version, kindName string, root *objects.Value) {
-	name := root.Field(objects.MetadataField).TextOf(objects.NameField)
-	if kindName == configMapKind && name == ConfigMapName || kindName == deploymentKind && name == DeploymentName {
-		return
-	}
-	full := kindName
-	if version != "" {
-		full = version + " " + kindName
-	}
-	if r.unread[full]++; r.unread[full] > 1 {
-		return
-	}
-	r.Warn(apportionv1.WarningCode_WARNING_CODE_DROPPED, root, "objects of kind %s are not read", full)
-}
-
-// metadata holds the fields that are read of every kind.
-type metadata struct {
-	name, namespace, uid string
-	created              int64
-	labels, annotations  *objects.Value
-	value                *objects.Value
-}
-
-// metadata reads an object's metadata. It is false if the object has no name, or if another one of its kind has the same.
-func (r *reader) metadata(kindName string, root *objects.Value) (metadata, bool) {
-	v := root.Field(objects.MetadataField)
-	m := metadata{
-		name: r.TextAt(v.Field(objects.NameField)), namespace: r.TextAt(v.Field("namespace")), uid: r.TextAt(v.Field("uid")),
-		created: r.MomentAt(v.Field("creationTimestamp")),
-		labels:  v.Field("labels"), annotations: v.Field(objects.AnnotationsField), value: v,
-	}
-	if m.name == "" {
-		r.Found.Add(r.Doc, root, "%s without metadata.name", kindName)
-		return m, false
-	}
-	for _, name := range []string{m.name, m.namespace} {
-		for _, why := range path.IsValidPathSegmentName(name) {
-			r.Found.Add(r.Doc, root, "no name of Kubernetes: %q %s", r.shortened(name), why)
-		}
-	}
-	key := identity{kind: kindName, namespace: m.namespace, name: m.name}
-	if r.hidden(key) {
-		if u := r.unstated[m.name]; u != nil && kindName == queueKind {
-			u.take(r, root)
-		}
-		return m, false
-	}
-	if first, ok := r.seen[key]; ok {
-		found := &r.Found
-		if r.lenient && first.Doc.Name != r.Doc.Name {
-			// With two files it is not known which one is meant.
-			found = &r.clashes
-		}
-		found.Add(r.Doc, root, "%s %s is already at %s", kindName, m.full(), first)
-		return m, false
-	}
-	r.seen[key] = objects.Origin{Doc: r.Doc, At: root.At}
-	return m, true
-}
-
-// full returns namespace/name, or name without a namespace.
-func (m metadata) full() string {
-	if m.namespace == "" {
-		return m.name
-	}
-	return m.namespace + "/" + m.name
+	return hides
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 )
 
-// requiredField is the part of an affinity that must hold.
-const requiredField = "requiredDuringSchedulingIgnoredDuringExecution"
+// requiredField is the part of an affinity that must hold, preferredField the one that need not.
+const (
+	requiredField  = "requiredDuringSchedulingIgnoredDuringExecution"
+	preferredField = "preferredDuringSchedulingIgnoredDuringExecution"
+)
 
 // requirements describes the node selector and the required node affinity of a pod.
 func requirements(spec *corev1.PodSpec) []string {
@@ -90,9 +93,9 @@ func (r *reader) reported(condition *objects.Value) string {
 	}
 	reason, message := condition.TextOf("reason"), condition.TextOf("message")
 	if reason != "" && message != "" {
-		return r.shortened(reason + ": " + message)
+		return r.Shortened(reason + ": " + message)
 	}
-	return r.shortened(reason + message)
+	return r.Shortened(reason + message)
 }
 
 // refusal returns the report of the condition of this type if it has this status.

@@ -261,7 +261,7 @@ func (r *relation) counted(p *placement, s *podSpread) (string, bool) {
 
 // setsLeft is how many sets of nodes spreads may have.
 func (r *relation) setsLeft() int {
-	if most := r.limits.NodeSets; most > 0 {
+	if most := r.Limits.NodeSets; most > 0 {
 		return max(int(most)-len(r.snapshot.GetNodeSets()), 0)
 	}
 	return matches

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -21,7 +22,7 @@ import (
 
 // maxNames returns how many resource names a snapshot may have, cpu and memory included.
 func (r *reader) maxNames() int {
-	if most := r.limits.Dimensions; most > 0 {
+	if most := r.Limits.Dimensions; most > 0 {
 		return int(min(most, resource.MaxDimensions))
 	}
 	return resource.MaxDimensions
@@ -29,11 +30,11 @@ func (r *reader) maxNames() int {
 
 // roomForPlaces leaves out queues and nodes.
 func (r *reader) roomForPlaces() {
-	r.queues = kept(r.queues, r.limits.Queues, func(q *queue, format string, args ...any) {
-		r.leave(queueKind, "", q.message.GetName(), q.written, format, args...)
+	r.queues = kept(r.queues, r.Limits.Queues, func(q *queue, format string, args ...any) {
+		r.Leave(objects.Identity{Kind: queueKind, Name: q.message.GetName()}, q.written, format, args...)
 	}, "more than %d queues")
-	r.nodes = kept(r.nodes, r.limits.Nodes, func(n *node, format string, args ...any) {
-		r.leave(nodeKind, "", n.message.GetName(), n.written, format, args...)
+	r.nodes = kept(r.nodes, r.Limits.Nodes, func(n *node, format string, args ...any) {
+		r.Leave(objects.Identity{Kind: nodeKind, Name: n.message.GetName()}, n.written, format, args...)
 	}, "more than %d nodes")
 	r.roomForDepth()
 	names := r.placeNames()
@@ -63,7 +64,7 @@ func (r *reader) roomForPlaces() {
 	for _, i := range order(len(r.queues), func(i int) int { return r.queues[i].names() }) {
 		if q := &r.queues[i]; !fits(q.capability, q.guarantee, q.deserved) {
 			out[q.message.GetName()] = true
-			r.leave(queueKind, "", q.message.GetName(), q.written, tooManyNames, r.maxNames())
+			r.Leave(objects.Identity{Kind: queueKind, Name: q.message.GetName()}, q.written, tooManyNames, r.maxNames())
 		}
 	}
 	r.queues = slices.DeleteFunc(slices.Clone(r.queues), func(q queue) bool { return out[q.message.GetName()] })
@@ -71,7 +72,7 @@ func (r *reader) roomForPlaces() {
 	for _, i := range order(len(r.nodes), func(i int) int { return len(r.nodes[i].allocatable.entries) }) {
 		if n := &r.nodes[i]; !fits(n.allocatable) {
 			out[n.message.GetName()] = true
-			r.leave(nodeKind, "", n.message.GetName(), n.written, tooManyNames, r.maxNames())
+			r.Leave(objects.Identity{Kind: nodeKind, Name: n.message.GetName()}, n.written, tooManyNames, r.maxNames())
 		}
 	}
 	r.nodes = slices.DeleteFunc(slices.Clone(r.nodes), func(n node) bool { return out[n.message.GetName()] })
@@ -98,7 +99,7 @@ func kept[T any](list []T, most int64, leave func(of *T, format string, args ...
 
 // roomForDepth leaves out queues that are nested too deeply. A queue that is its own ancestor has no depth.
 func (r *reader) roomForDepth() {
-	most := int(r.limits.QueueDepth)
+	most := int(r.Limits.QueueDepth)
 	if most == 0 || len(r.queues) <= most {
 		return
 	}
@@ -116,7 +117,7 @@ func (r *reader) roomForDepth() {
 		if q := &r.queues[i]; levels[i] <= most {
 			fit = append(fit, *q)
 		} else {
-			r.leave(queueKind, "", q.message.GetName(), q.written, "nested more than %d deep", most)
+			r.Leave(objects.Identity{Kind: queueKind, Name: q.message.GetName()}, q.written, "nested more than %d deep", most)
 		}
 	}
 	r.queues = fit
@@ -155,7 +156,7 @@ type jobLimit = room.Limit[*job, any]
 
 // limited are the limits of the jobs of a snapshot. Of a namespace the older jobs come first.
 func (r *reader) limited() []jobLimit {
-	l, conditions := &r.limits, max(matches/int64(max(len(r.nodes), 1)), 1)
+	l, conditions := &r.Limits, max(matches/int64(max(len(r.nodes), 1)), 1)
 	limits := []jobLimit{
 		{What: "jobs", Most: l.Jobs, Takes: func(*job, func(any, int64)) int64 { return 1 }},
 		{What: "groups", Most: l.Groups, Takes: func(j *job, _ func(any, int64)) int64 { return int64(len(j.message.GetGroups())) }},
@@ -287,9 +288,9 @@ func (r *reader) roomForJobs(jobs []*job) []*job {
 
 // leaveJob leaves out a job. The amounts that its tasks use on nodes count as used by others.
 func (r *reader) leaveJob(j *job, l *jobLimit) {
-	f := r.leave(podGroupKind, j.message.GetNamespace(), j.message.GetName(), j.written,
+	f := r.Leave(objects.Identity{Kind: podGroupKind, Namespace: j.message.GetNamespace(), Name: j.message.GetName()}, j.written,
 		"with it the snapshot would have more than %d %s", l.Most, l.What)
-	f.queue = j.message.GetQueue()
+	f.Queue = j.message.GetQueue()
 	for i, group := range j.message.GetGroups() {
 		for k, task := range group.GetTasks() {
 			ended := task.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED ||

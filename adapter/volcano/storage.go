@@ -23,6 +23,23 @@ type stored struct {
 	capacity *freeCapacity
 }
 
+// What is read of the objects that volumes are made of.
+var (
+	claimShape = objects.Annotated(objects.Select(
+		"metadata.labels", "metadata.deletionTimestamp", "spec.accessModes", "spec.storageClassName", "spec.volumeMode",
+		"spec.volumeAttributesClassName", "spec.volumeName", "spec.selector*", "spec.resources.requests", "status.phase",
+	), storageAnnotations...)
+	volumeShape = objects.Annotated(objects.Select(
+		"metadata.labels", "metadata.deletionTimestamp", "spec?", "spec.nodeAffinity.required*", "spec.capacity", "spec.accessModes",
+		"spec.claimRef", "spec.storageClassName", "spec.volumeMode", "spec.volumeAttributesClassName", "spec.csi.driver",
+		"spec.csi.volumeHandle", "status.phase",
+	), storageAnnotations...)
+	storageShape  = objects.Select("provisioner", "volumeBindingMode", "allowedTopologies*")
+	driverShape   = objects.Select("spec.storageCapacity")
+	attachShape   = objects.Select("spec.drivers.name", "spec.drivers.allocatable.count")
+	capacityShape = objects.Select("storageClassName", "capacity", "maximumVolumeSize", "nodeTopology*")
+)
+
 // freeCapacity is how large a volume of a class may be on nodes with some labels, where a driver reports it.
 type freeCapacity struct {
 	class    string
@@ -39,28 +56,28 @@ type claimed struct {
 }
 
 // claims lists the claims that a pod uses.
-func (r *reader) claims(m metadata, spec *objects.Value) []claimed {
+func (r *reader) claims(m objects.Metadata, spec *objects.Value) []claimed {
 	var list []claimed
 	for _, v := range itemsOf(spec.Field("volumes")) {
 		if claim := v.Field("persistentVolumeClaim"); claim != nil {
 			list = append(list, claimed{name: once(r.TextAt(claim.Field("claimName")))})
 		} else if v.Field("ephemeral") != nil {
-			list = append(list, claimed{name: m.name + "-" + r.TextAt(v.Field(objects.NameField)), ephemeral: true})
+			list = append(list, claimed{name: m.Name + "-" + r.TextAt(v.Field(objects.NameField)), ephemeral: true})
 		}
 	}
 	return list
 }
 
 // storedMetadata returns the metadata that Kubernetes' rules on volumes look at.
-func (r *reader) storedMetadata(m metadata) metav1.ObjectMeta {
-	out := metav1.ObjectMeta{Name: m.name, Namespace: m.namespace}
-	decode(r, m.value.Field("uid"), &out.UID)
-	decode(r, m.labels, &out.Labels)
-	if m.value.Field("deletionTimestamp") != nil {
+func (r *reader) storedMetadata(m objects.Metadata) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace}
+	decode(r, m.Value.Field("uid"), &out.UID)
+	decode(r, m.Labels, &out.Labels)
+	if m.Value.Field("deletionTimestamp") != nil {
 		out.DeletionTimestamp = &metav1.Time{}
 	}
 	for _, key := range storageAnnotations {
-		if v := m.annotations.Field(key); v != nil {
+		if v := m.Annotations.Field(key); v != nil {
 			metav1.SetMetaDataAnnotation(&out, key, r.TextAt(v))
 		}
 	}
@@ -71,7 +88,7 @@ func (r *reader) storedMetadata(m metadata) metav1.ObjectMeta {
 var storageAnnotations = []string{bindCompleted, selectedNode, corev1.BetaStorageClassAnnotation}
 
 // persistentVolumeClaim reads a PersistentVolumeClaim.
-func (r *reader) persistentVolumeClaim(m metadata, root *objects.Value) {
+func (r *reader) persistentVolumeClaim(m objects.Metadata, root *objects.Value) {
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: r.storedMetadata(m)}
 	spec := root.Field(specField)
 	if resources := spec.Field("resources"); r.areQuantities(resources.Field("requests")) && r.areQuantities(resources.Field("limits")) {
@@ -82,7 +99,7 @@ func (r *reader) persistentVolumeClaim(m metadata, root *objects.Value) {
 }
 
 // persistentVolume reads a PersistentVolume.
-func (r *reader) persistentVolume(m metadata, root *objects.Value) {
+func (r *reader) persistentVolume(m objects.Metadata, root *objects.Value) {
 	v, spec := &corev1.PersistentVolume{ObjectMeta: r.storedMetadata(m)}, root.Field(specField)
 	if r.areQuantities(spec.Field("capacity")) {
 		decode(r, spec, &v.Spec)
@@ -128,34 +145,34 @@ func exclusiveVolume(v *objects.Value) bool {
 }
 
 // storageClass reads a StorageClass. Without a mode it binds at once, as API servers complete it.
-func (r *reader) storageClass(m metadata, root *objects.Value) {
+func (r *reader) storageClass(m objects.Metadata, root *objects.Value) {
 	mode := storagev1.VolumeBindingImmediate
 	if written := root.TextOf("volumeBindingMode"); written != "" {
 		mode = storagev1.VolumeBindingMode(written)
 	}
 	c := &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: m.name}, Provisioner: r.TextAt(root.Field("provisioner")), VolumeBindingMode: &mode,
+		ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Provisioner: r.TextAt(root.Field("provisioner")), VolumeBindingMode: &mode,
 	}
 	decode(r, root.Field("allowedTopologies"), &c.AllowedTopologies)
 	r.storage = append(r.storage, stored{class: c})
 }
 
 // csiDriver reads a CSIDriver.
-func (r *reader) csiDriver(m metadata, root *objects.Value) {
-	d := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
+func (r *reader) csiDriver(m objects.Metadata, root *objects.Value) {
+	d := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
 	d.Spec.StorageCapacity = r.FlagAt(root.Field(specField).Field("storageCapacity"))
 	r.storage = append(r.storage, stored{driver: d})
 }
 
 // csiNode reads a CSINode: how many volumes each driver attaches to the node.
-func (r *reader) csiNode(m metadata, root *objects.Value) {
-	n := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
+func (r *reader) csiNode(m objects.Metadata, root *objects.Value) {
+	n := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
 	decode(r, root.Field(specField), &n.Spec)
 	r.storage = append(r.storage, stored{attach: n})
 }
 
 // storageCapacity reads a CSIStorageCapacity. One without a topology or an amount says nothing of any node.
-func (r *reader) storageCapacity(_ metadata, root *objects.Value) {
+func (r *reader) storageCapacity(_ objects.Metadata, root *objects.Value) {
 	c := &freeCapacity{class: r.TextAt(root.Field("storageClassName")), topology: labels.Nothing()}
 	if topology := root.Field("nodeTopology"); topology != nil {
 		var selector metav1.LabelSelector

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -107,7 +108,7 @@ func TestRulesOfATenantBeyondTheBoundsLeaveThoseOfOthersJudged(t *testing.T) {
 func TestClaimsOfATenantBeyondTheBoundsLeaveThoseOfOthersJudged(t *testing.T) {
 	raced.Skip(t)
 	o := placesWith(t, 100)
-	group, storageGroup := volcano.Kind{Name: "PersistentVolumeClaim", Version: "v1"}, volcano.Kind{Name: "PersistentVolume", Version: "v1"}
+	group, storageGroup := objects.Kind{Name: "PersistentVolumeClaim", Version: "v1"}, objects.Kind{Name: "PersistentVolume", Version: "v1"}
 	claim := func(namespace string, i int) map[string]any {
 		o.Put(readObject(t, o, storageGroup, object(`{"metadata": {"name": "%s-%d"}, "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [
 			{"matchExpressions": [{"key": "host", "operator": "NotIn", "values": ["n%d", "%s"]}]}]}}}, "status": {"phase": "Bound"}}`,

@@ -3,48 +3,33 @@ package volcano
 import (
 	"slices"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // WithUnread names kinds of objects that could not be read, such as because the user may not list them, and why. Answers that depend on
 // them are not known.
-func WithUnread(why map[string]string) Option { return func(r *reader) { r.unlisted = why } }
+func WithUnread(why map[string]string) Option { return func(r *reader) { r.Unlisted = why } }
 
-// kindsNotRead are the kinds of which no object was read although the cluster has some, and so were not listed. That a kind is absent
-// proves nothing by itself, as kubectl prints several kinds in one list: it is absent by mistake if another object cannot be without it. A
-// list of one kind, as `kind: PodList`, says that there are no other objects of its kind.
+// kindsNotRead are the kinds that other objects prove to exist, or that could not be listed.
 func (r *reader) kindsNotRead() []*apportionv1.LeftOut {
-	var list []*apportionv1.LeftOut
-	add := func(kind, why string) {
-		list = append(list, &apportionv1.LeftOut{
-			Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD, Kind: kind, Detail: r.shortened(why),
-		})
+	expected := []objects.Expected{
+		{Kind: queueKind, Count: len(r.queues), Proof: r.provesQueues}, {Kind: podGroupKind, Count: len(r.jobs), Proof: r.provesPodGroups},
+		{Kind: podKind, Count: len(r.pods), Proof: r.provesPods}, {Kind: nodeKind, Count: len(r.nodes), Proof: r.provesNodes},
+		{Kind: classKind, Count: len(r.classes), Proof: r.provesClasses},
 	}
-	for _, kind := range []struct {
-		name string
-		// count is the number of its objects, proof what proves that there are some; "" is none.
-		count int
-		proof func() string
-	}{
-		{queueKind, len(r.queues), r.provesQueues},
-		{podGroupKind, len(r.jobs), r.provesPodGroups},
-		{podKind, len(r.pods), r.provesPods},
-		{nodeKind, len(r.nodes), r.provesNodes},
-		{classKind, len(r.classes), r.provesClasses},
-	} {
-		faulty := func(f *Faulty) bool { return f.Kind == kind.name }
-		if why, said := r.unlisted[kind.name]; said {
+	var list []*apportionv1.LeftOut
+	for _, kind := range expected {
+		why, said := r.Unlisted[kind.Kind]
+		switch {
+		case said && kind.Kind == classKind && r.provesClasses() == "":
 			// The priority of a job may be known without its class.
-			if kind.name != classKind || r.provesClasses() != "" {
-				add(kind.name, why)
-			}
-			continue
+			why = ""
+		case !said && r.dump:
+			why = r.Lacks(kind)
 		}
-		if !r.dump || kind.count > 0 || r.listed[kind.name] || slices.ContainsFunc(r.faulty, faulty) {
-			continue
-		}
-		if proof := kind.proof(); proof != "" {
-			add(kind.name, proof)
+		if why != "" {
+			list = append(list, r.Unreadable(kind.Kind, why))
 		}
 	}
 	return list

@@ -129,7 +129,7 @@ func (r *reader) restrictVolumes(jobs []*job) {
 // share is the sum of the parts used of what a snapshot has for volumes: of checks and of sets of nodes.
 func (v *volumeRules) share() float64 {
 	share := 1 - float64(v.left)/volumeChecks
-	if most := v.limits.NodeSets; most > 0 {
+	if most := v.Limits.NodeSets; most > 0 {
 		share += float64(len(v.restricted)) / float64(most)
 	}
 	return share
@@ -181,7 +181,7 @@ func (r *reader) newVolumeRules() *volumeRules {
 }
 
 // knows reports whether all objects of a kind are known, of which so many were read.
-func (v *volumeRules) knows(kind string, read int) bool { return read > 0 || v.listed[kind] }
+func (v *volumeRules) knows(kind string, read int) bool { return read > 0 || v.Listed[kind] }
 
 // count notes what the waiting pods want of the same claims and classes.
 func (v *volumeRules) count(p *placed) {
@@ -214,7 +214,7 @@ func (v *volumeRules) restrict(p *placed, waiting bool) bool {
 	of := restrictedKey{p.placement, key}
 	own := v.restricted[of]
 	if own == nil {
-		if most := v.limits.NodeSets; most > 0 && int64(len(v.placements)+len(v.restricted)) >= most || v.left < len(v.nodes)+checksOfSet {
+		if most := v.Limits.NodeSets; most > 0 && int64(len(v.placements)+len(v.restricted)) >= most || v.left < len(v.nodes)+checksOfSet {
 			return false
 		}
 		v.left -= len(v.nodes) + checksOfSet
@@ -270,7 +270,7 @@ func (v *volumeRules) conditions(p *placed, waiting bool) (list []volumeConditio
 	for _, u := range p.claims {
 		key := p.traits.namespace + "/" + u.name
 		c := v.claims[key]
-		if c == nil && !v.spaces[p.traits.namespace] && !v.listed[claimKind] {
+		if c == nil && !v.spaces[p.traits.namespace] && !v.Listed[claimKind] {
 			// No claim of the namespace was read.
 			judged = false
 			continue

@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -17,7 +17,7 @@ const settle = time.Second
 // kindState is the state of one kind, and the store of its reflector.
 type kindState struct {
 	resource string
-	kind     volcano.Kind
+	kind     objects.Kind
 	needed   bool
 	// judges: without the kind some constraints are not judged, and nothing else is missing.
 	judges bool

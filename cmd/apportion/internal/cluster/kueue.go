@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // kueueGroup is the API group of Kueue.
@@ -27,7 +27,7 @@ var kueueResources = map[string]resource{
 	"resourceflavors": ofKueue("ResourceFlavor", twoVersions, false, true),
 	"cohorts":         ofKueue("Cohort", threeVersions, false, false),
 	"admissionchecks": ofKueue("AdmissionCheck", twoVersions, false, false),
-	"namespaces":      {path: core, kind: volcano.Kind{Name: "Namespace", Version: "v1"}},
+	"namespaces":      {path: core, kind: objects.Kind{Name: "Namespace", Version: "v1"}},
 }
 
 // kueueOrder is the order in which they are given.
@@ -37,7 +37,7 @@ var kueueOrder = []string{
 
 func ofKueue(kind string, versions []string, namespaced, needed bool) resource {
 	return resource{
-		path: "/apis/" + kueueGroup, namespaced: namespaced, needed: needed, decides: true, kind: volcano.Kind{Name: kind},
+		path: "/apis/" + kueueGroup, namespaced: namespaced, needed: needed, decides: true, kind: objects.Kind{Name: kind},
 		versions: versions,
 	}
 }

@@ -3,7 +3,7 @@ package cluster
 import (
 	"maps"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // resource is a list of the API server.
@@ -16,7 +16,7 @@ type resource struct {
 	// judges names what is not judged without the list, which then lacks nothing else. Answers are complete without it.
 	judges string
 	// kind is the kind of the objects. Of Kueue's kinds it has no version: versions are those that may be served, the newest first.
-	kind     volcano.Kind
+	kind     objects.Kind
 	versions []string
 }
 
@@ -41,12 +41,12 @@ const (
 
 // resources are the lists to read, by the name of their objects.
 var resources = map[string]resource{
-	"queues":    {path: group, needed: true, kind: volcano.Kind{Name: "Queue", Version: groupVersion}},
-	"podgroups": {path: group, namespaced: true, needed: true, kind: volcano.Kind{Name: "PodGroup", Version: groupVersion}},
-	"pods":      {path: core, namespaced: true, decides: true, kind: volcano.Kind{Name: "Pod", Version: "v1"}},
-	"nodes":     {path: core, decides: true, kind: volcano.Kind{Name: "Node", Version: "v1"}},
+	"queues":    {path: group, needed: true, kind: objects.Kind{Name: "Queue", Version: groupVersion}},
+	"podgroups": {path: group, namespaced: true, needed: true, kind: objects.Kind{Name: "PodGroup", Version: groupVersion}},
+	"pods":      {path: core, namespaced: true, decides: true, kind: objects.Kind{Name: "Pod", Version: "v1"}},
+	"nodes":     {path: core, decides: true, kind: objects.Kind{Name: "Node", Version: "v1"}},
 	"priorityclasses": {
-		path: "/apis/scheduling.k8s.io/v1", decides: true, kind: volcano.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"},
+		path: "/apis/scheduling.k8s.io/v1", decides: true, kind: objects.Kind{Name: "PriorityClass", Version: "scheduling.k8s.io/v1"},
 	},
 }
 
@@ -61,16 +61,16 @@ const (
 var followed = func() map[string]resource {
 	all := maps.Clone(resources)
 	maps.Copy(all, map[string]resource{
-		"namespaces": {path: core, judges: judgesNamespaces, kind: volcano.Kind{Name: "Namespace", Version: "v1"}},
+		"namespaces": {path: core, judges: judgesNamespaces, kind: objects.Kind{Name: "Namespace", Version: "v1"}},
 		"persistentvolumeclaims": {
-			path: core, namespaced: true, judges: judgesVolumes, kind: volcano.Kind{Name: "PersistentVolumeClaim", Version: "v1"},
+			path: core, namespaced: true, judges: judgesVolumes, kind: objects.Kind{Name: "PersistentVolumeClaim", Version: "v1"},
 		},
-		"persistentvolumes": {path: core, judges: judgesVolumes, kind: volcano.Kind{Name: "PersistentVolume", Version: "v1"}},
-		"storageclasses":    {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "StorageClass", Version: storageVersion}},
-		"csidrivers":        {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "CSIDriver", Version: storageVersion}},
-		"csinodes":          {path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "CSINode", Version: storageVersion}},
+		"persistentvolumes": {path: core, judges: judgesVolumes, kind: objects.Kind{Name: "PersistentVolume", Version: "v1"}},
+		"storageclasses":    {path: storageGroup, judges: judgesVolumes, kind: objects.Kind{Name: "StorageClass", Version: storageVersion}},
+		"csidrivers":        {path: storageGroup, judges: judgesVolumes, kind: objects.Kind{Name: "CSIDriver", Version: storageVersion}},
+		"csinodes":          {path: storageGroup, judges: judgesVolumes, kind: objects.Kind{Name: "CSINode", Version: storageVersion}},
 		"csistoragecapacities": {
-			path: storageGroup, judges: judgesVolumes, kind: volcano.Kind{Name: "CSIStorageCapacity", Version: storageVersion},
+			path: storageGroup, judges: judgesVolumes, kind: objects.Kind{Name: "CSIStorageCapacity", Version: storageVersion},
 		},
 	})
 	return all

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 )
 
 // item is an object in the form of client-go's reflector. It contains only the fields on which decisions depend.
@@ -67,7 +67,7 @@ type source struct {
 	// paths are the lists of the versions that may be served, the newest first; the one at serving is read.
 	paths   []string
 	serving atomic.Int32
-	kind    volcano.Kind
+	kind    objects.Kind
 	objects store
 	state   *kindState
 	// pageTime is how long a page of a list may take.

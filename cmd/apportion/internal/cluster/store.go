@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
@@ -15,13 +16,13 @@ import (
 // store holds the objects of a cluster as one adapter reads them.
 type store interface {
 	// read reads one object in JSON, readList one page of a list.
-	read(kind volcano.Kind, data []byte) (*item, error)
-	readList(kind volcano.Kind, data []byte) (items []*item, next, version string, err error)
+	read(kind objects.Kind, data []byte) (*item, error)
+	readList(kind objects.Kind, data []byte) (items []*item, next, version string, err error)
 	// put, remove and replace report whether anything changes by them.
 	put(i *item) bool
 	remove(i *item) bool
-	replace(kind volcano.Kind, items []*item) bool
-	count(kind volcano.Kind) int
+	replace(kind objects.Kind, items []*item) bool
+	count(kind objects.Kind) int
 	// version makes a snapshot of all objects for a server on which one may take most bytes of memory. unread are the kinds that could not
 	// be read, and why. fill completes each snapshot that is tried, before it is encoded; nil: it is complete.
 	version(now time.Time, most int64, unread map[string]string, fill func(*apportionv1.Snapshot)) (*made, error)
@@ -82,7 +83,7 @@ type volcanoStore struct {
 	schedulers []string
 }
 
-func (s *volcanoStore) read(kind volcano.Kind, data []byte) (*item, error) {
+func (s *volcanoStore) read(kind objects.Kind, data []byte) (*item, error) {
 	o, err := s.Read(kind, data)
 	if err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func itemOf(o *volcano.Object) *item {
 	return &item{namespace: o.Namespace, name: o.Name, version: o.ResourceVersion, synced: o.Synced, object: o}
 }
 
-func (s *volcanoStore) readList(kind volcano.Kind, data []byte) (items []*item, next, version string, err error) {
+func (s *volcanoStore) readList(kind objects.Kind, data []byte) (items []*item, next, version string, err error) {
 	objects, next, version, err := s.ReadList(kind, data)
 	for _, o := range objects {
 		items = append(items, itemOf(o))
@@ -112,7 +113,7 @@ func (s *volcanoStore) remove(i *item) bool {
 	return ok && s.Remove(o)
 }
 
-func (s *volcanoStore) replace(kind volcano.Kind, items []*item) bool {
+func (s *volcanoStore) replace(kind objects.Kind, items []*item) bool {
 	return s.Replace(kind, objectsOf[*volcano.Object](items))
 }
 
@@ -126,7 +127,7 @@ func objectsOf[O any](items []*item) []O {
 	return objects
 }
 
-func (s *volcanoStore) count(kind volcano.Kind) int { return s.Count(kind) }
+func (s *volcanoStore) count(kind objects.Kind) int { return s.Count(kind) }
 
 // version leaves out jobs for which the server has no memory.
 func (s *volcanoStore) version(
@@ -182,7 +183,7 @@ type kueueStore struct {
 	limits wire.Limits
 }
 
-func (s *kueueStore) read(kind volcano.Kind, data []byte) (*item, error) {
+func (s *kueueStore) read(kind objects.Kind, data []byte) (*item, error) {
 	o, err := s.Read(kind.Name, kueueVersion(kind), data)
 	if err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func (s *kueueStore) read(kind volcano.Kind, data []byte) (*item, error) {
 }
 
 // kueueVersion is the version of an object of a list that does not say its own.
-func kueueVersion(kind volcano.Kind) string {
+func kueueVersion(kind objects.Kind) string {
 	if kind.Version != "" {
 		return kind.Version
 	}
@@ -202,7 +203,7 @@ func kueueItem(o *kueue.Object) *item {
 	return &item{namespace: o.Namespace, name: o.Name, version: o.ResourceVersion, synced: o.Synced, object: o}
 }
 
-func (s *kueueStore) readList(kind volcano.Kind, data []byte) (items []*item, next, version string, err error) {
+func (s *kueueStore) readList(kind objects.Kind, data []byte) (items []*item, next, version string, err error) {
 	objects, next, version, err := s.ReadList(kind.Name, kueueVersion(kind), data)
 	for _, o := range objects {
 		items = append(items, kueueItem(o))
@@ -220,8 +221,8 @@ func (s *kueueStore) remove(i *item) bool {
 	return ok && s.Remove(o)
 }
 
-func (s *kueueStore) replace(kind volcano.Kind, items []*item) bool {
+func (s *kueueStore) replace(kind objects.Kind, items []*item) bool {
 	return s.Replace(kind.Name, objectsOf[*kueue.Object](items))
 }
 
-func (s *kueueStore) count(kind volcano.Kind) int { return s.Count(kind.Name) }
+func (s *kueueStore) count(kind objects.Kind) int { return s.Count(kind.Name) }
