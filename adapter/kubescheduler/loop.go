@@ -206,8 +206,8 @@ func (l *loop) record(plan *round.Plan, pods map[string]*corev1.Pod) {
 		}
 	}
 	victims := make([]types.UID, len(plan.Victims))
-	for i, uid := range plan.Victims {
-		victims[i] = types.UID(uid)
+	for i, victim := range plan.Victims {
+		victims[i] = types.UID(victim.Task)
 		if v := m.pods[victims[i]]; v != nil {
 			v.releasing = true
 			m.touch(v.job)

@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/apportion/apportion/engine/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -20,9 +19,9 @@ func times(n int) string {
 	return text.Count(n, "time")
 }
 
-// Evict evicts for a block that may take from others, and starts it. Where no plans are made, which look at every task, the limit of
+// evictAndStart evicts for a block that may take from others, and starts it. Where no plans are made, which look at every task, the limit of
 // candidates applies once victims were sought for all that waits.
-func (s *state) Evict(block []uint32, _ cycle.Action) (bool, error) {
+func (s *state) evictAndStart(block []uint32) (bool, error) {
 	switch {
 	case s.tries >= triesPerMove*s.limits.Moves, s.plansVictims && s.considered >= s.limits.Candidates:
 		s.report.Partial = fmt.Sprintf("victims were sought for the first %d gangs and single tasks only", s.tries)
@@ -37,20 +36,20 @@ func (s *state) Evict(block []uint32, _ cycle.Action) (bool, error) {
 	}
 	s.reopen()
 	clear(s.hopeless)
-	if s.moves++; s.moves >= s.limits.Moves {
-		s.report.Partial = fmt.Sprintf("only the first %d moves were tried", s.limits.Moves)
-	}
+	s.moves++
+	s.tooManyMoves()
 	return true, nil
 }
 
 // settled ends the evictions if a state repeats, or where not everything was tried.
 func (s *state) settled() bool {
-	if before, seen := s.seen[s.running]; seen {
+	before, seen := s.seen[s.running]
+	if seen {
 		s.circle(s.plans[before:])
-		return true
 	}
 	s.seen[s.running] = len(s.plans)
-	return s.report.Partial != ""
+	s.ended = seen || s.report.Partial != ""
+	return s.ended
 }
 
 // triesPerMove bounds how often victims are sought, for each move that may be made.

@@ -27,7 +27,7 @@ func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, no
 		}
 	}()
 	s.read(nodes)
-	loop := cycle.Cycle[[]uint32]{Scheduler: s, Plans: true, Settled: s.settled}
+	loop := &cycle.Loop{Scheduler: s, Settled: s.settled}
 	if err := loop.Run(cycle.Enqueue, cycle.Allocate); err != nil {
 		return err
 	}
@@ -35,10 +35,15 @@ func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, no
 		return err
 	}
 	s.roundMoves = s.moves
-	if s.seen[s.running] = 0; s.report.Partial == "" {
+	s.seen[s.running] = 0
+	for more := s.report.Partial == ""; more; s.rounds++ {
 		if err := loop.Run(cycle.Reclaim); err != nil {
 			return err
 		}
+		// Another round follows each in which something moved.
+		more = !s.ended && s.roundMoves != s.moves
+		s.roundMoves = s.moves
+		clear(s.looked)
 	}
 	s.conclude()
 	return s.guarantees()
@@ -89,8 +94,8 @@ func (s *state) allowed(block []uint32) (*apportionv1.Verdict, error) {
 	return answers[0].GetAllocatable().GetTasks()[0].GetVerdict(), nil
 }
 
-// Allocate starts a block if it may and fits, and notes it if it does not fit or may not.
-func (s *state) Allocate(block []uint32) (bool, error) {
+// allocate starts a block if it may and fits, and notes it if it does not fit or may not.
+func (s *state) allocate(block []uint32) (bool, error) {
 	if s.roomless[block[0]] = slices.ContainsFunc(block, s.crowded); s.roomless[block[0]] {
 		return false, nil
 	}

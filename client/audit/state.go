@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
 )
@@ -31,14 +32,14 @@ type state struct {
 	running fingerprint
 	seen    map[fingerprint]int
 	plans   []plan
-	// roomless and refused tell of the first tasks of blocks whether they have no room, or may not start; see Waiting.
+	// roomless and refused tell of the first tasks of blocks whether they have no room, or may not start; see Waiting. within has those that
+	// the limits let try; nil: all.
 	roomless, refused []bool
+	within            map[uint32]bool
 	// queued and listed are the memory of inOrder and waiting, best that of tightest.
 	queued []*job
 	listed [][]uint32
 	best   []spare
-	// pending counts the tasks that wait.
-	pending int
 	// on lists the tasks that run on each node.
 	on [][]uint32
 	// journal lists where tasks were before each move.
@@ -47,6 +48,8 @@ type state struct {
 	// before, roundMoves the moves before this one.
 	looked             []bool
 	rounds, roundMoves int
+	// ended says that evictions end: a state repeats, or not everything was tried.
+	ended bool
 	// emptier are nodes that were given something back since reopen.
 	emptier []int
 	// hopeless are claims for which no victims were found since the last move, by what they ask for.
@@ -153,16 +156,19 @@ func (s *state) read(nodes []*apportionv1.InspectedNode) {
 		s.byQueue[j.queue] = append(s.byQueue[j.queue], j)
 	}
 	for _, jobs := range s.byQueue {
-		slices.SortFunc(jobs, func(l, r *job) int {
-			return cmp.Or(cmp.Compare(r.GetPriority(), l.GetPriority()), cmp.Compare(l.GetCreateTime(), r.GetCreateTime()),
-				cmp.Compare(l.index, r.index))
-		})
+		slices.SortFunc(jobs, older)
 	}
 	for i := range s.jobs {
 		slices.SortStableFunc(s.jobs[i].tasks, func(l, r lookup.Task) int {
 			return cmp.Or(cmp.Compare(r.GetPriority(), l.GetPriority()), cmp.Compare(l.GetCreateTime(), r.GetCreateTime()))
 		})
 	}
+}
+
+// older compares jobs of a queue by the order in which they are served.
+func older(l, r *job) int {
+	return cmp.Or(cmp.Compare(r.GetPriority(), l.GetPriority()), cmp.Compare(l.GetCreateTime(), r.GetCreateTime()),
+		cmp.Compare(l.index, r.index))
 }
 
 // amounts is row for a resource of the snapshot.
@@ -229,14 +235,22 @@ func zero(row []float64) bool {
 
 // queuesInOrder lists queues in the order of the policy; without a list, all that have jobs. Queues that are almost in order are sorted
 // quickly.
-func (s *state) queuesInOrder(queues []uint32) ([]uint32, error) {
+func (s *state) queuesInOrder(queues []model.QueueID) ([]model.QueueID, error) {
+	asked := &apportionv1.Queues{}
+	for _, q := range queues {
+		asked.Index = append(asked.Index, uint32(q))
+	}
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
-		Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{Index: queues}},
+		Subject: &apportionv1.OrderStep_Queues{Queues: asked},
 	}}})
 	if err != nil {
 		return nil, err
 	}
-	return answers[0].GetOrder().GetSorted(), nil
+	var sorted []model.QueueID
+	for _, q := range answers[0].GetOrder().GetSorted() {
+		sorted = append(sorted, model.QueueID(q))
+	}
+	return sorted, nil
 }
 
 // inOrder lists the jobs of open queues in the order of the policy: queue by queue, in a queue by priority and age.
@@ -244,7 +258,7 @@ func (s *state) inOrder() ([]*job, error) {
 	queues, err := s.queuesInOrder(nil)
 	s.queued = s.queued[:0]
 	for _, queue := range queues {
-		s.queued = append(s.queued, s.byQueue[queue]...)
+		s.queued = append(s.queued, s.byQueue[uint32(queue)]...)
 	}
 	return s.queued, err
 }
@@ -293,9 +307,6 @@ func (s *state) enter(task uint32, at place) {
 	if holds(at.status) {
 		s.running.turn(task, at.node)
 	}
-	if at.status == apportionv1.TaskStatus_TASK_STATUS_PENDING {
-		s.pending++
-	}
 	if at.status == apportionv1.TaskStatus_TASK_STATUS_RUNNING && at.node >= 0 && at.node < len(s.on) {
 		s.on[at.node] = append(s.on[at.node], task)
 	}
@@ -304,9 +315,6 @@ func (s *state) enter(task uint32, at place) {
 func (s *state) leave(task uint32, at place) {
 	if holds(at.status) {
 		s.running.turn(task, at.node)
-	}
-	if at.status == apportionv1.TaskStatus_TASK_STATUS_PENDING {
-		s.pending--
 	}
 	if at.node < 0 || at.node >= len(s.on) {
 		return

@@ -1,12 +1,12 @@
-// Package round runs a cycle of decisions about a State: who is admitted, who is first, and a plan for each job, in a session in which
-// every plan counts for those after it. Package cycle says in which order it asks; the answers are Apportion's. What the plans become, such
-// as bindings or evictions, is the caller's.
+// Package round has a cycle of decisions made by whoever answers the client, a server or this process: who is admitted, and a plan for each
+// job, in a session in which every plan counts for those after it. Package cycle says in which order it asks, step by step, because the
+// contract has no question for a whole cycle; the answers are Apportion's. What the plans become, such as bindings or evictions, is the
+// caller's.
 package round
 
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 
@@ -14,6 +14,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/engine/cycle"
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -37,8 +38,13 @@ func (j *Job) block() int { return max(1, j.Least-j.Placed) }
 type Plan struct {
 	Job, Sentence string
 	Placements    []Placement
-	// Victims are the uids of the tasks that leave for it.
-	Victims []string
+	Victims       []Victim
+}
+
+// Victim is a task that leaves. Own: it belongs to the queue of the job.
+type Victim struct {
+	Task string
+	Own  bool
 }
 
 // Placement is the place of a task.
@@ -54,7 +60,7 @@ type Told struct {
 
 // Decide runs the actions of a cycle about jobs. It changes the jobs as it decides.
 func Decide(ctx context.Context, decide *client.Client, in client.Input, jobs []*Job, told Told, actions ...cycle.Action) error {
-	r := &round{ctx: ctx, told: told, waiting: make(map[string]*Job, len(jobs))}
+	r := &round{ctx: ctx, told: told, waiting: make(map[string]*Job, len(jobs)), queues: map[string]model.QueueID{}}
 	for _, j := range jobs {
 		r.waiting[j.UID] = j
 	}
@@ -62,23 +68,23 @@ func Decide(ctx context.Context, decide *client.Client, in client.Input, jobs []
 		return err
 	}
 	defer func() { _ = r.session.Close() }()
-	c := cycle.Cycle[*Job]{Scheduler: r, Plans: r.plans()}
-	return c.Run(actions...)
+	return (&cycle.Loop{Scheduler: r}).Run(actions...)
 }
 
-// round is a cycle in a session.
+// round is a cycle in a session. Jobs have the numbers of the session, queues numbers of its own.
 type round struct {
 	ctx     context.Context //nolint:containedctx // A round is one conversation.
 	session *client.Session
 	policy  *apportionv1.Policy
 	waiting map[string]*Job
-	// number is the index of each job, id the opposite.
-	number map[string]uint32
-	id     map[uint32]string
+	// jobs are those that wait by number, number the opposite. listed are those in line, ranks their places in the order of service.
+	jobs   map[model.JobID]*Job
+	number map[string]model.JobID
+	listed *apportionv1.Jobs
+	ranks  map[model.JobID]int
+	queues map[string]model.QueueID
 
 	told Told
-	// made counts the plans.
-	made int
 	// missed are shapes without a plan since something was freed or the order began.
 	missed map[string]bool
 }
@@ -94,15 +100,19 @@ func (r *round) open(decide *client.Client, in client.Input) (err error) {
 	if err != nil {
 		return err
 	}
-	r.number, r.id = map[string]uint32{}, map[uint32]string{}
+	r.jobs, r.number = map[model.JobID]*Job{}, map[string]model.JobID{}
 	for _, standing := range answers[0].GetJobs().GetJobs() {
-		r.number[standing.GetUid()], r.id[standing.GetJob()] = standing.GetJob(), standing.GetUid()
+		j := r.waiting[standing.GetUid()]
+		r.jobs[model.JobID(standing.GetJob())], r.number[j.UID] = j, model.JobID(standing.GetJob())
+		if _, known := r.queues[j.Queue]; !known {
+			r.queues[j.Queue] = model.QueueID(len(r.queues))
+		}
 	}
 	return nil
 }
 
-// plans reports whether the policy reclaims by plans. That of a service is not known here: asking again costs a question and no more.
-func (r *round) plans() bool {
+// Plans reports whether the policy reclaims by plans. That of a service is not known here: asking again costs a question and no more.
+func (r *round) Plans() bool {
 	if r.policy == nil {
 		return true
 	}
@@ -150,108 +160,91 @@ func (r *round) Enqueue() error {
 	return nil
 }
 
-// Waiting yields the admitted jobs: those whose gang has begun, then the first job of the first queue. Some actions also serve queues
-// that use all they may.
-func (r *round) Waiting(action cycle.Action) iter.Seq2[*Job, error] {
-	return func(yield func(*Job, error) bool) {
-		r.missed = map[string]bool{}
-		begun, lines, err := r.lines()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for _, c := range begun {
-			if !yield(c, nil) {
-				return
-			}
-		}
-		var order []string
-		for stale := true; ; {
-			if stale {
-				if order, err = r.order(action.ServesOverused(r.plans())); err != nil {
-					yield(nil, err)
-					return
-				}
-			}
-			at := slices.IndexFunc(order, func(queue string) bool { return len(lines[queue]) > 0 })
-			if at < 0 {
-				return
-			}
-			c, before := lines[order[at]][0], r.made
-			if !yield(c, nil) {
-				return
-			}
-			stale = r.made > before
-			if !stale || c.Pending == 0 || action != cycle.Allocate {
-				lines[c.Queue] = lines[c.Queue][1:]
-			}
-		}
-	}
-}
-
-// lines returns the admitted jobs with pending pods: those whose gang has begun, and the others by queue, each in the order of service.
-func (r *round) lines() (begun []*Job, lines map[string][]*Job, err error) {
-	jobs := &apportionv1.Jobs{}
+// Waiting lists the admitted jobs with pending tasks, those whose gang has begun apart, in the order of service.
+func (r *round) Waiting(cycle.Action) (begun, others []model.JobID, err error) {
+	r.missed, r.listed = map[string]bool{}, &apportionv1.Jobs{}
 	for _, id := range slices.Sorted(maps.Keys(r.waiting)) {
-		if c := r.waiting[id]; c.Admitted && c.Pending > 0 {
-			jobs.Index = append(jobs.Index, r.number[id])
+		if j := r.waiting[id]; j.Admitted && j.Pending > 0 {
+			r.listed.Index = append(r.listed.Index, uint32(r.number[id]))
 		}
 	}
-	lines = map[string][]*Job{}
-	if len(jobs.GetIndex()) == 0 {
-		return nil, lines, nil
+	if len(r.listed.GetIndex()) == 0 {
+		return nil, nil, nil
 	}
-	answers, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
-		Subject: &apportionv1.OrderStep_Jobs{Jobs: jobs},
-	}}})
+	answers, err := r.ask(r.jobOrder())
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, number := range answers[0].GetOrder().GetSorted() {
-		c := r.waiting[r.id[number]]
-		if c.Begun {
-			begun = append(begun, c)
+	for _, j := range r.rank(answers[0]) {
+		if r.jobs[j].Begun {
+			begun = append(begun, j)
 		} else {
-			lines[c.Queue] = append(lines[c.Queue], c)
+			others = append(others, j)
 		}
 	}
-	return begun, lines, nil
+	return begun, others, nil
 }
 
-// order returns the queues in the order of service, without those that use all they may unless all is set.
-func (r *round) order(all bool) ([]string, error) {
-	answers, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
+// jobOrder asks for the order of the jobs that are listed, and rank notes it.
+func (r *round) jobOrder() *apportionv1.Step {
+	return &apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
+		Subject: &apportionv1.OrderStep_Jobs{Jobs: r.listed},
+	}}}
+}
+
+func (r *round) rank(answer *apportionv1.Answer) []model.JobID {
+	r.ranks = map[model.JobID]int{}
+	var order []model.JobID
+	for rank, number := range answer.GetOrder().GetSorted() {
+		j := model.JobID(number)
+		r.ranks[j], order = rank, append(order, j)
+	}
+	return order
+}
+
+// QueueOf returns the queue of a job.
+func (r *round) QueueOf(j model.JobID) model.QueueID { return r.queues[r.jobs[j].Queue] }
+
+// Before compares jobs as they are ordered since the latest plan.
+func (r *round) Before(left, right model.JobID) bool { return r.ranks[left] < r.ranks[right] }
+
+// Queues returns some queues in the order of service, without those that use all they may unless all is set.
+func (r *round) Queues(queues []model.QueueID, all bool) ([]model.QueueID, error) {
+	answers, err := r.ask(r.jobOrder(), &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
 		Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_SHARE},
 	}}})
 	if err != nil {
 		return nil, err
 	}
-	standings := slices.Clone(answers[0].GetShares().GetStandings())
+	r.rank(answers[0])
+	standings := slices.Clone(answers[1].GetShares().GetStandings())
 	slices.SortStableFunc(standings, func(a, b *apportionv1.QueueStanding) int { return int(a.GetRank()) - int(b.GetRank()) })
-	var order []string
+	var order []model.QueueID
 	for _, standing := range standings {
-		if standing.Rank != nil && (all || !standing.GetOverused()) {
-			order = append(order, standing.GetName())
+		q, known := r.queues[standing.GetName()]
+		if known && slices.Contains(queues, q) && standing.Rank != nil && (all || !standing.GetOverused()) {
+			order = append(order, q)
 		}
 	}
 	return order, nil
 }
 
-// Allocate plans a job on what is free.
-func (r *round) Allocate(c *Job) (bool, error) {
-	return r.plan(c, apportionv1.PlanMeans_PLAN_MEANS_PLACE)
-}
-
-// Evict plans a job in the place of other pods.
-func (r *round) Evict(c *Job, action cycle.Action) (bool, error) {
-	if action == cycle.Preempt {
-		return r.plan(c, apportionv1.PlanMeans_PLAN_MEANS_PREEMPT)
+// Serve plans a job on what is free, or in the place of others.
+func (r *round) Serve(number model.JobID, action cycle.Action) (done, more bool, err error) {
+	means := apportionv1.PlanMeans_PLAN_MEANS_PLACE
+	switch action { //nolint:exhaustive // The others place.
+	case cycle.Preempt:
+		means = apportionv1.PlanMeans_PLAN_MEANS_PREEMPT
+	case cycle.Reclaim:
+		means = apportionv1.PlanMeans_PLAN_MEANS_RECLAIM
 	}
-	return r.plan(c, apportionv1.PlanMeans_PLAN_MEANS_RECLAIM)
+	done, err = r.plan(number, means)
+	return done, r.jobs[number].Pending > 0, err
 }
 
 // plan asks for a plan, and carries it out in the session. A job that equals one of its queue without a plan has none either.
-func (r *round) plan(c *Job, means apportionv1.PlanMeans) (bool, error) {
+func (r *round) plan(number model.JobID, means apportionv1.PlanMeans) (bool, error) {
+	c := r.jobs[number]
 	same := fmt.Sprintf("%v %s %d %s", means, c.Queue, c.block(), c.Shape)
 	if c.Pending == 0 || r.missed[same] {
 		return false, nil
@@ -259,7 +252,7 @@ func (r *round) plan(c *Job, means apportionv1.PlanMeans) (bool, error) {
 	answers, err := r.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-			Job: &apportionv1.Jobs{Index: []uint32{r.number[c.UID]}}, Means: means,
+			Job: &apportionv1.Jobs{Index: []uint32{uint32(number)}}, Means: means,
 		}}},
 	)
 	if err != nil {
@@ -281,14 +274,13 @@ func (r *round) plan(c *Job, means apportionv1.PlanMeans) (bool, error) {
 		decided.Placements = append(decided.Placements, Placement{p.GetUid(), p.GetNodeName()})
 	}
 	for _, v := range plan.GetVictims() {
-		decided.Victims = append(decided.Victims, v.GetUid())
+		decided.Victims = append(decided.Victims, Victim{v.GetUid(), v.GetOwnQueue()})
 	}
 	if len(decided.Victims) > 0 {
 		clear(r.missed)
 	}
 	c.Placed += len(decided.Placements)
 	c.Pending -= len(decided.Placements)
-	r.made++
 	if r.told.Planned != nil {
 		r.told.Planned(decided)
 	}

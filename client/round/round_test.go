@@ -41,7 +41,7 @@ func TestEachPlanCountsForTheNext(t *testing.T) {
 		},
 	}
 	in := client.Input{State: mirror.State(), Policy: policy}
-	require.NoError(t, round.Decide(t.Context(), decide, in, jobs, told, cycle.Actions()...))
+	require.NoError(t, round.Decide(t.Context(), decide, in, jobs, told, cycle.All()...))
 	require.Equal(t, []string{"a0", "b0"}, planned, "each queue has its half")
 	require.Subset(t, []string{"a0", "a1", "b0", "b1"}, admitted)
 	require.NotEmpty(t, admitted)

@@ -99,7 +99,7 @@ docs/rehearse.md describes the formats, the rules of the simulation and the JSON
 		mustComplete(command, flag, client.Presets()...)
 	}
 	var actions []string
-	for _, action := range cycle.Actions() {
+	for _, action := range cycle.All() {
 		actions = append(actions, string(action))
 	}
 	mustComplete(command, "actions", actions...)
@@ -122,7 +122,7 @@ func (r *rehearsing) check() error {
 	if r.checkpoint < 0 || r.checkpoint%time.Second != 0 {
 		return fmt.Errorf("--checkpoint: %s is not a whole number of seconds", duration.Format(r.checkpoint))
 	}
-	return cmp.Or(checkAll("actions", "action", r.actions, cycle.Actions()), r.history.check(), r.memory.check(), r.sweep.check(),
+	return cmp.Or(checkAll("actions", "action", r.actions, cycle.All()), r.history.check(), r.memory.check(), r.sweep.check(),
 		r.checkSweep())
 }
 
@@ -300,7 +300,7 @@ func (r *rehearsing) actionsOf(configuration *objects.Source) ([]cycle.Action, e
 	}
 	var actions []cycle.Action
 	for _, name := range names {
-		if action := cycle.Action(strings.TrimSpace(name)); slices.Contains(cycle.Actions(), action) {
+		if action := cycle.Action(strings.TrimSpace(name)); slices.Contains(cycle.All(), action) {
 			actions = append(actions, action)
 		}
 	}

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"iter"
-	"slices"
+	"fmt"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/client/round"
 	"github.com/apportion/apportion/engine/cycle"
 )
 
@@ -19,20 +19,22 @@ type Eviction struct {
 	LostSeconds, GPUs int64
 }
 
-// round is the scheduler of one moment: package cycle says in which order it acts.
-type round struct {
-	state *State
-	desk  *Desk
-	// plans is true if the policy reclaims by plans.
-	plans     bool
+// moment is a cycle on the state: what Apportion decides is carried out at once.
+type moment struct {
+	*State
+
+	jobs      map[string]*Job
+	tasks     map[string]running
 	evictions []Eviction
-	// undo takes back what the attempt under way has done to the state, the last first.
-	undo []func()
-	// tentative evictions count when the attempt succeeds.
-	tentative []Eviction
-	// commits counts the attempts that succeeded, seen are the states after them, and repeats counts those that were seen before.
-	commits, repeats int
-	seen             map[string]bool
+	// seen are the states after the plans of the cycle, and repeats counts those that were seen before.
+	seen    map[string]bool
+	repeats int
+}
+
+// running is a task of a job.
+type running struct {
+	job  *Job
+	task int
 }
 
 // decide runs a cycle on the state and returns who was evicted, and how often the cluster came back to where it was before.
@@ -40,142 +42,92 @@ func decide(ctx context.Context, decider *client.Client, policy Policy, state *S
 	if len(state.jobs) == 0 {
 		return nil, 0, nil
 	}
-	desk, err := openDesk(ctx, decider, policy.Message, state)
+	snapshot, err := state.snapshot()
 	if err != nil {
 		return nil, 0, err
 	}
-	r := &round{state: state, desk: desk, plans: policy.Plans, seen: map[string]bool{state.key(): true}}
-	c := cycle.Cycle[*Job]{Scheduler: r, Plans: policy.Plans}
-	if err := c.Run(cycle.Actions()...); err != nil {
-		return nil, 0, err
+	m := &moment{State: state, jobs: map[string]*Job{}, tasks: map[string]running{}, seen: map[string]bool{state.key(): true}}
+	waiting := make([]*round.Job, len(state.jobs))
+	for i, job := range state.jobs {
+		placed := int(job.running())
+		waiting[i] = &round.Job{
+			UID: job.Name, Queue: job.Queue, Admitted: job.Admitted, Least: job.Min, Placed: placed, Pending: len(job.Tasks) - placed,
+			Shape: fmt.Sprint(job.Each, job.Priority, job.Min, len(job.Tasks), placed),
+		}
+		m.jobs[job.Name] = job
+		for task := range job.Tasks {
+			m.tasks[job.task(task)] = running{job, task}
+		}
 	}
-	return r.evictions, r.repeats, desk.close()
+	in := client.Input{Snapshot: snapshot, Policy: policy.Message}
+	err = round.Decide(ctx, decider, in, waiting, round.Told{Admitted: m.admit, Planned: m.carryOut}, cycle.All()...)
+	return m.evictions, m.repeats, err
 }
 
-// Enqueue lets jobs in.
-func (r *round) Enqueue() error {
-	admitted, err := r.desk.admit()
-	for _, job := range admitted {
-		job.Admitted = true
+// admit lets jobs in.
+func (m *moment) admit(jobs []string) {
+	for _, name := range jobs {
+		m.jobs[name].Admitted = true
 	}
-	return err
 }
 
-// Waiting yields the admitted jobs that could use another task: the first job of the first queue, and then who is first after what was done
-// for it. Reclaim by plans also serves queues that use all they may.
-func (r *round) Waiting(action cycle.Action) iter.Seq2[*Job, error] {
-	return func(yield func(*Job, error) bool) {
-		waiting := make([][]*Job, len(r.state.cluster.Queues))
-		for _, job := range r.state.jobs {
-			if job.Admitted && job.pending() >= 0 {
-				queue := r.state.cluster.queue(job.Queue)
-				waiting[queue] = append(waiting[queue], job)
+// carryOut evicts a plan's victims and lets its job run.
+func (m *moment) carryOut(plan *round.Plan) {
+	for _, victim := range plan.Victims {
+		m.evict(m.tasks[victim.Task], victim.Own)
+	}
+	job := m.jobs[plan.Job]
+	for _, at := range plan.Placements {
+		m.place(job, m.tasks[at.Task].task, nodeNumber(at.Node))
+	}
+	if job.Began == never {
+		job.Began = m.now
+	}
+	key := m.key()
+	if m.seen[key] {
+		m.repeats++
+	}
+	m.seen[key] = true
+}
+
+// evict stops a task, which loses its work since the last checkpoint.
+func (m *moment) evict(r running, within bool) {
+	lost := (m.now - r.job.Tasks[r.task].Since) % checkpoint
+	m.remove(r.job, r.task)
+	r.job.Remaining += lost
+	m.evictions = append(m.evictions, Eviction{At: m.now, Queue: r.job.Queue, Within: within, LostSeconds: lost, GPUs: r.job.Each.GPU})
+}
+
+// key names what runs where.
+func (s *State) key() string {
+	var key []byte
+	for _, job := range s.jobs {
+		for task := range job.Tasks {
+			key = fmt.Appendf(key, "%d ", job.Tasks[task].Node)
+		}
+	}
+	return string(key)
+}
+
+// wasted counts GPUs that are idle although a job waits for them: those of blocks that would fit now.
+func (s *State) wasted() int64 {
+	free := append([]Room(nil), s.free...)
+	gpus := int64(0)
+	for _, job := range s.jobs {
+		block := job.block()
+		if len(block) == 0 {
+			continue
+		}
+		left, fits := append([]Room(nil), free...), 0
+		for node := range left {
+			for fits < len(block) && left[node].holds(job.Each) {
+				left[node] = left[node].minus(job.Each)
+				fits++
 			}
 		}
-		for {
-			queue, err := r.nextQueue(waiting, action.ServesOverused(r.plans))
-			if queue < 0 && err == nil {
-				return
-			}
-			var jobs []*Job
-			if err == nil {
-				jobs, err = r.desk.inOrder(waiting[queue])
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			before := r.commits
-			if !yield(jobs[0], nil) {
-				return
-			}
-			if action != cycle.Allocate || r.commits == before || jobs[0].pending() < 0 {
-				jobs = jobs[1:]
-			}
-			waiting[queue] = jobs
+		if fits == len(block) {
+			free, gpus = left, gpus+int64(fits)*job.Each.GPU
 		}
 	}
-}
-
-// nextQueue is the first queue to be served that has a job waiting, -1 if there is none.
-func (r *round) nextQueue(waiting [][]*Job, all bool) (int, error) {
-	if !slices.ContainsFunc(waiting, func(jobs []*Job) bool { return len(jobs) > 0 }) {
-		return -1, nil
-	}
-	queues, err := r.desk.queues(all)
-	if err != nil {
-		return -1, err
-	}
-	for _, queue := range queues {
-		if len(waiting[queue]) > 0 {
-			return queue, nil
-		}
-	}
-	return -1, nil
-}
-
-// Allocate places tasks of a job where there is room until the job is ready. If a step fails, the state is unchanged.
-func (r *round) Allocate(job *Job) (bool, error) {
-	mark, err := r.desk.mark()
-	if err != nil {
-		return false, err
-	}
-	r.undo, r.tentative = nil, nil
-	for task := job.pending(); task >= 0; task = job.pending() {
-		node, err := r.fill(job, task)
-		if err != nil {
-			return false, err
-		}
-		if node == idle {
-			break
-		}
-		if err := r.place(job, task, node); err != nil {
-			return false, err
-		}
-		ready, err := r.desk.ready(job)
-		if err != nil {
-			return false, err
-		}
-		if ready {
-			r.commit(job)
-			return true, nil
-		}
-	}
-	for _, back := range slices.Backward(r.undo) {
-		back()
-	}
-	return false, r.desk.rollback(mark)
-}
-
-// fill finds a node with room for a task, if its queue may use that much more.
-func (r *round) fill(job *Job, task int) (int, error) {
-	use, err := r.desk.allowed(job, task)
-	if err != nil || !use {
-		return idle, err
-	}
-	return r.desk.node(job, task)
-}
-
-// place and evict change the state and tell Apportion.
-func (r *round) place(job *Job, task, node int) error {
-	r.state.place(job, task, node)
-	r.undo = append(r.undo, func() { r.state.remove(job, task) })
-	return r.desk.placed(job, task, node)
-}
-
-func (r *round) evict(number uint32, within bool) error {
-	job, task := r.desk.owner(number)
-	was := job.Tasks[task]
-	lost := (r.state.now - was.Since) % checkpoint
-	r.state.remove(job, task)
-	job.Remaining += lost
-	r.undo = append(r.undo, func() {
-		job.Remaining -= lost
-		r.state.place(job, task, was.Node)
-		job.Tasks[task] = was
-	})
-	r.tentative = append(r.tentative, Eviction{
-		At: r.state.now, Queue: job.Queue, Within: within, LostSeconds: lost, GPUs: job.Each.GPU,
-	})
-	return r.desk.evicted(job, task)
+	return gpus
 }

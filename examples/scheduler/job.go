@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apportion/apportion/client"
@@ -58,9 +60,29 @@ func (j *Job) running() int64 {
 	return count
 }
 
-// pending is the position of the first task that does not run, -1 if all do.
-func (j *Job) pending() int {
-	return slices.IndexFunc(j.Tasks, func(t Task) bool { return t.Node == idle })
+// task names a task, as nodeName names a node and nodeNumber reads its name.
+func (j *Job) task(task int) string { return fmt.Sprintf("%s-%d", j.Name, task) }
+
+func nodeName(node int) string { return fmt.Sprintf("gpu-%d", node) }
+
+func nodeNumber(name string) int {
+	node, err := strconv.Atoi(strings.TrimPrefix(name, "gpu-"))
+	if err != nil {
+		return idle
+	}
+	return node
+}
+
+// block returns the tasks that a job places together: the tasks that its gang lacks, or else one task; nil if all run.
+func (j *Job) block() []int {
+	size := max(1, j.Min-int(j.running()))
+	var block []int
+	for task := range j.Tasks {
+		if j.Tasks[task].Node == idle && len(block) < size {
+			block = append(block, task)
+		}
+	}
+	return block
 }
 
 // end returns the time when the job will be done if nothing changes.
@@ -119,13 +141,13 @@ func (s *State) snapshot() (*apportionv1.Snapshot, error) {
 		group := client.Group{Role: "worker", Request: job.Each.resources(), Tasks: make([]client.Task, len(job.Tasks))}
 		for i := range job.Tasks {
 			task := &group.Tasks[i]
-			task.Name, task.Index = fmt.Sprintf("%s-%d", job.Name, i), new(uint32(i))
+			task.UID, task.Name, task.Index = job.task(i), job.task(i), new(uint32(i))
 			if node := job.Tasks[i].Node; node != idle {
-				task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_RUNNING, fmt.Sprintf("gpu-%d", node)
+				task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_RUNNING, nodeName(node)
 			}
 		}
 		snapshot.Job(client.Job{
-			Name: job.Name, Queue: job.Queue, Priority: job.Priority, Phase: job.phase(), Created: at(job.Arrival),
+			UID: job.Name, Name: job.Name, Queue: job.Queue, Priority: job.Priority, Phase: job.phase(), Created: at(job.Arrival),
 			MinAvailable: uint32(job.Min), MinResources: job.Each.times(int64(job.Min)).resources(), Groups: []client.Group{group},
 		})
 	}

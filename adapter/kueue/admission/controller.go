@@ -253,8 +253,8 @@ func (c *Controller) outcome(ctx context.Context, v *view, plans []*round.Plan, 
 	settled := map[string]bool{}
 	for _, plan := range plans {
 		s := v.standings[plan.Job]
-		for _, task := range plan.Victims {
-			if victim := v.workloadOf(task); victim != nil && !settled[victim.uid] {
+		for _, left := range plan.Victims {
+			if victim := v.workloadOf(left.Task); victim != nil && !settled[victim.uid] {
 				settled[victim.uid] = true
 				changes = append(changes, change{
 					standing: victim, state: stateRetry, after: c.settings.RetryAfter.Duration, reason: "Evicted",

@@ -83,7 +83,7 @@ func (t *trial) run(outer context.Context) ([]asked, error) {
 	var failed error
 	actions := []cycle.Action{cycle.Enqueue, cycle.Allocate}
 	if t.policy == "fair" {
-		actions = cycle.Actions()
+		actions = cycle.All()
 	}
 	variant := &rehearsal.Variant{Name: t.policy, Snapshot: t.snapshot, Policy: policy, Actions: actions}
 	_, err := rehearsal.Run(ctx, variant, t.trace, &rehearsal.Options{

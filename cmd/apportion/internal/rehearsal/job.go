@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
+	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/engine/policy/kueue"
 	"github.com/apportion/apportion/engine/timeline"
 )
 
@@ -33,9 +33,7 @@ type job struct {
 	// started says for each task since when it runs, or idle; nil before the job arrives and after it is done.
 	started []int64
 	// nodes are those of running tasks.
-	nodes []model.NodeID
-	// low is a position that no idle task is before.
-	low     int
+	nodes   []model.NodeID
 	running int
 	// done is the work that was done until since, of total, in seconds of one task.
 	done, total, since int64
@@ -45,9 +43,7 @@ type job struct {
 	// end is the time when it was done, or will be if nothing happens.
 	end int64
 	// workload is the job as Kueue sees it; nil under other policies and before it has waited.
-	workload *kueue.Workload
-	// evictedAt is the round in which Kueue evicted it last; 0 if in none.
-	evictedAt int
+	workload *cycle.Workload
 }
 
 // shape puts together what is the same for the whole run.
@@ -112,9 +108,6 @@ func (j *job) settle(now int64) {
 func (j *job) place(task int, now int64) {
 	j.settle(now)
 	j.started[task] = now
-	for j.low < len(j.started) && j.started[j.low] != idle {
-		j.low++
-	}
 	j.running++
 	if j.working || j.running < j.Min {
 		return
@@ -144,7 +137,6 @@ func (j *job) evict(task int, now, checkpoint int64) int64 {
 	j.settle(now)
 	j.done -= lost
 	j.started[task] = idle
-	j.low = min(j.low, task)
 	j.running--
 	return lost
 }
@@ -251,14 +243,4 @@ func (e *ends) pop(now int64) *job {
 	first := e.list.entries[0].job
 	heap.Pop(&e.list)
 	return first
-}
-
-// pendingFrom is the first task from a position on that does not run, -1 if there is none, and the position after it.
-func (j *job) pendingFrom(at int) (task, next int) {
-	for task = max(at, j.low); task < len(j.started); task++ {
-		if j.started[task] == idle {
-			return task, task + 1
-		}
-	}
-	return -1, len(j.started)
 }

@@ -6,27 +6,21 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	"github.com/apportion/apportion/engine/cycle"
-	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // Under the policy kueue a job is a workload: each of its groups is a pod set, a job of one group may be admitted with its minimum, and its
-// pods run as long as it holds quota. Cycles follow each other in a moment until one changes nothing. A workload that does not fit is set
-// aside until another one ends or is evicted, unless its queue is strict. Victims leave at once, lose their work as evicted tasks do, and
-// wait until the next round. Admission checks and the times for which Kueue waits before it tries again are not simulated.
+// pods run as long as it holds quota. Victims lose their work as evicted tasks do.
 
-// admitting is what a run under the policy kueue knows beside its jobs.
+// admitting is what a run under the policy kueue knows beside its jobs. Its cluster has no workloads, and its cycle those of live jobs.
 type admitting struct {
-	// cluster has no workloads.
-	cluster  *kueue.Cluster
-	settings kueue.Settings
+	cycle.Kueue
+
+	run *run
 	// covered are the resources of quotas. Others need none: no queue could ever admit a job that asks for them.
 	covered map[string]bool
-	// changed says that workloads which were set aside may fit now.
-	changed bool
 	// locals is nil if the usage of local queues does not count.
 	locals *localQueues
 }
@@ -66,8 +60,15 @@ func (r *run) admitting() error {
 				return err
 			}
 			r.policy = r.entitlement
-			r.kueue = &admitting{cluster: cluster, settings: plugin.Settings, covered: Covered(r.variant.Snapshot)}
-			r.kueue.locals = r.sharingLocals(&plugin.Settings)
+			r.kueue = &admitting{run: r, covered: Covered(r.variant.Snapshot), locals: r.sharingLocals(&plugin.Settings)}
+			r.kueue.Cluster, r.kueue.Settings = cluster, plugin.Settings
+			if r.kueue.locals != nil {
+				r.kueue.LocalQueue = func(w *cycle.Workload) *kueue.LocalQueue {
+					j := r.byID[w.Job]
+					return &r.kueue.locals.of(j.Queue, j.Owner, r.kueue.Now).LocalQueue
+				}
+			}
+			r.cycle = r.kueue
 			return nil
 		}
 	}
@@ -77,16 +78,16 @@ func (r *run) admitting() error {
 // freed notes that the quota of a job that is done became free.
 func (a *admitting) freed(j *job, now int64) {
 	if a != nil {
-		a.changed = true
+		a.Changed = true
 		a.locals.change(j.Queue, j.Owner, j.workload.Admission, now, -1)
 	}
 }
 
 // workloadOf makes the workload of a job.
-func (r *run) workloadOf(j *job) *kueue.Workload {
-	w := &kueue.Workload{
+func (r *run) workloadOf(j *job) *cycle.Workload {
+	w := &cycle.Workload{Workload: kueue.Workload{
 		Name: j.Name, UID: j.Name, Queue: r.base.Queues[j.queue].Name, Priority: int64(j.Priority), Created: r.nanoseconds(j.Arrival),
-	}
+	}}
 	for g := range j.Groups {
 		group := &j.Groups[g]
 		set := kueue.PodSet{Name: fmt.Sprintf("%d-%s", g, group.Role), Count: int32(group.Tasks)}
@@ -108,116 +109,22 @@ func amountOf(a trace.Amount) kueue.Amount {
 	return kueue.Amount(math.Ceil(min(a.Amount/wirekueue.Unit(a.Resource), math.MaxInt64/2)))
 }
 
-// runKueue runs cycles until one changes nothing. Kueue has no actions.
-func (d *deciding) runKueue(...cycle.Action) error {
-	for _, j := range d.live {
+// Run decides about the workloads of the jobs that have arrived and are not done, in the order of their arrival.
+func (a *admitting) Run(s *cycle.State) error {
+	a.Now, a.Workloads = a.run.nanoseconds(a.run.now), a.Workloads[:0]
+	for _, j := range a.run.live {
 		if j.workload == nil {
-			j.workload = d.workloadOf(j)
+			j.workload = a.run.workloadOf(j)
 		}
-		if d.kueue.changed {
-			j.workload.Parked = false
-		}
+		j.workload.Job = j.id
+		a.Workloads = append(a.Workloads, j.workload)
 	}
-	d.kueue.changed = false
-	for {
-		moved, err := d.cycles()
-		if err != nil {
-			return err
-		}
-		if !moved {
-			d.kueue.changed = d.kueue.changed || d.evicted
-			return nil
-		}
-	}
+	return a.Kueue.Run(s)
 }
 
-// cycles runs cycles until one changes what workloads hold, and reports whether one did.
-func (d *deciding) cycles() (moved bool, err error) {
-	cluster := *d.kueue.cluster
-	cluster.Now, cluster.Workloads = d.nanoseconds(d.now), make([]kueue.Workload, len(d.live))
-	for i, j := range d.live {
-		cluster.Workloads[i] = *j.workload
-		if d.kueue.locals != nil {
-			cluster.Workloads[i].LocalQueue = &d.kueue.locals.of(j.Queue, j.Owner, cluster.Now).LocalQueue
-		}
+// booked notes that a workload holds its quota from now on, or with -1 no longer.
+func (a *admitting) booked(j *job, sign float64) {
+	if a != nil {
+		a.locals.change(j.Queue, j.Owner, j.workload.Admission, a.Now, sign)
 	}
-	m, err := kueue.Compile(&cluster, d.kueue.settings)
-	if err != nil {
-		return false, err
-	}
-	s := m.NewSession()
-	for aside := true; aside && !moved; {
-		if d.stop() {
-			return false, policy.ErrStopped
-		}
-		aside = false
-		for _, decision := range s.Cycle() {
-			j := d.live[decision.Workload]
-			switch decision.Verdict {
-			case kueue.Admitted:
-				d.hold(j, s.Admission(decision.Workload, &decision.Assignment))
-				moved = true
-			case kueue.WaitsForVictims:
-				for _, v := range decision.Evicts {
-					d.release(d.live[v.Workload], v.Reason)
-					moved = true
-				}
-			case kueue.NotNominated, kueue.DoesNotFit, kueue.NoVictims:
-				if !cluster.Queues[decision.Queue].Strict {
-					j.workload.Parked, cluster.Workloads[decision.Workload].Parked, aside = true, true, true
-				}
-			default:
-				// Another head of this cycle took the room or the victims, so that another cycle follows.
-			}
-		}
-	}
-	return moved, nil
-}
-
-// hold lets a workload run with the pods that are admitted.
-func (d *deciding) hold(j *job, a *kueue.Admission) {
-	j.workload.Admission, j.workload.Reserved, j.workload.Reclaimed = a, new(d.nanoseconds(d.now)), nil
-	d.kueue.locals.change(j.Queue, j.Owner, a, d.nanoseconds(d.now), 1)
-	first := 0
-	for g := range j.Groups {
-		count := j.Groups[g].Tasks
-		// Kueue admits the sets after one that needs no flavor as they are.
-		if g < len(a.PodSets) {
-			count = int(*a.PodSets[g].Count)
-		}
-		for task := first; task < first+count; task++ {
-			j.place(task, d.now)
-			j.nodes[task] = model.None
-			d.meter.use(j, task, 1)
-		}
-		first += j.Groups[g].Tasks
-	}
-	d.commits++
-	d.touched = append(d.touched, j)
-}
-
-// release stops a workload that is evicted. In this round it does not come again, and those that were set aside may fit.
-func (d *deciding) release(j *job, reason kueue.VictimReason) {
-	why := byReclaim
-	if reason == kueue.InQueue {
-		why = byPreempt
-	}
-	for task, start := range j.started {
-		if start == idle {
-			continue
-		}
-		lost := j.evict(task, d.now, d.options.Checkpoint)
-		d.meter.use(j, task, -1)
-		d.meter.evict(j, task, why, lost)
-	}
-	j.stop(d.now)
-	for _, other := range d.live {
-		other.workload.Parked = other.workload.Parked && other.evictedAt == d.rounds
-	}
-	d.kueue.locals.change(j.Queue, j.Owner, j.workload.Admission, d.nanoseconds(d.now), -1)
-	j.workload.Admission, j.workload.Reserved, j.workload.Parked, j.evictedAt = nil, nil, true, d.rounds
-	if reason == kueue.InCohortReclaimWhileBorrowing {
-		j.workload.Reclaimed = new(d.nanoseconds(d.now))
-	}
-	d.touched, d.evicted = append(d.touched, j), true
 }

@@ -1,8 +1,8 @@
 // Package rehearsal runs a history of jobs on a cluster under a policy, in simulated time, and measures how it went.
 //
 // It is a scheduler that makes no decisions. Which jobs enter, which queue and job come next, whether a queue may use more, which node is
-// best, and which tasks are evicted for which job is decided by package engine; this package keeps time and carries out the answers, as
-// examples/scheduler does. The rules of the simulation are:
+// best, and which tasks are evicted for which job is decided by a cycle of package engine/cycle; this package keeps time and books the
+// decisions. The rules of the simulation are:
 //
 //   - The work of a job is the time that its tasks need if all of them run. It works while at least its minimum runs, at the rate of its
 //     running tasks, and ends when all its work is done.
@@ -38,8 +38,8 @@ type Variant struct {
 	// Snapshot has the nodes and the queues. Its jobs are not looked at: the trace brings the jobs.
 	Snapshot *apportionv1.Snapshot
 	Policy   *apportionv1.Policy
-	// Actions are carried out in this order in each round of decisions. nil: all of them, cycle.Actions.
-	Actions []cycle.Action
+	// Actions are carried out in this order in each round of decisions. nil: all of them.
+	Actions cycle.Actions
 	// Memory is nil for none. The policy `fair` heeds it.
 	Memory *Memory
 	// LocalHalfLife is the time after which the usage of local queues counts half under a policy kueue with usage sharing; 0: it does not
@@ -105,12 +105,12 @@ type run struct {
 	// turns says that gangs may hold reservations, timed that answers depend on when jobs end: then sessions state that, exactly.
 	turns, timed bool
 	// kueue is nil but under the policy kueue, which decides without the session.
-	kueue       *admitting
+	kueue *admitting
+	// cycle takes the decisions of a round.
+	cycle       cycle.Cycle
 	tree        tree
 	policy      engine.Policy
 	entitlement engine.Policy
-	nodes       []model.NodeID
-	ranks       []int32
 	// width is the number of dimensions, measured the dimension that is measured.
 	width, measured int
 
@@ -128,7 +128,6 @@ type run struct {
 	// eventful says that a job has arrived or ended since the latest round, which was at latest, and again that another round must follow.
 	eventful, again bool
 	latest          int64
-	memo            memo
 	meter           *meter
 	rounds          int
 	// watch, if not nil, is called after each round.
@@ -186,6 +185,9 @@ func (r *run) open(t *trace.Trace) error {
 	if r.entitlement, err = wire.Policy(r.options.Entitlement); err != nil {
 		return err
 	}
+	if r.cycle = r.variant.Actions; r.variant.Actions == nil {
+		r.cycle = cycle.All()
+	}
 	if err := r.admitting(); err != nil {
 		return err
 	}
@@ -200,8 +202,6 @@ func (r *run) open(t *trace.Trace) error {
 	if r.session, err = engine.Open(r.base, r.policy, r.stop); err != nil {
 		return err
 	}
-	r.nodes = r.base.NodeOrder
-	r.ranks = r.session.View().NodeRanks(r.nodes)
 	r.meter = newMeter(r, t)
 	return nil
 }

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 
-	"github.com/apportion/apportion/engine/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -30,8 +28,7 @@ type candidate struct {
 
 func (a *fairAsked) loop(ctx context.Context) (any, error) {
 	l := fairLoop{fairAsked: a, cluster: newFairCluster(a)}
-	steps, err := cycle.Serve(l.waiting(ctx), func(c candidate) (bool, error) { return l.move(ctx, c) })
-	if err != nil {
+	if err := l.run(ctx); err != nil {
 		return nil, err
 	}
 	running := []string{}
@@ -46,30 +43,25 @@ func (a *fairAsked) loop(ctx context.Context) (any, error) {
 		list = append(list, uid)
 	}
 	return object{
-		"steps": strconv.Itoa(steps), "plans": strconv.Itoa(l.plans), "evictions": strconv.Itoa(l.evictions), "running": list,
+		"steps": strconv.Itoa(l.started), "plans": strconv.Itoa(l.plans), "evictions": strconv.Itoa(l.evictions), "running": list,
 	}, nil
 }
 
-// waiting yields the waiting blocks, queue by queue in order, and starts again after each block that was started.
-func (l *fairLoop) waiting(ctx context.Context) iter.Seq2[candidate, error] {
-	return func(yield func(candidate, error) bool) {
-		for started := -1; started != l.started; {
-			started = l.started
-			list, err := l.candidates(ctx)
-			if err != nil {
-				yield(candidate{}, err)
-				return
-			}
-			for _, c := range list {
-				if !yield(c, nil) {
-					return
-				}
-				if l.started != started {
-					break
-				}
+// run starts the first waiting block that can be started, queue by queue in order, until there is none.
+func (l *fairLoop) run(ctx context.Context) error {
+	for started := -1; started != l.started; {
+		started = l.started
+		list, err := l.candidates(ctx)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(list) && l.started == started; i++ {
+			if err := l.move(ctx, list[i]); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
 // candidates asks which actions are permitted for each block.
@@ -108,12 +100,12 @@ func (l *fairLoop) candidates(ctx context.Context) ([]candidate, error) {
 }
 
 // move starts a block on what is free, or in the place of others.
-func (l *fairLoop) move(ctx context.Context, c candidate) (bool, error) {
+func (l *fairLoop) move(ctx context.Context, c candidate) error {
 	if nodes, fits := l.cluster.firstFit(c.tasks); c.allowed && fits {
-		return true, l.start(ctx, c.tasks, nodes)
+		return l.start(ctx, c.tasks, nodes)
 	}
 	if !c.evicts {
-		return false, nil
+		return nil
 	}
 	return l.evictFor(ctx, c.tasks)
 }
@@ -136,13 +128,13 @@ func (l *fairLoop) start(ctx context.Context, block, nodes []uint32) error {
 }
 
 // evictFor asks for a plan for a block and carries it out: the victims are pending again, the block runs.
-func (l *fairLoop) evictFor(ctx context.Context, block []uint32) (bool, error) {
+func (l *fairLoop) evictFor(ctx context.Context, block []uint32) error {
 	answer, err := l.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
 		Claimant: &apportionv1.Tasks{Index: block}, Candidates: &apportionv1.Tasks{Index: l.cluster.candidates()},
 		Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}}})
 	if err != nil || !answer.GetReclaim().GetPlan().GetMade() {
-		return false, err
+		return err
 	}
 	victims := []uint32{}
 	for _, v := range answer.GetReclaim().GetVictims() {
@@ -156,10 +148,10 @@ func (l *fairLoop) evictFor(ctx context.Context, block []uint32) (bool, error) {
 			Tasks: &apportionv1.Tasks{Index: victims}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
 		}}})
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
-	return true, l.start(ctx, block, answer.GetReclaim().GetPlan().GetNode())
+	return l.start(ctx, block, answer.GetReclaim().GetPlan().GetNode())
 }
 
 // all does steps that change something.

@@ -1,0 +1,204 @@
+package cycle
+
+import (
+	"container/heap"
+	"slices"
+
+	"github.com/apportion/apportion/engine/model"
+)
+
+// Scheduler answers the questions of a Loop, and carries its decisions out. What it is asked about a job or queue it has named itself.
+type Scheduler interface {
+	// Plans reports whether the policy reclaims by plans, as fair does.
+	Plans() bool
+	// Enqueue lets jobs in.
+	Enqueue() error
+	// Waiting lists the jobs that an action may give another task. Those that have begun go first, in their order and whatever their queue.
+	Waiting(action Action) (begun, others []model.JobID, err error)
+	// QueueOf returns the queue of a job.
+	QueueOf(j model.JobID) model.QueueID
+	// Before reports whether a job is served before another one of its queue.
+	Before(l, r model.JobID) bool
+	// Queues returns those of some queues that are served, in order; without all, those are left out that use all they may.
+	Queues(queues []model.QueueID, all bool) ([]model.QueueID, error)
+	// Serve gives a job what its gang lacks, or one task more: on what is free (Allocate), or in the place of tasks of its own queue (Preempt)
+	// or of others (Reclaim). It reports whether it did, and whether the job could use more. If not, nothing has changed.
+	Serve(j model.JobID, action Action) (done, more bool, err error)
+}
+
+// Loop carries out the actions of a scheduler.
+type Loop struct {
+	Scheduler
+
+	// Settled, if not nil, is called when what a plan of reclaim left free is given out. Reclaim ends if it returns true.
+	Settled func() bool
+}
+
+// Run carries out actions in order. Under a policy with plans, what is free is given out until no job takes more, because a refusal may
+// depend on what others could still have been given; so it is after each plan of reclaim.
+func (l *Loop) Run(actions ...Action) error {
+	for _, action := range actions {
+		if err := l.act(action); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Loop) act(action Action) error {
+	switch {
+	case action == Enqueue:
+		return l.Enqueue()
+	case action == Allocate:
+		return l.allocate()
+	case action == Reclaim && l.Plans():
+		return l.reclaimByPlans()
+	}
+	_, err := l.serve(action, false)
+	return err
+}
+
+// allocate gives out what is free.
+func (l *Loop) allocate() error {
+	for {
+		served, err := l.serve(Allocate, false)
+		if err != nil || served == 0 || !l.Plans() {
+			return err
+		}
+	}
+}
+
+// reclaimByPlans carries out plans, the first there is, and gives out what is free after each, until there is none.
+func (l *Loop) reclaimByPlans() error {
+	for {
+		served, err := l.serve(Reclaim, true)
+		if err != nil || served == 0 {
+			return err
+		}
+		if err := l.allocate(); err != nil {
+			return err
+		}
+		if l.Settled != nil && l.Settled() {
+			return nil
+		}
+	}
+}
+
+// serve serves the first job of the first queue until each has had its turn, or until one was served. A job that is placed and could use
+// more stands in line again. It returns how many were served. Preemption takes from the queue itself, as in Volcano, and reclaim by plans asks
+// what each queue is entitled to: both also serve queues that use all they may.
+func (l *Loop) serve(action Action, one bool) (served int, err error) {
+	begun, others, err := l.Waiting(action)
+	if err != nil {
+		return 0, err
+	}
+	for _, j := range begun {
+		done, _, err := l.Serve(j, action)
+		if done {
+			served++
+		}
+		if err != nil || done && one {
+			return served, err
+		}
+	}
+	lines := l.lines(others)
+	all := action == Preempt || action == Reclaim && l.Plans()
+	var order []model.QueueID
+	again := model.JobID(model.None)
+	for stale := true; ; {
+		if stale {
+			if order, err = l.order(lines, again, all); err != nil {
+				return served, err
+			}
+		}
+		for len(order) > 0 && lines[order[0]].Len() == 0 {
+			order = order[1:]
+		}
+		if len(order) == 0 {
+			return served, nil
+		}
+		line := lines[order[0]]
+		j := line.take()
+		done, more, err := l.Serve(j, action)
+		if stale = done; done {
+			served++
+		}
+		if err != nil || done && one {
+			return served, err
+		}
+		if again = model.None; done && more && action == Allocate {
+			again = j
+		}
+	}
+}
+
+// lines are the jobs of each queue that wait, the first to be served on top.
+type lines map[model.QueueID]*line
+
+func (l *Loop) lines(jobs []model.JobID) lines {
+	all := lines{}
+	for _, j := range jobs {
+		q := l.QueueOf(j)
+		if all[q] == nil {
+			all[q] = &line{before: l.Before}
+		}
+		all[q].jobs = append(all[q].jobs, j)
+	}
+	for _, line := range all {
+		heap.Init(line)
+	}
+	return all
+}
+
+// order returns the queues with jobs in line that are served. A job that was placed and could use more stands in line again, at the place
+// that it has now.
+func (l *Loop) order(lines lines, again model.JobID, all bool) ([]model.QueueID, error) {
+	var queues []model.QueueID
+	for q, line := range lines {
+		if line.Len() > 0 || again != model.None && q == l.QueueOf(again) {
+			queues = append(queues, q)
+		}
+	}
+	if len(queues) == 0 {
+		return nil, nil
+	}
+	slices.Sort(queues)
+	order, err := l.Queues(queues, all)
+	if again != model.None && err == nil {
+		heap.Push(lines[l.QueueOf(again)], again)
+	}
+	return order, err
+}
+
+// line is a heap of jobs: as in Volcano, a job whose place in the order changes while it stands in line is not sorted anew.
+type line struct {
+	before func(l, r model.JobID) bool
+	jobs   []model.JobID
+}
+
+// Len, Less, Swap, Push and Pop are for package heap.
+func (l *line) Len() int { return len(l.jobs) }
+
+func (l *line) Less(i, k int) bool { return l.before(l.jobs[i], l.jobs[k]) }
+
+func (l *line) Swap(i, k int) { l.jobs[i], l.jobs[k] = l.jobs[k], l.jobs[i] }
+
+// Push is for package heap.
+func (l *line) Push(x any) {
+	if j, ok := x.(model.JobID); ok {
+		l.jobs = append(l.jobs, j)
+	}
+}
+
+// Pop is for package heap.
+func (l *line) Pop() any {
+	last := l.jobs[len(l.jobs)-1]
+	l.jobs = l.jobs[:len(l.jobs)-1]
+	return last
+}
+
+// take removes the first job.
+func (l *line) take() model.JobID {
+	j, _ := heap.Pop(l).(model.JobID)
+	return j
+}

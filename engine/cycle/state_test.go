@@ -1,0 +1,138 @@
+package cycle_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/cycle"
+	"github.com/apportion/apportion/engine/internal/enginetest"
+	"github.com/apportion/apportion/engine/model"
+)
+
+// plain is a State that remembers nothing from one question to the next.
+type plain struct{ *cycle.State }
+
+func (p plain) Serve(j model.JobID, action cycle.Action) (done, more bool, err error) {
+	return (&cycle.State{Session: p.Session, Told: p.Told, Gangs: p.Gangs}).Serve(j, action)
+}
+
+// kinds finds which jobs of a session differ in nothing that they ask.
+func kinds(s *engine.Session) func(model.JobID) (cycle.Kind, bool) {
+	known := map[string]int32{}
+	v := s.View()
+	return func(j model.JobID) (cycle.Kind, bool) {
+		job := v.Jobs.At(j)
+		signature := fmt.Sprint(job.Queue, job.Priority, job.MinAvailable, v.Reservations().Class(j))
+		for t := job.FirstTask; t < job.EndTask; t++ {
+			task := v.Tasks.At(t)
+			signature += fmt.Sprint(" ", task.Group-job.FirstGroup, task.Request, v.NodeSetOf(t), v.Status(t), task.Gate, v.PodKind(t), task.Priority)
+		}
+		if _, ok := known[signature]; !ok {
+			known[signature] = int32(len(known))
+		}
+		account := v.Account(j)
+		return cycle.Kind{Kind: known[signature], Running: account.Holding()}, account.Holding() == 0
+	}
+}
+
+// drawn runs a cycle of all actions on a random cluster, and returns its state and its decisions.
+func drawn(t *rapid.T, policy engine.Policy, m *model.Model, gangs bool, run func(*cycle.State) error) (*engine.Session, []cycle.Decision) {
+	s, err := engine.Open(m, policy, nil)
+	require.NoError(t, err)
+	var decisions []cycle.Decision
+	state := &cycle.State{Session: s, Gangs: gangs, Alike: kinds(s), Told: func(d *cycle.Decision) { decisions = append(decisions, *d) }}
+	require.NoError(t, run(state))
+	return s, decisions
+}
+
+// all is what a session says of tasks, jobs and queues.
+func all(s *engine.Session) []string {
+	v := s.View()
+	var list []string
+	for t := range model.TaskID(v.Tasks.Len()) {
+		list = append(list, fmt.Sprint(v.TaskUID(t), v.Status(t), v.NodeOf(t)))
+	}
+	for _, j := range v.Present() {
+		list = append(list, fmt.Sprint(v.Jobs.At(j).UID, v.Phase(j)))
+	}
+	for _, d := range s.Dividers() {
+		for _, q := range v.QueueOrder {
+			if d.Queues != nil {
+				share, _ := d.Queues.Share(q)
+				list = append(list, fmt.Sprint(d.Name, q, share.Allocated.V, share.Deserved.V))
+			}
+		}
+	}
+	return list
+}
+
+// TestACycleIsItsDecisions checks what holds after a cycle: carried out in their order on a session on the same cluster, the decisions that
+// were told give the same state, what was remembered made no difference, and under a policy with plans nothing more can be done.
+func TestACycleIsItsDecisions(t *testing.T) {
+	placed, evicted, entered := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		policies := enginetest.Policies()
+		name := rapid.SampledFrom(sorted(policies)).Draw(t, "policy")
+		gangs := rapid.Bool().Draw(t, "gangs")
+		m := enginetest.LimitedCluster(t, rapid.Uint64Range(0, 5000).Draw(t, "seed"), rapid.Bool().Draw(t, "tree"))
+		s, decisions := drawn(t, policies[name], m, gangs, cycle.All().Run)
+		twin, same := drawn(t, policies[name], m, gangs, func(s *cycle.State) error { return (&cycle.Loop{Scheduler: plain{s}}).Run(cycle.All()...) })
+		require.Equal(t, same, decisions)
+		require.Equal(t, all(twin), all(s))
+
+		again, err := engine.Open(m, policies[name], nil)
+		require.NoError(t, err)
+		for i := range decisions {
+			d := &decisions[i]
+			if d.Action == cycle.Enqueue {
+				require.True(t, again.Job(d.Job).Enqueue(nil))
+				entered++
+			}
+			for _, v := range d.Victims {
+				require.NoError(t, again.Deallocate(v.Task, model.Pending))
+				evicted++
+			}
+			for i, task := range d.Tasks {
+				require.True(t, again.Nodes().HasRoom(task, d.Nodes[i], nil))
+				require.NoError(t, again.Allocate(task, d.Nodes[i]))
+				placed++
+			}
+			if d.Action == cycle.Allocate {
+				require.True(t, again.Job(d.Job).Ready(nil))
+			}
+		}
+		require.Equal(t, all(again), all(s))
+		if s.Reclaim().Plans() {
+			more := &cycle.State{Session: s, Gangs: gangs, Told: func(d *cycle.Decision) { require.Fail(t, "one more", "%+v", d) }}
+			require.NoError(t, cycle.Actions{cycle.Allocate, cycle.Reclaim}.Run(more))
+		}
+	})
+	require.Positive(t, placed)
+	require.Positive(t, evicted)
+	require.Positive(t, entered)
+}
+
+func sorted(policies map[string]engine.Policy) []string {
+	return slices.Sorted(maps.Keys(policies))
+}
+
+func TestPlacedTasksRunAfterACycle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := enginetest.PlanCluster(t, rapid.Uint64Range(0, 5000).Draw(t, "seed"), false)
+		s, err := engine.Open(m, enginetest.Policies()["proportion"], nil)
+		require.NoError(t, err)
+		var tasks []model.TaskID
+		state := &cycle.State{Session: s, Told: func(d *cycle.Decision) { tasks = append(tasks, d.Tasks...) }}
+		require.NoError(t, cycle.Actions{cycle.Enqueue, cycle.Allocate}.Run(state))
+		state.Begin()
+		for _, task := range tasks {
+			require.Equal(t, model.Running, s.View().Status(task))
+		}
+	})
+}
