@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/lookup"
 )
 
 // nanos is the number of nanoseconds of a second.
@@ -207,7 +208,7 @@ func (v *view) job(job *apportionv1.Job) {
 			switch {
 			case task.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_PIPELINED:
 				v.ledger.counts.Unseen++
-			case !occupies(task.GetStatus()):
+			case !lookup.Occupies(task.GetStatus()):
 			case to < 0:
 				v.ledger.counts.Unseen++
 				v.add(v.offered, requestOf(group, task), -1)
@@ -217,7 +218,7 @@ func (v *view) job(job *apportionv1.Job) {
 			}
 		}
 		for _, count := range group.GetCounts() {
-			if occupies(count.GetStatus()) {
+			if lookup.Occupies(count.GetStatus()) {
 				v.ledger.counts.Unseen += uint64(count.GetCount())
 			}
 		}
@@ -232,17 +233,6 @@ func requestOf(group *apportionv1.TaskGroup, task *apportionv1.Task) *apportionv
 		return own
 	}
 	return group.GetRequest()
-}
-
-// occupies reports whether tasks of a status use their node.
-func occupies(status apportionv1.TaskStatus) bool {
-	switch status {
-	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_BINDING, apportionv1.TaskStatus_TASK_STATUS_BOUND,
-		apportionv1.TaskStatus_TASK_STATUS_RUNNING, apportionv1.TaskStatus_TASK_STATUS_RELEASING:
-		return true
-	default:
-		return false
-	}
 }
 
 // taskName is the uid of a task, or else what identifies it as long as it runs.

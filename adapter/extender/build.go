@@ -92,7 +92,7 @@ func (f *feeder) feedNodes(kept []bool) {
 			continue
 		}
 		for k := f.jobs[i].first; k < f.jobs[i].end; k++ {
-			if t := &f.tasks[k]; f.place(t) != model.None && t.status.Occupies() {
+			if t := &f.tasks[k]; f.place(t) != model.None && t.status.Counts() {
 				use(f.place(t), t.request)
 			}
 		}

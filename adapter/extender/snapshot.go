@@ -61,7 +61,7 @@ func (s *snapshot) allocate(now taskState) effect {
 	if !ok {
 		return notFound
 	}
-	if !books(now.status) {
+	if !now.status.Granted() {
 		now.status = model.Allocated
 	}
 	return s.book(t, now)
@@ -73,7 +73,7 @@ func (s *snapshot) deallocate(now taskState) effect {
 	if !ok {
 		return notFound
 	}
-	if books(now.status) {
+	if now.status.Granted() {
 		now.status = model.Releasing
 	}
 	return s.unbook(t, now)
@@ -86,7 +86,7 @@ func (s *snapshot) agree(tasks []taskState) {
 		t, ok := v.TaskOf(now.uid)
 		switch {
 		case !ok || v.Status(t) == now.status:
-		case books(now.status):
+		case now.status.Granted():
 			s.book(t, now)
 		default:
 			s.unbook(t, now)
@@ -128,9 +128,6 @@ func (s *snapshot) setStatus(t model.TaskID, now taskState) {
 		s.engine.SetStatus(t, now.status)
 	}
 }
-
-// books reports whether Volcano's plugins have booked a task of this status: it holds resources, or is promised them within the session.
-func books(s model.Status) bool { return s.Holds() || s == model.Pipelined }
 
 // overused reports whether Volcano is to pass a queue over, when it allocates and when it reclaims; ok is false if there is no such queue.
 func (s *snapshot) overused(name string) (overused, ok bool) {

@@ -211,7 +211,7 @@ func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 	switch {
 	case status == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED, status == apportionv1.TaskStatus_TASK_STATUS_PENDING:
 		r.Waiting += n
-	case lookup.Runs(status):
+	case lookup.Holds(status):
 		r.Running += n
 	}
 }

@@ -151,7 +151,7 @@ func (c *compiler) findJobs() error {
 func (c *compiler) hold(j model.JobID, job *odds.Job) {
 	v := c.View()
 	for t := v.Jobs.At(j).FirstTask; t < v.Jobs.At(j).EndTask; t++ {
-		if !v.Status(t).Holds() && v.Status(t) != model.Releasing {
+		if !v.Status(t).Occupies() {
 			continue
 		}
 		job.Running++

@@ -222,7 +222,7 @@ func (b *Builder) leaveNodes(r *result) {
 			if n := r.tasks.At(t).Node; n != None && !r.HasNode(n) {
 				task := r.tasks.change(t)
 				task.Node = None
-				if task.Status.Occupies() {
+				if task.Status.Counts() {
 					r.OffNode++
 				}
 			}

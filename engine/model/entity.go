@@ -47,9 +47,18 @@ func (s Status) Holds() bool {
 	return s == Allocated || s == Binding || s == Bound || s == Running
 }
 
-// Occupies reports whether a task of this status uses its node, if it is on one: all except finished tasks and pipelined tasks, which wait
-// for resources that others release (Volcano's NodeInfo.AddTask).
-func (s Status) Occupies() bool { return s != Succeeded && s != Failed && s != Pipelined }
+// Granted reports whether a task of this status holds resources, or waits for those that were promised to it and that others release.
+func (s Status) Granted() bool { return s.Holds() || s == Pipelined }
+
+// Occupies reports whether others cannot have what a task of this status uses: it holds resources, or is releasing them.
+func (s Status) Occupies() bool { return s.Holds() || s == Releasing }
+
+// Counts reports whether a node counts a task of this status that is on it: all except finished and pipelined tasks, so that a pending task
+// with a node counts as well (Volcano's NodeInfo.AddTask).
+func (s Status) Counts() bool { return s != Succeeded && s != Failed && s != Pipelined }
+
+// Stays reports whether a node that counts a task of this status, or promises it resources, still does when others have released theirs.
+func (s Status) Stays() bool { return s == Pipelined || s.Counts() && s != Releasing }
 
 // QueueState is the state of a queue; only an Open queue admits jobs.
 type QueueState uint8

@@ -208,12 +208,9 @@ func (r *NodeReservations) count() {
 	}
 }
 
-// stays reports whether a task of a status uses its node at any later time until its job ends.
-func stays(s model.Status) bool { return s == model.Pipelined || s.Occupies() && s != model.Releasing }
-
 // add adds a task to what is used of its node, or takes it away.
 func (r *NodeReservations) add(t model.TaskID, s model.Status, n model.NodeID, saved bool, sign int) {
-	if n == model.None || !stays(s) {
+	if n == model.None || !s.Stays() {
 		return
 	}
 	node := r.nodes[n]

@@ -156,7 +156,7 @@ func (v *View) fillUsed() {
 		for t := job.FirstTask; t < job.EndTask; t++ {
 			v.Yield(passed)
 			passed++
-			if n := v.NodeOf(t); n != model.None && v.Status(t).Occupies() {
+			if n := v.NodeOf(t); n != model.None && v.Status(t).Counts() {
 				v.used[n].Add(v.Request(t))
 			}
 		}
@@ -208,7 +208,7 @@ func (v *View) SetStatus(t model.TaskID, to model.Status, node model.NodeID) {
 	case node == model.None:
 		node = was
 	}
-	v.occupy(t, was, from.Occupies(), node, to.Occupies())
+	v.occupy(t, was, from.Counts(), node, to.Counts())
 	if v.pods != nil {
 		v.pods.moved(t, from, was, to, node)
 	}

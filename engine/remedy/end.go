@@ -147,7 +147,7 @@ func (e *ender) eachHeld(j model.JobID, do func(n model.NodeID, request resource
 	v := e.View()
 	job := v.Jobs.At(j)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		if n := v.NodeOf(t); n != model.None && v.Status(t).Occupies() && v.Status(t) != model.Releasing {
+		if n := v.NodeOf(t); n != model.None && v.Status(t).Counts() && v.Status(t) != model.Releasing {
 			do(n, v.Request(t))
 		}
 	}

@@ -269,8 +269,8 @@ func (s *Snapshot) NodeName(index uint32) string {
 	return fmt.Sprintf("#%d", index)
 }
 
-// Runs reports whether a task of this status is on a node, or about to be, and stays.
-func Runs(status apportionv1.TaskStatus) bool {
+// Holds reports whether a task of this status holds resources of its queue, as model.Status.Holds has it.
+func Holds(status apportionv1.TaskStatus) bool {
 	switch status {
 	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_BINDING,
 		apportionv1.TaskStatus_TASK_STATUS_BOUND, apportionv1.TaskStatus_TASK_STATUS_RUNNING:
@@ -280,11 +280,16 @@ func Runs(status apportionv1.TaskStatus) bool {
 	}
 }
 
-// Run reports whether a task of any job runs.
+// Occupies reports whether others cannot have what a task of this status uses: it holds resources, or is releasing them.
+func Occupies(status apportionv1.TaskStatus) bool {
+	return Holds(status) || status == apportionv1.TaskStatus_TASK_STATUS_RELEASING
+}
+
+// Run reports whether a task of any job holds resources.
 func (s *Snapshot) Run() bool {
-	counted := func(c *apportionv1.TaskCount) bool { return c.GetCount() > 0 && Runs(c.GetStatus()) }
+	counted := func(c *apportionv1.TaskCount) bool { return c.GetCount() > 0 && Holds(c.GetStatus()) }
 	of := func(g *apportionv1.TaskGroup) bool { return slices.ContainsFunc(g.GetCounts(), counted) }
-	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return Runs(t.GetStatus()) }) ||
+	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return Holds(t.GetStatus()) }) ||
 		slices.ContainsFunc(s.GetJobs(), func(j *apportionv1.Job) bool { return slices.ContainsFunc(j.GetGroups(), of) })
 }
 

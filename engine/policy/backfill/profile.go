@@ -91,7 +91,7 @@ func (p *profile) ends(resolution int64) [][]end {
 			case n == model.None:
 			case status == model.Releasing:
 				ends[n] = append(ends[n], end{v.AsOf, v.AsOf, t})
-			case status == model.Pipelined || status.Occupies():
+			case status.Stays():
 				ends[n] = append(ends[n], end{at, latest, t})
 			}
 		}

@@ -21,16 +21,10 @@ type accounts struct {
 	occupied, releasing, pipelined []int64
 }
 
-// holds reports whether a task of this status is held by its queue.
-func holds(status model.Status) bool { return status.Holds() || status == model.Pipelined }
-
-// occupies reports whether a task of this status occupies its node and the cluster.
-func occupies(status model.Status) bool { return status.Holds() || status == model.Releasing }
-
 // demanded reports whether a task of this status is part of the demand. counts: its queue is open and it fits an empty cluster.
 func demanded(status model.Status, gate model.Gate, counts bool) bool {
 	switch {
-	case holds(status):
+	case status.Granted():
 		return true
 	case status == model.Pending:
 		return gate != model.GateOther && counts
@@ -184,12 +178,12 @@ func (s *State) bookJob(j model.JobID) {
 func (s *State) bookTasks(p place, status model.Status, gate model.Gate, r *request, fits bool, n int64) {
 	a := &s.accounts
 	if p == none {
-		if occupies(status) {
+		if status.Occupies() {
 			addTimes(a.aside, r, n)
 		}
 		return
 	}
-	if holds(status) {
+	if status.Granted() {
 		addTimes(s.row(a.held, p), r, n)
 	}
 	if demanded(status, gate, fits && s.tree.open[p]) {
@@ -200,7 +194,7 @@ func (s *State) bookTasks(p place, status model.Status, gate model.Gate, r *requ
 
 func (s *State) bookCluster(status model.Status, r *request, n int64) {
 	a := &s.accounts
-	if occupies(status) {
+	if status.Occupies() {
 		addTimes(a.occupied, r, n)
 	}
 	switch status { //nolint:exhaustive // No other status moves anything.

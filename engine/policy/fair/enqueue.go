@@ -68,7 +68,7 @@ func (s *State) couldRun(j model.JobID) (policy.Reason, bool) {
 	counted := int64(0)
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		for c := range v.CountsOf(g) {
-			if holds(c.Status) {
+			if c.Status.Granted() {
 				counted += int64(c.N)
 			}
 		}
@@ -168,13 +168,13 @@ func (s *State) admit(j model.JobID) bool {
 	a := &admitted{make([]int64, s.width), make([]int64, s.width), make([]int64, s.width)}
 	s.minimumOf(j, a.minimum)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		if holds(v.Status(t)) {
+		if v.Status(t).Granted() {
 			addTimes(a.held, s.requestOf(t), 1)
 		}
 	}
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		for c := range v.CountsOf(g) {
-			if holds(c.Status) {
+			if c.Status.Granted() {
 				addTimes(a.held, &s.requests[v.Groups.At(g).Request], int64(c.N))
 			}
 		}

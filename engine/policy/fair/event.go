@@ -32,8 +32,8 @@ func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to mod
 		s.bookRoom(is, to, p == none, r, 1)
 	}
 	if p == none {
-		if occupies(from) != occupies(to) {
-			addTimes(s.accounts.aside, r, sign(occupies(to)))
+		if from.Occupies() != to.Occupies() {
+			addTimes(s.accounts.aside, r, sign(to.Occupies()))
 			s.division.stale |= r.positive
 		}
 		return
@@ -42,8 +42,8 @@ func (s *State) move(t model.TaskID, from model.Status, was model.NodeID, to mod
 	s.bookCluster(to, r, 1)
 	s.order.touch(p)
 	s.owned.touch(task.Job, p)
-	if holds(from) != holds(to) {
-		s.hold(task.Job, p, r, sign(holds(to)))
+	if from.Granted() != to.Granted() {
+		s.hold(task.Job, p, r, sign(to.Granted()))
 	}
 	if w := s.waitOf(task.Job); w != nil {
 		w.stale = true

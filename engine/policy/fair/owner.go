@@ -172,7 +172,7 @@ func (s *State) bookOwned(j *ownedJob) {
 	v, job := s.v, s.v.Jobs.At(j.job)
 	for t := job.FirstTask; t < job.EndTask; t++ {
 		switch status := v.Status(t); {
-		case holds(status):
+		case status.Granted():
 			addTimes(j.held, s.requestOf(t), 1)
 		case status == model.Pending && s.waits(t):
 			addTimes(j.asked, s.requestOf(t), 1)
@@ -180,7 +180,7 @@ func (s *State) bookOwned(j *ownedJob) {
 	}
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		for c := range v.CountsOf(g) {
-			if holds(c.Status) {
+			if c.Status.Granted() {
 				addTimes(j.held, &s.requests[v.Groups.At(g).Request], int64(c.N))
 			}
 		}

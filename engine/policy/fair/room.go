@@ -41,7 +41,7 @@ func (s *State) bookRoom(node model.NodeID, status model.Status, aside bool, r *
 	if node == model.None {
 		return
 	}
-	if occupies(status) {
+	if status.Occupies() {
 		addTimes(s.idleOf(node), r, -n)
 	}
 	switch {
