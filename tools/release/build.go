@@ -41,7 +41,8 @@ func (r *Release) compile(ctx context.Context, platform, binary string) error {
 	//nolint:gosec // the version is matched against a pattern, the platform against a list
 	command := exec.CommandContext(ctx, "go", append(r.flags(), "-o", binary, "./cmd/apportion")...)
 	command.Dir = r.Root
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
+	// This program is a module outside the workspace that it releases.
+	command.Env = append(os.Environ(), "GOWORK=", "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
 	command.Stderr = os.Stderr
 	return command.Run()
 }

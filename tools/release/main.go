@@ -137,6 +137,9 @@ func (r *Release) make(ctx context.Context, out io.Writer) error {
 	if err := r.attest(digest); err != nil {
 		return fmt.Errorf("provenance: %w", err)
 	}
+	if tags.MatchString(r.Version) {
+		fmt.Fprintln(out, "tags", strings.Join(tagsOf(r.Version), " "))
+	}
 	return r.sum()
 }
 
@@ -173,5 +176,5 @@ func (r *Release) versionsAgree() error {
 	if found == nil || "v"+string(found[1]) != r.Version {
 		return fmt.Errorf("the tag is %s, but the engine's version is %s", r.Version, found)
 	}
-	return nil
+	return r.modulesAgree()
 }

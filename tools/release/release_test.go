@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -44,17 +45,24 @@ func main() {
 func sources(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
+	for _, folder := range modules {
+		writeFile(t, filepath.Join(root, folder, "go.mod"), "module "+path.Join("github.com/apportion/apportion", folder)+"\n\ngo 1.26.0\n")
+	}
 	for file, text := range map[string]string{
-		"go.mod":                "module github.com/apportion/apportion\n\ngo 1.26.0\n",
+		"go.work":               "go 1.26.0\n\nuse ./cmd\n",
 		"engine/doc.go":         "package engine\n\nconst Version = \"0.1.0\"\n",
 		"cmd/apportion/main.go": program,
 		"LICENSE":               "Do.\n", "README.md": "Read.\n", "CHANGELOG.md": "New.\n",
 	} {
-		path := filepath.Join(root, file)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		writeFile(t, filepath.Join(root, file), text)
 	}
 	return root
+}
+
+func writeFile(t *testing.T, file, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 func release(t *testing.T, args ...string) (string, error) {

@@ -43,19 +43,21 @@ func (r *Release) bill(ctx context.Context, platform, binary string) (*cyclonedx
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
-	subject := module(&debug.Module{Path: info.Main.Path, Version: r.Version})
+	subject := r.own(info.Main.Path)
 	subject.Type = cyclonedx.ComponentTypeApplication
 	subject.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}
-	subject.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}}
 	subject.Properties = &[]cyclonedx.Property{{Name: "platform", Value: platform}, {Name: "vcs:revision", Value: r.Revision}}
 
 	standard := module(&debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")})
 	standard.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "BSD-3-Clause"}}}
 	components, needs := []cyclonedx.Component{standard}, []string{standard.BOMRef}
 	for _, dependency := range info.Deps {
-		component := module(dependency)
-		if err := r.license(ctx, &component, dependency); err != nil {
-			return nil, err
+		component := r.own(dependency.Path)
+		if !ours(dependency.Path) {
+			component = module(dependency)
+			if err := r.license(ctx, &component, dependency); err != nil {
+				return nil, err
+			}
 		}
 		components, needs = append(components, component), append(needs, component.BOMRef)
 	}
@@ -65,6 +67,13 @@ func (r *Release) bill(ctx context.Context, platform, binary string) (*cyclonedx
 	bom.Components = &components
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: subject.BOMRef, Dependencies: &needs}}
 	return bom, nil
+}
+
+// own is a module of this project as a component.
+func (r *Release) own(path string) cyclonedx.Component {
+	component := module(&debug.Module{Path: path, Version: r.Version})
+	component.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}}
+	return component
 }
 
 // module is a module of Go as a component.
