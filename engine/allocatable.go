@@ -68,7 +68,7 @@ func (s *Session) IsPassedOver(q model.QueueID, why *policy.Reasons) bool {
 		if !p.Overused(q, why) {
 			continue
 		}
-		if of, ok := p.(policy.Entitler); !ok || !plans || !of.Entitles(q) {
+		if planner, ok := p.(policy.Planner); !ok || !plans || !planner.Entitles(q) {
 			return true
 		}
 	}

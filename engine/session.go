@@ -45,8 +45,6 @@ type voter struct {
 	choose policy.VictimFunc
 	// planner is set in place of choose for a plugin that makes plans.
 	planner policy.Planner
-	// brief is the planner, if it is a policy.BriefPlanner.
-	brief policy.BriefPlanner
 	// class says which claimants are alike; nil: perhaps none. steady is that of policy.Steady.
 	class  func(claimant model.TaskID) (class uint64, local bool)
 	steady bool
@@ -187,8 +185,7 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 		t.reclaim = append(t.reclaim, v)
 	}
 	if p, ok := state.(policy.Planner); ok && !off.Has(Reclaimable) {
-		brief, _ := p.(policy.BriefPlanner)
-		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, planner: p, brief: brief})
+		t.reclaim = append(t.reclaim, voter{name: name, tier: tier, planner: p})
 	}
 	if p, ok := state.(policy.Preemptor); ok && !off.Has(Preemptable) {
 		t.preempt = append(t.preempt, voter{name: name, tier: tier, choose: p.Preemptable})

@@ -12,7 +12,7 @@ import (
 // candidates of each queue in their order of eviction that the other plugins of the planner's tier let go.
 type briefly struct {
 	s       *Session
-	planner policy.BriefPlanner
+	planner policy.Planner
 	// others are the other plugins of the planner's tier. steady: what is listed of a queue stays the same until one of its tasks moves.
 	others []voter
 	steady bool
@@ -38,11 +38,11 @@ func (s *Session) brief() *briefly {
 		return s.plans
 	}
 	by := &s.by
-	i := slices.IndexFunc(by.reclaim, func(v voter) bool { return v.brief != nil })
-	if i < 0 || len(by.victimQueueOrder) > 0 || len(by.queueOrder) != 1 || by.queueOrder[0] != policy.QueueOrderer(by.reclaim[i].brief) {
+	i := slices.IndexFunc(by.reclaim, func(v voter) bool { return v.planner != nil })
+	if i < 0 || len(by.victimQueueOrder) > 0 || len(by.queueOrder) != 1 || by.queueOrder[0] != policy.QueueOrderer(by.reclaim[i].planner) {
 		return nil
 	}
-	b := &briefly{s: s, planner: by.reclaim[i].brief, steady: by.steady()}
+	b := &briefly{s: s, planner: by.reclaim[i].planner, steady: by.steady()}
 	for k := range by.reclaim {
 		v := &by.reclaim[k]
 		switch {
@@ -154,7 +154,7 @@ func (b *briefly) renew(class string, one model.TaskID, spend func(n int) error)
 // begin says that the order of the queues may have changed since the last claim.
 func (b *briefly) begin() { b.sorted = nil }
 
-// sortLists sorts the lists. By BriefPlanner there is one order of the queues; victims are taken of the last first.
+// sortLists sorts the lists. By policy.Planner there is one order of the queues; victims are taken of the last first.
 func (b *briefly) sortLists() {
 	queues := slices.Clone(b.queues)
 	b.s.Order().SortQueues(queues)

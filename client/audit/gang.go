@@ -159,7 +159,7 @@ func emptied(s *apportionv1.Snapshot) *apportionv1.Snapshot {
 		job = proto.CloneOf(job)
 		for _, group := range job.GetGroups() {
 			for _, task := range group.GetTasks() {
-				if holds(task.GetStatus()) {
+				if lookup.Granted(task.GetStatus()) {
 					task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_PENDING, nil
 				}
 			}
@@ -175,7 +175,7 @@ func emptied(s *apportionv1.Snapshot) *apportionv1.Snapshot {
 func listed(job *apportionv1.Job, group *apportionv1.TaskGroup) []*apportionv1.Task {
 	var tasks []*apportionv1.Task
 	for _, count := range group.GetCounts() {
-		if !holds(count.GetStatus()) && count.GetStatus() > apportionv1.TaskStatus_TASK_STATUS_PENDING {
+		if !lookup.Granted(count.GetStatus()) && count.GetStatus() > apportionv1.TaskStatus_TASK_STATUS_PENDING {
 			continue
 		}
 		for range min(count.GetCount(), mostListed) {

@@ -194,14 +194,14 @@ func (s *state) held() map[string][]float64 {
 		}
 	}
 	for i, t := range s.tasks {
-		if holds(t.status) {
+		if lookup.Granted(t.status) {
 			book(s.snapshot.Tasks[i].Job.GetQueue(), s.request[i], 1)
 		}
 	}
 	for i := range s.jobs {
 		for _, g := range s.jobs[i].GetGroups() {
 			for _, c := range g.GetCounts() {
-				if holds(c.GetStatus()) {
+				if lookup.Granted(c.GetStatus()) {
 					book(s.jobs[i].GetQueue(), s.amounts(g.GetRequest()), float64(c.GetCount()))
 				}
 			}

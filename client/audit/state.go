@@ -127,7 +127,7 @@ func (s *state) read(nodes []*apportionv1.InspectedNode) {
 		byJob[j] = &s.jobs[i]
 		for _, g := range j.GetGroups() {
 			for _, c := range g.GetCounts() {
-				if holds(c.GetStatus()) {
+				if lookup.Granted(c.GetStatus()) {
 					s.jobs[i].held += int(c.GetCount())
 				}
 			}
@@ -182,16 +182,6 @@ func (a *auditor) amounts(r *apportionv1.Resource) []float64 {
 	return row
 }
 
-func holds(status apportionv1.TaskStatus) bool {
-	switch status {
-	case apportionv1.TaskStatus_TASK_STATUS_ALLOCATED, apportionv1.TaskStatus_TASK_STATUS_BINDING, apportionv1.TaskStatus_TASK_STATUS_BOUND,
-		apportionv1.TaskStatus_TASK_STATUS_RUNNING, apportionv1.TaskStatus_TASK_STATUS_PIPELINED:
-		return true
-	default:
-		return false
-	}
-}
-
 // blocks lists what waits of a job: what its gang lacks, then single tasks; nil if the gang can never be complete. Where a gang of several
 // waits, single tasks of its job do not count.
 func (s *state) blocks(j *job) [][]uint32 {
@@ -209,7 +199,7 @@ func (s *state) blocksOf(j *job) [][]uint32 {
 	for _, t := range j.tasks {
 		gated := t.GetDetail().GetGate() == apportionv1.TaskGate_TASK_GATE_OTHER
 		switch at := s.tasks[t.Number]; {
-		case holds(at.status):
+		case lookup.Granted(at.status):
 			held++
 		case at.status == apportionv1.TaskStatus_TASK_STATUS_PENDING && !gated && !zero(s.request[t.Number]):
 			waiting = append(waiting, t.Number)
@@ -304,7 +294,7 @@ func (s *state) undo() {
 
 // enter notes that a task is at a place, leave that it is no longer there.
 func (s *state) enter(task uint32, at place) {
-	if holds(at.status) {
+	if lookup.Granted(at.status) {
 		s.running.turn(task, at.node)
 	}
 	if at.status == apportionv1.TaskStatus_TASK_STATUS_RUNNING && at.node >= 0 && at.node < len(s.on) {
@@ -313,7 +303,7 @@ func (s *state) enter(task uint32, at place) {
 }
 
 func (s *state) leave(task uint32, at place) {
-	if holds(at.status) {
+	if lookup.Granted(at.status) {
 		s.running.turn(task, at.node)
 	}
 	if at.node < 0 || at.node >= len(s.on) {

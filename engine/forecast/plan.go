@@ -16,11 +16,11 @@ func (f *forecaster) plan() error {
 		return nil
 	}
 	for _, p := range f.Plugins() {
-		foreseer, ok := p.State.(policy.Foreseer)
+		keeper, ok := p.State.(policy.Keeper)
 		if !ok {
 			continue
 		}
-		list, err := foreseer.Foresee(f.job)
+		list, err := keeper.Foresee(f.job)
 		if _, tooMuch := errors.AsType[*policy.WorkError](err); tooMuch {
 			f.forecast.CutShort = true
 			return nil

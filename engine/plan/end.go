@@ -39,8 +39,8 @@ func (p *planner) potential(d *draft) *[3]*big.Rat {
 		return nil
 	}
 	for _, plugin := range p.Plugins() {
-		if calm, ok := plugin.State.(policy.Calm); ok {
-			potential := calm.Potential()
+		if planner, ok := plugin.State.(policy.Planner); ok {
+			potential := planner.Potential()
 			return &potential
 		}
 	}

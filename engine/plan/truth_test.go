@@ -91,8 +91,8 @@ func subsets(list []model.TaskID, size int, try func([]model.TaskID) bool) bool 
 // potentialOf is the potential of a policy that has one, nil otherwise.
 func potentialOf(s *engine.Session) *[3]*big.Rat {
 	for _, d := range s.Dividers() {
-		if calm, ok := d.State.(policy.Calm); ok {
-			p := calm.Potential()
+		if planner, ok := d.State.(policy.Planner); ok {
+			p := planner.Potential()
 			return &p
 		}
 	}

@@ -10,10 +10,6 @@ import (
 type Keeper interface {
 	// Keep returns the room that is kept. The line stays valid as long as the session.
 	Keep(l Line) ([]Reservation, error)
-}
-
-// Foreseer is a Keeper that does not keep room for each job that waits.
-type Foreseer interface {
 	// Foresee returns a plan of the jobs that wait up to one for which no room is kept, and which is the last of the list: when each could
 	// start after those before it. It is nil if there is no time for that job.
 	Foresee(j model.JobID) ([]Reservation, error)

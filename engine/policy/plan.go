@@ -59,29 +59,24 @@ type Plan struct {
 	Potential func() (fall, rise [3]*big.Rat)
 }
 
-// Planner chooses victims as a plan. It is asked after the other plugins of its tier, about the candidates that all of them let go.
+// Planner chooses victims as a plan. It is asked after the other plugins of its tier, about the candidates that all of them let go. It
+// orders queues too, any two of them, so that lists of candidates need not be put together for each claim.
 type Planner interface {
+	QueueOrderer
 	// Plan makes a plan; g records why candidates are spared.
 	Plan(c *Claim, g *Grounds) Plan
-}
-
-// BriefPlanner is a Planner that orders queues too, any two of them, so that lists of candidates need not be put together for each claim.
-type BriefPlanner interface {
-	Planner
-	QueueOrderer
 	// PlanBriefly returns what Plan returns for the candidates of the lists, one list after the other, without saying why candidates are
 	// spared. Candidates of the claim are not considered.
 	PlanBriefly(c *Claim, lists []QueueTasks) Plan
+	// Entitles reports whether a queue is entitled to something that waits in it: it may take the place of others, even where nothing may be
+	// placed beside them.
+	Entitles(q model.QueueID) bool
+	// Potential returns, line by line and compared from the left, what no sequence of plans raises.
+	Potential() [3]*big.Rat
 }
 
 // QueueTasks are tasks of one queue.
 type QueueTasks struct {
 	Queue model.QueueID
 	Tasks []model.TaskID
-}
-
-// Calm is a state with a potential that no sequence of plans raises.
-type Calm interface {
-	// Potential returns it line by line, compared from the left.
-	Potential() [3]*big.Rat
 }

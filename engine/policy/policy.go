@@ -86,12 +86,6 @@ type Overuser interface {
 	Overused(q model.QueueID, why *Reasons) bool
 }
 
-// Entitler is an Overuser that knows queues of which nothing that waits may be placed now, but may take the place of others.
-type Entitler interface {
-	// Entitles reports whether a queue is entitled to something that waits in it.
-	Entitles(q model.QueueID) bool
-}
-
 // Mode says against which rules a queue's account is asked.
 type Mode uint8
 

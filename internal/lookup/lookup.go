@@ -280,6 +280,11 @@ func Holds(status apportionv1.TaskStatus) bool {
 	}
 }
 
+// Granted reports whether a task of this status holds resources, or waits for those that were promised to it and that others release.
+func Granted(status apportionv1.TaskStatus) bool {
+	return Holds(status) || status == apportionv1.TaskStatus_TASK_STATUS_PIPELINED
+}
+
 // Occupies reports whether others cannot have what a task of this status uses: it holds resources, or is releasing them.
 func Occupies(status apportionv1.TaskStatus) bool {
 	return Holds(status) || status == apportionv1.TaskStatus_TASK_STATUS_RELEASING

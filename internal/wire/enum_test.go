@@ -15,6 +15,7 @@ func TestStatusesOfTheContractMeanWhatThoseOfTheEngineMean(t *testing.T) {
 		read, known := statusOf(written)
 		require.True(t, known)
 		require.Equal(t, read.Holds(), lookup.Holds(written), written)
+		require.Equal(t, read.Granted(), lookup.Granted(written), written)
 		require.Equal(t, read.Occupies(), lookup.Occupies(written), written)
 	}
 }
