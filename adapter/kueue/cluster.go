@@ -6,12 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // cluster joins the objects.
 func (r *reader) cluster() *Cluster {
-	if r.lenient {
+	if r.Lenient {
 		r.leaveOversized()
 	}
 	own := &apportionv1.KueueSnapshot{}
@@ -40,14 +41,15 @@ func (r *reader) cluster() *Cluster {
 		w := r.workloads[key]
 		uid := w.message.GetUid()
 		if uid != "" && uids[uid] {
-			r.twice(w.message)
+			r.leave(objects.Identity{Kind: workloadKind, Namespace: w.message.GetNamespace(), Name: w.message.GetName()},
+				"metadata.uid: %q is there twice", uid)
 			continue
 		}
 		uids[uid] = true
 		if detail := r.place(w); detail != "" {
 			snapshot.LeftOut = append(snapshot.LeftOut, &apportionv1.LeftOut{
 				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: w.message.Namespace, Name: w.message.Name,
-				Queue: r.shortened(w.message.Queue), Detail: r.shortened(detail),
+				Queue: r.Shortened(w.message.Queue), Detail: r.Shortened(detail),
 			})
 			continue
 		}
@@ -58,20 +60,9 @@ func (r *reader) cluster() *Cluster {
 	}
 	r.tell(snapshot)
 	return &Cluster{
-		Snapshot: snapshot, Unread: r.unread, Faulty: r.faulty,
-		HasWorkloads: len(r.workloads) > 0 || r.listed[workloadKind] || len(r.faulty) > 0,
+		Account: r.Account, Snapshot: snapshot, Warnings: r.Warnings.All(),
+		HasWorkloads: len(r.workloads) > 0 || r.Listed[workloadKind] || len(r.Faulty) > 0,
 		WithoutNodes: r.withoutNodes(),
-	}
-}
-
-// twice reports a workload that has the uid of another one.
-func (r *reader) twice(w *apportionv1.Job) {
-	h := header{Kind: workloadKind, Metadata: metadata{Namespace: w.GetNamespace(), Name: w.GetName()}}
-	r.object = h.Kind + " " + h.Metadata.key()
-	before := r.total
-	r.fault("metadata.uid", "%q is there twice", w.GetUid())
-	if r.lenient {
-		r.leaveOut(&h, r.total-before)
 	}
 }
 

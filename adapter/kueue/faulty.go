@@ -1,14 +1,14 @@
 package kueue
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -16,23 +16,14 @@ import (
 	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
-// Faulty is an object that is left out.
-type Faulty struct {
-	Kind, Namespace, Name string
-	// Fault is what is wrong with it, with its source, its name and the path of the field.
-	Fault string
-	// Detail is the first fault alone, from the path of the field on.
-	Detail string
-}
-
-// refuse notes why no server would take an object, or why the policy would not judge it: within a snapshot that holds nothing else, so that
+// Refuse notes why no server would take an object, or why the policy would not judge it: within a snapshot that holds nothing else, so that
 // objects that pass are judged beside any others.
-func (r *reader) refuse(h *header, entity any) {
-	if most := r.limits.TextBytes; most > 0 && int64(len(h.Metadata.Name)) > most {
-		r.fault("metadata.name", "it has %d bytes, at most %d are taken", len(h.Metadata.Name), most)
+func (r *reader) Refuse(root *objects.Value) {
+	if name := root.Field(objects.MetadataField).TextOf(objects.NameField); r.Limits.TextBytes > 0 && int64(len(name)) > r.Limits.TextBytes {
+		r.Fault("metadata.name", "it has %d bytes, at most %d are taken", len(name), r.Limits.TextBytes)
 		return
 	}
-	alone := alone(entity)
+	alone := alone(r.entity)
 	if alone == nil {
 		return
 	}
@@ -43,7 +34,7 @@ func (r *reader) refuse(h *header, entity any) {
 	} else if of, ok := errors.AsType[*model.Error](err); ok {
 		violations = of
 	} else if err != nil {
-		r.fault("", "%v", err)
+		r.Fault("", "%v", err)
 		return
 	}
 	if violations == nil {
@@ -52,7 +43,7 @@ func (r *reader) refuse(h *header, entity any) {
 	for _, v := range violations.Violations {
 		// The path begins with the position in the snapshot, which the object alone has.
 		_, path, _ := strings.Cut(v.Path, "].")
-		r.fault(strings.TrimPrefix(path, "kueue."), "%s", v.Detail)
+		r.Fault(strings.TrimPrefix(path, "kueue."), "%s", v.Detail)
 	}
 }
 
@@ -62,7 +53,7 @@ func (r *reader) judge(s *apportionv1.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	m, err := r.decoder.CompileWithin(data, wire.Guard{Limits: r.limits})
+	m, err := r.decoder.CompileWithin(data, wire.Guard{Limits: r.Limits})
 	if err != nil {
 		return err
 	}
@@ -99,50 +90,23 @@ func alone(entity any) *apportionv1.Snapshot {
 	return s
 }
 
-// leaveOut leaves an object out of which the last faults are.
-func (r *reader) leaveOut(h *header, faults int) {
-	f := Faulty{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Fault: "invalid", Detail: "invalid"}
-	if listed := len(r.faults); listed > 0 {
-		own := r.faults[max(0, listed-faults):]
-		f.Fault, f.Detail = strings.Join(own, "; "), strings.TrimPrefix(own[0], r.prefix())
-		if faults > 1 {
-			f.Detail = fmt.Sprintf("%s, and %d more", r.shortened(f.Detail), faults-1)
-		}
-		r.faults = r.faults[:listed-len(own)]
+// leave leaves out an object that was read without a problem; a reader that is not lenient fails for it.
+func (r *reader) leave(of objects.Identity, format string, args ...any) {
+	f := r.Leave(of, r.Origin(of), format, args...)
+	if !r.Lenient {
+		r.Found.AppendError(f.Problems)
+		return
 	}
-	r.total -= faults
-	r.faulty = append(r.faulty, f)
-	r.put(h.Kind, h.Metadata.key(), nil)
+	r.remove(of.Kind, (&objects.Metadata{Namespace: of.Namespace, Name: of.Name}).Full())
 }
 
-// tell adds the objects that are left out to the snapshot, in the order of their faults, up to the number that a snapshot lists.
+// tell adds the objects that are left out to the snapshot, by kind and fault, up to the number that a snapshot lists.
 func (r *reader) tell(s *apportionv1.Snapshot) {
-	slices.SortFunc(r.faulty, compare)
-	for i := range r.faulty {
-		f := &r.faulty[i]
-		s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{
-			Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, Kind: f.Kind, Namespace: r.shortened(f.Namespace),
-			Name: r.shortened(f.Name), Detail: r.shortened(f.Detail),
-		})
+	slices.SortStableFunc(r.Faulty, func(a, b *objects.Faulty) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.String(), b.String()))
+	})
+	for _, f := range r.Faulty {
+		s.LeftOut = append(s.LeftOut, r.LeftOut(f))
 	}
 	s.LeftOut = s.GetLeftOut()[:min(len(s.GetLeftOut()), model.MaxLeftOut)]
-}
-
-// compare orders faulty objects by what is wrong.
-func compare(a, b Faulty) int { return strings.Compare(a.Kind+a.Fault, b.Kind+b.Fault) }
-
-// shortened returns a text, cut so that it is a short text within the limits.
-func (r *reader) shortened(text string) string {
-	longest := 1000
-	if most := r.limits.TextBytes; most > 0 {
-		longest = int(min(int64(longest), most))
-	}
-	if len(text) <= longest {
-		return text
-	}
-	end := longest - len("…")
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

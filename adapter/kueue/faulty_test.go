@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -54,8 +55,8 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 		"fewer than no pods":              {"Workload", podSets(`{"name": "m", "count": -5}`), "pod_sets[0].count: -5 is negative"},
 		"more pods at least than at most": {"Workload", podSets(`{"name": "m", "minCount": 5}`), "pod_sets[0].min_count: 5 is not from 0 to 1"},
 		"a quantity that takes for ever":  {"Workload", podSets(requesting(`"cpu": "1e999999999"`)), "spec.podSets[0].template.spec.containers[0].resources.requests.cpu: not a quantity"},
-		"a pod that is none":              {"Workload", podSets(`{"name": "m", "template": {"spec": 5}}`), "number is not possible here"},
-		"metadata of another type":        {"Workload", `{"metadata": {"name": "x", "namespace": "n", "labels": {"a": 5}}}`, "cannot unmarshal number"},
+		"a pod that is none":              {"Workload", podSets(`{"name": "m", "template": {"spec": 5}}`), "spec.podSets[0].template.spec: not an object"},
+		"metadata of another type":        {"Workload", `{"metadata": {"name": "x", "namespace": "n", "labels": {"a": 5}}}`, "metadata.labels.a: not a text"},
 		"the uid of another one":          {"Workload", `{"metadata": {"name": "x", "namespace": "n", "uid": "w"}, "spec": {"queueName": "l"}}`, `metadata.uid: "w" is there twice`},
 		"a queue of 5,000 bytes":          {"ClusterQueue", named, "metadata.name: it has 5000 bytes"},
 		"a quota of no resource":          {"ClusterQueue", `{"metadata": {"name": "x"}` + groups("", "f"), "groups[0].flavors[0].resources[0].name"},
@@ -68,21 +69,21 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := wire.Limits{TextBytes: 4096}
-			objects := kueue.NewObjects(kueue.WithLimits(limits))
+			held := kueue.NewObjects(kueue.WithLimits(limits))
 			put := func(kind, data string) {
-				object, err := objects.Read(kind, "kueue.x-k8s.io/v1beta1", []byte(data))
+				object, err := held.Read(objects.Kind{Name: kind, Version: "kueue.x-k8s.io/v1beta1"}, []byte(data))
 				require.NoError(t, err)
-				objects.Put(object)
+				held.Put(object)
 			}
 			for _, o := range innocent {
 				put(o.kind, o.data)
 			}
-			want := objects.Cluster(now)
+			want := held.Cluster(now)
 			require.Empty(t, want.Faulty)
 			put(c.kind, c.data)
-			got := objects.Cluster(now)
+			got := held.Cluster(now)
 			require.Len(t, got.Faulty, 1)
-			require.Contains(t, got.Faulty[0].Fault, c.says)
+			require.Contains(t, got.Faulty[0].Problems.Error(), c.says)
 			out := got.Snapshot.GetLeftOut()
 			require.Len(t, out, 1)
 			require.Equal(t, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, out[0].GetCause())
@@ -101,12 +102,12 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 
 func TestAWorkloadOfAQueueWithALongNameStaysWithinTheLimits(t *testing.T) {
 	limits := wire.Limits{TextBytes: 4096}
-	objects := kueue.NewObjects(kueue.WithLimits(limits))
-	object, err := objects.Read("Workload", "kueue.x-k8s.io/v1beta1",
+	held := kueue.NewObjects(kueue.WithLimits(limits))
+	object, err := held.Read(objects.Kind{Name: "Workload", Version: "kueue.x-k8s.io/v1beta1"},
 		[]byte(`{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "`+strings.Repeat("q", 3000)+`"}}`))
 	require.NoError(t, err)
-	objects.Put(object)
-	snapshot := objects.Cluster(now).Snapshot
+	held.Put(object)
+	snapshot := held.Cluster(now).Snapshot
 	require.Len(t, snapshot.GetLeftOut(), 1)
 	require.LessOrEqual(t, len(snapshot.GetLeftOut()[0].GetDetail()), 1000)
 }

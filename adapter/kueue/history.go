@@ -1,8 +1,6 @@
 package kueue
 
 import (
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/apportion/apportion/adapter/objects"
@@ -26,16 +24,13 @@ type History struct {
 }
 
 // ReadHistory reads the finished Workloads of all sources. LocalQueues among the objects tell the queues of those whose admission is gone.
-// It returns an error that lists what is wrong.
+// An error is an *objects.Error.
 func ReadHistory(sources []objects.Source) (*History, error) {
 	r := newReader(time.Time{}, nil)
 	r.past = map[string]*past{}
-	for _, s := range sources {
-		r.source, r.object = s.Name, ""
-		r.documents(s.Data)
-	}
-	if r.total > 0 {
-		return nil, errors.New(strings.Join(r.faults, "\n"))
+	kinds.Each(r, sources)
+	if err := r.Found.Err(); err != nil {
+		return nil, err
 	}
 	out := &History{Unfinished: len(r.workloads)}
 	for _, key := range sortedKeys(r.past) {

@@ -28,7 +28,7 @@ func TestFollowedObjectsMakeTheSnapshotOfADump(t *testing.T) {
 		require.NoError(t, err)
 		want, err := kueue.Read([]objects.Source{{Name: file, Data: data}}, now)
 		require.NoError(t, err)
-		kinds := map[string][]*kueue.Object{}
+		kinds := map[string][]*objects.Object{}
 		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
 			var raw json.RawMessage
 			if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
@@ -39,16 +39,16 @@ func TestFollowedObjectsMakeTheSnapshotOfADump(t *testing.T) {
 				Kind    string `json:"kind"`
 			}
 			require.NoError(t, json.Unmarshal(raw, &head))
-			object, err := followed.Read(head.Kind, head.Version, raw)
+			object, err := followed.Read(objects.Kind{Name: head.Kind, Version: head.Version}, raw)
 			require.NoError(t, err)
 			kinds[head.Kind] = append(kinds[head.Kind], object)
 		}
 		for _, kind := range []string{
 			"Namespace", "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue", "AdmissionCheck", "Workload",
 		} {
-			followed.Replace(kind, kinds[kind])
-			require.False(t, followed.Replace(kind, kinds[kind]), "nothing changes twice")
-			require.Equal(t, len(kinds[kind]), followed.Count(kind))
+			followed.Replace(objects.Kind{Name: kind}, kinds[kind])
+			require.False(t, followed.Replace(objects.Kind{Name: kind}, kinds[kind]), "nothing changes twice")
+			require.Equal(t, len(kinds[kind]), followed.Count(objects.Kind{Name: kind}))
 		}
 		for range 2 {
 			got := followed.Cluster(now)
@@ -60,7 +60,7 @@ func TestFollowedObjectsMakeTheSnapshotOfADump(t *testing.T) {
 func TestAFollowedObjectThatIsInvalidIsLeftOutAndNamed(t *testing.T) {
 	followed := kueue.NewObjects()
 	put := func(kind, data string) bool {
-		object, err := followed.Read(kind, "kueue.x-k8s.io/v1beta1", []byte(data))
+		object, err := followed.Read(objects.Kind{Name: kind, Version: "kueue.x-k8s.io/v1beta1"}, []byte(data))
 		require.NoError(t, err)
 		return followed.Put(object)
 	}
@@ -73,7 +73,7 @@ func TestAFollowedObjectThatIsInvalidIsLeftOutAndNamed(t *testing.T) {
 	require.Len(t, cluster.Snapshot.GetQueues(), 1)
 	require.Len(t, cluster.Snapshot.GetJobs(), 1)
 	require.Len(t, cluster.Faulty, 1)
-	require.Contains(t, cluster.Faulty[0].Fault, `ClusterQueue b: spec.queueingStrategy`)
+	require.Contains(t, cluster.Faulty[0].String(), `ClusterQueue b: spec.queueingStrategy`)
 	require.Equal(t, "b", cluster.Snapshot.GetLeftOut()[0].GetName())
 	require.True(t, put("ClusterQueue", `{"metadata": {"name": "b"}}`))
 	require.Empty(t, followed.Cluster(now).Faulty)
@@ -87,7 +87,7 @@ func TestAWorkloadWaitsForItsNextAttemptUntilThatTime(t *testing.T) {
 		"LocalQueue":   `{"metadata": {"name": "l", "namespace": "n"}, "spec": {"clusterQueue": "a"}}`,
 		"Workload":     `{"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {"requeueState": {"requeueAt": "` + at + `"}}}`,
 	} {
-		object, err := followed.Read(kind, "kueue.x-k8s.io/v1beta1", []byte(data))
+		object, err := followed.Read(objects.Kind{Name: kind, Version: "kueue.x-k8s.io/v1beta1"}, []byte(data))
 		require.NoError(t, err)
 		followed.Put(object)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/room"
@@ -22,6 +23,10 @@ type member struct {
 	accounts map[account]bool
 }
 
+func (m *member) identity() objects.Identity {
+	return objects.Identity{Kind: m.kind, Namespace: m.namespace, Name: m.key}
+}
+
 // leaveOversized leaves out the objects that the policy judges alone, but not together with the others: what is nested too deeply, and of a
 // tree with too many accounts the objects that name most of them.
 func (r *reader) leaveOversized() {
@@ -29,7 +34,7 @@ func (r *reader) leaveOversized() {
 	levels := levelsOf(members)
 	for i := range members {
 		if m := &members[i]; levels[i] > kueue.MaxDepth && m.key != "" {
-			r.leave(m, "it is at level %d of cohorts, at most %d are judged", levels[i], kueue.MaxDepth)
+			r.leave(m.identity(), "it is at level %d of cohorts, at most %d are judged", levels[i], kueue.MaxDepth)
 		}
 	}
 	r.leaveWide()
@@ -92,7 +97,7 @@ func (r *reader) leaveWide() {
 		total -= largest.size()
 		m := &members[largest.withoutWidest(members)]
 		total += largest.size()
-		r.leave(m, "it names %d of %d accounts of flavor-resources of all queues and cohorts, at most %d are judged",
+		r.leave(m.identity(), "it names %d of %d accounts of flavor-resources of all queues and cohorts, at most %d are judged",
 			len(m.accounts), all, kueue.MaxAccounts)
 	}
 }
@@ -133,7 +138,7 @@ func (r *reader) leaveProducts() {
 		return int64(products(q.message.GetKueue().GetGroups()))
 	}}
 	for _, at := range l.Exceeding(queues) {
-		r.leave(&member{kind: queueKind, key: queues[at].message.GetName()},
+		r.leave(objects.Identity{Kind: queueKind, Name: queues[at].message.GetName()},
 			"its groups name %d flavor-resources of %d in all queues, at most %d are judged",
 			l.Takes(queues[at], nil), l.Total(queues), l.Most)
 	}
@@ -266,13 +271,4 @@ func (t *accountTree) withoutWidest(members []member) int {
 		t.nodes--
 	}
 	return at
-}
-
-// leave leaves an object out for a reason.
-func (r *reader) leave(m *member, format string, args ...any) {
-	h := header{Kind: m.kind, Metadata: metadata{Namespace: m.namespace, Name: m.key}}
-	r.object = h.Kind + " " + h.Metadata.key()
-	before := r.total
-	r.fault("", format, args...)
-	r.leaveOut(&h, r.total-before)
 }

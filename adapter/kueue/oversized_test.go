@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	policy "github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
@@ -46,7 +47,7 @@ func wide(name, cohort, prefix string, resources, flavors int) string {
 // TestObjectsThatAreTooMuchTogetherAreLeftOut has cohorts and queues that the policy judges alone, but not together with others.
 func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 	const cohorts, queues = "Cohort", "ClusterQueue"
-	type objects map[string][]string
+	type dump map[string][]string
 	many := func(n int, object func(i int) string) []string {
 		out := make([]string, n)
 		for i := range out {
@@ -56,37 +57,37 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 	}
 	small := func(i int) string { return wide(fmt.Sprintf("small%03d", i), "shared", "r", 2, 1) }
 	for name, c := range map[string]struct {
-		objects objects
-		left    []string
-		says    string
+		dump dump
+		left []string
+		says string
 	}{
 		"1,100 cohorts above a queue": {
-			objects{cohorts: chain(1100, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}},
+			dump{cohorts: chain(1100, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}},
 			append(many(76, func(i int) string { return fmt.Sprintf("c%04d", i) }), "deep"), "of cohorts, at most 1024 are judged",
 		},
 		"as many levels as there may be": {
-			objects{cohorts: chain(1023, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}}, nil, "",
+			dump{cohorts: chain(1023, ""), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0000"}}`}}, nil, "",
 		},
 		"a circle of 1,100 cohorts": {
-			objects{cohorts: chain(1100, "c0000"), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0500"}}`}}, nil, "",
+			dump{cohorts: chain(1100, "c0000"), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0500"}}`}}, nil, "",
 		},
 		"one queue with many flavor-resources among others of its cohort": {
-			objects{queues: append(many(200, small), wide("wide", "shared", "x", 600, 10))},
+			dump{queues: append(many(200, small), wide("wide", "shared", "x", 600, 10))},
 			[]string{"wide"},
 			"it names 6000 of 1212405 accounts of flavor-resources of all queues and cohorts, at most 1048576 are judged",
 		},
 		"a cohort with many flavor-resources": {
-			objects{queues: many(200, small), cohorts: {wide("shared", "", "x", 600, 10)}}, []string{"shared"}, "it names 6000 of 1206403 accounts",
+			dump{queues: many(200, small), cohorts: {wide("shared", "", "x", 600, 10)}}, []string{"shared"}, "it names 6000 of 1206403 accounts",
 		},
 		"queues that each name as many as there may be": {
-			objects{queues: many(2, func(i int) string {
+			dump{queues: many(2, func(i int) string {
 				return fmt.Sprintf(`{"metadata": {"name": "w%d"}, "spec": {"resourceGroups": [{"coveredResources": [%s], "flavors": [%s]}]}}`, i,
 					strings.Join(many(800, func(i int) string { return fmt.Sprintf(`"r%d"`, i) }), ","),
 					strings.Join(many(800, func(i int) string { return fmt.Sprintf(`{"name": "f%d"}`, i) }), ","))
 			})}, []string{"w0"}, "its groups name 640000 flavor-resources of",
 		},
 		"a workload that uses many flavor-resources": {
-			objects{queues: many(200, small), "Workload": {`{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {
+			dump{queues: many(200, small), "Workload": {`{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {
 				"conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
 				"admission": {"clusterQueue": "small007", "podSetAssignments": [{"name": "main", "resourceUsage": {` +
 				strings.Join(many(6000, func(i int) string { return fmt.Sprintf(`"u%d": 1`, i) }), ",") + `}}]}}}`}},
@@ -98,14 +99,14 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 			limits := wire.Limits{TextBytes: 4096}
 			held := kueue.NewObjects(kueue.WithLimits(limits))
 			put := func(kind, data string) {
-				object, err := held.Read(kind, "kueue.x-k8s.io/v1beta1", []byte(data))
+				object, err := held.Read(objects.Kind{Name: kind, Version: "kueue.x-k8s.io/v1beta1"}, []byte(data))
 				require.NoError(t, err)
 				held.Put(object)
 			}
 			for _, o := range innocent {
 				put(o.kind, o.data)
 			}
-			for kind, list := range c.objects {
+			for kind, list := range c.dump {
 				for _, data := range list {
 					put(kind, data)
 				}
@@ -115,7 +116,7 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 				var left []string
 				for _, f := range got.Faulty {
 					left = append(left, f.Name)
-					require.Contains(t, f.Detail, c.says)
+					require.Contains(t, f.Detail(), c.says)
 				}
 				require.ElementsMatch(t, c.left, left)
 				require.True(t, hasQueue(got.Snapshot, "a"))

@@ -11,9 +11,6 @@ import (
 	"github.com/apportion/apportion/internal/text"
 )
 
-// apiGroup is that of Kueue's objects.
-const apiGroup = "kueue.x-k8s.io"
-
 // Patch is a change of an object of the cluster that makes a part of a remedy.
 type Patch struct {
 	// Why is a sentence that explains the change. It may be empty.

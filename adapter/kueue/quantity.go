@@ -58,7 +58,7 @@ func (r *reader) amount(name string, q quantity, path string) int64 {
 		return 0
 	}
 	if parsed.Sign() < 0 {
-		r.fault(path, "%s is negative", q)
+		r.Fault(path, "%s is negative", q)
 		return 0
 	}
 	return amountOf(name, &parsed)
@@ -68,7 +68,7 @@ func (r *reader) amount(name string, q quantity, path string) int64 {
 func (r *reader) parse(q quantity, path string) (resource.Quantity, bool) {
 	parsed, err := objects.Quantity(strings.TrimSpace(string(q)))
 	if err != nil {
-		r.fault(path, "%v", err)
+		r.Fault(path, "%v", err)
 	}
 	return parsed, err == nil
 }
@@ -94,7 +94,7 @@ func (r *reader) weight(f *fairSharing) *float64 {
 	const path = "spec.fairSharing.weight"
 	parsed, ok := r.parse(*f.Weight, path)
 	if ok && parsed.Sign() < 0 {
-		r.fault(path, "%s is negative", *f.Weight)
+		r.Fault(path, "%s is negative", *f.Weight)
 		return nil
 	}
 	return new(parsed.AsFloat64Slow())

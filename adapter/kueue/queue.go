@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -34,12 +35,16 @@ type (
 	}
 )
 
-func (r *reader) readNamespace(h header, _ []byte) {
-	r.namespaces[h.Metadata.Name] = h.Metadata.Labels
+// labeled is an object of which the labels are read.
+type labeled struct {
+	Metadata struct {
+		Labels labelSet `json:"labels"`
+	} `json:"metadata"`
 }
 
-func (r *reader) readNode(h header, _ []byte) {
-	r.nodes[h.Metadata.Name] = h.Metadata.Labels
+// labels reads a Namespace or a Node.
+func (r *reader) labels(_ objects.Metadata, o *labeled) (labelSet, bool) {
+	return o.Metadata.Labels, true
 }
 
 // withoutNodes returns the flavors whose labels no node has, in a cluster of which nodes are known.
@@ -77,25 +82,24 @@ type (
 	}
 )
 
-func (r *reader) readFlavor(h header, raw []byte) {
-	var o struct {
-		Spec struct {
-			NodeLabels   map[string]string `json:"nodeLabels"`
-			NodeTaints   []taint           `json:"nodeTaints"`
-			Tolerations  []toleration      `json:"tolerations"`
-			TopologyName string            `json:"topologyName"`
-		} `json:"spec"`
-	}
-	if !r.decode(raw, &o) {
-		return
-	}
+// flavorObject is a ResourceFlavor.
+type flavorObject struct {
+	Spec struct {
+		NodeLabels   map[string]string `json:"nodeLabels"`
+		NodeTaints   []taint           `json:"nodeTaints"`
+		Tolerations  []toleration      `json:"tolerations"`
+		TopologyName string            `json:"topologyName"`
+	} `json:"spec"`
+}
+
+func (r *reader) flavor(meta objects.Metadata, o *flavorObject) (*flavor, bool) {
 	m := &apportionv1.KueueFlavor{
-		Name: h.Metadata.Name, NodeLabels: labelList(o.Spec.NodeLabels), Tolerations: tolerations(o.Spec.Tolerations),
+		Name: meta.Name, NodeLabels: labelList(o.Spec.NodeLabels), Tolerations: tolerations(o.Spec.Tolerations),
 	}
 	for _, t := range o.Spec.NodeTaints {
 		m.Taints = append(m.Taints, &apportionv1.KueueTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 	}
-	r.flavors[h.Metadata.Name] = &flavor{message: m, topology: o.Spec.TopologyName}
+	return &flavor{message: m, topology: o.Spec.TopologyName}, true
 }
 
 func labelList(set map[string]string) []*apportionv1.KueueLabel {
@@ -149,35 +153,34 @@ func (r *reader) groups(list []resourceGroup) []*apportionv1.KueueResourceGroup 
 	return out
 }
 
-func (r *reader) readCohort(h header, raw []byte) {
-	var o struct {
-		Spec struct {
-			// ParentName is called Parent before v1beta2.
-			ParentName     string          `json:"parentName"`
-			Parent         string          `json:"parent"`
-			ResourceGroups []resourceGroup `json:"resourceGroups"`
-			FairSharing    *fairSharing    `json:"fairSharing"`
-		} `json:"spec"`
-	}
-	if !r.decode(raw, &o) {
-		return
-	}
-	r.cohorts[h.Metadata.Name] = &cohort{&apportionv1.KueueCohort{
-		Name: h.Metadata.Name, Parent: cmp.Or(o.Spec.ParentName, o.Spec.Parent), Weight: r.weight(o.Spec.FairSharing),
-		Groups: r.groups(o.Spec.ResourceGroups),
-	}}
+// cohortObject is a Cohort.
+type cohortObject struct {
+	Spec struct {
+		// ParentName is called Parent before v1beta2.
+		ParentName     string          `json:"parentName"`
+		Parent         string          `json:"parent"`
+		ResourceGroups []resourceGroup `json:"resourceGroups"`
+		FairSharing    *fairSharing    `json:"fairSharing"`
+	} `json:"spec"`
 }
 
-func (r *reader) readCheck(h header, raw []byte) {
-	var o struct {
-		Status struct {
-			Conditions []condition `json:"conditions"`
-		} `json:"status"`
-	}
-	if r.decode(raw, &o) {
-		active, _ := conditionOf(o.Status.Conditions, "Active")
-		r.checks[h.Metadata.Name] = &check{&apportionv1.KueueCheck{Name: h.Metadata.Name, Active: active}}
-	}
+func (r *reader) cohort(meta objects.Metadata, o *cohortObject) (*cohort, bool) {
+	return &cohort{&apportionv1.KueueCohort{
+		Name: meta.Name, Parent: cmp.Or(o.Spec.ParentName, o.Spec.Parent), Weight: r.weight(o.Spec.FairSharing),
+		Groups: r.groups(o.Spec.ResourceGroups),
+	}}, true
+}
+
+// checkObject is an AdmissionCheck.
+type checkObject struct {
+	Status struct {
+		Conditions []condition `json:"conditions"`
+	} `json:"status"`
+}
+
+func (r *reader) check(meta objects.Metadata, o *checkObject) (*check, bool) {
+	active, _ := conditionOf(o.Status.Conditions, "Active")
+	return &check{&apportionv1.KueueCheck{Name: meta.Name, Active: active}}, true
 }
 
 // named is a reference by name.
@@ -219,17 +222,16 @@ type preemption struct {
 	} `json:"borrowWithinCohort"`
 }
 
-func (r *reader) readQueue(h header, raw []byte) {
-	var o struct {
-		Spec   queueSpec `json:"spec"`
-		Status struct {
-			Pending   int `json:"pendingWorkloads"`
-			Reserving int `json:"reservingWorkloads"`
-		} `json:"status"`
-	}
-	if !r.decode(raw, &o) {
-		return
-	}
+// queueObject is a ClusterQueue.
+type queueObject struct {
+	Spec   queueSpec `json:"spec"`
+	Status struct {
+		Pending   int `json:"pendingWorkloads"`
+		Reserving int `json:"reservingWorkloads"`
+	} `json:"status"`
+}
+
+func (r *reader) queue(meta objects.Metadata, o *queueObject) (*clusterQueue, bool) {
 	s := &o.Spec
 	own := &apportionv1.KueueQueue{
 		Cohort: cmp.Or(s.CohortName, s.Cohort), Weight: r.weight(s.FairSharing), Groups: r.groups(s.ResourceGroups),
@@ -250,12 +252,12 @@ func (r *reader) readQueue(h header, raw []byte) {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(s.NamespaceSelector)
 	if err != nil {
-		r.fault("spec.namespaceSelector", "%v", err)
+		r.Fault("spec.namespaceSelector", "%v", err)
 	}
-	r.queues[h.Metadata.Name] = &clusterQueue{
-		message:  &apportionv1.Queue{Name: h.Metadata.Name, Kueue: own, CreateTime: nanoseconds(h.Metadata.Created)},
+	return &clusterQueue{
+		message:  &apportionv1.Queue{Name: meta.Name, Kueue: own, CreateTime: meta.Created},
 		selector: selector, workloads: o.Status.Pending + o.Status.Reserving,
-	}
+	}, true
 }
 
 // one returns the position of a word in a list of the possible ones.
@@ -263,7 +265,7 @@ func (r *reader) one(word, path string, words ...string) int {
 	i := slices.Index(words, word)
 	if i < 0 {
 		known := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
-		r.fault(path, "no value %q; there are %s", word, strings.Join(known, ", "))
+		r.Fault(path, "no value %q; there are %s", word, strings.Join(known, ", "))
 	}
 	return max(i, 0)
 }
@@ -287,26 +289,25 @@ func (r *reader) preemption(p *preemption) *apportionv1.KueuePreemption {
 	return m
 }
 
-func (r *reader) readLocalQueue(h header, raw []byte) {
-	var o struct {
-		Spec struct {
-			ClusterQueue string       `json:"clusterQueue"`
-			StopPolicy   string       `json:"stopPolicy"`
-			FairSharing  *fairSharing `json:"fairSharing"`
-		} `json:"spec"`
-		Status struct {
-			FairSharing struct {
-				Status struct {
-					Consumed map[string]quantity `json:"consumedResources"`
-				} `json:"admissionFairSharingStatus"`
-			} `json:"fairSharing"`
-		} `json:"status"`
-	}
-	if !r.decode(raw, &o) {
-		return
-	}
+// localQueueObject is a LocalQueue.
+type localQueueObject struct {
+	Spec struct {
+		ClusterQueue string       `json:"clusterQueue"`
+		StopPolicy   string       `json:"stopPolicy"`
+		FairSharing  *fairSharing `json:"fairSharing"`
+	} `json:"spec"`
+	Status struct {
+		FairSharing struct {
+			Status struct {
+				Consumed map[string]quantity `json:"consumedResources"`
+			} `json:"admissionFairSharingStatus"`
+		} `json:"fairSharing"`
+	} `json:"status"`
+}
+
+func (r *reader) localQueue(meta objects.Metadata, o *localQueueObject) (*localQueue, bool) {
 	q := &localQueue{queue: o.Spec.ClusterQueue, stopped: o.Spec.StopPolicy != "" && o.Spec.StopPolicy != "None"}
-	q.message = &apportionv1.KueueLocalQueue{Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Weight: r.weight(o.Spec.FairSharing)}
+	q.message = &apportionv1.KueueLocalQueue{Namespace: meta.Namespace, Name: meta.Name, Weight: r.weight(o.Spec.FairSharing)}
 	const path = "status.fairSharing.admissionFairSharingStatus.consumedResources."
 	consumed := o.Status.FairSharing.Status.Consumed
 	for _, name := range sortedKeys(consumed) {
@@ -314,5 +315,5 @@ func (r *reader) readLocalQueue(h header, raw []byte) {
 			q.message.Consumed = append(q.message.Consumed, &apportionv1.KueueUsage{Name: name, Amount: parsed.AsApproximateFloat64()})
 		}
 	}
-	r.localQueues[h.Metadata.Namespace+"/"+h.Metadata.Name] = q
+	return q, true
 }

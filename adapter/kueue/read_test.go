@@ -105,31 +105,31 @@ func TestFaultsNameTheObjectAndTheField(t *testing.T) {
 	for name, test := range map[string]struct{ text, fault string }{
 		"a version that is not known": {
 			"{apiVersion: kueue.x-k8s.io/v9, kind: Workload, metadata: {name: w}}",
-			`dump.yaml: Workload w: apiVersion: "kueue.x-k8s.io/v9" is not read; there are kueue.x-k8s.io/v1beta1 and kueue.x-k8s.io/v1beta2`,
+			`dump.yaml:1: apiVersion: "kueue.x-k8s.io/v9" is not read; there are kueue.x-k8s.io/v1beta1 and kueue.x-k8s.io/v1beta2`,
 		},
 		"a quantity": {
 			`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {resourceGroups: [{coveredResources: [cpu],
 			flavors: [{name: f, resources: [{name: cpu, nominalQuota: much}]}]}]}}`,
-			`dump.yaml: ClusterQueue q: spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: not a quantity: "much"`,
+			`dump.yaml:2: spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: not a quantity: "much"`,
 		},
 		"an exponent that takes seconds to compute": {
 			`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {resourceGroups: [{coveredResources: [cpu],
 			flavors: [{name: f, resources: [{name: cpu, nominalQuota: 1e99999999}]}]}]}}`,
-			"dump.yaml: ClusterQueue q: spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: " +
+			"dump.yaml:2: spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: " +
 				"not a quantity: longer, or with a larger exponent, than any real one",
 		},
 		"a word": {
 			`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {preemption: {withinClusterQueue: Sometimes}}}`,
-			`dump.yaml: ClusterQueue q: spec.preemption.withinClusterQueue: no value "Sometimes"; ` +
+			`dump.yaml:1: spec.preemption.withinClusterQueue: no value "Sometimes"; ` +
 				"there are Never, LowerPriority, LowerOrNewerEqualPriority, Any",
 		},
 		"a type": {
 			"{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w}, spec: {priority: high}}",
-			"dump.yaml: Workload w: spec.priority: string is not possible here",
+			`dump.yaml:1: spec.priority: not a whole number between -2147483648 and 2147483647: "high"`,
 		},
 		"an object that is there twice": {
 			"[{apiVersion: v1, kind: Namespace, metadata: {name: ns}}, {apiVersion: v1, kind: Namespace, metadata: {name: ns}}]",
-			"dump.yaml: Namespace ns: is there twice",
+			"dump.yaml:1: Namespace ns is already at dump.yaml:1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,10 +2,9 @@ package kueue
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -13,46 +12,29 @@ import (
 // them are not known.
 func WithUnread(why map[string]string) Option {
 	return func(r *reader) {
-		for kind, reason := range why {
-			if k, ok := kinds[kind]; ok && strings.HasPrefix(k.versions[0], group) {
-				r.unlisted[kind] = reason
+		for _, kind := range Kinds() {
+			if reason, said := why[kind.Kind]; said && kind.Group == apiGroup {
+				r.Unlisted[kind.Kind] = reason
 			}
 		}
 	}
 }
 
-// kindsNotRead are the kinds of which no object was read although the cluster has some. That a kind is absent proves nothing by itself, as
-// kubectl prints several kinds in one list: it is absent by mistake if another object cannot be without it. A list of one kind, as
-// `kind: WorkloadList`, says that there are no other objects of its kind.
+// kindsNotRead are the kinds that could not be listed, or that other objects prove to exist.
 func (r *reader) kindsNotRead() []*apportionv1.LeftOut {
 	var list []*apportionv1.LeftOut
-	add := func(kind, why string) {
-		list = append(list, &apportionv1.LeftOut{
-			Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD, Kind: kind, Detail: r.shortened(why),
-		})
+	for _, kind := range sortedKeys(r.Unlisted) {
+		list = append(list, r.Unreadable(kind, r.Unlisted[kind]))
 	}
-	for _, kind := range slices.Sorted(maps.Keys(r.unlisted)) {
-		add(kind, r.unlisted[kind])
-	}
-	for _, kind := range []struct {
-		name string
-		// count is the number of its objects, proof what proves that there are some; "" is none.
-		count int
-		proof func() string
-	}{
-		{queueKind, len(r.queues), r.provesQueues},
-		{localQueueKind, len(r.localQueues), r.provesLocalQueues},
-		{flavorKind, len(r.flavors), r.provesFlavors},
-		{workloadKind, len(r.workloads), r.provesWorkloads},
-		{namespaceKind, len(r.namespaces), r.provesNamespaces},
+	for _, kind := range []objects.Expected{
+		{Kind: queueKind, Count: len(r.queues), Proof: r.provesQueues},
+		{Kind: localQueueKind, Count: len(r.localQueues), Proof: r.provesLocalQueues},
+		{Kind: flavorKind, Count: len(r.flavors), Proof: r.provesFlavors},
+		{Kind: workloadKind, Count: len(r.workloads), Proof: r.provesWorkloads},
+		{Kind: namespaceKind, Count: len(r.namespaces), Proof: r.provesNamespaces},
 	} {
-		faulty := func(f Faulty) bool { return f.Kind == kind.name }
-		_, said := r.unlisted[kind.name]
-		if kind.count > 0 || said || r.listed[kind.name] || slices.ContainsFunc(r.faulty, faulty) {
-			continue
-		}
-		if proof := kind.proof(); proof != "" {
-			add(kind.name, proof)
+		if proof := r.Lacks(kind); proof != "" {
+			list = append(list, r.Unreadable(kind.Kind, proof))
 		}
 	}
 	return list

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -45,6 +46,14 @@ func conditionOf(list []condition, name string) (bool, condition) {
 
 // workloadObject is a Workload.
 type workloadObject struct {
+	Metadata struct {
+		Labels      labelSet `json:"labels"`
+		Annotations labelSet `json:"annotations"`
+		Owners      []struct {
+			Kind string `json:"kind"`
+			Name string `json:"name"`
+		} `json:"ownerReferences"`
+	} `json:"metadata"`
 	Spec struct {
 		Active    *bool    `json:"active"`
 		Priority  int32    `json:"priority"`
@@ -105,12 +114,12 @@ type podSetAssignment struct {
 
 // owner returns the owner that an annotation or a label names, as of a PodGroup. Without one, usage is charged to the LocalQueue, as by
 // Kueue's AdmissionFairSharing.
-func (m *metadata) owner() string {
+func (o *workloadObject) owner() string {
 	const key = "apportion.dev/owner"
-	if name, ok := m.Annotations[key]; ok {
+	if name, ok := o.Metadata.Annotations[key]; ok {
 		return name
 	}
-	return m.Labels[key]
+	return o.Metadata.Labels[key]
 }
 
 const (
@@ -122,53 +131,50 @@ const (
 	whileBorrowing   = "InCohortReclaimWhileBorrowing"
 )
 
-func (r *reader) readWorkload(h header, raw []byte) {
-	var o workloadObject
-	if !r.decode(raw, &o) {
-		return
-	}
+// workload reads a Workload. One that is finished is kept with the past, if that is read.
+func (r *reader) workload(meta objects.Metadata, o *workloadObject) (*workload, bool) {
 	finished, _ := conditionOf(o.Status.Conditions, "Finished")
 	if finished && r.past == nil {
-		return
+		return nil, false
 	}
-	own := &apportionv1.KueueWorkload{PriorityBoost: boost(h.Metadata.Annotations[boostAnnotation])}
-	for _, o := range h.Metadata.Owners {
-		own.Origins = append(own.Origins, &apportionv1.KueueOrigin{Kind: o.Kind, Name: o.Name})
+	own := &apportionv1.KueueWorkload{PriorityBoost: boost(o.Metadata.Annotations[boostAnnotation])}
+	for _, owner := range o.Metadata.Owners {
+		own.Origins = append(own.Origins, &apportionv1.KueueOrigin{Kind: owner.Kind, Name: owner.Name})
 	}
 	w := &workload{
-		localQueue: h.Metadata.Namespace + "/" + o.Spec.QueueName, requeueAt: o.Status.RequeueState.RequeueAt, message: &apportionv1.Job{
-			Uid: h.Metadata.UID, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Priority: o.Spec.Priority,
-			CreateTime: nanoseconds(h.Metadata.Created), Kueue: own, Owner: h.Metadata.owner(),
+		localQueue: meta.Namespace + "/" + o.Spec.QueueName, requeueAt: o.Status.RequeueState.RequeueAt, message: &apportionv1.Job{
+			Uid: meta.UID, Namespace: meta.Namespace, Name: meta.Name, Priority: o.Spec.Priority,
+			CreateTime: meta.Created, Kueue: own, Owner: o.owner(),
 		},
 	}
 	if w.message.Owner == "" && o.Spec.QueueName != "" {
 		w.message.Owner = w.localQueue
 	}
 	if finished {
-		r.readPodSets(&o, own)
-		r.remember(w, &o)
-		return
+		r.readPodSets(o, own)
+		r.remember(w, o)
+		return nil, false
 	}
 	o.readEnd(w.message)
-	r.readConditions(&o, own)
+	r.readConditions(o, own)
 	if o.Spec.Active != nil && !*o.Spec.Active {
 		if own.ReserveTime != nil {
 			// Its quota counts no longer.
-			return
+			return nil, false
 		}
 		own.Withheld = apportionv1.KueueWithheld_KUEUE_WITHHELD_INACTIVE
 	}
-	r.readPodSets(&o, own)
+	r.readPodSets(o, own)
 	if reserved := own.ReserveTime != nil; reserved && o.Status.Admission != nil {
 		w.admitted, own.Admission = o.Status.Admission.ClusterQueue, r.admission(o.Status.Admission)
 	}
-	if h.Metadata.Annotations[sliceAnnotation] != "" {
+	if o.Metadata.Annotations[sliceAnnotation] != "" {
 		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_SLICE)
 	}
 	if len(o.Spec.Gates) > 0 {
 		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_GATES)
 	}
-	r.workloads[h.Metadata.Namespace+"/"+h.Metadata.Name] = w
+	return w, true
 }
 
 func (r *reader) readPodSets(o *workloadObject, own *apportionv1.KueueWorkload) {

@@ -44,7 +44,7 @@ func OfBoth(sources []objects.Source) bool {
 
 // ShareOfKueue says which of the workloads of Kueue wait for Kueue, in an input that is judged by another policy.
 func ShareOfKueue(sources []objects.Source, now time.Time) []*apportionv1.Warning {
-	cluster, err := kueue.Read(KueueSources(sources), now, kueue.LeaveOutFaulty())
+	cluster, err := kueue.Read(sources, now, kueue.LeaveOutFaulty())
 	if err != nil || len(cluster.Snapshot.GetJobs()) == 0 {
 		return nil
 	}
@@ -59,32 +59,19 @@ func ShareOfKueue(sources []objects.Source, now time.Time) []*apportionv1.Warnin
 		text.Count(len(cluster.Snapshot.GetJobs()), "workload"), waiting)}}
 }
 
-// KueueSources returns the sources as the reader of Kueue takes them.
-func KueueSources(sources []objects.Source) []objects.Source {
-	read := make([]objects.Source, len(sources))
-	for i, s := range sources {
-		read[i] = objects.Source{Name: s.Name, Data: s.Data}
-	}
-	return read
-}
-
 // named is the number of objects that are left out and named in warnings; the others are counted.
 const named = 10
 
 // LeftOutOfKueue returns warnings that name the first objects of Kueue that are left out, and count the others, and
 // those that name flavors without nodes.
 func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
-	var messages []string
-	for i := range c.Faulty {
-		messages = append(messages, "left out: "+c.Faulty[i].Fault)
-	}
-	warnings := firstOf(messages, "object")
+	warnings := append(LeftOut(c.Faulty), c.Warnings...)
 	if !c.HasWorkloads && len(c.Snapshot.GetQueues()) > 0 {
 		none := &apportionv1.Warning{Message: "no Workload is in the input: if the cluster has workloads, answers lack them " +
 			"(kind: WorkloadList without items says that it has none)"}
 		warnings = append([]*apportionv1.Warning{none}, warnings...)
 	}
-	messages = nil
+	var messages []string
 	for _, name := range c.WithoutNodes {
 		warnings = append(warnings, &apportionv1.Warning{
 			Message: "ResourceFlavor " + name + ": no node has its labels now, and pods that are admitted in it wait for one",
@@ -115,14 +102,14 @@ func firstOf(messages []string, noun string) []*apportionv1.Warning {
 }
 
 // LeftOut returns warnings that name the first objects that are left out, and count the others.
-func LeftOut(c *volcano.Cluster) []*apportionv1.Warning {
+func LeftOut(list []*objects.Faulty) []*apportionv1.Warning {
 	var warnings []*apportionv1.Warning
-	for _, faulty := range c.Faulty[:min(named, len(c.Faulty))] {
+	for _, faulty := range list[:min(named, len(list))] {
 		warnings = append(warnings, &apportionv1.Warning{
 			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Path: faulty.At.String(), Message: "left out: " + faulty.String(),
 		})
 	}
-	if more := len(c.Faulty) - named; more > 0 {
+	if more := len(list) - named; more > 0 {
 		warnings = append(warnings, &apportionv1.Warning{
 			Code: apportionv1.WarningCode_WARNING_CODE_TRUNCATED, Message: text.Are(more, "more object") + " left out",
 		})

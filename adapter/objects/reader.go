@@ -64,6 +64,20 @@ func (r *Reader) Seen(of Identity) bool {
 	return seen
 }
 
+// Origin is where an object was read; zero for one that was not read from a source.
+func (r *Reader) Origin(of Identity) Origin { return r.seen[of] }
+
+// Take accounts for an object that was read before.
+func (r *Reader) Take(c *Content) {
+	r.Objects++
+	r.Warnings.Take(c.Warnings)
+	if c.Fault != nil {
+		r.Faulty = append(r.Faulty, c.Fault)
+	} else {
+		r.Read++
+	}
+}
+
 // Fault adds a problem at a path of the object being read. The line is that of the last part of the path that exists.
 func (r *Reader) Fault(path, format string, args ...any) {
 	if r.Found.counted() {

@@ -11,8 +11,8 @@ import (
 type Resource struct {
 	// Kind is the name of the kind, and Group that of its API; "" is Kubernetes' core.
 	Kind, Group string
-	// Versions are those that are read, the newest first.
-	Versions []string
+	// Versions are those that a cluster may serve, the newest first. Objects of older ones are read alike.
+	Versions, Older []string
 	// List is the name of the list in the API; "" if the kind is never listed from a cluster.
 	List string
 	// Namespaced lists may be readable in one namespace only.
@@ -31,6 +31,14 @@ func (s *Resource) Version(version string) string {
 		return version
 	}
 	return s.Group + "/" + version
+}
+
+// Path is the path of the list in a version.
+func (s *Resource) Path(version string) string {
+	if s.Group == "" {
+		return "/api/" + version + "/" + s.List
+	}
+	return "/apis/" + s.Group + "/" + version + "/" + s.List
 }
 
 // Newest names the kind in its newest version.
@@ -170,12 +178,12 @@ func (t *Table[A]) row(r *Reader, root *Value, f *Faulty) *Row[A] {
 		}
 		switch {
 		case row.Named != "" && row.Named != name, kind.Version != "" && group != row.Group:
-		case kind.Version == "" || slices.Contains(row.Versions, version):
+		case kind.Version == "" || slices.Contains(row.Versions, version) || slices.Contains(row.Older, version):
 			return row
 		default:
-			known := make([]string, len(row.Versions))
-			for i, of := range row.Versions {
-				known[i] = row.Version(of)
+			var known []string
+			for _, of := range slices.Backward(row.Versions) {
+				known = append(known, row.Version(of))
 			}
 			f.Namespace, f.Name = root.Field(MetadataField).TextOf(namespaceField), name
 			r.Found.Add(r.Doc, root.Field(VersionField), "%q is not read; there are %s", kind.Version, strings.Join(known, " and "))

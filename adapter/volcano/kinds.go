@@ -35,6 +35,9 @@ const (
 	judgesNamespaces = "affinities to pods in namespaces selected by labels"
 )
 
+// olderVersions are those of objects that files have and clusters no longer serve.
+var olderVersions = []string{betaVersion, "v1alpha1"}
+
 // kinds are the objects that are read. The configuration of Volcano's scheduler is read from its ConfigMap by HeldConfiguration.
 var kinds = objects.NewTable(
 	objects.Row[*reader]{Resource: ofVolcano(queueKind, "queues", false), Shape: queueShape, Read: (*reader).queue},
@@ -43,7 +46,7 @@ var kinds = objects.NewTable(
 	objects.Row[*reader]{Resource: core(nodeKind, "nodes", false, ""), Shape: nodeShape, Read: (*reader).node},
 	objects.Row[*reader]{
 		Resource: objects.Resource{
-			Kind: classKind, Group: priorityGroup, Versions: []string{coreVersion, betaVersion, "v1alpha1"}, List: "priorityclasses", Decides: true,
+			Kind: classKind, Group: priorityGroup, Versions: []string{coreVersion}, Older: olderVersions, List: "priorityclasses", Decides: true,
 		},
 		Shape: classShape, Read: (*reader).priorityClass,
 	},
@@ -85,7 +88,7 @@ func core(kind, list string, namespaced bool, judges string) objects.Resource {
 // ofStorage is a kind that volumes are judged by.
 func ofStorage(kind, list string, namespaced bool) objects.Resource {
 	return objects.Resource{
-		Kind: kind, Group: storageGroup, Versions: []string{coreVersion, betaVersion, "v1alpha1"}, List: list, Namespaced: namespaced,
+		Kind: kind, Group: storageGroup, Versions: []string{coreVersion}, Older: olderVersions, List: list, Namespaced: namespaced,
 		Judges: judgesVolumes,
 	}
 }
@@ -93,7 +96,5 @@ func ofStorage(kind, list string, namespaced bool) objects.Resource {
 // Kinds are the kinds that a cluster lists, in the order in which their objects are given.
 func Kinds() []*objects.Resource { return kinds.Resources() }
 
-// ReadPage reads one page of a list in JSON.
-func ReadPage(name string, data []byte) (*objects.Page, error) {
-	return objects.ReadPage(name, data, kinds.Shape())
-}
+// Shape is what is read of objects.
+func Shape() *objects.Shape { return kinds.Shape() }

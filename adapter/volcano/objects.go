@@ -1,11 +1,8 @@
 package volcano
 
 import (
-	"errors"
-	"hash/maphash"
 	"maps"
 	"slices"
-	"sync"
 	"unique"
 
 	"google.golang.org/protobuf/proto"
@@ -14,164 +11,59 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Object holds the fields of one object that are read: about half a kilobyte of a pod. It is immutable.
-type Object struct {
-	// Namespace is "" for kinds without namespaces.
-	Namespace, Name, ResourceVersion string
-	// Synced is true for the bookmark that an API server sends after the objects that existed when the watch began.
-	Synced bool
-
-	content *content
-}
-
-// content holds the fields of an object. Equal objects share it.
-type content struct {
-	kind objects.Kind
-	// key identifies the object within its kind. API servers order lists by it.
-	key string
-	// sum is a hash of the fields that are read.
-	sum uint64
-
-	queue    *queue
-	node     *node
-	job      *job
-	pod      *pod
-	class    *priorityClass
-	space    *namespace
-	stored   *stored
-	warnings []*apportionv1.Warning
-	// fault says that the object is left out; nil if it is not.
-	fault *objects.Faulty
-}
-
 // Objects holds the objects of a cluster, and returns a snapshot of them at any time, equal to the result of ReadManifests for the same
 // objects with LeaveOutFaulty. It is safe for concurrent use.
 type Objects struct {
-	mutex sync.Mutex
-	seed  maphash.Seed
+	*objects.Store
+
 	// options are those of all readers.
 	options []Option
-	// shared reads each object, and holds what several objects share.
+	// shared reads each object, and holds what several objects share. It is used under the lock of the store, as the next two are.
 	shared *reader
-	kinds  map[string]*objectList
 	// generation counts the changes of nodes; the allowed nodes of a placement are cached for one generation.
 	generation uint64
 	// swept is the number of shared values after the last sweep.
-	swept  int
-	buffer []byte
+	swept int
 }
 
 // NewObjects returns an empty Objects. The options apply to all of its snapshots.
 func NewObjects(opts ...Option) *Objects {
-	o := &Objects{seed: maphash.MakeSeed(), options: append(opts, LeaveOutFaulty()), kinds: map[string]*objectList{}, generation: 1}
+	o := &Objects{options: append(opts, LeaveOutFaulty()), generation: 1}
 	o.shared = newReader(o.options)
+	o.Store = objects.NewStore(kinds.Shape(), o.read, func(kind string) {
+		if kind == nodeKind {
+			o.generation++
+		}
+	})
 	return o
 }
 
-// Read reads one object in JSON.
-func (o *Objects) Read(kind objects.Kind, data []byte) (*Object, error) {
-	root, err := objects.Scan(kind.Name, data, followedShape)
-	if err != nil {
-		return nil, err
-	}
-	return o.object(kind, root)
-}
-
-// ReadList reads one page of a list in JSON.
-func (o *Objects) ReadList(kind objects.Kind, data []byte) (read []*Object, next, resourceVersion string, err error) {
-	list, items, err := objects.ReadItems(kind.Name+" list", data, followedShape)
-	if err != nil {
-		return nil, "", "", err
-	}
-	for _, item := range items {
-		object, err := o.object(kind, item)
-		if err != nil {
-			return nil, "", "", err
-		}
-		read = append(read, object)
-	}
-	metadata := list.Field(objects.MetadataField)
-	return read, metadata.TextOf("continue"), metadata.TextOf(objects.ResourceVersionField), nil
-}
-
-// syncedAnnotation marks the bookmark that ends the first objects of a watch (Kubernetes' metav1.InitialEventsAnnotationKey).
-const syncedAnnotation = "k8s.io/initial-events-end"
-
-// followedShape is that of the kinds with what a watch needs.
-var followedShape = objects.Annotated(objects.Union(kinds.Shape(), objects.Select("metadata.resourceVersion")), syncedAnnotation)
-
-// object makes an Object from the scanned fields of a manifest.
-func (o *Objects) object(kind objects.Kind, root *objects.Value) (*Object, error) {
-	if root.Type != objects.Map {
-		return nil, errors.New(kind.Name + ": not an object")
-	}
-	metadata := root.Field(objects.MetadataField)
-	out := &Object{
-		Namespace: metadata.TextOf("namespace"), Name: metadata.TextOf(objects.NameField), ResourceVersion: metadata.TextOf(objects.ResourceVersionField),
-		Synced: metadata.Field(objects.AnnotationsField).TextOf(syncedAnnotation) == "true",
-	}
-	if metadata != nil {
-		metadata.Items = slices.DeleteFunc(metadata.Items, func(v *objects.Value) bool { return v.Key == objects.ResourceVersionField })
-	}
-	if root.Field(objects.KindField) == nil {
-		root.Add(&objects.Value{Type: objects.Text, Key: objects.KindField, Text: kind.Name})
-		root.Add(&objects.Value{Type: objects.Text, Key: objects.VersionField, Text: kind.Version})
-	}
-	if out.Name == "" {
-		return out, nil // A bookmark.
-	}
-	key := out.Name
-	if out.Namespace != "" {
-		key = out.Namespace + "/" + out.Name
-	}
-	out.Namespace, out.Name = key[:len(key)-len(out.Name)], key[len(key)-len(out.Name):]
-	out.Namespace = trimmed(out.Namespace)
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	o.buffer = objects.AppendJSON(o.buffer[:0], root)
-	sum := maphash.Bytes(o.seed, o.buffer)
-	if held := o.kind(kind).byKey[key]; held != nil && held.sum == sum {
-		out.content = held
-		return out, nil
-	}
-	out.content = o.content(kind, key, sum, root)
-	return out, nil
-}
-
-// trimmed returns a namespace without its final slash.
-func trimmed(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return namespace[:len(namespace)-1]
-}
-
-// content reads an object with the shared reader.
-func (o *Objects) content(kind objects.Kind, key string, sum uint64, root *objects.Value) *content {
-	r, doc := o.shared, &objects.Document{Name: kind.Name + " " + key}
+// read reads an object with the shared reader.
+func (o *Objects) read(doc *objects.Document, root *objects.Value, c *objects.Content) {
+	r := o.shared
 	kinds.Object(r, doc, root)
-	c := &content{kind: kind, key: key, sum: sum, warnings: r.Warnings.Listed}
+	c.Warnings = r.Warnings.Listed
 	switch {
 	case len(r.Faulty) > 0:
-		c.fault = r.Faulty[0]
+		c.Fault = r.Faulty[0]
 	case len(r.queues) > 0:
-		c.queue = &r.queues[0]
+		c.Entity = &r.queues[0]
 	case len(r.nodes) > 0:
-		c.node = &r.nodes[0]
+		c.Entity = &r.nodes[0]
 	case len(r.jobs) > 0:
-		c.job = &r.jobs[0]
-		c.job.message.Queue, c.job.priorityClass = once(c.job.message.GetQueue()), once(c.job.priorityClass)
+		j := &r.jobs[0]
+		j.message.Queue, j.priorityClass = once(j.message.GetQueue()), once(j.priorityClass)
+		c.Entity = j
 	case len(r.pods) > 0:
-		c.pod = r.pods[0].compact(key)
+		c.Entity = r.pods[0].compact(c.Key)
 	case len(r.classes) > 0:
-		c.class = &r.classes[0]
+		c.Entity = &r.classes[0]
 	case len(r.namespaces) > 0:
-		c.space = &r.namespaces[0]
+		c.Entity = &r.namespaces[0]
 	case len(r.storage) > 0:
-		c.stored = &r.storage[0]
+		c.Entity = &r.storage[0]
 	}
 	r.forget()
-	return c
 }
 
 // forget prepares the reader for the next object. Shared values stay.
@@ -201,137 +93,51 @@ func (p *pod) compact(key string) *pod {
 	return &c
 }
 
-// kind returns the list of a kind.
-func (o *Objects) kind(kind objects.Kind) *objectList {
-	list := o.kinds[kind.Name]
-	if list == nil {
-		list = &objectList{byKey: map[string]*content{}}
-		o.kinds[kind.Name] = list
-	}
-	return list
-}
-
-// Put sets an object that was read. It reports whether anything changes by it.
-func (o *Objects) Put(object *Object) (changed bool) {
-	c := object.content
-	if c == nil {
-		return false
-	}
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	if held := o.kind(c.kind).byKey[c.key]; held == c || held != nil && held.sum == c.sum {
-		return false
-	}
-	o.kind(c.kind).put(c)
-	o.changed(c)
-	return true
-}
-
-// Remove removes an object. It reports whether it was there.
-func (o *Objects) Remove(object *Object) (changed bool) {
-	c := object.content
-	if c == nil {
-		return false
-	}
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	list := o.kind(c.kind)
-	if list.byKey[c.key] == nil {
-		return false
-	}
-	list.remove(c.key)
-	o.changed(c)
-	return true
-}
-
-// Replace makes these the objects of a kind. It reports whether anything changes by it.
-func (o *Objects) Replace(kind objects.Kind, objects []*Object) (changed bool) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	old, list := o.kind(kind), &objectList{byKey: make(map[string]*content, len(objects))}
-	changed = len(old.byKey) != len(objects)
-	for _, object := range objects {
-		c := object.content
-		if c == nil {
-			continue
-		}
-		if held := old.byKey[c.key]; held != nil && held.sum == c.sum {
-			c = held
-		} else {
-			changed = true
-		}
-		list.put(c)
-	}
-	o.kinds[kind.Name], list.whole = list, true
-	if changed && kind.Name == nodeKind {
-		o.generation++
-	}
-	return changed
-}
-
-func (o *Objects) changed(c *content) {
-	if c.node != nil || c.kind.Name == nodeKind {
-		o.generation++
-	}
-}
-
-// Count returns the number of objects of a kind.
-func (o *Objects) Count(kind objects.Kind) int {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	return len(o.kind(kind).byKey)
-}
-
 // Cluster makes a snapshot of all objects. Those that are faulty are left out. An error is an *Error.
-func (o *Objects) Cluster(opts ...Option) (*Cluster, error) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	r := newReader(slices.Concat(o.options, opts))
-	r.generation = o.generation
-	for _, of := range kinds.Resources() {
-		kind := of.Kind
-		list := o.kinds[kind]
-		if list == nil {
-			continue
+func (o *Objects) Cluster(opts ...Option) (cluster *Cluster, err error) {
+	o.View(func(list func(kind string) ([]*objects.Content, bool)) {
+		r := newReader(slices.Concat(o.options, opts))
+		r.generation = o.generation
+		for _, kind := range kinds.Resources() {
+			held, whole := list(kind.Kind)
+			r.Listed[kind.Kind] = whole
+			for _, c := range held {
+				r.take(c)
+			}
 		}
-		r.Listed[kind] = list.whole
-		for _, c := range list.inOrder() {
-			r.take(c)
-		}
-	}
-	cluster, err := r.cluster()
-	o.sweep()
+		cluster, err = r.cluster()
+		pods, _ := list(podKind)
+		o.sweep(pods)
+	})
 	return cluster, err
 }
 
 // take adds a copy of an object that was read before.
-func (r *reader) take(c *content) {
-	r.Warnings.Take(c.warnings)
-	switch {
-	case c.fault != nil:
-		r.Faulty = append(r.Faulty, c.fault)
-	case c.space != nil:
-		r.namespaces = append(r.namespaces, *c.space)
-	case c.stored != nil:
-		r.storage = append(r.storage, *c.stored)
-	case c.class != nil:
-		r.classes = append(r.classes, *c.class)
-	case c.queue != nil:
-		q := *c.queue
+func (r *reader) take(c *objects.Content) {
+	r.Take(c)
+	switch e := c.Entity.(type) {
+	case *namespace:
+		r.namespaces = append(r.namespaces, *e)
+	case *stored:
+		r.storage = append(r.storage, *e)
+	case *priorityClass:
+		r.classes = append(r.classes, *e)
+	case *queue:
+		q := *e
 		q.message = proto.CloneOf(q.message)
 		r.queues = append(r.queues, q)
-	case c.node != nil:
-		n := *c.node
+	case *node:
+		n := *e
 		n.message = proto.CloneOf(n.message)
 		r.nodes = append(r.nodes, n)
-	case c.job != nil:
-		j := *c.job
-		j.message, j.groups = proto.CloneOf(c.job.message), maps.Clone(c.job.groups)
-		j.requests, j.placed = make([][]*amounts, len(c.job.requests)), make([][]placed, len(c.job.placed))
+	case *job:
+		j := *e
+		j.message, j.groups = proto.CloneOf(e.message), maps.Clone(e.groups)
+		j.requests, j.placed = make([][]*amounts, len(e.requests)), make([][]placed, len(e.placed))
 		r.jobs = append(r.jobs, j)
-	case c.pod != nil:
-		p := *c.pod
-		p.task = copyTask(c.pod.task)
+	case *pod:
+		p := *e
+		p.task = copyTask(e.task)
 		r.pods = append(r.pods, p)
 	}
 }
@@ -350,8 +156,8 @@ func copyTask(t *apportionv1.Task) *apportionv1.Task {
 	return out
 }
 
-// sweep drops shared values that no object uses any more, once their number has doubled.
-func (o *Objects) sweep() {
+// sweep drops shared values that no pod uses any more, once their number has doubled.
+func (o *Objects) sweep(pods []*objects.Content) {
 	const few = 1000
 	r := o.shared
 	if len(r.units) > few {
@@ -361,13 +167,11 @@ func (o *Objects) sweep() {
 		return
 	}
 	kept, placements, traits := requests{}, placements{}, sharedTraits{}
-	if pods := o.kinds[podKind]; pods != nil {
-		for _, c := range pods.byKey {
-			if c.pod != nil {
-				kept.share(c.pod.request)
-				placements[c.pod.placed.placement.key] = c.pod.placed.placement
-				traits[c.pod.placed.traits.key] = c.pod.placed.traits
-			}
+	for _, c := range pods {
+		if p, ok := c.Entity.(*pod); ok {
+			kept.share(p.request)
+			placements[p.placed.placement.key] = p.placed.placement
+			traits[p.placed.traits.key] = p.placed.traits
 		}
 	}
 	r.requests, r.placements, r.traits = kept, placements, traits

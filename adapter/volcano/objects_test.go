@@ -73,7 +73,7 @@ func listed(t fataler, of map[objects.Kind]map[string]json.RawMessage) *apportio
 		}
 		data, err := json.Marshal(map[string]any{"kind": kind.Name + "List", "apiVersion": kind.Version, "items": items})
 		require.NoError(t, err)
-		page, err := volcano.ReadPage(kind.Name, data)
+		page, err := objects.ReadPage(kind.Name, data, volcano.Shape())
 		require.NoError(t, err)
 		pages = append(pages, page.Source)
 	}
@@ -89,7 +89,7 @@ func ofObjects(t fataler, o *volcano.Objects) *apportionv1.Snapshot {
 	return cluster.Snapshot
 }
 
-func readObject(t fataler, o *volcano.Objects, kind objects.Kind, data []byte) *volcano.Object {
+func readObject(t fataler, o *volcano.Objects, kind objects.Kind, data []byte) *objects.Object {
 	t.Helper()
 	object, err := o.Read(kind, data)
 	require.NoError(t, err)
@@ -97,14 +97,14 @@ func readObject(t fataler, o *volcano.Objects, kind objects.Kind, data []byte) *
 }
 
 func TestObjectsMakeTheSnapshotOfTheirLists(t *testing.T) {
-	objects, o := sampleObjects(t), volcano.NewObjects()
-	for kind, byKey := range objects {
+	sample, o := sampleObjects(t), volcano.NewObjects()
+	for kind, byKey := range sample {
 		for _, item := range byKey {
 			require.True(t, o.Put(readObject(t, o, kind, item)))
 		}
 		require.Equal(t, len(byKey), o.Count(kind))
 	}
-	want := listed(t, objects)
+	want := listed(t, sample)
 	require.Len(t, want.GetNodes(), 16)
 	require.True(t, proto.Equal(want, ofObjects(t, o)))
 	require.True(t, proto.Equal(want, ofObjects(t, o)), "a second time")
@@ -169,7 +169,7 @@ func TestObjectsFollowAnyChanges(t *testing.T) {
 		held, o := map[objects.Kind]map[string]json.RawMessage{}, volcano.NewObjects()
 		for kind, byKey := range sample {
 			held[kind] = maps.Clone(byKey)
-			var all []*volcano.Object
+			var all []*objects.Object
 			for _, item := range byKey {
 				all = append(all, readObject(t, o, kind, item))
 			}
@@ -197,7 +197,7 @@ func TestObjectsFollowAnyChanges(t *testing.T) {
 
 func TestWhatIsNotReadOfAnObjectChangesNothing(t *testing.T) {
 	o, kind := volcano.NewObjects(), kindOf["nodes.yaml"]
-	node := func(rest string) *volcano.Object {
+	node := func(rest string) *objects.Object {
 		return readObject(t, o, kind, []byte(`{"metadata": {"name": "n", `+rest+`}, "status": {"allocatable": {"cpu": "4"}, "images": []}}`))
 	}
 	require.True(t, o.Put(node(`"resourceVersion": "1"`)))

@@ -54,7 +54,7 @@ func TestPagesOfAnAPIServerAreReadAsFilesAre(t *testing.T) {
 		require.NoError(t, err)
 		files = append(files, objects.Source{Name: list.file, Data: data})
 		raw := apiList(t, list.file, list.kind, list.version)
-		page, err := volcano.ReadPage(list.file, raw)
+		page, err := objects.ReadPage(list.file, raw, volcano.Shape())
 		require.NoError(t, err)
 		require.Equal(t, "next", page.Continue)
 		require.Equal(t, "7", page.ResourceVersion)
@@ -75,7 +75,7 @@ func TestAPageThatIsNoListIsAFault(t *testing.T) {
 		"<html>": "p: not JSON", "[]": "p: not a list", `{"kind": "Status"}`: "p: a list without items",
 		`{"items": [1]}`: "p: an item is not an object",
 	} {
-		_, err := volcano.ReadPage("p", []byte(text))
+		_, err := objects.ReadPage("p", []byte(text), volcano.Shape())
 		require.EqualError(t, err, fault)
 	}
 }

@@ -94,7 +94,7 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 	var invalid error
 	if loaded.cluster != nil {
 		invalid = loaded.cluster.Fault("")
-		c.warnings = unprinted(c.warnings, manifest.LeftOut(loaded.cluster))
+		c.warnings = unprinted(c.warnings, manifest.LeftOut(loaded.cluster.Faulty))
 	}
 	err = a.about(ctx, loaded, func(ctx context.Context, q *question) error {
 		session, err := q.decider.OpenSession(ctx, q.Input)

@@ -238,7 +238,7 @@ func (f *inputFlags) read(s streams, sources []objects.Source) (*input, error) {
 			return nil, err
 		}
 		loaded.Snapshot, loaded.cluster = cluster.Snapshot, cluster
-		loaded.warnings = slices.Concat(missing, f.unread, manifest.LeftOut(cluster), cluster.Warnings, rules.Warnings)
+		loaded.warnings = slices.Concat(missing, f.unread, manifest.LeftOut(cluster.Faulty), cluster.Warnings, rules.Warnings)
 		if manifest.OfBoth(sources) {
 			loaded.both = sources
 			loaded.warnings = append(loaded.warnings, manifest.ShareOfKueue(sources, time.Now())...)

@@ -134,7 +134,7 @@ func (f *inputFlags) readKueue(sources []objects.Source, policy *apportionv1.Pol
 	if !f.strict {
 		options = append(options, kueue.LeaveOutFaulty())
 	}
-	cluster, err := kueue.Read(manifest.KueueSources(sources), moment, options...)
+	cluster, err := kueue.Read(sources, moment, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -49,7 +50,7 @@ type cluster struct {
 	// missing are the kinds that were not read yet.
 	missing map[string]bool
 	// held are the objects by kind and NAMESPACE/NAME.
-	held map[string]map[string]*kueue.Object
+	held map[string]map[string]*objects.Object
 	// workloads are by NAMESPACE/NAME.
 	workloads map[string]*workload
 	// checks are the AdmissionChecks of this controller by name.
@@ -59,7 +60,7 @@ type cluster struct {
 func newCluster(log *slog.Logger) *cluster {
 	return &cluster{
 		log: log, objects: kueue.NewObjects(), changed: make(chan struct{}, 1), missing: map[string]bool{},
-		held: map[string]map[string]*kueue.Object{}, workloads: map[string]*workload{}, checks: map[string]*checkObject{},
+		held: map[string]map[string]*objects.Object{}, workloads: map[string]*workload{}, checks: map[string]*checkObject{},
 	}
 }
 
@@ -145,13 +146,13 @@ func (c *cluster) put(kind, version string, u *unstructured.Unstructured) {
 			c.checks[u.GetName()] = check
 		}
 	}
-	object, err := c.objects.Read(kind, version, data)
+	object, err := c.objects.Read(objects.Kind{Name: kind, Version: version}, data)
 	if err != nil {
 		c.log.Warn("an object is left out", "kind", kind, "name", u.GetName(), "error", err)
 		return
 	}
 	if c.held[kind] == nil {
-		c.held[kind] = map[string]*kueue.Object{}
+		c.held[kind] = map[string]*objects.Object{}
 	}
 	c.held[kind][keyOf(u)] = object
 	c.objects.Put(object)

@@ -96,7 +96,7 @@ func readVolcano(sources []objects.Source, now time.Time, progress func(read int
 		}
 	}
 	d.Snapshot, d.cluster, d.indexed = s, cluster, lookup.Of(s)
-	d.Warnings = slices.Concat(missing, manifest.LeftOut(cluster), cluster.Warnings, said)
+	d.Warnings = slices.Concat(missing, manifest.LeftOut(cluster.Faulty), cluster.Warnings, said)
 	if manifest.OfBoth(objects) {
 		d.Warnings = append(d.Warnings, manifest.ShareOfKueue(objects, now)...)
 	}
@@ -127,7 +127,7 @@ func parted(sources []objects.Source) (objects []objects.Source, configuration *
 }
 
 func readKueue(sources []objects.Source, now time.Time) (*Dump, error) {
-	cluster, err := kueue.Read(manifest.KueueSources(sources), now, kueue.LeaveOutFaulty())
+	cluster, err := kueue.Read(sources, now, kueue.LeaveOutFaulty())
 	if err != nil {
 		return nil, err
 	}

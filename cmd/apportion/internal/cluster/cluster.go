@@ -23,9 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
-	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -96,7 +94,7 @@ func (f *Flags) Read(ctx context.Context) (*Cluster, error) {
 		}
 	}
 	for name, list := range found.kueue {
-		list.needed = list.needed && !found.volcano
+		list.Needed = list.Needed && !found.volcano
 		work.Go(func() error { return r.kind(ctx, name, list) })
 	}
 	if f.Configuration && found.volcano {
@@ -172,7 +170,7 @@ func (r *reader) cluster() *Cluster {
 		r.note(fmt.Sprintf("%s may not be read, so some %s are not judged", text.Few(lists), what))
 	}
 	c := &Cluster{Unread: r.unread, Missing: r.missing}
-	for _, name := range slices.Concat(order, kueueOrder) {
+	for _, name := range order {
 		c.Sources = append(c.Sources, r.pages[name]...)
 	}
 	c.Sources = append(c.Sources, r.configuration...)
@@ -195,15 +193,12 @@ func (r *reader) configMap(ctx context.Context) error {
 }
 
 // kind reads one list. A list that the user may not read is tried in the namespace of the kubeconfig, if it has any.
-func (r *reader) kind(ctx context.Context, name string, list resource) error {
-	path := list.path
-	if len(list.versions) > 0 {
-		path += "/" + list.versions[0]
-	}
-	err := r.list(ctx, name, path+"/"+name)
-	if apierrors.IsForbidden(err) && list.namespaced {
-		if err = r.list(ctx, name, path+"/namespaces/"+r.namespace+"/"+name); err == nil {
-			if list.judges == "" {
+func (r *reader) kind(ctx context.Context, name string, list objects.Resource) error {
+	path := list.Path(list.Versions[0])
+	err := r.list(ctx, name, path)
+	if apierrors.IsForbidden(err) && list.Namespaced {
+		if err = r.list(ctx, name, inNamespace(path, r.namespace)); err == nil {
+			if list.Judges == "" {
 				r.note(fmt.Sprintf("only the %s of namespace %s may be read: others are left out of all sums", name, r.namespace))
 			}
 			return nil
@@ -212,17 +207,17 @@ func (r *reader) kind(ctx context.Context, name string, list resource) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsNotFound(err) && list.path == group:
+	case apierrors.IsNotFound(err) && list.Group == volcanoGroup:
 		return fmt.Errorf("the cluster has no %s of Volcano (%s): is Volcano installed?", name, groupVersion)
-	case apierrors.IsNotFound(err) && list.judges != "":
+	case apierrors.IsNotFound(err) && list.Judges != "":
 		return nil
-	case list.judges != "" && !unreachable(err) && ctx.Err() == nil:
-		r.unjudge(list.judges, name)
+	case list.Judges != "" && !unreachable(err) && ctx.Err() == nil:
+		r.unjudge(list.Judges, name)
 		return nil
-	case apierrors.IsForbidden(err) && !list.needed:
+	case apierrors.IsForbidden(err) && !list.Needed:
 		r.note(fmt.Sprintf("%s may not be read and are left out: %s", name, reason(err)))
-		if list.decides {
-			r.miss(list.kind.Name, reason(err))
+		if list.Decides {
+			r.miss(list.Kind, reason(err))
 		}
 		return nil
 	}
@@ -324,12 +319,12 @@ func (r *reader) list(ctx context.Context, name, path string) error {
 		if err != nil {
 			return err
 		}
-		page, more, err := readPage(name, fmt.Sprintf("%s, page %d", name, len(pages)+1), data)
+		page, err := objects.ReadPage(fmt.Sprintf("%s, page %d", name, len(pages)+1), data, pageShape)
 		if err != nil {
 			return err
 		}
-		pages = append(pages, page)
-		if next = more; next == "" {
+		pages = append(pages, page.Source)
+		if next = page.Continue; next == "" {
 			break
 		}
 	}
@@ -340,22 +335,6 @@ func (r *reader) list(ctx context.Context, name, path string) error {
 	}
 	r.pages[name] = pages
 	return nil
-}
-
-// readPage reads a page of a list: its objects, and what asks for the next page.
-func readPage(name, title string, data []byte) (source objects.Source, more string, err error) {
-	if _, ofKueue := kueueResources[name]; ofKueue {
-		page, err := kueue.ReadPage(title, data)
-		if err != nil {
-			return objects.Source{}, "", err
-		}
-		return objects.Source{Name: title, Data: page.Source.Data}, page.Continue, nil
-	}
-	page, err := volcano.ReadPage(title, data)
-	if err != nil {
-		return objects.Source{}, "", err
-	}
-	return page.Source, page.Continue, nil
 }
 
 // expired reports whether the API server no longer has the rest of a list.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
@@ -55,7 +56,7 @@ type Follower struct {
 	kept    *service.Kept
 	states  []*kindState
 	// resources are the lists that are followed.
-	resources map[string]resource
+	resources map[string]objects.Resource
 	clock     clock
 
 	mutex sync.Mutex
@@ -92,7 +93,7 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	f.metrics = newMetrics(f)
 	for name, r := range f.resources {
 		f.states = append(f.states, &kindState{
-			resource: name, kind: r.kind, needed: r.needed, judges: r.judges != "", objects: f.objects, pace: f.pace, metrics: f.metrics,
+			resource: name, kind: r.Newest(), needed: r.Needed, judges: r.Judges != "", objects: f.objects, pace: f.pace, metrics: f.metrics,
 			reportFault: f.tell, missing: missing,
 		})
 	}
@@ -107,7 +108,7 @@ func (f *Follower) Run(ctx context.Context) {
 	for _, state := range f.states {
 		list := f.resources[state.resource]
 		from := &source{
-			client: f.client, paths: list.paths(state.resource), kind: state.kind, objects: f.objects, state: state, pageTime: pageTime,
+			client: f.client, paths: pathsOf(&list), kind: state.kind, objects: f.objects, state: state, pageTime: pageTime,
 			most: maxObjects,
 		}
 		reflector := cache.NewReflectorWithOptions(&cache.ListWatch{ListWithContextFunc: from.List, WatchFuncWithContext: from.Watch},
@@ -157,7 +158,7 @@ func (f *Follower) put(ctx context.Context) bool {
 	for _, state := range f.states {
 		// Read before the objects, so that the objects contain at least these changes.
 		kind := state.view()
-		kind.Count = uint32(f.objects.count(state.kind))
+		kind.Count = uint32(f.objects.Count(state.kind))
 		f.metrics.objects.WithLabelValues(state.resource).Set(float64(kind.GetCount()))
 		f.metrics.read.WithLabelValues(state.resource).Set(oneIf(kind.GetRead()))
 		view.Kinds = append(view.Kinds, kind)
@@ -205,7 +206,7 @@ func (f *Follower) make(ctx context.Context, view *apportionv1.SnapshotView) err
 func (f *Follower) unread() map[string]string {
 	kinds := map[string]string{}
 	for _, state := range f.states {
-		if why := state.lacks(); why != "" && f.resources[state.resource].decides {
+		if why := state.lacks(); why != "" && f.resources[state.resource].Decides {
 			kinds[state.kind.Name] = why
 		}
 	}
@@ -228,7 +229,7 @@ func storeOf(o *FollowOptions) store {
 func (f *Follower) leftOut(m *made, view *apportionv1.SnapshotView) {
 	const named = 10
 	for _, kind := range view.GetKinds() {
-		kind.LeftOut = m.leftOut[f.resources[kind.GetResource()].kind.Name]
+		kind.LeftOut = m.leftOut[f.resources[kind.GetResource()].Kind]
 		f.metrics.leftOut.WithLabelValues(kind.GetResource()).Set(float64(kind.GetLeftOut()))
 	}
 	for _, l := range m.snapshot.GetLeftOut() {
@@ -313,7 +314,7 @@ func (f *Follower) view(view *apportionv1.SnapshotView) {
 	}
 	for _, kind := range view.GetKinds() {
 		kind.Fault = faults[kind.GetResource()]
-		view.Complete = view.GetComplete() && (kind.GetRead() || f.resources[kind.GetResource()].judges != "")
+		view.Complete = view.GetComplete() && (kind.GetRead() || f.resources[kind.GetResource()].Judges != "")
 	}
 	view.AsOf = until.UnixNano()
 }

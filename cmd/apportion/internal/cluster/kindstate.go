@@ -125,7 +125,7 @@ func (k *kindState) countEvent(event watch.EventType) {
 
 // Add sets an object.
 func (k *kindState) Add(object any) error {
-	if i, ok := object.(*item); ok && k.objects.put(i) {
+	if i, ok := object.(*item); ok && k.objects.Put(i.Object) {
 		k.changed()
 	}
 	return nil
@@ -136,7 +136,7 @@ func (k *kindState) Update(object any) error { return k.Add(object) }
 
 // Delete removes an object.
 func (k *kindState) Delete(object any) error {
-	if i, ok := object.(*item); ok && k.objects.remove(i) {
+	if i, ok := object.(*item); ok && k.objects.Remove(i.Object) {
 		k.changed()
 	}
 	return nil
@@ -144,13 +144,13 @@ func (k *kindState) Delete(object any) error {
 
 // Replace replaces all objects of the kind.
 func (k *kindState) Replace(list []any, version string) error {
-	items := make([]*item, 0, len(list))
+	items := make([]*objects.Object, 0, len(list))
 	for _, object := range list {
 		if i, ok := object.(*item); ok {
-			items = append(items, i)
+			items = append(items, i.Object)
 		}
 	}
-	changed := k.objects.replace(k.kind, items)
+	changed := k.objects.Replace(k.kind, items)
 	k.mutex.Lock()
 	first := !k.read
 	k.read, k.tried, k.last, k.version, k.fault = true, true, time.Now(), version, ""

@@ -13,40 +13,14 @@ import (
 // kueueGroup is the API group of Kueue.
 const kueueGroup = "kueue.x-k8s.io"
 
-// The versions of Kueue's kinds that are read, the newest first.
-var (
-	twoVersions   = []string{"v1beta2", "v1beta1"}
-	threeVersions = []string{"v1beta2", "v1beta1", "v1alpha1"}
-)
-
-// kueueResources are the lists of Kueue, by the name of their objects. Namespaces are selected by queues.
-var kueueResources = map[string]resource{
-	"clusterqueues":   ofKueue("ClusterQueue", twoVersions, false, true),
-	"localqueues":     ofKueue("LocalQueue", twoVersions, true, true),
-	"workloads":       ofKueue("Workload", twoVersions, true, true),
-	"resourceflavors": ofKueue("ResourceFlavor", twoVersions, false, true),
-	"cohorts":         ofKueue("Cohort", threeVersions, false, false),
-	"admissionchecks": ofKueue("AdmissionCheck", twoVersions, false, false),
-	"namespaces":      {path: core, kind: objects.Kind{Name: "Namespace", Version: "v1"}},
-}
-
-// kueueOrder is the order in which they are given.
-var kueueOrder = []string{
-	"namespaces", "resourceflavors", "cohorts", "admissionchecks", "clusterqueues", "localqueues", "workloads",
-}
-
-func ofKueue(kind string, versions []string, namespaced, needed bool) resource {
-	return resource{
-		path: "/apis/" + kueueGroup, namespaced: namespaced, needed: needed, decides: true, kind: objects.Kind{Name: kind},
-		versions: versions,
-	}
-}
+// allVersions are those of Kueue's kinds, the newest first.
+var allVersions = kueueResources["cohorts"].Versions
 
 // systems say whose kinds a cluster has.
 type systems struct {
 	volcano bool
 	// kueue are the lists of Kueue, each in one version; empty: the cluster has none.
-	kueue map[string]resource
+	kueue map[string]objects.Resource
 }
 
 // discover asks the API server which API groups it has. If it does not say, or has neither system, Volcano's are assumed, and reading them
@@ -76,9 +50,9 @@ func (r *reader) discover(ctx context.Context) systems {
 
 // served returns the lists of Kueue in the newest version in which each is served. A kind that no version has is left out: Cohort is newer
 // than the others.
-func (r *reader) served(ctx context.Context, versions []string) map[string]resource {
-	found := map[string]resource{"namespaces": kueueResources["namespaces"]}
-	for _, version := range threeVersions {
+func (r *reader) served(ctx context.Context, versions []string) map[string]objects.Resource {
+	found := map[string]objects.Resource{"namespaces": kueueResources["namespaces"]}
+	for _, version := range allVersions {
 		if !slices.Contains(versions, version) {
 			continue
 		}
@@ -90,10 +64,10 @@ func (r *reader) served(ctx context.Context, versions []string) map[string]resou
 		}
 		for _, served := range list.APIResources {
 			one, known := kueueResources[served.Name]
-			if _, newer := found[served.Name]; !known || newer || !slices.Contains(one.versions, version) {
+			if _, newer := found[served.Name]; !known || newer || !slices.Contains(one.Versions, version) {
 				continue
 			}
-			one.versions = []string{version}
+			one.Versions = []string{version}
 			found[served.Name] = one
 		}
 	}

@@ -23,9 +23,7 @@ func (s *kueueStore) version(
 ) (*made, error) {
 	cluster := s.Cluster(now, kueue.WithUnread(unread))
 	m := &made{snapshot: cluster.Snapshot}
-	for i := range cluster.Faulty {
-		m.leaveOut(cluster.Faulty[i].Kind, "the "+cluster.Faulty[i].Fault)
-	}
+	m.leaveOutFaulty(cluster.Faulty)
 	s.within(m)
 	if fill != nil {
 		fill(m.snapshot)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -16,7 +17,7 @@ func kueueStoreOf(t *testing.T, limits wire.Limits, waiting map[string]int) *kue
 	t.Helper()
 	s := &kueueStore{kueue.NewObjects(kueue.WithLimits(limits)), limits}
 	put := func(kind, data string) {
-		o, err := s.Read(kind, "kueue.x-k8s.io/v1beta1", []byte(data))
+		o, err := s.Read(objects.Kind{Name: kind, Version: "kueue.x-k8s.io/v1beta1"}, []byte(data))
 		require.NoError(t, err)
 		s.Put(o)
 	}

@@ -136,9 +136,10 @@ func remembering(t *testing.T, r *servicetest.Replica, jobs int) *Follower {
 	}
 	f.metrics = newMetrics(f)
 	put := func(kind, format string, args ...any) {
-		object, err := f.objects.read(resources[kind].kind, fmt.Appendf(nil, format, args...))
+		list := followed[kind]
+		object, err := f.objects.Read(list.Newest(), fmt.Appendf(nil, format, args...))
 		require.NoError(t, err)
-		f.objects.put(object)
+		f.objects.Put(object)
 	}
 	put("queues", `{"metadata": {"name": "q", "creationTimestamp": "2026-01-01T00:00:00Z"}}`)
 	put("nodes", `{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8k"}}}`)

@@ -22,14 +22,7 @@ import (
 )
 
 // item is an object in the form of client-go's reflector. It contains only the fields on which decisions depend.
-type item struct {
-	// namespace is "" for kinds without namespaces.
-	namespace, name, version string
-	// synced is true for the bookmark that ends the objects that existed when the watch began.
-	synced bool
-	// object is that of the adapter that read it. It is immutable.
-	object any
-}
+type item struct{ *objects.Object }
 
 // GetObjectKind returns no kind, because each reflector has one kind.
 func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
@@ -39,8 +32,8 @@ func (i *item) DeepCopyObject() runtime.Object { return i }
 
 // GetObjectMeta returns the metadata that the reflector reads.
 func (i *item) GetObjectMeta() metav1.Object {
-	m := &metav1.ObjectMeta{Namespace: i.namespace, Name: i.name, ResourceVersion: i.version}
-	if i.synced {
+	m := &metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, ResourceVersion: i.ResourceVersion}
+	if i.Synced {
 		m.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	}
 	return m
@@ -158,19 +151,19 @@ func (s *source) List(ctx context.Context, options metav1.ListOptions) (runtime.
 		}
 		return nil, s.fail(ctx, err)
 	}
-	objects, next, version, err := s.objects.readList(s.kind, data)
+	read, next, version, err := s.objects.ReadList(s.kind, data)
 	if options.Continue == "" {
 		s.listed = 0
 	}
-	if s.listed += len(objects); err == nil && s.listed > s.most {
+	if s.listed += len(read); err == nil && s.listed > s.most {
 		err = fmt.Errorf("the API server lists more than %d objects", s.most)
 	}
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
 	list := &itemList{ListMeta: metav1.ListMeta{Continue: next, ResourceVersion: version}}
-	for _, o := range objects {
-		list.Items = append(list.Items, o)
+	for _, o := range read {
+		list.Items = append(list.Items, &item{o})
 	}
 	return list, nil
 }
@@ -239,12 +232,12 @@ func (d *decoder) Decode() (watch.EventType, runtime.Object, error) {
 		d.source.state.failed(apierrors.FromObject(status))
 		return watch.Error, status, err
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
-		object, err := d.source.objects.read(d.source.kind, event.Object)
+		object, err := d.source.objects.Read(d.source.kind, event.Object)
 		if err != nil {
 			d.source.state.failed(err)
 			return event.Type, nil, err
 		}
-		return event.Type, object, nil
+		return event.Type, &item{object}, nil
 	}
 	err := fmt.Errorf("not an event of a watch: %q", event.Type)
 	d.source.state.failed(err)

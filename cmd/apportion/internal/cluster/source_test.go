@@ -24,8 +24,9 @@ func listing(t *testing.T, server http.HandlerFunc) (*source, *[]string) {
 	require.NoError(t, err)
 	var faults []string
 	f := &Follower{objects: &volcanoStore{Objects: volcano.NewObjects()}}
+	pods := followed["pods"]
 	state := &kindState{
-		resource: "pods", kind: resources["pods"].kind, objects: f.objects, metrics: newMetrics(f),
+		resource: "pods", kind: pods.Newest(), objects: f.objects, metrics: newMetrics(f),
 		reportFault: func(_, fault string, _ bool) { faults = append(faults, fault) },
 	}
 	return &source{

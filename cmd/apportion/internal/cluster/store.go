@@ -15,14 +15,14 @@ import (
 
 // store holds the objects of a cluster as one adapter reads them.
 type store interface {
-	// read reads one object in JSON, readList one page of a list.
-	read(kind objects.Kind, data []byte) (*item, error)
-	readList(kind objects.Kind, data []byte) (items []*item, next, version string, err error)
-	// put, remove and replace report whether anything changes by them.
-	put(i *item) bool
-	remove(i *item) bool
-	replace(kind objects.Kind, items []*item) bool
-	count(kind objects.Kind) int
+	// Read reads one object in JSON, ReadList one page of a list.
+	Read(kind objects.Kind, data []byte) (*objects.Object, error)
+	ReadList(kind objects.Kind, data []byte) (read []*objects.Object, next, version string, err error)
+	// Put, Remove and Replace report whether anything changes by them.
+	Put(o *objects.Object) bool
+	Remove(o *objects.Object) bool
+	Replace(kind objects.Kind, list []*objects.Object) bool
+	Count(kind objects.Kind) int
 	// version makes a snapshot of all objects for a server on which one may take most bytes of memory. unread are the kinds that could not
 	// be read, and why. fill completes each snapshot that is tried, before it is encoded; nil: it is complete.
 	version(now time.Time, most int64, unread map[string]string, fill func(*apportionv1.Snapshot)) (*made, error)
@@ -68,6 +68,12 @@ func (m *made) leaveOut(kind, fault string) {
 	m.leftOut[kind]++
 }
 
+func (m *made) leaveOutFaulty(list []*objects.Faulty) {
+	for _, faulty := range list {
+		m.leaveOut(faulty.Kind, fmt.Sprintf("the %s", faulty))
+	}
+}
+
 func (m *made) total() int {
 	total := 0
 	for _, n := range m.leftOut {
@@ -83,52 +89,6 @@ type volcanoStore struct {
 	schedulers []string
 }
 
-func (s *volcanoStore) read(kind objects.Kind, data []byte) (*item, error) {
-	o, err := s.Read(kind, data)
-	if err != nil {
-		return nil, err
-	}
-	return itemOf(o), nil
-}
-
-func itemOf(o *volcano.Object) *item {
-	return &item{namespace: o.Namespace, name: o.Name, version: o.ResourceVersion, synced: o.Synced, object: o}
-}
-
-func (s *volcanoStore) readList(kind objects.Kind, data []byte) (items []*item, next, version string, err error) {
-	objects, next, version, err := s.ReadList(kind, data)
-	for _, o := range objects {
-		items = append(items, itemOf(o))
-	}
-	return items, next, version, err
-}
-
-func (s *volcanoStore) put(i *item) bool {
-	o, ok := i.object.(*volcano.Object)
-	return ok && s.Put(o)
-}
-
-func (s *volcanoStore) remove(i *item) bool {
-	o, ok := i.object.(*volcano.Object)
-	return ok && s.Remove(o)
-}
-
-func (s *volcanoStore) replace(kind objects.Kind, items []*item) bool {
-	return s.Replace(kind, objectsOf[*volcano.Object](items))
-}
-
-func objectsOf[O any](items []*item) []O {
-	objects := make([]O, 0, len(items))
-	for _, i := range items {
-		if o, ok := i.object.(O); ok {
-			objects = append(objects, o)
-		}
-	}
-	return objects
-}
-
-func (s *volcanoStore) count(kind objects.Kind) int { return s.Count(kind) }
-
 // version leaves out jobs for which the server has no memory.
 func (s *volcanoStore) version(
 	now time.Time, most int64, unread map[string]string, fill func(*apportionv1.Snapshot),
@@ -142,9 +102,7 @@ func (s *volcanoStore) version(
 		return nil, err
 	}
 	m := &made{snapshot: cluster.Snapshot, data: data}
-	for _, faulty := range cluster.Faulty {
-		m.leaveOut(faulty.Kind, fmt.Sprintf("the %s", faulty))
-	}
+	m.leaveOutFaulty(cluster.Faulty)
 	return m, nil
 }
 
@@ -182,47 +140,3 @@ type kueueStore struct {
 
 	limits wire.Limits
 }
-
-func (s *kueueStore) read(kind objects.Kind, data []byte) (*item, error) {
-	o, err := s.Read(kind.Name, kueueVersion(kind), data)
-	if err != nil {
-		return nil, err
-	}
-	return kueueItem(o), nil
-}
-
-// kueueVersion is the version of an object of a list that does not say its own.
-func kueueVersion(kind objects.Kind) string {
-	if kind.Version != "" {
-		return kind.Version
-	}
-	return kueueGroup + "/" + twoVersions[0]
-}
-
-func kueueItem(o *kueue.Object) *item {
-	return &item{namespace: o.Namespace, name: o.Name, version: o.ResourceVersion, synced: o.Synced, object: o}
-}
-
-func (s *kueueStore) readList(kind objects.Kind, data []byte) (items []*item, next, version string, err error) {
-	objects, next, version, err := s.ReadList(kind.Name, kueueVersion(kind), data)
-	for _, o := range objects {
-		items = append(items, kueueItem(o))
-	}
-	return items, next, version, err
-}
-
-func (s *kueueStore) put(i *item) bool {
-	o, ok := i.object.(*kueue.Object)
-	return ok && s.Put(o)
-}
-
-func (s *kueueStore) remove(i *item) bool {
-	o, ok := i.object.(*kueue.Object)
-	return ok && s.Remove(o)
-}
-
-func (s *kueueStore) replace(kind objects.Kind, items []*item) bool {
-	return s.Replace(kind.Name, objectsOf[*kueue.Object](items))
-}
-
-func (s *kueueStore) count(kind objects.Kind) int { return s.Count(kind.Name) }

@@ -20,11 +20,12 @@ import (
 func TestLargePodsOfATenantDoNotEndTheVersions(t *testing.T) {
 	server, err := service.New(service.Options{Overload: admission.Options{Memory: setting.Bytes(8 << 20)}})
 	require.NoError(t, err)
-	objects, kept := &volcanoStore{Objects: volcano.NewObjects()}, server.Keep("c", "", func(*apportionv1.SnapshotView) {})
+	held, kept := &volcanoStore{Objects: volcano.NewObjects()}, server.Keep("c", "", func(*apportionv1.SnapshotView) {})
 	put := func(kind, format string, args ...any) {
-		object, err := objects.read(resources[kind].kind, fmt.Appendf(nil, format, args...))
+		list := followed[kind]
+		object, err := held.Read(list.Newest(), fmt.Appendf(nil, format, args...))
 		require.NoError(t, err)
-		objects.put(object)
+		held.Put(object)
 	}
 	put("queues", `{"metadata": {"name": "q"}}`)
 	for i := range 4000 {
@@ -36,7 +37,7 @@ func TestLargePodsOfATenantDoNotEndTheVersions(t *testing.T) {
 		put("pods", `{"metadata": {"name": "p%d", "namespace": %q, "uid": "%d", "annotations": {"scheduling.k8s.io/group-name": "j%d",
 			"volcano.sh/task-spec": %q}}, "spec": {"schedulerName": "volcano"}}`, i, namespace, i, i, role)
 	}
-	c, data, err := objects.within([]volcano.Option{volcano.WithAsOf(time.Unix(1, 0))}, kept.Most(), nil)
+	c, data, err := held.within([]volcano.Option{volcano.WithAsOf(time.Unix(1, 0))}, kept.Most(), nil)
 	require.NoError(t, err)
 	require.NoError(t, kept.Put(context.Background(), data, &apportionv1.SnapshotView{}))
 	jobs := map[string]int{}

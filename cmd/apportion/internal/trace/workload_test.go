@@ -56,7 +56,7 @@ func TestWhatAHistoryOfWorkloadsCannotTellIsCounted(t *testing.T) {
 	}}, h.Jobs)
 	_, err = ReadWorkloads("history.yaml", strings.NewReader(
 		workload("half", created, "{"+half+ran+"}")+workload("half", created, "{"+ran+"}")))
-	require.EqualError(t, err, "history.yaml: Workload a/half: is there twice")
+	require.EqualError(t, err, "history.yaml:8: Workload a/half is already at history.yaml:2")
 	_, err = ReadWorkloads("history.yaml", strings.NewReader("kind: [\n"))
 	require.ErrorContains(t, err, "history.yaml")
 }
