@@ -96,9 +96,6 @@ func (s *state) allowed(block []uint32) (*apportionv1.Verdict, error) {
 
 // allocate starts a block if it may and fits, and notes it if it does not fit or may not.
 func (s *state) allocate(block []uint32) (bool, error) {
-	if s.roomless[block[0]] = slices.ContainsFunc(block, s.crowded); s.roomless[block[0]] {
-		return false, nil
-	}
 	allowed, err := s.allowed(block)
 	if err != nil {
 		return false, err

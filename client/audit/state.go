@@ -40,6 +40,8 @@ type state struct {
 	queued []*job
 	listed [][]uint32
 	best   []spare
+	// pending counts the tasks that wait.
+	pending int
 	// on lists the tasks that run on each node.
 	on [][]uint32
 	// journal lists where tasks were before each move.
@@ -226,9 +228,9 @@ func zero(row []float64) bool {
 // queuesInOrder lists queues in the order of the policy; without a list, all that have jobs. Queues that are almost in order are sorted
 // quickly.
 func (s *state) queuesInOrder(queues []model.QueueID) ([]model.QueueID, error) {
-	asked := &apportionv1.Queues{}
-	for _, q := range queues {
-		asked.Index = append(asked.Index, uint32(q))
+	asked := &apportionv1.Queues{Index: make([]uint32, len(queues))}
+	for i, q := range queues {
+		asked.Index[i] = uint32(q)
 	}
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
 		Subject: &apportionv1.OrderStep_Queues{Queues: asked},
@@ -236,9 +238,9 @@ func (s *state) queuesInOrder(queues []model.QueueID) ([]model.QueueID, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sorted []model.QueueID
-	for _, q := range answers[0].GetOrder().GetSorted() {
-		sorted = append(sorted, model.QueueID(q))
+	sorted := make([]model.QueueID, len(answers[0].GetOrder().GetSorted()))
+	for i, q := range answers[0].GetOrder().GetSorted() {
+		sorted[i] = model.QueueID(q)
 	}
 	return sorted, nil
 }
@@ -297,6 +299,9 @@ func (s *state) enter(task uint32, at place) {
 	if lookup.Granted(at.status) {
 		s.running.turn(task, at.node)
 	}
+	if at.status == apportionv1.TaskStatus_TASK_STATUS_PENDING {
+		s.pending++
+	}
 	if at.status == apportionv1.TaskStatus_TASK_STATUS_RUNNING && at.node >= 0 && at.node < len(s.on) {
 		s.on[at.node] = append(s.on[at.node], task)
 	}
@@ -305,6 +310,9 @@ func (s *state) enter(task uint32, at place) {
 func (s *state) leave(task uint32, at place) {
 	if lookup.Granted(at.status) {
 		s.running.turn(task, at.node)
+	}
+	if at.status == apportionv1.TaskStatus_TASK_STATUS_PENDING {
+		s.pending--
 	}
 	if at.node < 0 || at.node >= len(s.on) {
 		return

@@ -40,8 +40,11 @@ func (s *state) Waiting(action cycle.Action) (begun, others []model.JobID, err e
 			return nil, nil, nil
 		}
 	}
-	if _, err := s.waiting(); err != nil {
-		return nil, nil, err
+	// There are no more blocks than tasks in them.
+	if s.within = nil; s.pending > s.limits.Blocks {
+		if _, err := s.waiting(); err != nil {
+			return nil, nil, err
+		}
 	}
 	for i := range s.jobs {
 		if s.opens(&s.jobs[i], action) {
@@ -94,6 +97,9 @@ func (s *state) open(block []uint32, action cycle.Action) bool {
 	case s.within != nil && !s.within[first]:
 		return false
 	case action == cycle.Allocate:
+		if !s.roomless[first] && slices.ContainsFunc(block, s.crowded) {
+			s.roomless[first] = true
+		}
 		return !s.roomless[first] && !s.refused[first] && !s.tooManyMoves()
 	default:
 		return !s.looked[first]

@@ -111,13 +111,13 @@ func (l *Loop) serve(action Action, one bool) (served int, err error) {
 				return served, err
 			}
 		}
-		for len(order) > 0 && lines[order[0]].Len() == 0 {
+		for len(order) > 0 && lines.of[order[0]].Len() == 0 {
 			order = order[1:]
 		}
 		if len(order) == 0 {
 			return served, nil
 		}
-		line := lines[order[0]]
+		line := lines.of[order[0]]
 		j := line.take()
 		done, more, err := l.Serve(j, action)
 		if stale = done; done {
@@ -133,41 +133,48 @@ func (l *Loop) serve(action Action, one bool) (served int, err error) {
 }
 
 // lines are the jobs of each queue that wait, the first to be served on top.
-type lines map[model.QueueID]*line
+type lines struct {
+	of map[model.QueueID]*line
+	// queues are those with jobs in line, in the order of before if it is known: queues that are almost in order are sorted quickly.
+	queues []model.QueueID
+}
 
-func (l *Loop) lines(jobs []model.JobID) lines {
-	all := lines{}
+func (l *Loop) lines(jobs []model.JobID) *lines {
+	w := &lines{of: map[model.QueueID]*line{}}
 	for _, j := range jobs {
 		q := l.QueueOf(j)
-		if all[q] == nil {
-			all[q] = &line{before: l.Before}
+		if w.of[q] == nil {
+			w.of[q] = &line{before: l.Before}
+			w.queues = append(w.queues, q)
 		}
-		all[q].jobs = append(all[q].jobs, j)
+		w.of[q].jobs = append(w.of[q].jobs, j)
 	}
-	for _, line := range all {
+	for _, line := range w.of {
 		heap.Init(line)
 	}
-	return all
+	return w
 }
 
 // order returns the queues with jobs in line that are served. A job that was placed and could use more stands in line again, at the place
 // that it has now.
-func (l *Loop) order(lines lines, again model.JobID, all bool) ([]model.QueueID, error) {
-	var queues []model.QueueID
-	for q, line := range lines {
-		if line.Len() > 0 || again != model.None && q == l.QueueOf(again) {
-			queues = append(queues, q)
-		}
-	}
-	if len(queues) == 0 {
+func (l *Loop) order(w *lines, again model.JobID, all bool) ([]model.QueueID, error) {
+	w.queues = slices.DeleteFunc(w.queues, func(q model.QueueID) bool {
+		return w.of[q].Len() == 0 && (again == model.None || q != l.QueueOf(again))
+	})
+	if len(w.queues) == 0 {
 		return nil, nil
 	}
-	slices.Sort(queues)
-	order, err := l.Queues(queues, all)
-	if again != model.None && err == nil {
-		heap.Push(lines[l.QueueOf(again)], again)
+	order, err := l.Queues(slices.Clone(w.queues), all)
+	if err != nil {
+		return nil, err
 	}
-	return order, err
+	if len(order) == len(w.queues) {
+		copy(w.queues, order)
+	}
+	if again != model.None {
+		heap.Push(w.of[l.QueueOf(again)], again)
+	}
+	return order, nil
 }
 
 // line is a heap of jobs: as in Volcano, a job whose place in the order changes while it stands in line is not sorted anew.
