@@ -114,8 +114,8 @@ func (m *MemorySettings) message() *apportionv1.FairMemory {
 
 type object = map[string]any
 
-// contractual is the snapshot in the contract's JSON: the recording of cases with memory writes usage as `amount` and kinds of budgets without
-// their prefix. Amounts that the contract cannot express become -1, which it refuses just as it would them.
+// contractual is the snapshot in the contract's JSON: the recording of cases with memory writes usage as `amount` and kinds of budgets
+// without their prefix. Amounts that the contract cannot express become -1, which it refuses just as it would them.
 func (c *Fair) contractual() ([]byte, error) {
 	if c.Group() != MemoryGroup {
 		return c.Snapshot, nil
