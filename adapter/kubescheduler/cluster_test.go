@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apportion/apportion/adapter/test/apiserver"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +33,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/yaml"
+
+	"github.com/apportion/apportion/adapter/test/apiserver"
 )
 
 // realCluster is a real API server with etcd and, when started, a real scheduler. Its nodes are objects, and a stand-in for their kubelets

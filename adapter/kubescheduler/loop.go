@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/apportion/apportion/adapter/connection"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/round"
 	"github.com/apportion/apportion/engine/cycle"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 var one = *resource.NewQuantity(1, resource.DecimalSI)

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/apportion/apportion/client"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/apportion/apportion/client"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // tell gives the mirror what has changed since the last time. A job that the mirror refuses waits, and its fault says why; the lock of

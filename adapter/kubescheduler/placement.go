@@ -6,13 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/apportion/apportion/client"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+
+	"github.com/apportion/apportion/client"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // shape is what the nodes of a pod depend on, as far as it is given to Apportion: selector, required affinity to nodes, tolerations.

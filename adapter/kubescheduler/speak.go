@@ -7,11 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/apportion/apportion/client"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/apportion/apportion/client"
 )
 
 const (

@@ -1,8 +1,9 @@
 package kubescheduler
 
 import (
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // bound counts the pods that are bound and stay, secured also those that may be bound.

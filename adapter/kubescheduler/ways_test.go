@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apportion/apportion/adapter/test/apiserver"
-	"github.com/apportion/apportion/internal/test/certtest"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -21,6 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/apportion/apportion/adapter/test/apiserver"
+	"github.com/apportion/apportion/internal/test/certtest"
 )
 
 // podGroupDefinition is the definition of PodGroup as scheduler-plugins serves it, with the fields that a gang depends on.

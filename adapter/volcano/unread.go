@@ -14,8 +14,10 @@ func WithUnread(why map[string]string) Option { return func(r *reader) { r.Unlis
 // kindsNotRead are the kinds that other objects prove to exist, or that could not be listed.
 func (r *reader) kindsNotRead() []*apportionv1.LeftOut {
 	expected := []objects.Expected{
-		{Kind: queueKind, Count: len(r.queues), Proof: r.provesQueues}, {Kind: podGroupKind, Count: len(r.jobs), Proof: r.provesPodGroups},
-		{Kind: podKind, Count: len(r.pods), Proof: r.provesPods}, {Kind: nodeKind, Count: len(r.nodes), Proof: r.provesNodes},
+		{Kind: queueKind, Count: len(r.queues), Proof: r.provesQueues},
+		{Kind: podGroupKind, Count: len(r.jobs), Proof: r.provesPodGroups},
+		{Kind: podKind, Count: len(r.pods), Proof: r.provesPods},
+		{Kind: nodeKind, Count: len(r.nodes), Proof: r.provesNodes},
 		{Kind: classKind, Count: len(r.classes), Proof: r.provesClasses},
 	}
 	var list []*apportionv1.LeftOut

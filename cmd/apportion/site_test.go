@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/objects"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/cmd/offline/dump"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 func TestThePageWithoutAServerReadsADumpAsTheCommandLineDoes(t *testing.T) {

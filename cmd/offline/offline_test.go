@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/cmd/offline"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 func hold(t *testing.T, e *offline.Engine, s *apportionv1.Snapshot) string {

@@ -18,9 +18,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/adapter/objects"
+	"github.com/apportion/apportion/cmd/offline/dump"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/quantity"
-	"github.com/apportion/apportion/cmd/offline/dump"
 )
 
 // longest is the most letters of an address: some programs that pass addresses on cut longer ones.

@@ -12,12 +12,12 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/apportion/apportion/cmd/offline/dump"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/notation"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/internal/wire/catalogue"
-	"github.com/apportion/apportion/cmd/offline/dump"
 )
 
 // forms are the forms of the catalogue that the notation calls otherwise.

@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/ui"
 	"github.com/apportion/apportion/cmd/offline/dump"
 	"github.com/apportion/apportion/cmd/offline/example"
+	"github.com/apportion/apportion/ui"
 )
 
 // sample is a cluster to begin with.

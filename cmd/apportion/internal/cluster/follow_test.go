@@ -21,11 +21,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/apportion/apportion/adapter/test/apiserver"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/adapter/test/apiserver"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 )

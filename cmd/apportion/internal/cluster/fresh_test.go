@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/adapter/test/kubescheduler"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/adapter/test/kubescheduler"
 )
 
 // found is what Apportion answers about a pod: the nodes on which it fits, why not on the others, and the constraints that were not evaluated.

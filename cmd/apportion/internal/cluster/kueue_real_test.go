@@ -22,9 +22,9 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/objects"
+	"github.com/apportion/apportion/adapter/test/apiserver"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/adapter/test/apiserver"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 )

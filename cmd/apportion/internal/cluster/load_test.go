@@ -26,8 +26,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/adapter/test/apiserver"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // number is a whole number in the environment.

@@ -20,9 +20,9 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/test/apiserver"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
-	"github.com/apportion/apportion/adapter/test/apiserver"
 )
 
 // apiServer is a real API server with the objects of these tests.

@@ -11,9 +11,9 @@ package main
 import (
 	"google.golang.org/protobuf/encoding/protojson"
 
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/cmd/offline"
 	"github.com/apportion/apportion/cmd/offline/bridge"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 func main() {
