@@ -1,29 +1,19 @@
 package kueue
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
 )
 
-// Patch is a change of an object of the cluster that makes a part of a remedy.
-type Patch struct {
-	// Why is a sentence that explains the change. It may be empty.
-	Why string `json:"why,omitempty"`
-	// YAML is an object to create, or a part of a template that makes pods; "" with a Kubectl.
-	YAML string `json:"yaml"`
-	// Kubectl are the arguments of a command that makes the change; nil if no command can.
-	Kubectl []string `json:"kubectl,omitempty"`
-}
-
 // Patches returns the changes of objects that make a remedy of a job of a snapshot.
-func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []Patch {
-	var out []Patch
+func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []objects.Patch {
+	var out []objects.Patch
 	if int(job) >= len(snapshot.GetJobs()) {
 		return nil
 	}
@@ -36,59 +26,53 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []Pat
 			quotas = withQuota(quotas, quotaPatchOf(snapshot, e))
 		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
 			name := text.NamesOf(nil, snapshot.Snapshot).Queue(e.GetQueue())
-			out = append(out, Patch{Kubectl: merged("clusterqueues", "", name, `{"spec":{"stopPolicy":"None"}}`)})
+			out = append(out, objects.Patch{Kubectl: merged(queueKind, "", name, objects.Part{"stopPolicy": "None"})})
 		case apportionv1.RemedyField_REMEDY_FIELD_FLAVOR:
-			out = append(out, Patch{
+			out = append(out, objects.Patch{
 				Why:  "Create this flavor, with the labels and taints of its nodes if it has some:",
 				YAML: "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata:\n  name: " + e.GetFlavor() + "\n",
 			})
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_PRIORITY:
-			out = append(out, Patch{Kubectl: merged("workloads", of.GetNamespace(), of.GetName(),
-				`{"spec":{"priority":`+strconv.FormatInt(int64(e.GetAfter()), 10)+`}}`)})
+			out = append(out, objects.Patch{Kubectl: merged(workloadKind, of.GetNamespace(), of.GetName(),
+				objects.Part{"priority": int64(e.GetAfter())})})
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
 			if int(e.GetJob()) < len(snapshot.GetJobs()) {
 				ended := snapshot.GetJobs()[e.GetJob()]
-				out = append(out, Patch{Kubectl: merged("workloads", ended.GetNamespace(), ended.GetName(), `{"spec":{"active":false}}`)})
+				out = append(out, objects.Patch{Kubectl: merged(workloadKind, ended.GetNamespace(), ended.GetName(), objects.Part{"active": false})})
 			}
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
 			out = append(out, minimumPatch(of, e)...)
 		case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
-			out = append(out, Patch{
+			out = append(out, objects.Patch{
 				Why: fmt.Sprintf("The template of the pods of %s needs %s %s, for all containers together: submit the job again.",
 					e.GetRole(), text.KueueExact(e.GetResource(), int64(e.GetAfter())), e.GetResource()),
 			})
 		}
 	}
 	for _, q := range quotas {
-		if data, err := json.Marshal(q.operations); err == nil {
-			out = append(out, Patch{Kubectl: []string{
-				"kubectl", "patch", q.kind + "." + apiGroup, q.name, "--type=json", "--patch=" + string(data),
-			}})
-		}
+		of := objects.Target{Resource: kinds.Resource(q.kind)}
+		out = append(out, objects.Patch{Kubectl: of.Command("json", q.operations, q.name)})
 	}
 	return out
 }
 
-// merged is a command that merges a part into an object.
-func merged(resource, namespace, name, part string) []string {
-	command := []string{"kubectl", "patch", resource + "." + apiGroup, name}
-	if namespace != "" {
-		command = append(command, "--namespace="+namespace)
-	}
-	return append(command, "--type=merge", "--patch="+part)
+// merged is a command that merges a part into the specification of an object.
+func merged(kind, namespace, name string, part objects.Part) []string {
+	of := objects.Target{Resource: kinds.Resource(kind), Namespace: namespace}
+	return of.Command("merge", objects.Part{"spec": part}, name)
 }
 
 // minimumPatch lets a Job of Kubernetes be admitted with fewer pods. Other kinds have no setting for it.
-func minimumPatch(of *apportionv1.Job, e *apportionv1.RemedyEdit) []Patch {
+func minimumPatch(of *apportionv1.Job, e *apportionv1.RemedyEdit) []objects.Patch {
 	for _, origin := range of.GetKueue().GetOrigins() {
 		if origin.GetKind() == "Job" && len(of.GetKueue().GetPodSets()) == 1 {
-			return []Patch{{Kubectl: []string{
+			return []objects.Patch{{Kubectl: []string{
 				"kubectl", "annotate", "--overwrite", "jobs.batch", origin.GetName(), "--namespace=" + of.GetNamespace(),
 				"kueue.x-k8s.io/job-min-parallelism=" + strconv.FormatInt(int64(e.GetAfter()), 10),
 			}}}
 		}
 	}
-	return []Patch{{Why: "Only a Job of Kubernetes states how few pods it needs, in its annotation kueue.x-k8s.io/job-min-parallelism."}}
+	return []objects.Patch{{Why: "Only a Job of Kubernetes states how few pods it needs, in its annotation kueue.x-k8s.io/job-min-parallelism."}}
 }
 
 // operation is one of a JSON patch.
@@ -125,13 +109,13 @@ func quotaPatchOf(snapshot *lookup.Snapshot, e *apportionv1.RemedyEdit) (q quota
 		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:   "lendingLimit",
 	}[e.GetField()]
 	var groups []*apportionv1.KueueResourceGroup
-	if q.kind, q.name = "cohorts", e.GetCohort(); q.name != "" {
+	if q.kind, q.name = cohortKind, e.GetCohort(); q.name != "" {
 		at := slices.IndexFunc(snapshot.GetKueue().GetCohorts(), func(c *apportionv1.KueueCohort) bool { return c.GetName() == q.name })
 		if at >= 0 {
 			groups = snapshot.GetKueue().GetCohorts()[at].GetGroups()
 		}
 	} else if at := e.GetQueue(); int(at) < len(snapshot.GetQueues()) {
-		q.kind, q.name, groups = "clusterqueues", snapshot.GetQueues()[at].GetName(), snapshot.GetQueues()[at].GetKueue().GetGroups()
+		q.kind, q.name, groups = queueKind, snapshot.GetQueues()[at].GetName(), snapshot.GetQueues()[at].GetKueue().GetGroups()
 	}
 	for g, group := range groups {
 		for f, flavor := range group.GetFlavors() {

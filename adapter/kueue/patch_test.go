@@ -67,7 +67,7 @@ func TestThePatchesOfEachRemedyMakeIt(t *testing.T) {
 }
 
 // patched makes patches in a dump. It reports whether there is a change for each.
-func patched(t *testing.T, data []byte, patches []kueue.Patch) (changed []byte, whole bool) {
+func patched(t *testing.T, data []byte, patches []objects.Patch) (changed []byte, whole bool) {
 	t.Helper()
 	var objects []object
 	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {

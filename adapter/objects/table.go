@@ -105,6 +105,14 @@ func (t *Table[A]) Resources() []*Resource {
 	return list
 }
 
+// Resource returns a kind of the table; nil if it is not there.
+func (t *Table[A]) Resource(kind string) *Resource {
+	for _, row := range t.byKind[kind] {
+		return &row.Resource
+	}
+	return nil
+}
+
 // Each reads the objects of sources.
 func (t *Table[A]) Each(a A, sources []Source) {
 	r := a.reader()

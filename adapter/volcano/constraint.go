@@ -1,7 +1,6 @@
 package volcano
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -11,13 +10,14 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	wording "github.com/apportion/apportion/internal/text"
 )
 
 // constraints returns the changes that let the waiting pods of a job use nodes, one for each placement of such a pod: tolerations of the
 // nodes' taints, which existing pods can be given, and what the template that makes the pods must not ask for.
-func (c *Cluster) constraints(job uint32, nodes []uint32) []Patch {
+func (c *Cluster) constraints(job uint32, nodes []uint32) []objects.Patch {
 	if int(job) >= len(c.placed) {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (c *Cluster) constraints(job uint32, nodes []uint32) []Patch {
 			pods[p.placement].add(task.GetName(), message.GetGroups()[g].GetRole())
 		}
 	}
-	var list []Patch
+	var list []objects.Patch
 	for _, p := range order {
 		o := obstacle{placement: p}
 		for _, n := range nodes {
@@ -123,7 +123,7 @@ func (o *obstacle) add(n *corev1.Node, unschedulable bool) {
 }
 
 // patch is the change that lets pods use the nodes.
-func (o *obstacle) patch(namespace string, pods *excluded) Patch {
+func (o *obstacle) patch(namespace string, pods *excluded) objects.Patch {
 	var clauses []string
 	spec := part{}
 	if len(o.taints) > 0 {
@@ -156,9 +156,9 @@ func (o *obstacle) patch(namespace string, pods *excluded) Patch {
 		clauses = append(clauses, "what their volumes need, "+wording.Few(o.volumes)+", leaves out "+wording.Few(o.unreached))
 	}
 	why := []string{pods.text() + ": " + strings.Join(clauses, "; ") + "."}
-	out := Patch{}
+	out := objects.Patch{}
 	if len(spec) > 0 {
-		out.YAML = yamlOf(part{specField: spec})
+		out.YAML = objects.YAML(part{specField: spec})
 	}
 	if len(o.unreached) > 0 {
 		why = append(why, "No change of a pod moves a volume: provide it where the nodes reach it, or use another claim.")
@@ -195,13 +195,6 @@ func (o *obstacle) kubectl(namespace string, pods []string, tolerations any) []s
 			operations = append(operations, part{"op": "add", "path": "/spec/tolerations/-", "value": toleration})
 		}
 	}
-	data, err := json.Marshal(operations)
-	if err != nil {
-		return nil
-	}
-	arguments := append([]string{"kubectl", "patch", "pods"}, pods...)
-	if namespace != "" {
-		arguments = append(arguments, "--namespace="+namespace)
-	}
-	return append(arguments, "--type=json", "--patch="+string(data))
+	of := objects.Target{Resource: kinds.Resource(podKind), Namespace: namespace}
+	return of.Command("json", operations, pods...)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -135,7 +135,7 @@ type remedied struct {
 
 type toTry struct {
 	Command string          `json:"command"`
-	Changes []volcano.Patch `json:"changes"`
+	Changes []objects.Patch `json:"changes"`
 }
 
 // showRemedies writes remedies, with the parts of objects that change if wide.
@@ -144,7 +144,7 @@ func (q *question) showRemedies(found *client.Remedies, wide bool) error {
 	p := &render.Printer{Snapshot: q.snapshot}
 	p.Program, p.Input = q.again()
 	out := remedied{Basis: message{found.Basis}, Remedies: message{answer}, Trials: []toTry{}}
-	var changes [][]volcano.Patch
+	var changes [][]objects.Patch
 	for _, remedy := range answer.GetRemedies() {
 		patches := q.patches(names, answer.GetJob(), remedy)
 		changes = append(changes, patches)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -58,7 +59,7 @@ func named(object map[string]any) (kind, name string) {
 }
 
 // apply makes a change of objects as kubectl does, or as a controller does that creates the pods of a template again.
-func apply(t *testing.T, objects []any, patch volcano.Patch) {
+func apply(t *testing.T, objects []any, patch objects.Patch) {
 	t.Helper()
 	part := decodedYAML(t, []byte(patch.YAML))
 	kind, name := named(part)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
@@ -17,15 +18,11 @@ import (
 const patchesName = "patches"
 
 // patches returns the changes of objects that make a remedy of a job.
-func (in *input) patches(names text.Names, job uint32, remedy *apportionv1.Remedy) []volcano.Patch {
+func (in *input) patches(names text.Names, job uint32, remedy *apportionv1.Remedy) []objects.Patch {
 	if remedy.GetKueue() == nil {
 		return volcano.Patches(in.snapshot, names, in.cluster, job, remedy)
 	}
-	var list []volcano.Patch
-	for _, patch := range kueue.Patches(in.snapshot, job, remedy) {
-		list = append(list, volcano.Patch(patch))
-	}
-	return list
+	return kueue.Patches(in.snapshot, job, remedy)
 }
 
 // patchesOf answers a POST of a SimulateResponse about the loaded snapshot whose first answer has remedies. It returns for each remedy the
@@ -48,7 +45,7 @@ func patchesOf(loaded *input) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		changes := [][]volcano.Patch{}
+		changes := [][]objects.Patch{}
 		if answers := asked.GetAnswers(); len(answers) > 0 {
 			answer, names := answers[0].GetRemedies(), loaded.snapshot.Names(asked.GetBasis())
 			for _, remedy := range answer.GetRemedies() {

@@ -186,7 +186,7 @@ func (d *Dump) Patches(response []byte) ([]byte, error) {
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(response, &asked); err != nil {
 		return nil, err
 	}
-	changes := [][]volcano.Patch{}
+	changes := [][]objects.Patch{}
 	if answers := asked.GetAnswers(); len(answers) > 0 && d.cluster != nil {
 		answer, names := answers[0].GetRemedies(), d.indexed.Names(asked.GetBasis())
 		for _, remedy := range answer.GetRemedies() {

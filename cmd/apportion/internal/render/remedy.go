@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/visible"
@@ -17,7 +17,7 @@ func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) { p.RemediesWith(a, ni
 
 // RemediesWith shows what would make a job run, with the command that tries each and the changes of objects that make it, and what was not
 // tried. With parts it shows the parts of the objects that change.
-func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]volcano.Patch, parts bool) {
+func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]objects.Patch, parts bool) {
 	none := a.GetOutcome() == apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE
 	if reasons := text.Reasons(p.Names, a.GetReasons()); reasons != "" && (len(a.GetRemedies()) > 0 || none) {
 		p.Text("", visible.Text(p.Snapshot.JobName(a.GetJob()))+" waits: "+reasons+".")
@@ -58,7 +58,7 @@ func (p *Printer) RemedyList(a *apportionv1.RemediesAnswer) {
 	}
 }
 
-func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool, changes [][]volcano.Patch, parts bool) {
+func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool, changes [][]objects.Patch, parts bool) {
 	const indent = "    "
 	width := p.textWidth() - len(indent)
 	for i, remedy := range a.GetRemedies() {
@@ -103,7 +103,7 @@ func (p *Printer) Trial(job uint32, remedy *apportionv1.Remedy) string {
 }
 
 // patches shows changes of objects: why, the command that makes each, and the part that changes if wanted or if there is no command.
-func (p *Printer) patches(list []volcano.Patch, indent string, parts bool) {
+func (p *Printer) patches(list []objects.Patch, indent string, parts bool) {
 	for _, patch := range list {
 		if patch.Why != "" {
 			for _, line := range wrap(patch.Why, p.textWidth()-len(indent)) {
