@@ -266,3 +266,19 @@ var headShape = &Shape{Fields: Fields{
 
 // Identity distinguishes objects.
 type Identity struct{ Kind, Namespace, Name string }
+
+// Listing names the lists that most answers depend on, as `kubectl get` takes them; those of systems of their own with their group.
+func Listing(kinds []*Resource) string {
+	var lists []string
+	for _, kind := range kinds {
+		if !kind.Needed && !kind.Decides {
+			continue
+		}
+		if name := kind.List; kind.Group == "" || strings.HasSuffix(kind.Group, "k8s.io") {
+			lists = append(lists, name)
+		} else {
+			lists = append(lists, name+"."+kind.Group)
+		}
+	}
+	return strings.Join(lists, ",")
+}

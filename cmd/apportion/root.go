@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/adapter/objects"
+	"github.com/apportion/apportion/adapter/volcano"
 )
 
 // streams are the input and outputs of a command.
@@ -91,7 +94,7 @@ func newRootOf(s streams, name string) *cobra.Command {
 what each queue deserves, which jobs may enter, which tasks may be evicted. Its input is the output
 of kubectl:
 
-  kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml > cluster.yaml
+  kubectl get ` + objects.Listing(volcano.Kinds()) + ` -A -o yaml > cluster.yaml
   apportion shares -f cluster.yaml
   apportion explain my-namespace/my-job -f cluster.yaml
 ` + exitCodes,

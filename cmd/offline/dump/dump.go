@@ -43,8 +43,7 @@ type Dump struct {
 const Given = "given"
 
 // hint says what a person does about files without objects.
-const hint = "give the output of: " +
-	"kubectl get queues.scheduling.volcano.sh,podgroups.scheduling.volcano.sh,pods,nodes,priorityclasses -A -o yaml"
+var hint = "give the output of: kubectl get " + objects.Listing(volcano.Kinds()) + " -A -o yaml"
 
 // Read reads files; now is the time at which a policy that depends on the time judges them. It calls progress with the number of bytes that
 // were read so far.
