@@ -60,7 +60,7 @@ func (c *check) planned(path string, step *apportionv1.PlanStep, got *apportionv
 		p.lowers(path, fall, rise)
 		want.Fall, want.Rise = fractions(fall), fractions(rise)
 	}
-	p.ready(path, j, step.GetTasks() != nil, got)
+	p.ready(path, j, step.GetTasks() != nil, got, tasks)
 	c.compare(path, got, want, ofPlans)
 	c.omitAll(path, notTheFirst, "victims", "placements")
 	c.did(path, ofAPlan, before)
@@ -194,12 +194,28 @@ func (p *plan) promises(path string, got *apportionv1.PlanAnswer) {
 	}
 }
 
-// ready checks that a job has its minimum after a plan. Only one for named tasks may leave it short.
-func (p *plan) ready(path string, j *job, named bool, got *apportionv1.PlanAnswer) {
-	least := int64(j.message.GetMinAvailable())
-	if !got.GetReady() && !named || got.GetReady() && p.gangs() && max(j.held, j.ready)+int64(len(got.GetPlacements())) < least {
-		p.wrong("%s.ready is %v, with %d tasks placed and a minimum of %d", path, got.GetReady(), len(got.GetPlacements()), least)
+// ready checks that a job has its minimum after a plan that places tasks. Only one for named tasks may leave it short.
+func (p *plan) ready(path string, j *job, named bool, got *apportionv1.PlanAnswer, placed []*task) {
+	least, ready := int64(j.message.GetMinAvailable()), max(j.held, j.ready)+int64(len(placed))
+	// A gang counts tasks that ask for nothing although they wait.
+	for _, t := range j.tasks {
+		if t.status <= apportionv1.TaskStatus_TASK_STATUS_PENDING && !slices.Contains(placed, t) && p.asksNothing(t) {
+			ready++
+		}
 	}
+	if !got.GetReady() && !named || got.GetReady() && p.gangs() && ready < least {
+		p.wrong("%s.ready is %v, with %d tasks placed and a minimum of %d", path, got.GetReady(), len(placed), least)
+	}
+}
+
+// asksNothing reports whether a task asks for no amount of at least a tenth but `pods`.
+func (c *check) asksNothing(t *task) bool {
+	for i, d := range t.stated.GetDimension() {
+		if c.GetDimensions()[d] != "pods" && t.stated.GetAmount()[i] >= 0.1 {
+			return false
+		}
+	}
+	return true
 }
 
 // gangs reports whether the policy keeps jobs together.

@@ -96,6 +96,42 @@ var another = []string{
 	"looked", "enters", "text", "unjudged", "spared", "by_plugin", "checks",
 }
 
+// TestWaitingTasksThatAskForNothingCountAsReady plans two of four tasks: with a minimum of three the job is ready if the others ask for nothing.
+func TestWaitingTasksThatAskForNothingCountAsReady(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		request *apportionv1.Resource
+		ready   bool
+	}{
+		{"nothing", nil, true},
+		{"a place among pods", &apportionv1.Resource{Dimension: []uint32{1}, Amount: []float64{1}}, true},
+		{"a hundredth of a milli-core", &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{0.01}}, true},
+		{"a core", &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tasks := []*apportionv1.Task{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
+			s := &apportionv1.Snapshot{
+				Dimensions: []string{"cpu", "pods"}, Queues: []*apportionv1.Queue{{Name: "q", Weight: new(uint32(1))}},
+				Nodes: []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{8000, 10}}}},
+				Jobs: []*apportionv1.Job{{
+					Name: "j", Queue: "q", Phase: apportionv1.JobPhase_JOB_PHASE_INQUEUE, MinAvailable: 3,
+					Groups: []*apportionv1.TaskGroup{{Request: test.request, Tasks: tasks}},
+				}},
+			}
+			request := asked(t, s, `tiers { plugins { gang {} } plugins { fair {} } }`, &apportionv1.Step{Step: &apportionv1.Step_Plan{
+				Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Tasks{Index: []uint32{0, 1}}},
+			}})
+			response := answered(t, request)
+			planned := response.GetAnswers()[1].GetPlan()
+			require.Len(t, planned.GetPlacements(), 2)
+			require.Equal(t, test.ready, planned.GetReady())
+			require.Empty(t, faultsOf(t, request, response))
+			planned.Ready = true
+			require.Equal(t, !test.ready, faultsOf(t, request, response) != "")
+		})
+	}
+}
+
 // TestEveryMutantOfAPlanIsRefused changes each field of made plans: all mutants are refused but those of the fields of another.
 func TestEveryMutantOfAPlanIsRefused(t *testing.T) {
 	raced.Skip(t)
