@@ -13,6 +13,8 @@ import (
 // A batch of a session mostly holds small steps of a few kinds. What the protobuf library makes in nine pieces of memory for each of them
 // is made here in one or two.
 
+var batchShape, stepShape = shapeOf((*apportionv1.StepBatch)(nil)), shapeOf((*apportionv1.Step)(nil))
+
 // DecodeBatch decodes an encoded batch of steps into an empty request, with the same result as the protobuf library, but drops informative
 // fields. For other requests, unusual encodings, fields that are not known, and invalid bytes it returns false and leaves the request
 // unchanged; use Known and the library for them.
@@ -122,7 +124,7 @@ const (
 func reader[M, B any](listed bool, set func(*made[M, B], stepFields)) func([]byte) *apportionv1.Step {
 	var body any = new(B)
 	message, _ := body.(proto.Message)
-	of := shapes[message.ProtoReflect().Descriptor().FullName()]
+	of := shapeOf(message)
 	return func(data []byte) *apportionv1.Step {
 		m := &made[M, B]{}
 		r := stepFields{of: of, index: m.one[:0]}

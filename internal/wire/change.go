@@ -84,6 +84,39 @@ func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) 
 	return m, Depth(m, g.Limits.QueueDepth)
 }
 
+// changeReader has read the head of a Change of a state, which is not a stored snapshot.
+type changeReader struct {
+	decoder Decoder
+	head    head
+}
+
+// readChange reads the head of an encoded Change whose result must be within limits; stop is asked during long work.
+func readChange(data []byte, limits Limits, stop func() bool) (*changeReader, error) {
+	r := &changeReader{decoder: Decoder{stop: stop, of: changeShape}}
+	r.decoder.c.limits = limits
+	size, ok := Measure(data), false
+	if r.head, ok = r.decoder.head(data, &size); !ok {
+		return nil, r.decoder.unread("change", data)
+	}
+	return r, nil
+}
+
+// make makes the change.
+func (r *changeReader) make(b *model.ChangeBuilder) error {
+	if err := r.decoder.feed(b, &r.head, 1); err != nil {
+		return err
+	}
+	return r.decoder.c.exceeded()
+}
+
+// compileJob adds a job, which must be new, to a state whose texts stay within limits.
+func compileJob(b *model.ChangeBuilder, job *apportionv1.Job, limits Limits) error {
+	b.OnlyNew()
+	c := compiler{b: b.Loader(), limits: limits}
+	c.job(0, job)
+	return c.exceeded()
+}
+
 func invalidChange(err error) error {
 	var violations *model.Error
 	if !errors.As(err, &violations) {

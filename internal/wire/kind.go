@@ -94,14 +94,14 @@ func (s *Session) StepMemory(steps []*apportionv1.Step, e Extent) (int64, Extent
 func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
 	field.Each(data, uint32(number)<<3|field.Delimited, func(step []byte) bool {
 		steps++
-		added.step(step)
+		addStep(&added, step)
 		return true
 	})
 	return steps, added
 }
 
-// step adds the objects that a step adds, which are in field 1 of its message.
-func (z *Size) step(data []byte) {
+// addStep adds to a size the objects that a step adds, which are in field 1 of its message.
+func addStep(z *Size, data []byte) {
 	for i := 0; i < len(data); {
 		tag, _, from, to := field.At(data, i)
 		if to < 0 {

@@ -111,3 +111,11 @@ func Levels(n int, parent func(int) (int, bool)) []int {
 	}
 	return levels
 }
+
+// accept returns a *Fault for a model beyond the limits.
+func (l Limits) accept(m *model.Model) error {
+	if err := sizeOfModel(m).Within(l); err != nil {
+		return err
+	}
+	return Depth(m, l.QueueDepth)
+}

@@ -76,11 +76,8 @@ func ways(f protoreflect.FieldDescriptor) uint8 {
 	return 1 << way
 }
 
-// shapeOf returns the shape of a type of messages that a request may hold.
-func shapeOf[M proto.Message]() *shape {
-	var m M
-	return shapes[m.ProtoReflect().Descriptor().FullName()]
-}
+// shapeOf returns the shape of a type of messages that a request may hold, nil for another.
+func shapeOf(m proto.Message) *shape { return shapes[m.ProtoReflect().Descriptor().FullName()] }
 
 // has reports whether a field with a tag is known, or informative.
 func (s *shape) has(tag uint32) bool {
@@ -150,7 +147,7 @@ func (s *shape) why(number uint32) string {
 // Known returns a *Fault that names every field of an encoded request that this version does not know, by path and number; nil: all are
 // known, or are informative.
 func Known(request proto.Message, data []byte) error {
-	s := shapes[request.ProtoReflect().Descriptor().FullName()]
+	s := shapeOf(request)
 	if s == nil || s.knows(data) {
 		return nil
 	}
@@ -168,14 +165,12 @@ func (s *shape) fault(reason apportionv1.ErrorReason, data []byte, path string) 
 }
 
 var (
-	snapshotShape = shapeOf[*apportionv1.Snapshot]()
-	changeShape   = shapeOf[*apportionv1.Change]()
-	jobShape      = shapeOf[*apportionv1.Job]()
-	groupShape    = shapeOf[*apportionv1.TaskGroup]()
-	detailShape   = shapeOf[*apportionv1.TaskDetail]()
-	updateShape   = shapeOf[*apportionv1.TaskUpdate]()
-	kueueShape    = shapeOf[*apportionv1.KueueSnapshot]()
-	podsShape     = shapeOf[*apportionv1.PodRules]()
-	batchShape    = shapeOf[*apportionv1.StepBatch]()
-	stepShape     = shapeOf[*apportionv1.Step]()
+	snapshotShape = shapeOf((*apportionv1.Snapshot)(nil))
+	changeShape   = shapeOf((*apportionv1.Change)(nil))
+	jobShape      = shapeOf((*apportionv1.Job)(nil))
+	groupShape    = shapeOf((*apportionv1.TaskGroup)(nil))
+	detailShape   = shapeOf((*apportionv1.TaskDetail)(nil))
+	updateShape   = shapeOf((*apportionv1.TaskUpdate)(nil))
+	kueueShape    = shapeOf((*apportionv1.KueueSnapshot)(nil))
+	podsShape     = shapeOf((*apportionv1.PodRules)(nil))
 )

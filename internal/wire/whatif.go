@@ -68,11 +68,8 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 	}
 	s.leave()
 	err := s.engine.ChangeIf(q.GetDimensions(), func(b *model.ChangeBuilder) error {
-		b.OnlyNew()
-		c := compiler{b: b.Loader(), limits: s.limits}
-		c.job(0, q.GetJob())
-		return c.exceeded()
-	}, s.accept)
+		return compileJob(b, q.GetJob(), s.limits)
+	}, s.limits.accept)
 	if err != nil {
 		return nil, ofJob(err)
 	}
@@ -90,33 +87,17 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 	if err != nil {
 		return nil, faultAt("change", "a text is not UTF-8")
 	}
-	d := Decoder{stop: s.stop, of: changeShape}
-	d.c.limits = s.limits
-	size := Measure(data)
-	head, ok := d.head(data, &size)
-	if !ok {
-		return nil, d.unread("change", data)
+	change, err := readChange(data, s.limits, s.stop)
+	if err != nil {
+		return nil, err
 	}
 	s.leave()
 	before := s.engine.View()
-	err = s.engine.ChangeIf(head.dimensions, func(b *model.ChangeBuilder) error {
-		if err := d.feed(b, &head, 1); err != nil {
-			return err
-		}
-		return d.c.exceeded()
-	}, s.accept)
+	err = s.engine.ChangeIf(change.head.dimensions, change.make, s.limits.accept)
 	if err != nil {
 		return nil, within(err, "change.")
 	}
 	return s.changed(before, q.GetChange()), nil
-}
-
-// accept returns a *Fault for a model beyond the limits of the session.
-func (s *Session) accept(m *model.Model) error {
-	if err := sizeOfModel(m).Within(s.limits); err != nil {
-		return err
-	}
-	return Depth(m, s.limits.QueueDepth)
 }
 
 // within makes the paths of violations begin with a prefix.
