@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -237,7 +238,7 @@ func (c *stream) close() {
 
 // protocol returns the error of a message that violates the protocol.
 func protocol(message string) error {
-	return status.FromProto(wire.Status(&wire.Fault{
+	return status.FromProto(decode.Status(&decode.Fault{
 		Code: codes.Unavailable, Reason: apportionv1.ErrorReason_ERROR_REASON_PROTOCOL, Text: message,
 	})).Err()
 }

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Reason returns the reason of an error of the service or of an answer; unspecified if it has none.
 func Reason(err error) apportionv1.ErrorReason {
-	return wire.ReasonOf(status.Convert(err).Proto())
+	return decode.ReasonOf(status.Convert(err).Proto())
 }
 
 // Violation is one error in the input.

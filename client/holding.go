@@ -10,7 +10,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // held describes a State as a replica, or this process, holds it.
@@ -132,9 +132,9 @@ func final(ctx context.Context, err error) bool {
 func (s *State) atReplica(ctx context.Context, missing *held) (*held, error) {
 	c := s.mirror.client
 	return s.mirror.remote.find(ctx, s, &s.remote, missing, func(ctx context.Context, base *held, data []byte) (*held, error) {
-		u := &Upload{data: data, digest: wire.Digest(data)}
+		u := &Upload{data: data, digest: decode.Digest(data)}
 		if base != nil {
-			u.base, u.digest = base.digest, wire.ChangeDigest(base.digest, data)
+			u.base, u.digest = base.digest, decode.ChangeDigest(base.digest, data)
 		}
 		var err error
 		if missing == nil {
@@ -174,9 +174,9 @@ func (s *State) inProcess(ctx context.Context, stop func() bool) (*held, error) 
 		var m *model.Model
 		var err error
 		if base == nil {
-			m, err = new(wire.Decoder).CompileWithin(data, wire.Guard{Stop: stop})
+			m, err = new(decode.Decoder).CompileWithin(data, decode.Guard{Stop: stop})
 		} else {
-			m, err = new(wire.Decoder).CompileChange(base.model, data, wire.Guard{Stop: stop})
+			m, err = new(decode.Decoder).CompileChange(base.model, data, decode.Guard{Stop: stop})
 		}
 		if err != nil {
 			return nil, failure(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/internal/wire/method"
@@ -40,7 +41,7 @@ func failure(err error) error {
 	if err == nil {
 		return nil
 	}
-	return status.FromProto(wire.Status(err)).Err()
+	return status.FromProto(decode.Status(err)).Err()
 }
 
 // open returns a session on the input of a request. Long work ends when stop returns true.
@@ -59,7 +60,7 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 		if snapshot == nil {
 			return nil, failure(method.NoSnapshot())
 		}
-		compile = func() (*model.Model, error) { return wire.Compile(snapshot) }
+		compile = func() (*model.Model, error) { return decode.Compile(snapshot) }
 	}
 	compiled, err := compile()
 	if err != nil {

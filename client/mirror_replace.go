@@ -4,14 +4,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Replace replaces the cluster by a whole snapshot, which is not modified. Equal entities are not sent again: a scheduler that builds a
 // snapshot each time still sends only what changed. The snapshot's left_out is ignored. A snapshot that the service would refuse is an
 // error and changes nothing.
 func (m *Mirror) Replace(snapshot *apportionv1.Snapshot) error {
-	if _, err := wire.Compile(snapshot); err != nil {
+	if _, err := decode.Compile(snapshot); err != nil {
 		return failure(err)
 	}
 	// Errors of encoding are found before anything changes.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // apart is a cluster of two nodes, one of which has a pod that keeps web/shop-0 away.
@@ -39,7 +39,7 @@ func TestAMirrorSendsTheRulesOnOtherPods(t *testing.T) {
 	require.True(t, proto.Equal(s.GetPods(), got.GetPods()))
 	require.Equal(t, []uint32{1}, got.GetNodes()[0].GetOtherPods())
 	require.Equal(t, uint32(1), got.GetJobs()[0].GetGroups()[0].GetPodClass())
-	compiled, err := wire.CompileBytes(data)
+	compiled, err := decode.CompileBytes(data)
 	require.NoError(t, err)
-	require.True(t, proto.Equal(s.GetPods(), wire.SnapshotOf(compiled).GetPods()))
+	require.True(t, proto.Equal(s.GetPods(), decode.SnapshotOf(compiled).GetPods()))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
 )
 
 // Tier returns a tier of plugins with their default settings, by the names that Plugins returns.

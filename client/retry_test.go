@@ -12,18 +12,18 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 func TestAWholeCallIsTriedAgainWhereThatMayHelp(t *testing.T) {
 	lost := status.Error(codes.Unavailable, "lost")
-	busy := status.FromProto(wire.Status(&wire.Fault{
+	busy := status.FromProto(decode.Status(&decode.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: time.Second,
 	})).Err()
-	full := status.FromProto(wire.Status(&wire.Fault{
+	full := status.FromProto(decode.Status(&decode.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED,
 	})).Err()
-	tooLarge := status.FromProto(wire.Status(wire.Exceeded("steps", 2, 1, "too many steps"))).Err()
+	tooLarge := status.FromProto(decode.Status(decode.Exceeded("steps", 2, 1, "too many steps"))).Err()
 	tooLong := status.Error(codes.ResourceExhausted, "grpc: received message larger than max")
 	for name, tc := range map[string]struct {
 		errors        []error
@@ -99,7 +99,7 @@ func TestThereIsABudgetForAskingAgain(t *testing.T) {
 
 func TestCallersInALoopWaitWhileMostOfTheirQuestionsAreRefused(t *testing.T) {
 	const delay = 250 * time.Millisecond
-	busy := status.FromProto(wire.Status(&wire.Fault{Code: codes.ResourceExhausted, Retry: delay})).Err()
+	busy := status.FromProto(decode.Status(&decode.Fault{Code: codes.ResourceExhausted, Retry: delay})).Err()
 	for name, tc := range map[string]struct {
 		options  []Option
 		deadline time.Duration
@@ -140,7 +140,7 @@ func TestCallersInALoopWaitWhileMostOfTheirQuestionsAreRefused(t *testing.T) {
 
 func TestCallersInALoopWaitForHalfOfTheTimeThatTheyHave(t *testing.T) {
 	const delay, deadline = 250 * time.Millisecond, 100 * time.Millisecond
-	busy := status.FromProto(wire.Status(&wire.Fault{Code: codes.ResourceExhausted, Retry: delay})).Err()
+	busy := status.FromProto(decode.Status(&decode.Fault{Code: codes.ResourceExhausted, Retry: delay})).Err()
 	synctest.Test(t, func(t *testing.T) {
 		c := patient()
 		for range 2 * budgetMost {
@@ -163,7 +163,7 @@ func TestAQuestionWithoutTimeForAnotherAttemptEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		busy := status.FromProto(wire.Status(&wire.Fault{Code: codes.ResourceExhausted, Retry: 2 * time.Second})).Err()
+		busy := status.FromProto(decode.Status(&decode.Fault{Code: codes.ResourceExhausted, Retry: 2 * time.Second})).Err()
 		began := time.Now()
 		_, err := again(ctx, patient(), KindShares, func() (int, error) { return 0, busy })
 		require.Equal(t, busy, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // chunkSize is the number of bytes of a snapshot in one message. With the other fields, the message fits into the largest buffers of gRPC's
@@ -41,14 +41,14 @@ func (c *Client) Upload(ctx context.Context, snapshot *apportionv1.Snapshot) (*U
 	if c.remote == nil {
 		return &Upload{
 			snapshot: snapshot,
-			compiled: sync.OnceValues(func() (*model.Model, error) { return wire.Compile(snapshot) }),
+			compiled: sync.OnceValues(func() (*model.Model, error) { return decode.Compile(snapshot) }),
 		}, nil
 	}
 	data, err := snapshot.MarshalVT()
 	if err != nil {
 		return nil, err
 	}
-	u := &Upload{snapshot: snapshot, digest: wire.Digest(data), data: data}
+	u := &Upload{snapshot: snapshot, digest: decode.Digest(data), data: data}
 	_, err = c.send(ctx, u)
 	return u, err
 }
@@ -124,7 +124,7 @@ func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.S
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Upload{snapshot: response.GetSnapshot(), digest: wire.Digest(data), data: data}, response.GetView(), nil
+	return &Upload{snapshot: response.GetSnapshot(), digest: decode.Digest(data), data: data}, response.GetView(), nil
 }
 
 // Views returns the age and completeness of the snapshots that the service maintains and the caller may use, sorted by name. In process

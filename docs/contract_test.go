@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -82,7 +83,7 @@ func (u *tour) block(name, text string) string {
 		u.snapshot = m
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 		require.NoError(u.t, err)
-		u.digest = wire.Digest(data)
+		u.digest = decode.Digest(data)
 	case *apportionv1.Policy:
 		u.policy = m
 	case interface{ GetInput() *apportionv1.Input }:
@@ -101,8 +102,8 @@ func (u *tour) ask(input *apportionv1.Input, request proto.Message) {
 		policy = inline
 	}
 	response, err := respond(snapshot, policy, input.GetSnapshotDigest(), request)
-	if _, ok := errors.AsType[*wire.Fault](err); ok {
-		u.answer = wire.Status(err)
+	if _, ok := errors.AsType[*decode.Fault](err); ok {
+		u.answer = decode.Status(err)
 		return
 	}
 	require.NoError(u.t, err)
@@ -110,7 +111,7 @@ func (u *tour) ask(input *apportionv1.Input, request proto.Message) {
 }
 
 func respond(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy, digest string, request proto.Message) (proto.Message, error) {
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -68,7 +69,7 @@ func (s *Server) whole(ctx context.Context, e *entry, field string) error {
 	if s.ownedBy(ctx, e) == nil {
 		return nil
 	}
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Field: field,
 		Text: "the caller may see only its own queues, by the calls Explain, EvaluateShares and Simulate",
 	}
@@ -85,7 +86,7 @@ func (s *Server) openFor(ctx context.Context, e *entry, r rule, p *progress, see
 	switch {
 	case a == nil:
 	case err != nil:
-		err = wire.AsFault(err).Silenced()
+		err = decode.AsFault(err).Silenced()
 	default:
 		a.restrict(&o)
 	}

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 )
@@ -375,7 +375,7 @@ func TestACallerThatOwnsSomeQueuesLearnsItsQuotaOfKueueAndHowManyJobsOfOthersItW
 }
 
 func TestSizesOfSnapshotsThatACallerMayNotAskAboutAreNotTold(t *testing.T) {
-	denied := &wire.Fault{Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED}
+	denied := &decode.Fault{Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED}
 	o := service.Options{Policies: audiencePolicies(), PermitSnapshot: func(context.Context, string) error { return denied }}
 	o.Overload.Memory = 1 << 20
 	r := servicetest.Start(t, o)
@@ -468,7 +468,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 	snapshot.Queues = append(snapshot.Queues, &apportionv1.Queue{Name: filling})
 	data, err := proto.Marshal(snapshot)
 	require.NoError(t, err)
-	m, err := new(wire.Decoder).CompileWithin(data, wire.Guard{})
+	m, err := new(decode.Decoder).CompileWithin(data, decode.Guard{})
 	require.NoError(t, err)
 	left := map[string]bool{}
 	for i := range (&apportionv1.Answer{}).ProtoReflect().Descriptor().Oneofs().Get(0).Fields().Len() {

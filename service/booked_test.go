@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -257,7 +257,7 @@ func TestWhatIsBookedForASnapshotIsWhatItTakes(t *testing.T) {
 				}
 				data, err := proto.Marshal(shape.change(i))
 				require.NoError(t, err)
-				next := hold(data, wire.ChangeDigest(base.digest(), data), base)
+				next := hold(data, decode.ChangeDigest(base.digest(), data), base)
 				if shape.chain {
 					base = next
 				}

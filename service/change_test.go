@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 )
 
@@ -34,11 +34,11 @@ func TestAChangeIsTakenInFourPlaces(t *testing.T) {
 	base := encoded(t)
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(base, true))
 	require.NoError(t, err)
-	digest := wire.Digest([]byte(base))
+	digest := decode.Digest([]byte(base))
 	change, whole := changed(t)
 	data, err := proto.Marshal(change)
 	require.NoError(t, err)
-	result := wire.ChangeDigest(digest, data)
+	result := decode.ChangeDigest(digest, data)
 	in := inputOf(t)
 	in.Source = &apportionv1.Input_Snapshot{Snapshot: whole}
 	ask := func(in *apportionv1.Input) *apportionv1.EvaluateSharesResponse {
@@ -123,7 +123,7 @@ func TestAChangeThatCannotBeIsRefusedAsAWhole(t *testing.T) {
 	base := encoded(t)
 	_, err := upload(t.Context(), t, r, header("", 0), chunk(base, true))
 	require.NoError(t, err)
-	digest := wire.Digest([]byte(base))
+	digest := decode.Digest([]byte(base))
 	for name, tt := range map[string]struct {
 		change string
 		want   []string
@@ -204,7 +204,7 @@ func TestAChangeThatCannotBeIsRefusedAsAWhole(t *testing.T) {
 	})
 	t.Run("a base that is not held", func(t *testing.T) {
 		_, err := upload(t.Context(), t, r, &apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{
-			Header: &apportionv1.UploadHeader{BaseDigest: wire.Digest(nil)},
+			Header: &apportionv1.UploadHeader{BaseDigest: decode.Digest(nil)},
 		}}, chunk("", true))
 		metadata, _ := requireFault(t, err, codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
 		require.Equal(t, "header.base_digest", metadata["field"])

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // connection is a connection with the responses that its peer has not read yet. One that stays for longer than AnswerTime ends the
@@ -214,7 +214,7 @@ func (c *connection) spend(credit float64) float64 {
 }
 
 // begin returns a fault if the connection has no credit for another call. It closes the connection of a peer that continues.
-func (c *connection) begin() *wire.Fault {
+func (c *connection) begin() *decode.Fault {
 	if c == nil {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (c *connection) begin() *wire.Fault {
 		_ = c.Close()
 	}
 	resets := c.server.options.Connection.Resets
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED,
 		Text:     "too many calls of this connection were reset, or showed no identity",
 		Retry:    max(time.Duration(-left/float64(resets)*float64(time.Second)), time.Second),

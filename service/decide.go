@@ -5,7 +5,7 @@ import (
 
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // decision is a unary call on its way through the stages. A stage finds what the stages before it have set.
@@ -148,7 +148,7 @@ func (c *call) limited(ctx context.Context) (limited context.Context, cancel con
 	if !ok || c.messages == nil {
 		return context.WithTimeout(ctx, s.options.Deadline.Call)
 	}
-	expiry := s.answering.begin(func() { end(wire.AsFault(policy.ErrStopped)) })
+	expiry := s.answering.begin(func() { end(decode.AsFault(policy.ErrStopped)) })
 	return ctx, func() { s.answering.done(expiry) }
 }
 

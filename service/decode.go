@@ -9,26 +9,27 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/field"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/wire"
 )
 
 // A snapshot within a request is the bulk of its bytes, and as messages it would be a million small pieces of garbage. So the bytes of an
-// inline snapshot are taken out of a request before the rest is decoded, and are compiled as they are (wire.Decoder).
+// inline snapshot are taken out of a request before the rest is decoded, and are compiled as they are (decode.Decoder).
 
 // snapshot is the encoded snapshot of a request, or the change of one, in memory that was received and is lent until the call ends.
 type snapshot struct {
 	data   []byte
 	change bool
 	buffer mem.Buffer
-	size   *wire.Size
+	size   *decode.Size
 }
 
 // measure returns what the snapshot holds, counted once.
-func (s *snapshot) measure() *wire.Size {
+func (s *snapshot) measure() *decode.Size {
 	if s.size == nil {
-		size := wire.Measure(s.data)
+		size := decode.Measure(s.data)
 		s.size = &size
 	}
 	return s.size
@@ -49,7 +50,7 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	}
 	of, ok := shapeOf(request)
 	if !ok {
-		if err := wire.Known(decoded, m.data()); err != nil {
+		if err := decode.Known(decoded, m.data()); err != nil {
 			return err
 		}
 		// A piece of a snapshot is copied, nothing more.
@@ -75,7 +76,7 @@ func (in *receiver) decode(ctx context.Context, m *message, request any, into *s
 	if session, ok := request.(*apportionv1.RunSessionRequest); ok && !apart && wire.DecodeBatch(rest, session) {
 		return nil
 	}
-	if err := wire.Known(decoded, rest); err != nil {
+	if err := decode.Known(decoded, rest); err != nil {
 		return err
 	}
 	if apart {
@@ -151,7 +152,7 @@ func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
 		return err
 	}
 	var steps int64
-	var added wire.Size
+	var added decode.Size
 	switch len(of.steps) {
 	case 1:
 		steps, added = wire.MeasureSteps(data, int32(of.steps[0]))
@@ -165,7 +166,7 @@ func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
 	if err := exceeded("steps", steps, l.Steps, "too many steps at a time"); err != nil {
 		return err
 	}
-	return added.Within(wire.LimitsOf(l))
+	return added.Within(decode.LimitsOf(l))
 }
 
 // small returns the size up to which messages are within all limits whatever their contents: all that question counts takes a byte at

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 func part(number protowire.Number, data []byte) []byte {
@@ -133,7 +133,7 @@ func TestDigestsThatAreRememberedAreThoseOfThePolicies(t *testing.T) {
 		}
 		p := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{plugin}}}}
 		for range 2 {
-			require.Equal(t, wire.PolicyDigest(p), digests.of(p))
+			require.Equal(t, decode.PolicyDigest(p), digests.of(p))
 		}
 		require.LessOrEqual(t, len(digests.known), mostDigests)
 	}

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 const (
@@ -26,7 +26,7 @@ type policyDigests struct {
 func (d *policyDigests) of(p *apportionv1.Policy) string {
 	data, err := proto.Marshal(p)
 	if err != nil || len(data) > longestPolicy {
-		return wire.PolicyDigest(p)
+		return decode.PolicyDigest(p)
 	}
 	d.mutex.Lock()
 	digest, ok := d.known[string(data)]
@@ -34,7 +34,7 @@ func (d *policyDigests) of(p *apportionv1.Policy) string {
 	if ok {
 		return digest
 	}
-	digest = wire.PolicyDigest(p)
+	digest = decode.PolicyDigest(p)
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if d.known == nil || len(d.known) >= mostDigests {

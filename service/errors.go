@@ -14,12 +14,12 @@ import (
 
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // fail turns whatever a call ended with into the status that is sent: canonical, with an ErrorInfo, and without a word of the inside.
 func (s *Server) fail(ctx context.Context, err error) error {
-	var limited *wire.Fault
+	var limited *decode.Fault
 	if passed := lateness(ctx); passed != nil && !errors.As(err, &limited) {
 		err = passed
 	}
@@ -27,7 +27,7 @@ func (s *Server) fail(ctx context.Context, err error) error {
 		// gRPC itself, or the receiver of the message, has said what is wrong.
 		return st.Err()
 	}
-	fault := wire.AsFault(err)
+	fault := decode.AsFault(err)
 	if fault.Code == codes.Internal {
 		s.log.LogAttrs(ctx, levelOf(fault.Code), "a call failed inside", errorAttr(err))
 	}
@@ -35,18 +35,18 @@ func (s *Server) fail(ctx context.Context, err error) error {
 		// Outside of a call there is no trailer to set.
 		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pushback(fault)))
 	}
-	return status.ErrorProto(wire.Status(fault))
+	return status.ErrorProto(decode.Status(fault))
 }
 
 // pushback is the trailer with the number of milliseconds after which gRPC repeats a call.
-func pushback(fault *wire.Fault) string { return strconv.FormatInt(fault.Retry.Milliseconds(), 10) }
+func pushback(fault *decode.Fault) string { return strconv.FormatInt(fault.Retry.Milliseconds(), 10) }
 
 // StatusOf returns the status that is sent for an error, and nil for nil.
 func StatusOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	return status.ErrorProto(wire.Status(err))
+	return status.ErrorProto(decode.Status(err))
 }
 
 // lateness returns a fault if the time of a call is up, its caller has gone, or it was ended with a fault.
@@ -54,31 +54,31 @@ func lateness(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	if fault, ok := errors.AsType[*wire.Fault](context.Cause(ctx)); ok {
+	if fault, ok := errors.AsType[*decode.Fault](context.Cause(ctx)); ok {
 		// What ended the call has said why.
 		return fault
 	}
 	// A caller whose deadline passes also cancels. The deadline ended the call even if the cancellation arrives first.
 	deadline, limited := ctx.Deadline()
 	if errors.Is(ctx.Err(), context.Canceled) && !(limited && !time.Now().Before(deadline)) {
-		return &wire.Fault{
+		return &decode.Fault{
 			Code: codes.Canceled, Reason: apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED, Text: "the caller has gone",
 		}
 	}
-	return wire.AsFault(policy.ErrStopped)
+	return decode.AsFault(policy.ErrStopped)
 }
 
 // invalidRequest is a fault of one field of a request; without a path, of the whole message.
 func invalidRequest(path, text string) error {
 	if path == "" {
-		return &wire.Fault{Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, Text: text}
+		return &decode.Fault{Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, Text: text}
 	}
-	return wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, path, "%s", text)
+	return decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, path, "%s", text)
 }
 
 // protocolFault is a fault of the order of messages.
 func protocolFault(text string) error {
-	return &wire.Fault{Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_PROTOCOL, Text: text}
+	return &decode.Fault{Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_PROTOCOL, Text: text}
 }
 
 // exceeded returns a fault if a value is above a limit.
@@ -86,7 +86,7 @@ func exceeded(limit string, value, maximum int64, text string) error {
 	if value <= maximum {
 		return nil
 	}
-	return wire.Exceeded(limit, value, maximum,
+	return decode.Exceeded(limit, value, maximum,
 		text+": "+strconv.FormatInt(value, 10)+", at most "+strconv.FormatInt(maximum, 10)+" are taken")
 }
 
@@ -99,14 +99,14 @@ const (
 
 // busy is the fault of a limit that others, or time, have reached, and not the size of this request: sent again, it may succeed.
 func busy(limit string, value, maximum int64, retry time.Duration, text string) error {
-	fault := wire.Exceeded(limit, value, maximum, text)
+	fault := decode.Exceeded(limit, value, maximum, text)
 	fault.Code, fault.Retry = codes.ResourceExhausted, retry
 	return fault
 }
 
 // late is the fault of a message or a snapshot that takes longer to arrive than a limit allows.
-func late(limit string, maximum time.Duration, text string) *wire.Fault {
-	fault := wire.Exceeded(limit, maximum.Milliseconds(), maximum.Milliseconds(), text)
+func late(limit string, maximum time.Duration, text string) *decode.Fault {
+	fault := decode.Exceeded(limit, maximum.Milliseconds(), maximum.Milliseconds(), text)
 	fault.Code = codes.DeadlineExceeded
 	return fault
 }

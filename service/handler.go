@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -103,7 +103,7 @@ func (s *Server) accept(ctx context.Context, method string, m *measured) (c *cal
 		err = s.outbox.budget.Busy()
 	}
 	if err != nil {
-		connectionOf(ctx).wait(wire.AsFault(err).Retry)
+		connectionOf(ctx).wait(decode.AsFault(err).Retry)
 		err = s.fail(ctx, err)
 		s.refuse(ctx, method, err)
 		return nil, nil, err

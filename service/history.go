@@ -12,6 +12,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/history"
@@ -123,7 +124,7 @@ func (s *Server) causes(ctx context.Context, v *version, by rule) (*history.Vers
 		}}}},
 	}
 	p := follow(ctx)
-	leave, err := s.enter(p, admission.Simulation, v.bytes+s.stepMemory(steps, wire.ExtentOf(v.model, by.policy)))
+	leave, err := s.enter(p, admission.Simulation, v.bytes+s.stepMemory(steps, decode.ExtentOf(v.model, by.policy)))
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func (c *call) getHistory(ctx context.Context, r *apportionv1.GetHistoryRequest)
 	of.mutex.Unlock()
 	bytes := proto.Size(out)
 	if most := int(s.options.Limit.AnswerBytes); bytes > most {
-		return nil, &wire.Fault{
+		return nil, &decode.Fault{
 			Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE,
 			Text: "the history has " + strconv.Itoa(bytes) + " bytes, at most " + strconv.Itoa(most) + " are sent",
 		}

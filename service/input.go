@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/field"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // A small question consists mostly of its Input: a digest and a policy. Callers send few different policies, so the same message is used
@@ -43,7 +43,7 @@ func (p *policies) read(data []byte) (rule, bool) {
 	if proto.Unmarshal(data, r.policy) != nil {
 		return rule{}, false
 	}
-	r.digest = wire.PolicyDigest(r.policy)
+	r.digest = decode.PolicyDigest(r.policy)
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.known == nil || len(p.known) >= mostPolicies {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // requireLikeTheLibrary decodes a request and requires the result of the library.
@@ -26,7 +26,7 @@ func requireLikeTheLibrary(t *testing.T, in *receiver, data []byte) {
 		require.True(t, proto.Equal(want, got), "%v\n%v", want, got)
 		if in.given.policy != nil {
 			require.Same(t, in.given.policy, got.GetInput().GetPolicy())
-			require.Equal(t, wire.PolicyDigest(want.GetInput().GetPolicy()), in.given.digest)
+			require.Equal(t, decode.PolicyDigest(want.GetInput().GetPolicy()), in.given.digest)
 		}
 	}
 }

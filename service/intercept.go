@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // chain lists the interceptors, the outermost first: what is measured and logged includes what the inner ones refuse, and a panic is an
@@ -69,7 +69,7 @@ func (s *Server) watched(service any, stream grpc.ServerStream, method string, h
 	defer s.watches.Add(tenant, -1)
 	// The last half is left to those who have less than a half.
 	if all > most || all > most/2 && mine > most/2 && s.watches.Others(tenant) {
-		return s.fail(ctx, &wire.Fault{
+		return s.fail(ctx, &decode.Fault{
 			Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: time.Second,
 			Text:     "too many streams of health and reflection are open",
 			Metadata: map[string]string{"limit": "connection.watches", "maximum": strconv.Itoa(most)},

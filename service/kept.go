@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -80,7 +80,7 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	sum := sha256.Sum256(data)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	p := follow(ctx)
-	size := wire.Measure(data)
+	size := decode.Measure(data)
 	leave, err := s.enter(p, admission.Decision, size.Memory())
 	if err != nil {
 		return StatusOf(err)
@@ -89,14 +89,14 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	began := time.Now()
 	g := s.guard(p.stop)
 	g.Size = &size
-	m, err := new(wire.Decoder).CompileWithin(data, g)
+	m, err := new(decode.Decoder).CompileWithin(data, g)
 	s.metrics.compiledModel(began, m)
 	if err != nil {
 		return StatusOf(err)
 	}
-	bytes := wire.OwnBytes(m) + int64(len(data)) + entryBytes
+	bytes := decode.OwnBytes(m) + int64(len(data)) + entryBytes
 	// It is not in the cache's lists, and the cache pools no sessions of it.
-	e := &entry{key: entryKey{digest: digest}, model: m, cluster: wire.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true}
+	e := &entry{key: entryKey{digest: digest}, model: m, cluster: decode.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true}
 	next := &version{entry: e, data: data, view: proto.CloneOf(view)}
 	next.view.Name, next.view.Digest = k.name, digest
 	e.viewed = func() *apportionv1.SnapshotView { return k.viewOf(next) }
@@ -113,7 +113,7 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	return nil
 }
 
-// Most returns the largest memory that a version may take, as wire.Size.Memory estimates it.
+// Most returns the largest memory that a version may take, as decode.Size.Memory estimates it.
 func (k *Kept) Most() int64 { return k.server.admission.Most() }
 
 // viewOf returns the present age and completeness of a version; nil stands for a snapshot without versions.
@@ -230,7 +230,7 @@ func (s *Server) newestShown(ctx context.Context, name, field string) (*version,
 	}
 	k := s.keptNamed(name)
 	if k == nil {
-		return nil, &wire.Fault{
+		return nil, &decode.Fault{
 			Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND, Field: field,
 			Text: "this server keeps no snapshot " + strconv.Quote(name),
 		}
@@ -240,7 +240,7 @@ func (s *Server) newestShown(ctx context.Context, name, field string) (*version,
 		return nil, err
 	}
 	if v == nil {
-		return nil, &wire.Fault{
+		return nil, &decode.Fault{
 			Code: codes.Unavailable, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_READY, Field: field, Retry: time.Second,
 			Text: "snapshot " + strconv.Quote(name) + " is not there yet" + faultsOf(k.viewOf(nil)),
 		}
@@ -322,7 +322,7 @@ func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotReques
 		return out, nil
 	}
 	if most := int(s.options.Limit.AnswerBytes); len(v.data) > most {
-		return nil, &wire.Fault{
+		return nil, &decode.Fault{
 			Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE,
 			Text: "the snapshot has " + strconv.Itoa(len(v.data)) + " bytes, at most " + strconv.Itoa(most) + " are sent",
 		}

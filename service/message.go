@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -165,7 +165,7 @@ func (in *receiver) last(ctx context.Context) error {
 }
 
 func (in *receiver) tooLarge(length int64) error {
-	return wire.Exceeded("message_bytes", length, in.maximum,
+	return decode.Exceeded("message_bytes", length, in.maximum,
 		"the message is too large; a snapshot can be sent in chunks and named by its digest")
 }
 
@@ -253,10 +253,10 @@ func interrupted(ctx context.Context, err error) error {
 
 // broken is the fault of a stream that ended within a message.
 func broken(ctx context.Context, err error) error {
-	if fault, ok := errors.AsType[*wire.Fault](context.Cause(ctx)); ok {
+	if fault, ok := errors.AsType[*decode.Fault](context.Cause(ctx)); ok {
 		return fault
 	}
-	if _, ok := errors.AsType[*wire.Fault](err); ok {
+	if _, ok := errors.AsType[*decode.Fault](err); ok {
 		return err
 	}
 	if _, ok := status.FromError(err); ok {
@@ -265,14 +265,14 @@ func broken(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return protocolFault("the stream ended within a message")
 	}
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.Canceled, Reason: apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED, Text: "the connection was lost",
 	}
 }
 
 // undecompressed returns the fault of a message that cannot be decompressed, and any other fault as it is.
 func undecompressed(err error) error {
-	if _, ok := errors.AsType[*wire.Fault](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, ok := errors.AsType[*decode.Fault](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return invalidRequest("", "the message cannot be decompressed")

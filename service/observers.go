@@ -13,6 +13,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/internal/wire/method"
 )
@@ -122,7 +123,7 @@ func (s *Snapshot) Cluster() string {
 	case s.Named != "":
 		return s.Named
 	case s.data != nil:
-		return wire.ClusterOf(s.data)
+		return decode.ClusterOf(s.data)
 	default:
 		return s.Message.GetCluster()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -16,7 +17,7 @@ func batch(tb testing.TB, observers ...Observer) (*record, *wire.Session, []*app
 	tb.Helper()
 	s, err := New(Options{Observers: observers})
 	require.NoError(tb, err)
-	m, err := wire.Compile(&apportionv1.Snapshot{
+	m, err := decode.Compile(&apportionv1.Snapshot{
 		Queues: []*apportionv1.Queue{{Name: "q"}},
 		Jobs:   []*apportionv1.Job{{Name: "j", Queue: "q", Groups: []*apportionv1.TaskGroup{{Tasks: []*apportionv1.Task{{}}}}}},
 	})

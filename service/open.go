@@ -11,6 +11,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/internal/wire/method"
 )
@@ -37,12 +38,12 @@ func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*appor
 		if e == nil {
 			return 0
 		}
-		extent := wire.ExtentOf(e.model, policy)
+		extent := decode.ExtentOf(e.model, policy)
 		if in.GetChange() == nil {
 			return bytes + c.server.stepMemory(steps, extent)
 		}
 		data, size := c.changeOf(in)
-		return bytes + wire.ChangeMemory(e.model, data, size) + c.server.stepMemory(steps, extent.With(size))
+		return bytes + decode.ChangeMemory(e.model, data, size) + c.server.stepMemory(steps, extent.With(size))
 	}
 	return 0
 }
@@ -89,27 +90,27 @@ func (s *Server) shown(ctx context.Context, in *apportionv1.Input, prefix string
 }
 
 // sizeOf counts the contents of a request's snapshot, encoded or decoded. Bytes that must be encoded again count twice.
-func (c *call) sizeOf(decoded *apportionv1.Snapshot) *wire.Size {
+func (c *call) sizeOf(decoded *apportionv1.Snapshot) *decode.Size {
 	if c.snapshot.data != nil {
 		return c.snapshot.measure()
 	}
-	size := wire.SizeOf(decoded, 2*int64(proto.Size(decoded)))
+	size := decode.SizeOf(decoded, 2*int64(proto.Size(decoded)))
 	return &size
 }
 
 // changeOf returns the encoded change of a request, and its size. A decoded change is encoded again.
-func (c *call) changeOf(in *apportionv1.Input) ([]byte, *wire.Size) {
+func (c *call) changeOf(in *apportionv1.Input) ([]byte, *decode.Size) {
 	if c.snapshot.change {
 		return c.snapshot.data, c.snapshot.measure()
 	}
 	// Applying the change refuses a text that is not UTF-8.
 	data, _ := proto.Marshal(in.GetChange())
-	size := wire.Measure(data)
+	size := decode.Measure(data)
 	return data, &size
 }
 
 // stepMemory estimates the memory for answering steps.
-func (s *Server) stepMemory(steps []*apportionv1.Step, e wire.Extent) int64 {
+func (s *Server) stepMemory(steps []*apportionv1.Step, e decode.Extent) int64 {
 	memory, _ := wire.StepMemory(steps, e, s.sessionOptions())
 	return memory
 }
@@ -185,12 +186,12 @@ func (c *call) openChanged(
 	began := time.Now()
 	g := s.guard(p.stop)
 	g.Size = change.measure()
-	m, err := new(wire.Decoder).CompileChange(e.model, change.data, g)
+	m, err := new(decode.Decoder).CompileChange(e.model, change.data, g)
 	s.metrics.compiledModel(began, m)
 	if err != nil {
 		return nil, "", err
 	}
-	digest = wire.ChangeDigest(e.key.digest, change.data)
+	digest = decode.ChangeDigest(e.key.digest, change.data)
 	seen.Snapshot = Snapshot{Digest: digest, Model: m, Named: e.cluster, Base: e.key.digest, data: change.data, buffer: change.buffer}
 	session, err = s.openModel(m, r, p)
 	return session, digest, err
@@ -236,12 +237,12 @@ func (s *Server) permit(ctx context.Context, cluster func() string) error {
 }
 
 // guard returns the limits for compiling a snapshot for a call.
-func (s *Server) guard(stop func() bool) wire.Guard {
-	return wire.Guard{Limits: wire.LimitsOf(&s.options.Limit), Stop: stop}
+func (s *Server) guard(stop func() bool) decode.Guard {
+	return decode.Guard{Limits: decode.LimitsOf(&s.options.Limit), Stop: stop}
 }
 
 // decoders are reused with their memory: a model that answers one call is built where the last one was.
-var decoders idle[*wire.Decoder]
+var decoders idle[*decode.Decoder]
 
 // compile returns the model of the snapshot in a unary request, and a function that takes the model's memory back. No answer may refer to
 // the model then but by strings. sums is true if the questions need only the sums of tasks.
@@ -253,14 +254,14 @@ func (c *call) compile(
 	if data == nil {
 		return s.compileDecoded(ctx, decoded, stop)
 	}
-	if err := s.permit(ctx, func() string { return wire.ClusterOf(data) }); err != nil {
+	if err := s.permit(ctx, func() string { return decode.ClusterOf(data) }); err != nil {
 		return nil, nil, err
 	}
 	g := s.guard(stop)
 	g.Size, g.Sums = c.snapshot.measure(), sums
 	d, ok := decoders.get()
 	if !ok {
-		d = new(wire.Decoder)
+		d = new(decode.Decoder)
 	}
 	release := func() { decoders.put(d) }
 	m, err := d.CompileWithin(data, g)
@@ -282,7 +283,7 @@ func (s *Server) compileDecoded(ctx context.Context, decoded *apportionv1.Snapsh
 	if err != nil {
 		return nil, nil, invalidRequest("input.snapshot", "a text is not UTF-8")
 	}
-	m, err := new(wire.Decoder).CompileWithin(data, s.guard(stop))
+	m, err := new(decode.Decoder).CompileWithin(data, s.guard(stop))
 	s.metrics.compiledModel(began, m)
 	return m, func() {}, err
 }
@@ -311,7 +312,7 @@ func (s *Server) findShown(ctx context.Context, digest, field string) (*entry, e
 	}
 	if e == nil {
 		s.metrics.miss.Inc()
-		return nil, &wire.Fault{
+		return nil, &decode.Fault{
 			Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND, Field: field,
 			Text: "no such snapshot is held here; send it again",
 		}
@@ -367,7 +368,7 @@ func (s *Server) sessionOptions() wire.Options {
 	l := &s.options.Limit
 	return wire.Options{
 		AnswerBytes: int(l.AnswerBytes), ExplainBytes: int(l.ExplainBytes), UndoBytes: int64(l.UndoBytes), Work: l.Work,
-		Limits: wire.LimitsOf(l),
+		Limits: decode.LimitsOf(l),
 	}
 }
 

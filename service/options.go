@@ -23,10 +23,10 @@ import (
 type Options struct {
 	// Policies by name, for requests.
 	Policies map[string]*apportionv1.Policy
-	// Permit returns an error, a *wire.Fault to be sent, if the caller of a context may not use a cluster. nil: all callers may use all
+	// Permit returns an error, a *decode.Fault to be sent, if the caller of a context may not use a cluster. nil: all callers may use all
 	// clusters.
 	Permit func(ctx context.Context, cluster string) error
-	// PermitSnapshot returns an error, a *wire.Fault to be sent, if the caller of a context may not use a maintained snapshot. nil: all
+	// PermitSnapshot returns an error, a *decode.Fault to be sent, if the caller of a context may not use a maintained snapshot. nil: all
 	// callers may.
 	PermitSnapshot func(ctx context.Context, name string) error
 	// Own returns a function that reports whether the caller of a context owns a queue: in snapshots that the server maintains, such a

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service"
 )
 
@@ -28,7 +28,7 @@ func TestNoWayLeadsToAClusterThatTheCallerMayNotName(t *testing.T) {
 		if cluster == allowed.Load() {
 			return nil
 		}
-		return &wire.Fault{
+		return &decode.Fault{
 			Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Text: "not yours: " + cluster,
 		}
 	}})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -43,7 +43,7 @@ func (p *progress) book(bytes int64) error { return p.turn.Grow(bytes) }
 func (s *Server) enter(p *progress, rank admission.Rank, bytes int64) (leave func(), err error) {
 	turn, err := s.admission.Enter(p.ctx, admission.Work{Identity: p.tenant, Rank: rank, Bytes: bytes})
 	if err != nil {
-		if wire.AsFault(err).Retry > 0 {
+		if decode.AsFault(err).Retry > 0 {
 			s.metrics.shed.WithLabelValues(rank.String()).Inc()
 		}
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
 )
@@ -46,7 +47,7 @@ func (m *sessionMemory) open(identity string, of *model.Model, session *wire.Ses
 	bytes := session.Bytes()
 	all := bytes
 	if m.models[key] == 0 {
-		all += wire.ModelBytes(key.model)
+		all += decode.ModelBytes(key.model)
 	}
 	if !m.budget.Take(identity, all) {
 		return nil, m.exceeded(identity, all)
@@ -77,7 +78,7 @@ func (r *reservation) close() {
 	bytes := r.bytes
 	if r.of.models[r.key]--; r.of.models[r.key] == 0 {
 		delete(r.of.models, r.key)
-		bytes += wire.ModelBytes(r.key.model)
+		bytes += decode.ModelBytes(r.key.model)
 	}
 	r.of.budget.Give(r.key.identity, bytes)
 }

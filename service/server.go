@@ -18,7 +18,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -76,10 +76,10 @@ func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		p := policies[name]
-		if _, err := wire.Policy(p); err != nil {
+		if _, err := decode.Policy(p); err != nil {
 			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))
 		}
-		rules[name] = rule{p, wire.PolicyDigest(p)}
+		rules[name] = rule{p, decode.PolicyDigest(p)}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return err

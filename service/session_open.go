@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -94,7 +94,7 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 		}
 		inline = &snapshot{data: data}
 	}
-	if err := s.permit(ctx, func() string { return wire.ClusterOf(inline.data) }); err != nil {
+	if err := s.permit(ctx, func() string { return decode.ClusterOf(inline.data) }); err != nil {
 		return err
 	}
 	g := s.guard(v.progress.stop)
@@ -105,7 +105,7 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 	}
 	defer leave()
 	v.progress.began = time.Now()
-	m, err := new(wire.Decoder).CompileWithin(inline.data, g)
+	m, err := new(decode.Decoder).CompileWithin(inline.data, g)
 	s.metrics.compiledModel(v.progress.began, m)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 		return message.GetChunk(), err
 	})
 	if err == nil && base == nil {
-		err = v.server.permit(v.stream.Context(), func() string { return wire.ClusterOf(chunks.data) })
+		err = v.server.permit(v.stream.Context(), func() string { return decode.ClusterOf(chunks.data) })
 	}
 	if err != nil {
 		return "", err
@@ -144,7 +144,7 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	if err != nil {
 		return "", err
 	}
-	leave, err := v.server.enter(v.progress, admission.Decision, wire.ModelBytes(m))
+	leave, err := v.server.enter(v.progress, admission.Decision, decode.ModelBytes(m))
 	if err != nil {
 		return "", err
 	}

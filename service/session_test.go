@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 )
 
@@ -74,7 +74,7 @@ func batch(id uint64, steps ...*apportionv1.Step) *apportionv1.RunSessionRequest
 func TestASessionIsOpenedOnEverySource(t *testing.T) {
 	r := start(t, service.Options{Limit: setting.Limit{PendingBatches: 7}})
 	data := encoded(t)
-	digest := wire.Digest([]byte(data))
+	digest := decode.Digest([]byte(data))
 	policy := &apportionv1.Input_Policy{Policy: inputOf(t).GetPolicy()}
 	chunked := opening(&apportionv1.OpenSession{
 		Input: &apportionv1.Input{Rule: policy}, Chunked: &apportionv1.UploadHeader{Size: uint64(len(data))},

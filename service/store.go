@@ -7,7 +7,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -40,11 +40,11 @@ func (s *Server) storeOnce(
 			return result{e.model, true}, nil
 		}
 		began := time.Now()
-		g, size := s.guard(p.stop), wire.Measure(data)
+		g, size := s.guard(p.stop), decode.Measure(data)
 		g.Size = &size
 		memory := size.Memory()
 		if base != nil {
-			memory = wire.ChangeMemory(base.model, data, &size)
+			memory = decode.ChangeMemory(base.model, data, &size)
 		}
 		leave, err := s.enter(p, admission.Decision, memory)
 		if err != nil {
@@ -58,7 +58,7 @@ func (s *Server) storeOnce(
 		s.metrics.compiledModel(began, m)
 		s.metrics.compiled.Inc()
 		s.received(ctx, Received{Digest: key.digest, Base: base.digest(), Data: data})
-		return result{m, s.cache.put(key, m, cluster, wire.OwnBytes(m)+int64(len(data))+entryBytes, base)}, nil
+		return result{m, s.cache.put(key, m, cluster, decode.OwnBytes(m)+int64(len(data))+entryBytes, base)}, nil
 	})
 	if err != nil {
 		return nil, false, false, err
@@ -68,11 +68,11 @@ func (s *Server) storeOnce(
 }
 
 // compileStored returns the model of a snapshot, or of a base after a change, and the cluster that it names.
-func (s *Server) compileStored(data []byte, base *entry, g wire.Guard) (*model.Model, string, error) {
+func (s *Server) compileStored(data []byte, base *entry, g decode.Guard) (*model.Model, string, error) {
 	if base == nil {
-		m, err := new(wire.Decoder).CompileWithin(data, g)
-		return m, wire.ClusterOf(data), err
+		m, err := new(decode.Decoder).CompileWithin(data, g)
+		return m, decode.ClusterOf(data), err
 	}
-	m, err := new(wire.Decoder).CompileChange(base.model, data, g)
+	m, err := new(decode.Decoder).CompileChange(base.model, data, g)
 	return m, base.cluster, err
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // outcome returns the result of a decision as a label.
@@ -143,7 +144,7 @@ func (t *tally) answer(step *apportionv1.Step, answer *apportionv1.Answer) {
 	q := wire.QuestionOf(step)
 	key := decided{question: q.Label()}
 	if fault := answer.GetError(); fault != nil {
-		key.outcome, key.reason = errorOutcome, int32(wire.ReasonOf(fault))
+		key.outcome, key.reason = errorOutcome, int32(decode.ReasonOf(fault))
 		t.note(key)
 		return
 	}
@@ -163,5 +164,5 @@ func (t *tally) answer(step *apportionv1.Step, answer *apportionv1.Answer) {
 
 // failure notes a step, or a call before its first, that ended in an error.
 func (t *tally) failure(step *apportionv1.Step, err error) {
-	t.note(decided{question: wire.QuestionOf(step).Label(), outcome: errorOutcome, reason: int32(wire.AsFault(err).Reason)})
+	t.note(decided{question: wire.QuestionOf(step).Label(), outcome: errorOutcome, reason: int32(decode.AsFault(err).Reason)})
 }

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // UploadSnapshot stores a snapshot, so that later calls can refer to it by digest.
@@ -65,7 +65,7 @@ func (s *Server) upload(
 		return message.GetChunk(), err
 	})
 	if err == nil && base == nil {
-		err = s.permit(stream.Context(), func() string { return wire.ClusterOf(u.data) })
+		err = s.permit(stream.Context(), func() string { return decode.ClusterOf(u.data) })
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Server) upload(
 		return nil, err
 	}
 	if !cached {
-		return nil, wire.Exceeded("identity_bytes", int64(len(u.data)), s.cache.quota,
+		return nil, decode.Exceeded("identity_bytes", int64(len(u.data)), s.cache.quota,
 			"the snapshot is larger than what one identity may have held here")
 	}
 	return &apportionv1.UploadSnapshotResponse{Digest: u.digest, Size: uint64(len(u.data)), AlreadyHeld: already}, nil
@@ -116,11 +116,11 @@ func (u *upload) release() {
 func (u *upload) receive(ctx context.Context, next func() (*apportionv1.SnapshotChunk, error)) error {
 	announced, limit := u.header.GetSize(), uint64(u.server.options.Limit.SnapshotBytes)
 	if announced > limit {
-		return wire.Exceeded("snapshot_bytes", saturate(announced), int64(limit), "the snapshot is too large")
+		return decode.Exceeded("snapshot_bytes", saturate(announced), int64(limit), "the snapshot is too large")
 	}
 	sum := sha256.New()
 	if base := u.header.GetBaseDigest(); base != "" {
-		sum.Write(wire.ChangePrefix(base))
+		sum.Write(decode.ChangePrefix(base))
 	}
 	limits := &u.server.options.Limit
 	for last, chunks := false, int64(1); !last; chunks++ {
@@ -139,7 +139,7 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 			return protocolFault("received more bytes than the " + strconv.FormatUint(announced, 10) + " announced")
 		}
 		if size > limit {
-			return wire.Exceeded("snapshot_bytes", saturate(size), int64(limit), "the snapshot is too large")
+			return decode.Exceeded("snapshot_bytes", saturate(size), int64(limit), "the snapshot is too large")
 		}
 		last = chunk.GetLast()
 		if err := u.append(chunk.GetData(), last); err != nil {
@@ -152,7 +152,7 @@ func (u *upload) receive(ctx context.Context, next func() (*apportionv1.Snapshot
 	}
 	u.digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
 	if want := u.header.GetDigest(); want != "" && want != u.digest {
-		return &wire.Fault{
+		return &decode.Fault{
 			Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_DIGEST_MISMATCH,
 			Text: "the digest of the received bytes differs from the announced one", Metadata: map[string]string{"digest": u.digest},
 		}
@@ -242,7 +242,7 @@ func (s *Server) Hold(ctx context.Context, data []byte) (digest string, err erro
 	}
 	s.cache.hold(entryKey{IdentityOf(ctx), digest})
 	if !cached {
-		return "", StatusOf(wire.Exceeded("identity_bytes", int64(len(data)), s.cache.quota,
+		return "", StatusOf(decode.Exceeded("identity_bytes", int64(len(data)), s.cache.quota,
 			"the snapshot is larger than what one identity may have held here"))
 	}
 	return digest, nil

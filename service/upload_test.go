@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 )
@@ -68,7 +68,7 @@ func byDigest(t *testing.T, digest string) *apportionv1.Input {
 func TestAnUploadedSnapshotIsNamedByDigest(t *testing.T) {
 	r := start(t, service.Options{})
 	data := encoded(t)
-	digest := wire.Digest([]byte(data))
+	digest := decode.Digest([]byte(data))
 
 	_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: byDigest(t, digest)})
 	fields, _ := requireFault(t, err, codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
@@ -102,7 +102,7 @@ func TestAnUploadedSnapshotIsNamedByDigest(t *testing.T) {
 
 func TestAnUploadThatBreaksTheRulesIsRefused(t *testing.T) {
 	data := encoded(t)
-	digest := wire.Digest([]byte(data))
+	digest := decode.Digest([]byte(data))
 	other := "sha256:" + strings.Repeat("0", 64)
 	type messages = []*apportionv1.UploadSnapshotRequest
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func TestADigestOpensNothingToOthers(t *testing.T) {
 	r := start(t, named())
 	as := func(who string) context.Context { return metadata.AppendToOutgoingContext(t.Context(), "who", who) }
 	data := encoded(t)
-	digest := wire.Digest([]byte(data))
+	digest := decode.Digest([]byte(data))
 	_, err := upload(as("ann"), t, r, header("", 0), chunk(data, true))
 	require.NoError(t, err)
 	ask := func(who string) error {
@@ -216,7 +216,7 @@ func TestConcurrentUploadsOfTheSameBytesAreCompiledOnce(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: byDigest(t, wire.Digest([]byte(data)))})
+			_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: byDigest(t, decode.Digest([]byte(data)))})
 			if err != nil {
 				t.Error(err)
 			}
@@ -274,7 +274,7 @@ func TestALongOnlyChunkIsReadHoweverItIsWritten(t *testing.T) {
 	for _, last := range []*apportionv1.UploadSnapshotRequest{chunk(data, true), informative} {
 		response, err := upload(t.Context(), t, r, header("", len(data)), last)
 		require.NoError(t, err)
-		require.Equal(t, wire.Digest([]byte(data)), response.GetDigest())
+		require.Equal(t, decode.Digest([]byte(data)), response.GetDigest())
 		shares, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: byDigest(t, response.GetDigest())})
 		require.NoError(t, err)
 		require.NotEmpty(t, shares.GetShares().GetPlugins())

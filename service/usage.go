@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/report"
 	"github.com/apportion/apportion/service/admission"
@@ -84,7 +84,7 @@ func (c *call) getUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*a
 	})
 	switch {
 	case errors.Is(err, report.ErrLarge) || err == nil && proto.Size(out) > most:
-		return nil, &wire.Fault{
+		return nil, &decode.Fault{
 			Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, Text: report.ErrLarge.Error(),
 		}
 	case err != nil:

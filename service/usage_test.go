@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/service"
 )
@@ -160,7 +160,7 @@ func TestALedgerWithoutItsSnapshotIsShownToCallersThatMayNameItsCluster(t *testi
 		if cluster == "mine" {
 			return nil
 		}
-		return &wire.Fault{Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Text: "not yours"}
+		return &decode.Fault{Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Text: "not yours"}
 	}})
 	require.NoError(t, err)
 	server.Remember("mine", using(t), nil)

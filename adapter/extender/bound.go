@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // counting counts the bytes read.
@@ -24,18 +24,18 @@ func (c counting) Read(to []byte) (int, error) {
 
 // bound limits the size of a push and the memory of its snapshot. The zero value is no limit.
 type bound struct {
-	wire.Limits
+	decode.Limits
 
 	memory int64
 }
 
 // within returns an error if a push of this size is too large. Its bytes are those that the decoder has read: nothing else is kept.
-func (b *bound) within(z wire.Size) error {
+func (b *bound) within(z decode.Size) error {
 	if err := z.Within(b.Limits); err != nil {
 		return err
 	}
 	if needed := z.Memory(); b.memory > 0 && needed > b.memory {
-		return wire.Exceeded("memory", needed, b.memory,
+		return decode.Exceeded("memory", needed, b.memory,
 			fmt.Sprintf("the push needs %d bytes of memory, but the limit is %d", needed, b.memory))
 	}
 	return nil
@@ -48,7 +48,7 @@ const shortestText = 128
 func (b *bound) short(texts ...string) error {
 	for _, s := range texts {
 		if maximum := max(b.TextBytes, shortestText); b.TextBytes > 0 && int64(len(s)) > maximum {
-			return wire.Exceeded("text_bytes", int64(len(s)), maximum,
+			return decode.Exceeded("text_bytes", int64(len(s)), maximum,
 				fmt.Sprintf("a name or uid has %d bytes, but the limit is %d", len(s), maximum))
 		}
 	}
@@ -56,8 +56,8 @@ func (b *bound) short(texts ...string) error {
 }
 
 // size counts the entities read so far. A task on a node that no job has is kept like any other.
-func (p *push) size() wire.Size {
-	return wire.Size{
+func (p *push) size() decode.Size {
+	return decode.Size{
 		Bytes: p.read, Dimensions: int64(len(p.vectors.names.list)), Nodes: int64(len(p.nodes)), Queues: int64(len(p.queues)),
 		Jobs: int64(len(p.jobs)), Groups: p.groups, Tasks: int64(len(p.tasks) + len(p.strays)),
 	}
@@ -65,14 +65,14 @@ func (p *push) size() wire.Size {
 
 // held returns an error if a model is too large. Unlike within it knows the groups and the depth of the queues.
 func (b *bound) held(m *model.Model, read int64) error {
-	err := b.within(wire.Size{
+	err := b.within(decode.Size{
 		Bytes: read, Dimensions: int64(m.Dims.Len()), Nodes: int64(len(m.Nodes)), Queues: int64(len(m.Queues)), Jobs: int64(m.Jobs.Len()),
 		Groups: int64(m.Groups.Len()), Tasks: int64(m.Tasks.Len()),
 	})
 	if err != nil {
 		return err
 	}
-	return wire.Depth(m, b.QueueDepth)
+	return decode.Depth(m, b.QueueDepth)
 }
 
 // allowance is memory that concurrent questions share.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/extender/extendertest"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // pushOf is a push of given numbers of objects; queues lie one below the other.
@@ -51,15 +51,15 @@ func TestAPushIsHeldToTheLimitsOfEverySnapshot(t *testing.T) {
 		most bound
 		says string
 	}{
-		"nodes":             {push, bound{Limits: wire.Limits{Nodes: 3}}, "3 nodes"},
-		"queues":            {push, bound{Limits: wire.Limits{Queues: 5}}, "5 queues"},
-		"depth of queues":   {push, bound{Limits: wire.Limits{QueueDepth: 5}}, "5"},
-		"jobs":              {push, bound{Limits: wire.Limits{Jobs: 4}}, "4 jobs"},
-		"groups":            {push, bound{Limits: wire.Limits{Groups: 8}}, "8 groups"},
-		"tasks":             {push, bound{Limits: wire.Limits{Tasks: 8}}, "8 tasks"},
-		"tasks without job": {pushOf(3, 1, 0, 0, 2), bound{Limits: wire.Limits{Tasks: 6}}, "6 tasks"},
-		"dimensions":        {push, bound{Limits: wire.Limits{Dimensions: 4}}, "4 dimensions"},
-		"text":              {strings.Replace(push, `"UID":"t0-0"`, `"UID":"`+strings.Repeat("x", 200)+`"`, 1), bound{Limits: wire.Limits{TextBytes: 200}}, "200 bytes"},
+		"nodes":             {push, bound{Limits: decode.Limits{Nodes: 3}}, "3 nodes"},
+		"queues":            {push, bound{Limits: decode.Limits{Queues: 5}}, "5 queues"},
+		"depth of queues":   {push, bound{Limits: decode.Limits{QueueDepth: 5}}, "5"},
+		"jobs":              {push, bound{Limits: decode.Limits{Jobs: 4}}, "4 jobs"},
+		"groups":            {push, bound{Limits: decode.Limits{Groups: 8}}, "8 groups"},
+		"tasks":             {push, bound{Limits: decode.Limits{Tasks: 8}}, "8 tasks"},
+		"tasks without job": {pushOf(3, 1, 0, 0, 2), bound{Limits: decode.Limits{Tasks: 6}}, "6 tasks"},
+		"dimensions":        {push, bound{Limits: decode.Limits{Dimensions: 4}}, "4 dimensions"},
+		"text":              {strings.Replace(push, `"UID":"t0-0"`, `"UID":"`+strings.Repeat("x", 200)+`"`, 1), bound{Limits: decode.Limits{TextBytes: 200}}, "200 bytes"},
 		"memory":            {push, bound{memory: 40_000}, "bytes of memory"},
 		"no bound and all":  {push, bound{}, ""},
 	} {
@@ -76,7 +76,7 @@ func TestAPushIsHeldToTheLimitsOfEverySnapshot(t *testing.T) {
 				}
 			}
 			c.most.memory /= 4
-			var fault *wire.Fault
+			var fault *decode.Fault
 			require.ErrorAs(t, build(c.push, c.most), &fault)
 		})
 	}

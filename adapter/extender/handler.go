@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Handler answers the extender plugins of any number of schedulers.
@@ -56,7 +56,7 @@ func New(options Options) (*Handler, error) {
 		case options.Policy == nil || s.policy(options.Policy) == nil:
 			return nil, fmt.Errorf("%s: no policy %q is configured", path, given.Policy)
 		}
-		if _, err := wire.Policy(s.last); err != nil {
+		if _, err := decode.Policy(s.last); err != nil {
 			return nil, fmt.Errorf("policy %q: %w", given.Policy, err)
 		}
 		h.schedulers[path] = s
@@ -219,7 +219,7 @@ func (r *request) refuse(err error) {
 	r.count(outcomeBad)
 	r.log.Warn("cannot read a request", "scheduler", r.from.path, "verb", string(r.verb), "error", err.Error())
 	status := http.StatusBadRequest
-	if fault := (*wire.Fault)(nil); errors.Is(err, errTooLarge) || errors.Is(err, errLong) || errors.As(err, &fault) {
+	if fault := (*decode.Fault)(nil); errors.Is(err, errTooLarge) || errors.Is(err, errLong) || errors.As(err, &fault) {
 		status = http.StatusRequestEntityTooLarge
 	}
 	http.Error(r.ResponseWriter, err.Error(), status)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/difference"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -33,13 +34,13 @@ type observing struct {
 }
 
 func (o *observing) Opened(_ context.Context, opening *extender.Opening) extender.SessionObserver {
-	snapshot := wire.SnapshotOf(opening.Model)
-	m, err := wire.Compile(snapshot)
+	snapshot := decode.SnapshotOf(opening.Model)
+	m, err := decode.Compile(snapshot)
 	if err != nil {
 		o.t.Error(err)
 		return nil
 	}
-	assert.True(o.t, proto.Equal(snapshot, wire.SnapshotOf(m)), "a snapshot of a model has the model that it is made of")
+	assert.True(o.t, proto.Equal(snapshot, decode.SnapshotOf(m)), "a snapshot of a model has the model that it is made of")
 	session, err := wire.Open(m, opening.Policy, wire.Options{})
 	if err != nil {
 		o.t.Error(err)

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // Options of a Handler. Schedulers and Policy are needed.
@@ -31,7 +31,7 @@ type Options struct {
 	// VictimBytes bounds the body of a preemptable or reclaimable, which is kept in memory until it is answered. 0: 64 MiB.
 	VictimBytes int64
 	// Limits bounds the contents of a push, as those of a snapshot of the contract; 0 is no limit.
-	Limits wire.Limits
+	Limits decode.Limits
 	// PushMemory bounds the estimated memory of a push, from its arrival to the end of its session. 0: 2 GiB.
 	PushMemory int64
 	// QuestionMemory bounds the memory of the bodies of concurrent questions, except those that VictimBytes bounds. 0: 256 MiB.

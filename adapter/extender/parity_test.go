@@ -20,8 +20,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // Stride is the distance of the recorded cases that are tried: all of them, and fewer under the race detector, which does not change answers.
@@ -112,7 +112,7 @@ func requireSameModel(t *testing.T, snapshot *apportionv1.Snapshot, body []byte,
 	inOrderOfPush(snapshot)
 	forgetPlacement(snapshot)
 	forgetUnused(snapshot)
-	want, err := wire.Compile(snapshot)
+	want, err := decode.Compile(snapshot)
 	require.NoError(t, err, about...)
 	read, err := readPush(bytes.NewReader(body))
 	require.NoError(t, err, about...)

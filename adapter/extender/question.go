@@ -34,7 +34,7 @@ func readState(d *jx.Decoder) (taskState, error) {
 
 // readEvent reads the body of an allocate or a deallocate.
 func readEvent(body io.Reader) (task taskState, err error) {
-	err = decode(body, only("task", func(d *jx.Decoder) (err error) {
+	err = decodeBody(body, only("task", func(d *jx.Decoder) (err error) {
 		task, err = readState(d)
 		return err
 	}))
@@ -42,7 +42,7 @@ func readEvent(body io.Reader) (task taskState, err error) {
 }
 
 // decode calls member for each needed member of a question, while it arrives, and reads the body to its end.
-func decode(body io.Reader, member func(d *jx.Decoder, name []byte) error) error {
+func decodeBody(body io.Reader, member func(d *jx.Decoder, name []byte) error) error {
 	if err := object(jx.Decode(prune(inParts(body, chunkOfQuestion), questionShape), chunkOfQuestion/4), member); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func readJob(body io.Reader, kept *share) (job jobState, err error) {
 		job.tasks = append(job.tasks, t)
 		return err
 	}
-	err = decode(body, only("job", func(d *jx.Decoder) error {
+	err = decodeBody(body, only("job", func(d *jx.Decoder) error {
 		return object(d, func(d *jx.Decoder, name []byte) error {
 			switch string(name) {
 			case "UID":
@@ -95,7 +95,7 @@ func readName(d *jx.Decoder, name string) (read string, err error) {
 
 // readQueue reads the body of a queueOverused.
 func readQueue(body io.Reader) (queue string, err error) {
-	err = decode(body, only("queue", func(d *jx.Decoder) (err error) {
+	err = decodeBody(body, only("queue", func(d *jx.Decoder) (err error) {
 		queue, err = readName(d, nameField)
 		return err
 	}))
@@ -104,7 +104,7 @@ func readQueue(body io.Reader) (queue string, err error) {
 
 // readPredicate reads the body of a predicate.
 func readPredicate(body io.Reader) (task, node string, err error) {
-	err = decode(body, func(d *jx.Decoder, name []byte) (err error) {
+	err = decodeBody(body, func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "task":
 			task, err = readName(d, "UID")
@@ -120,7 +120,7 @@ func readPredicate(body io.Reader) (task, node string, err error) {
 
 // readPrioritize reads the body of a prioritize.
 func readPrioritize(body io.Reader, kept *share) (task string, nodes []string, err error) {
-	err = decode(body, func(d *jx.Decoder, name []byte) (err error) {
+	err = decodeBody(body, func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "task":
 			task, err = readName(d, "UID")

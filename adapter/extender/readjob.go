@@ -8,7 +8,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // job reads a JobInfo. It contains its tasks four times; Tasks is complete.
@@ -72,7 +72,7 @@ func (p *push) podGroup(d *jx.Decoder, j *jobRecord) error {
 		case stateField:
 			return member(d, "phase", func(d *jx.Decoder) error {
 				phase, err := text(d)
-				j.phase, _ = wire.PhaseOf(volcano.JobPhase(phase))
+				j.phase, _ = decode.PhaseOf(volcano.JobPhase(phase))
 				return err
 			})
 		}
@@ -135,7 +135,7 @@ func (p *push) task(d *jx.Decoder, t *taskRecord) error {
 		t.index = int32(index)
 	}
 	t.created = p.pod.created
-	t.gate, _ = wire.GateOf(volcano.Gate(p.pod.gates, p.pod.gate))
+	t.gate, _ = decode.GateOf(volcano.Gate(p.pod.gates, p.pod.gate))
 	if detail := p.pod.detail(); detail != (model.Detail{}) {
 		t.detail = int32(len(p.details))
 		detail.PriorityClass = p.classes.keep(detail.PriorityClass)

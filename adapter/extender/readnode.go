@@ -7,7 +7,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // node reads a NodeInfo. Most of its tasks are tasks of jobs and already known; the others count as usage by others.
@@ -89,7 +89,7 @@ func (p *push) queue(d *jx.Decoder, _ []byte) error {
 				case stateField:
 					return member(d, "state", func(d *jx.Decoder) error {
 						state, err := text(d)
-						q.state, _ = wire.QueueStateOf(volcano.QueueState(state))
+						q.state, _ = decode.QueueStateOf(volcano.QueueState(state))
 						return err
 					})
 				}

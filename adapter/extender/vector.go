@@ -10,7 +10,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // amount is an amount of one resource, by the number of its name.
@@ -114,7 +114,7 @@ func (v *vectors) read(d *jx.Decoder, name []byte) error {
 func (v *vectors) dimension(name []byte) (int32, error) {
 	id := v.names.of(name)
 	if most := v.Dimensions; most > 0 && int64(id) >= most {
-		return 0, v.within(wire.Size{Dimensions: int64(id) + 1})
+		return 0, v.within(decode.Size{Dimensions: int64(id) + 1})
 	}
 	return id, nil
 }

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode/kueue/asfair"
 	"github.com/apportion/apportion/internal/duration"
-	"github.com/apportion/apportion/internal/wire/catalogue"
-	"github.com/apportion/apportion/internal/wire/kueue/asfair"
 )
 
 // System is a scheduler whose settings are read.

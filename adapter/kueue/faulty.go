@@ -12,8 +12,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
-	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
+	"github.com/apportion/apportion/internal/decode"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // Refuse notes why no server would take an object, or why the policy would not judge it: within a snapshot that holds nothing else, so that
@@ -29,7 +29,7 @@ func (r *reader) Refuse(root *objects.Value) {
 	}
 	err := r.judge(alone)
 	var violations *model.Error
-	if fault, ok := errors.AsType[*wire.Fault](err); ok && fault.Violations != nil {
+	if fault, ok := errors.AsType[*decode.Fault](err); ok && fault.Violations != nil {
 		violations = fault.Violations
 	} else if of, ok := errors.AsType[*model.Error](err); ok {
 		violations = of
@@ -53,7 +53,7 @@ func (r *reader) judge(s *apportionv1.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	m, err := r.decoder.CompileWithin(data, wire.Guard{Limits: r.Limits})
+	m, err := r.decoder.CompileWithin(data, decode.Guard{Limits: r.Limits})
 	if err != nil {
 		return err
 	}

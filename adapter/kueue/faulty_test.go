@@ -11,7 +11,7 @@ import (
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // innocent are the objects of others, by kind.
@@ -68,7 +68,7 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 		"a check of 5,000 bytes":          {"AdmissionCheck", named, "metadata.name: it has 5000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limits := wire.Limits{TextBytes: 4096}
+			limits := decode.Limits{TextBytes: 4096}
 			held := kueue.NewObjects(kueue.WithLimits(limits))
 			put := func(kind, data string) {
 				object, err := held.Read(objects.Kind{Name: kind, Version: "kueue.x-k8s.io/v1beta1"}, []byte(data))
@@ -94,14 +94,14 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 			require.True(t, proto.Equal(want.Snapshot, got.Snapshot), "%v\n%v", want.Snapshot, got.Snapshot)
 			data, err := proto.Marshal(got.Snapshot)
 			require.NoError(t, err)
-			_, err = new(wire.Decoder).CompileWithin(data, wire.Guard{Limits: limits})
+			_, err = new(decode.Decoder).CompileWithin(data, decode.Guard{Limits: limits})
 			require.NoError(t, err)
 		})
 	}
 }
 
 func TestAWorkloadOfAQueueWithALongNameStaysWithinTheLimits(t *testing.T) {
-	limits := wire.Limits{TextBytes: 4096}
+	limits := decode.Limits{TextBytes: 4096}
 	held := kueue.NewObjects(kueue.WithLimits(limits))
 	object, err := held.Read(objects.Kind{Name: "Workload", Version: "kueue.x-k8s.io/v1beta1"},
 		[]byte(`{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "`+strings.Repeat("q", 3000)+`"}}`))

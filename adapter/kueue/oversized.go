@@ -7,8 +7,8 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/room"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // account is a flavor-resource, of which each queue and cohort of a tree has an account.
@@ -41,7 +41,7 @@ func (r *reader) leaveOversized() {
 }
 
 func levelsOf(members []member) []int {
-	return wire.Levels(len(members), func(i int) (int, bool) { return members[i].parent, members[i].parent >= 0 })
+	return decode.Levels(len(members), func(i int) (int, bool) { return members[i].parent, members[i].parent >= 0 })
 }
 
 // members returns the queues and cohorts, each with its parent.

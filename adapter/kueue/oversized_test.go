@@ -12,8 +12,8 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	policy "github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
-	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
+	"github.com/apportion/apportion/internal/decode"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // chain is a chain of cohorts of which the last one has a parent.
@@ -96,7 +96,7 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limits := wire.Limits{TextBytes: 4096}
+			limits := decode.Limits{TextBytes: 4096}
 			held := kueue.NewObjects(kueue.WithLimits(limits))
 			put := func(kind, data string) {
 				object, err := held.Read(objects.Kind{Name: kind, Version: "kueue.x-k8s.io/v1beta1"}, []byte(data))
@@ -122,7 +122,7 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 				require.True(t, hasQueue(got.Snapshot, "a"))
 				data, err := proto.Marshal(got.Snapshot)
 				require.NoError(t, err)
-				m, err := new(wire.Decoder).CompileWithin(data, wire.Guard{Limits: limits})
+				m, err := new(decode.Decoder).CompileWithin(data, decode.Guard{Limits: limits})
 				require.NoError(t, err)
 				cluster, err := wirekueue.ClusterOf(m)
 				require.NoError(t, err)

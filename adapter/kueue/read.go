@@ -13,7 +13,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Cluster is the snapshot of a cluster's objects.
@@ -37,7 +37,7 @@ type Option func(*reader)
 func LeaveOutFaulty() Option { return func(r *reader) { r.Lenient = true } }
 
 // WithLimits are those of the server for which the snapshot is made: an object that exceeds them by itself is invalid.
-func WithLimits(l wire.Limits) Option { return func(r *reader) { r.Limits = l } }
+func WithLimits(l decode.Limits) Option { return func(r *reader) { r.Limits = l } }
 
 // WithClusterLabel sets the snapshot's label, which has no effect on decisions.
 func WithClusterLabel(label string) Option { return func(r *reader) { r.label = label } }
@@ -49,7 +49,7 @@ type reader struct {
 	now   time.Time
 	label string
 	// decoder decodes the objects that are judged alone.
-	decoder wire.Decoder
+	decoder decode.Decoder
 	// past has the finished workloads; nil if they are not read.
 	past map[string]*past
 

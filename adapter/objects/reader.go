@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Account says what became of each object of an input: Objects is the sum of Read, Hidden, Lists, the faulty ones and those not read.
@@ -35,7 +35,7 @@ type Reader struct {
 	// Clashes are objects of one name in two files, for which a lenient reader fails too.
 	Clashes Problems
 	// Limits are those of the server that the objects are for.
-	Limits wire.Limits
+	Limits decode.Limits
 	// Listed are the kinds of which all objects were given, if only none; Unlisted those that could not be read, and why.
 	Listed   map[string]bool
 	Unlisted map[string]string

@@ -10,8 +10,8 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/tree"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // ReadConfiguration reads a volcano-scheduler.conf. Input that Volcano ignores (a misspelt switch, an argument of the wrong type) gives a

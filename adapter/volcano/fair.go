@@ -6,7 +6,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
 )
 
 // Warnings of a proposal about its changes.

@@ -10,8 +10,8 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	wording "github.com/apportion/apportion/internal/text"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // entities are the objects that were read, in their order.
@@ -43,12 +43,12 @@ func (r *reader) Undo() any {
 func (r *reader) Refuse(root *objects.Value) {
 	data, err := proto.Marshal(r.alone(&r.marked))
 	if err == nil {
-		_, err = r.decoder.CompileWithin(data, wire.Guard{Limits: r.Limits})
+		_, err = r.decoder.CompileWithin(data, decode.Guard{Limits: r.Limits})
 	}
 	if err == nil {
 		return
 	}
-	fault, ok := errors.AsType[*wire.Fault](err)
+	fault, ok := errors.AsType[*decode.Fault](err)
 	if !ok || fault.Violations == nil {
 		r.Found.AddText(r.Doc, root.At, "%s", err)
 		return

@@ -17,22 +17,22 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // limits are those of a server with default settings.
-func limits() wire.Limits {
+func limits() decode.Limits {
 	l := setting.Default[setting.Limit]()
-	return wire.LimitsOf(&l)
+	return decode.LimitsOf(&l)
 }
 
 // requireAccepted fails unless a server with these limits takes the snapshot.
-func requireAccepted(t fataler, s *apportionv1.Snapshot, l wire.Limits) {
+func requireAccepted(t fataler, s *apportionv1.Snapshot, l decode.Limits) {
 	t.Helper()
 	data, err := proto.Marshal(s)
 	require.NoError(t, err)
-	_, err = new(wire.Decoder).CompileWithin(data, wire.Guard{Limits: l})
+	_, err = new(decode.Decoder).CompileWithin(data, decode.Guard{Limits: l})
 	require.NoError(t, err)
 }
 
@@ -189,13 +189,13 @@ func TestHostileObjectsChangeNothingForTheOthers(t *testing.T) {
 	kinds := slices.SortedFunc(maps.Keys(sample), func(a, b objects.Kind) int { return strings.Compare(a.Name, b.Name) })
 	short := limits()
 	short.TextBytes = 128
-	all := map[wire.Limits]*volcano.Objects{}
-	for _, l := range []wire.Limits{limits(), short} {
+	all := map[decode.Limits]*volcano.Objects{}
+	for _, l := range []decode.Limits{limits(), short} {
 		all[l] = volcano.NewObjects(volcano.WithLimits(l))
 		put(t, all[l], sample)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		l := rapid.SampledFrom([]wire.Limits{limits(), short}).Draw(t, "limits")
+		l := rapid.SampledFrom([]decode.Limits{limits(), short}).Draw(t, "limits")
 		o, replaced := all[l], map[string]func(){}
 		var restore []func()
 		for range rapid.IntRange(1, 12).Draw(t, "hostile") {
@@ -253,7 +253,7 @@ func TestASnapshotIsWithinAnyLimits(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		few := func(name string) int64 { return rapid.Int64Range(0, 12).Draw(t, name) }
-		l := wire.Limits{
+		l := decode.Limits{
 			Nodes: few("nodes"), Queues: few("queues"), QueueDepth: few("depth"), Jobs: few("jobs"), Groups: few("groups"), Tasks: 10 * few("tasks"),
 			NodeSets: few("sets"), Dimensions: rapid.SampledFrom([]int64{0, 3, 4, 5, 64}).Draw(t, "dimensions"),
 			TextBytes: rapid.SampledFrom([]int64{0, 128, 4096}).Draw(t, "text bytes"),
@@ -335,7 +335,7 @@ func TestNodesAndQueuesWithTooManyNamesAreLeftOutTheLargestFirst(t *testing.T) {
 	require.Len(t, cluster.Faulty, 1)
 	require.Equal(t, "Node n2: with its resource names the snapshot would have more than 64", cluster.Faulty[0].String())
 	require.Len(t, cluster.Snapshot.GetNodes(), 3)
-	requireAccepted(t, cluster.Snapshot, wire.Limits{})
+	requireAccepted(t, cluster.Snapshot, decode.Limits{})
 }
 
 func TestAJobWhosePodIsLeftOutSaysSo(t *testing.T) {

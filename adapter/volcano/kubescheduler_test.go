@@ -17,8 +17,8 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // reasonOf are the reasons of Kubernetes' scheduler that are judged here.
@@ -41,7 +41,7 @@ func TestNodesAreThoseThatKubernetesSchedulerFindsFeasible(t *testing.T) {
 	for _, c := range clusters {
 		cluster, err := volcano.ReadManifests([]objects.Source{{Name: "cluster.json", Data: c.Objects}, withoutDrivers})
 		require.NoError(t, err, c.Seed)
-		m, err := wire.Compile(cluster.Snapshot)
+		m, err := decode.Compile(cluster.Snapshot)
 		require.NoError(t, err, c.Seed)
 		s, err := engine.Open(m, engine.Policy{}, nil)
 		require.NoError(t, err)

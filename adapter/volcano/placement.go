@@ -65,11 +65,11 @@ func (r *reader) placement(spec *objects.Value) *placement {
 		return known
 	}
 	p, before := &placement{key: string(key)}, r.Found.Total
-	decode(r, selector, &p.pod.Spec.NodeSelector)
-	decode(r, tolerations, &p.pod.Spec.Tolerations)
+	readAs(r, selector, &p.pod.Spec.NodeSelector)
+	readAs(r, tolerations, &p.pod.Spec.Tolerations)
 	if required != nil {
 		terms := &corev1.NodeSelector{}
-		decode(r, required, terms)
+		readAs(r, required, terms)
 		p.pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
 		if n := longest(terms); n > maxExpressions {
 			r.Found.Add(r.Doc, required, "a term of the node affinity has %d expressions, and at most %d are read", n, maxExpressions)
@@ -96,8 +96,8 @@ func longest(terms *corev1.NodeSelector) int {
 	return n
 }
 
-// decode reads a value as Kubernetes' own type.
-func decode[T any](r *reader, v *objects.Value, into *T) {
+// readAs reads a value as Kubernetes' own type.
+func readAs[T any](r *reader, v *objects.Value, into *T) {
 	if v == nil {
 		return
 	}
@@ -109,8 +109,8 @@ func decode[T any](r *reader, v *objects.Value, into *T) {
 // candidate returns the fields of a node that decide which pods it accepts.
 func (r *reader) candidate(m objects.Metadata, spec *objects.Value) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
-	decode(r, m.Labels, &n.Labels)
-	decode(r, spec.Field("taints"), &n.Spec.Taints)
+	readAs(r, m.Labels, &n.Labels)
+	readAs(r, spec.Field("taints"), &n.Spec.Taints)
 	return n
 }
 

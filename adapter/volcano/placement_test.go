@@ -19,7 +19,7 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // racks are four nodes: two with H100s, of which one is tainted; one cordoned; one not ready.
@@ -57,7 +57,7 @@ func TestNodesThatTakeNoTasksSayWhy(t *testing.T) {
 func TestAPodThatToleratesACordonUsesCordonedNodes(t *testing.T) {
 	const own, every = `tolerations: [{key: node.kubernetes.io/unschedulable, operator: Exists}]`, `tolerations: [{operator: Exists}]`
 	s := onRacks(t, own, every, `tolerations: [{key: dedicated, operator: Exists}]`)
-	m, err := wire.Compile(s)
+	m, err := decode.Compile(s)
 	require.NoError(t, err)
 	open, err := engine.Open(m, engine.Policy{}, nil)
 	require.NoError(t, err)

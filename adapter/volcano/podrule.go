@@ -140,7 +140,7 @@ func (r *reader) podRules(t *traits, w *writtenRules) *podRules {
 // podTerms reads the terms of an affinity to other pods.
 func (r *reader) podTerms(t *traits, v *objects.Value, of *podRules) []podTerm {
 	var terms []corev1.PodAffinityTerm
-	decode(r, v, &terms)
+	readAs(r, v, &terms)
 	var out []podTerm
 	for i := range terms {
 		term := &terms[i]
@@ -191,7 +191,7 @@ func withKeys(t *traits, s labels.Selector, keys []string, is selection.Operator
 // spreads reads the topology spreads that must hold.
 func (r *reader) spreads(t *traits, v *objects.Value, of *podRules) []podSpread {
 	var all []corev1.TopologySpreadConstraint
-	decode(r, v, &all)
+	readAs(r, v, &all)
 	var out []podSpread
 	for i := range all {
 		c := &all[i]

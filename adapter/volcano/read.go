@@ -10,7 +10,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Cluster is the snapshot of a cluster's objects, with warnings and positions.
@@ -96,7 +96,7 @@ func WithProgress(progress func(read int)) Option {
 func LeaveOutFaulty() Option { return func(r *reader) { r.Lenient = true } }
 
 // WithLimits sets the limits of the server that the snapshot is for. Default: those that every server has.
-func WithLimits(limits wire.Limits) Option { return func(r *reader) { r.Limits = limits } }
+func WithLimits(limits decode.Limits) Option { return func(r *reader) { r.Limits = limits } }
 
 // WithStarts states when each pod was scheduled that holds resources, from which a ledger of usage counts. Without it only pods with a
 // cooldown say so.
@@ -110,7 +110,7 @@ func AsScheduler() Option { return func(r *reader) { r.unopened = true } }
 // have the weight 0.
 func WithQueueDefaults() Option { return func(r *reader) { r.defaults = true } }
 
-// WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as wire.Size.Memory estimates it. Default:
+// WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as decode.Size.Memory estimates it. Default:
 // unlimited.
 func WithMemory(bytes int64) Option { return func(r *reader) { r.memory = bytes } }
 
@@ -171,7 +171,7 @@ type reader struct {
 	requests   requests
 	// memory is that of the jobs of the snapshot.
 	memory  int64
-	decoder *wire.Decoder
+	decoder *decode.Decoder
 	// starts: tasks say when they were scheduled.
 	starts bool
 
@@ -203,7 +203,7 @@ type reader struct {
 func newReader(opts []Option) *reader {
 	r := &reader{
 		Reader: objects.NewReader(), placements: make(placements), traits: sharedTraits{}, unstated: make(map[string]*unstated),
-		given: make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &wire.Decoder{},
+		given: make(map[string]bool), schedulers: []string{defaultScheduler}, units: make(units), decoder: &decode.Decoder{},
 	}
 	for _, opt := range opts {
 		opt(r)

@@ -13,8 +13,8 @@ import (
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/room"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // Each function below leaves out objects that a snapshot has no room for. Nodes and queues come before jobs, and each namespace gets an
@@ -107,7 +107,7 @@ func (r *reader) roomForDepth() {
 	for i := range r.queues {
 		at[r.queues[i].message.GetName()] = i
 	}
-	levels := wire.Levels(len(r.queues), func(i int) (int, bool) {
+	levels := decode.Levels(len(r.queues), func(i int) (int, bool) {
 		q := r.queues[i].message
 		parent, ok := at[q.GetParent()]
 		return parent, ok && q.GetName() != hierarchy.Root
@@ -192,14 +192,14 @@ func (r *reader) limited() []jobLimit {
 		{What: "bytes in memory", Most: r.memory, Takes: func(j *job, share func(any, int64)) int64 {
 			j.eachPlacement(func(p *placement) {
 				a := r.allowedOnce(p)
-				set := wire.Size{NodeSets: 1, Bytes: int64(len(a.rule)), NodeSetBytes: int64(bytesOfNode * len(a.nodes))}
+				set := decode.Size{NodeSets: 1, Bytes: int64(len(a.rule)), NodeSetBytes: int64(bytesOfNode * len(a.nodes))}
 				for _, e := range a.exclusions {
 					set.ExtraParts++
 					set.NodeSetBytes += int64(len(e.GetRule()) + bytesOfNode*len(e.GetNodes()))
 				}
 				share(p, set.Memory())
 			})
-			return wire.Size{
+			return decode.Size{
 				Bytes: int64(proto.Size(j.message)), Jobs: 1, Groups: int64(len(j.message.GetGroups())), Tasks: j.tasks(),
 			}.Memory()
 		}},

@@ -71,8 +71,8 @@ func (r *reader) claims(m objects.Metadata, spec *objects.Value) []claimed {
 // storedMetadata returns the metadata that Kubernetes' rules on volumes look at.
 func (r *reader) storedMetadata(m objects.Metadata) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace}
-	decode(r, m.Value.Field("uid"), &out.UID)
-	decode(r, m.Labels, &out.Labels)
+	readAs(r, m.Value.Field("uid"), &out.UID)
+	readAs(r, m.Labels, &out.Labels)
 	if m.Value.Field("deletionTimestamp") != nil {
 		out.DeletionTimestamp = &metav1.Time{}
 	}
@@ -92,7 +92,7 @@ func (r *reader) persistentVolumeClaim(m objects.Metadata, root *objects.Value) 
 	c := &corev1.PersistentVolumeClaim{ObjectMeta: r.storedMetadata(m)}
 	spec := root.Field(specField)
 	if resources := spec.Field("resources"); r.areQuantities(resources.Field("requests")) && r.areQuantities(resources.Field("limits")) {
-		decode(r, spec, &c.Spec)
+		readAs(r, spec, &c.Spec)
 	}
 	c.Status.Phase = corev1.PersistentVolumeClaimPhase(root.Field("status").TextOf("phase"))
 	r.storage = append(r.storage, stored{claim: c})
@@ -102,7 +102,7 @@ func (r *reader) persistentVolumeClaim(m objects.Metadata, root *objects.Value) 
 func (r *reader) persistentVolume(m objects.Metadata, root *objects.Value) {
 	v, spec := &corev1.PersistentVolume{ObjectMeta: r.storedMetadata(m)}, root.Field(specField)
 	if r.areQuantities(spec.Field("capacity")) {
-		decode(r, spec, &v.Spec)
+		readAs(r, spec, &v.Spec)
 	}
 	for _, in := range builtIn {
 		if spec.Field(in) != nil {
@@ -153,7 +153,7 @@ func (r *reader) storageClass(m objects.Metadata, root *objects.Value) {
 	c := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Provisioner: r.TextAt(root.Field("provisioner")), VolumeBindingMode: &mode,
 	}
-	decode(r, root.Field("allowedTopologies"), &c.AllowedTopologies)
+	readAs(r, root.Field("allowedTopologies"), &c.AllowedTopologies)
 	r.storage = append(r.storage, stored{class: c})
 }
 
@@ -167,7 +167,7 @@ func (r *reader) csiDriver(m objects.Metadata, root *objects.Value) {
 // csiNode reads a CSINode: how many volumes each driver attaches to the node.
 func (r *reader) csiNode(m objects.Metadata, root *objects.Value) {
 	n := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
-	decode(r, root.Field(specField), &n.Spec)
+	readAs(r, root.Field(specField), &n.Spec)
 	r.storage = append(r.storage, stored{attach: n})
 }
 
@@ -176,7 +176,7 @@ func (r *reader) storageCapacity(_ objects.Metadata, root *objects.Value) {
 	c := &freeCapacity{class: r.TextAt(root.Field("storageClassName")), topology: labels.Nothing()}
 	if topology := root.Field("nodeTopology"); topology != nil {
 		var selector metav1.LabelSelector
-		decode(r, topology, &selector)
+		readAs(r, topology, &selector)
 		if c.costs = 1 + len(selector.MatchLabels) + len(selector.MatchExpressions); c.costs > maxExpressions {
 			r.Found.Add(r.Doc, topology, "the topology has %d labels and expressions, and at most %d are read", c.costs-1, maxExpressions)
 		} else if of, err := metav1.LabelSelectorAsSelector(&selector); err != nil {

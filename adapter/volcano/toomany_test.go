@@ -10,8 +10,8 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // apart returns an anti-affinity to the pods of an app, wherever they are, by a topology.
@@ -67,7 +67,7 @@ func unjudgedOf(s *apportionv1.Snapshot) map[string]int {
 func requireAsked(t fataler, s *apportionv1.Snapshot) {
 	t.Helper()
 	requireAccepted(t, s, limits())
-	m, err := wire.Compile(s)
+	m, err := decode.Compile(s)
 	require.NoError(t, err)
 	_, err = engine.Open(m, engine.Policy{}, nil)
 	require.NoError(t, err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
@@ -93,7 +94,7 @@ func (r *recorded) request(t *testing.T) *apportionv1.SimulateRequest {
 }
 
 func answered(t require.TestingT, r *apportionv1.SimulateRequest) *apportionv1.SimulateResponse {
-	m, err := wire.Compile(r.GetInput().GetSnapshot())
+	m, err := decode.Compile(r.GetInput().GetSnapshot())
 	require.NoError(t, err)
 	s, err := wire.Open(m, r.GetInput().GetPolicy(), wire.Options{})
 	require.NoError(t, err)

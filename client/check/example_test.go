@@ -6,6 +6,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -34,7 +35,7 @@ func ExampleCheck() {
 		},
 		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}},
 	}
-	compiled, err := wire.Compile(snapshot)
+	compiled, err := decode.Compile(snapshot)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -78,7 +79,7 @@ func moreQuestions(s *apportionv1.Snapshot, random *rand.Rand) []*apportionv1.St
 
 // answerOrNil answers a request; nil if it is refused.
 func answerOrNil(r *apportionv1.SimulateRequest) *apportionv1.SimulateResponse {
-	m, err := wire.Compile(r.GetInput().GetSnapshot())
+	m, err := decode.Compile(r.GetInput().GetSnapshot())
 	if err != nil {
 		return nil
 	}

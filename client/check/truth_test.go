@@ -15,6 +15,7 @@ import (
 
 	"github.com/apportion/apportion/client/check"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -164,7 +165,7 @@ func TestTrueAnswersPass(t *testing.T) {
 		if !rapid.Bool().Draw(t, "explain") {
 			request.Steps = request.GetSteps()[1:]
 		}
-		m, err := wire.Compile(s)
+		m, err := decode.Compile(s)
 		require.NoError(t, err)
 		session, err := wire.Open(m, request.GetInput().GetPolicy(), wire.Options{})
 		if err != nil {

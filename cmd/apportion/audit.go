@@ -16,8 +16,8 @@ import (
 	"github.com/apportion/apportion/client/audit"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/visible"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // auditing are the flags of `apportion audit`.
@@ -134,8 +134,8 @@ func ofQueuesAlone(warnings []*apportionv1.Warning) []*apportionv1.Warning {
 
 // checkPolicy finds the faults of a policy.
 func checkPolicy(policy *apportionv1.Policy) error {
-	if _, err := wire.Policy(policy); err != nil {
-		return status.FromProto(wire.Status(err)).Err()
+	if _, err := decode.Policy(policy); err != nil {
+		return status.FromProto(decode.Status(err)).Err()
 	}
 	return nil
 }

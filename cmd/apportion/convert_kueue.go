@@ -13,8 +13,8 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode/kueue/asfair"
 	"github.com/apportion/apportion/internal/quantity"
-	"github.com/apportion/apportion/internal/wire/kueue/asfair"
 )
 
 // convertKueue proposes policy fair and its queues for a cluster with Kueue.

@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode/kueue/asfair"
 	"github.com/apportion/apportion/internal/lookup"
-	"github.com/apportion/apportion/internal/wire/kueue/asfair"
 )
 
 // kueuePolicy is the preset for manifests of Kueue.

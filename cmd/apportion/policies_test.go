@@ -15,8 +15,9 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 )
@@ -84,8 +85,8 @@ func TestANewPolicyIsOneRow(t *testing.T) {
 	preset, ok := client.Preset("tide")
 	require.True(t, ok)
 
-	require.Equal(t, 2.0, wire.Canonical(chosen).GetTiers()[1].GetPlugins()[0].GetOvercommit().GetFactor(), "the digest")
-	require.Equal(t, wire.PolicyDigest(preset), wire.PolicyDigest(chosen))
+	require.Equal(t, 2.0, decode.Canonical(chosen).GetTiers()[1].GetPlugins()[0].GetOvercommit().GetFactor(), "the digest")
+	require.Equal(t, decode.PolicyDigest(preset), decode.PolicyDigest(chosen))
 
 	r := servicetest.Start(t, service.Options{Policies: map[string]*apportionv1.Policy{"sea": chosen}})
 	response, err := r.CheckEnqueue(t.Context(), &apportionv1.CheckEnqueueRequest{
@@ -101,7 +102,7 @@ apportion_decisions_total{plugin="tide",question="enqueue",reason="ABOVE_OVERCOM
 
 	enqueue := []*apportionv1.Step{{Step: &apportionv1.Step_Enqueue{}}}
 	require.True(t, wire.OnlySums(chosen, enqueue), "sums of tasks")
-	require.EqualValues(t, 3, wire.ExtentOf(compiled(t, pendingJob()), chosen).Voters, "memory for victims")
+	require.EqualValues(t, 3, decode.ExtentOf(compiled(t, pendingJob()), chosen).Voters, "memory for victims")
 	deep := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Overcommit{Overcommit: &apportionv1.Overcommit{Factor: new(5.0)}}}
 	chosen.Tiers[1].Plugins[0] = deep
 	require.NoError(t, enqueueWithin(t, preset, 100), "work at one level")
@@ -119,7 +120,7 @@ apportion_decisions_total{plugin="tide",question="enqueue",reason="ABOVE_OVERCOM
 
 func compiled(t *testing.T, snapshot *apportionv1.Snapshot) *model.Model {
 	t.Helper()
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	return m
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/visible"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // rules returns the policy that the flags name, and otherwise that of the sources. It is empty for a policy of the server.

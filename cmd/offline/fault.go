@@ -8,12 +8,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // notHeld is the fault of a digest that names no snapshot here.
 func notHeld() error {
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND, Field: "input.snapshot_digest",
 		Text: "no such snapshot is held here; send it again",
 	}
@@ -21,7 +21,7 @@ func notHeld() error {
 
 // notKept is the fault of a name of a snapshot: without a server none is kept up to date.
 func notKept(name string) error {
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND, Field: "input.snapshot_name",
 		Text: "this server keeps no snapshot " + strconv.Quote(name),
 	}
@@ -37,13 +37,13 @@ var codeNames = map[codes.Code]string{
 
 // FaultJSON returns an error as the page reads it: code, message and reason.
 func FaultJSON(err error) []byte {
-	fault := wire.AsFault(err)
+	fault := decode.AsFault(err)
 	code := codeNames[fault.Code]
 	if code == "" {
 		code = "unknown"
 	}
 	text, err := json.Marshal(map[string]string{
-		"code": code, "message": wire.Status(fault).GetMessage(), "reason": wire.ReasonName(fault.Reason),
+		"code": code, "message": decode.Status(fault).GetMessage(), "reason": decode.ReasonName(fault.Reason),
 	})
 	if err != nil {
 		return []byte(`{"code": "internal"}`)
@@ -53,7 +53,7 @@ func FaultJSON(err error) []byte {
 
 // FaultStatus returns an error as the encoded google.rpc.Status that a service sends.
 func FaultStatus(err error) []byte {
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(wire.Status(err))
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(decode.Status(err))
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/internal/wire/method"
@@ -23,22 +24,22 @@ import (
 type Engine struct {
 	held     map[string]*model.Model
 	policies map[string]*apportionv1.Policy
-	limits   wire.Limits
+	limits   decode.Limits
 }
 
 // NewEngine returns an Engine that knows policies by name.
 func NewEngine(policies map[string]*apportionv1.Policy) *Engine {
 	limit := setting.Default[setting.Limit]()
-	return &Engine{held: map[string]*model.Model{}, policies: policies, limits: wire.LimitsOf(&limit)}
+	return &Engine{held: map[string]*model.Model{}, policies: policies, limits: decode.LimitsOf(&limit)}
 }
 
-// Hold compiles an encoded Snapshot, forgets the others, and returns the digest by which calls name it. It fails with a *wire.Fault.
+// Hold compiles an encoded Snapshot, forgets the others, and returns the digest by which calls name it. It fails with a *decode.Fault.
 func (e *Engine) Hold(data []byte) (digest string, err error) {
-	compiled, err := new(wire.Decoder).CompileWithin(data, wire.Guard{Limits: e.limits})
+	compiled, err := new(decode.Decoder).CompileWithin(data, decode.Guard{Limits: e.limits})
 	if err != nil {
 		return "", err
 	}
-	digest = wire.Digest(data)
+	digest = decode.Digest(data)
 	e.held = map[string]*model.Model{digest: compiled}
 	return digest, nil
 }
@@ -69,11 +70,11 @@ var answers = map[string]func(*Engine, []byte, Codec) ([]byte, error){
 	method.Simulate.Name:         of(&method.Simulate),
 }
 
-// Answer answers the call of a name: an encoded request in, an encoded response out. It fails with a *wire.Fault.
+// Answer answers the call of a name: an encoded request in, an encoded response out. It fails with a *decode.Fault.
 func (e *Engine) Answer(name string, request []byte, codec Codec) ([]byte, error) {
 	answer := answers[name]
 	if answer == nil {
-		return nil, wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "", "the call %s needs a server", name)
+		return nil, decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "", "the call %s needs a server", name)
 	}
 	return answer(e, request, codec)
 }
@@ -112,7 +113,7 @@ func of[Q interface {
 func unreadable(text string) error {
 	const longest = 512
 	text = strings.ToValidUTF8(text[:min(len(text), longest)], "\uFFFD")
-	return wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "", "the message cannot be read: %s", text)
+	return decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "", "the message cannot be read: %s", text)
 }
 
 // open returns a session on an input, and its basis before the first step.
@@ -151,17 +152,17 @@ func (e *Engine) policy(in *apportionv1.Input) (*apportionv1.Policy, error) {
 
 // model returns the model of an input, and its digest if the input names it by one.
 func (e *Engine) model(in *apportionv1.Input) (compiled *model.Model, digest string, err error) {
-	guard := wire.Guard{Limits: e.limits}
+	guard := decode.Guard{Limits: e.limits}
 	if snapshot := in.GetSnapshot(); snapshot != nil {
 		if in.GetChange() != nil {
-			return nil, "", wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.change",
+			return nil, "", decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.change",
 				"only a snapshot that is named by digest or by name can be changed")
 		}
 		data, err := proto.Marshal(snapshot)
 		if err != nil {
-			return nil, "", wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot", "a text is not UTF-8")
+			return nil, "", decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot", "a text is not UTF-8")
 		}
-		compiled, err = new(wire.Decoder).CompileWithin(data, guard)
+		compiled, err = new(decode.Decoder).CompileWithin(data, guard)
 		return compiled, "", err
 	}
 	if name := in.GetSnapshotName(); name != "" {
@@ -179,10 +180,10 @@ func (e *Engine) model(in *apportionv1.Input) (compiled *model.Model, digest str
 	}
 	data, err := proto.Marshal(in.GetChange())
 	if err != nil {
-		return nil, "", wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.change", "a text is not UTF-8")
+		return nil, "", decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.change", "a text is not UTF-8")
 	}
-	if compiled, err = new(wire.Decoder).CompileChange(held, data, guard); err != nil {
+	if compiled, err = new(decode.Decoder).CompileChange(held, data, guard); err != nil {
 		return nil, "", err
 	}
-	return compiled, wire.ChangeDigest(digest, data), nil
+	return compiled, decode.ChangeDigest(digest, data), nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/capacity"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 func encoded(t require.TestingT, shape generate.Shape) []byte {
@@ -60,7 +60,7 @@ func TestSnapshotOfAnyShapeIsValidAndOfItsSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
 		s := generate.Snapshot(shape)
-		m, err := wire.Compile(s)
+		m, err := decode.Compile(s)
 		require.NoError(t, err)
 		require.Len(t, m.Nodes, max(shape.Nodes, 0))
 		require.Equal(t, max(shape.Jobs, min(max(shape.Tasks, 0), 1), 0), m.Jobs.Len())
@@ -115,7 +115,7 @@ func TestTreeIsAsDeepAsAsked(t *testing.T) {
 }
 
 func TestNoNodeIsOvercommitted(t *testing.T) {
-	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 20, Jobs: 200, Tasks: 3000, Nodes: 100, Seed: 3, Dimensions: 8}))
+	m, err := decode.Compile(generate.Snapshot(generate.Shape{Queues: 20, Jobs: 200, Tasks: 3000, Nodes: 100, Seed: 3, Dimensions: 8}))
 	require.NoError(t, err)
 	for n := range m.Nodes {
 		left := m.Nodes[n].Allocatable.Clone()
@@ -158,7 +158,7 @@ func TestStandardIsAMixAsABusyClusterShowsIt(t *testing.T) {
 }
 
 func TestHierarchicalPolicyAcceptsTheTree(t *testing.T) {
-	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 300, Jobs: 1000, Tasks: 5000, Nodes: 200, Depth: 4}))
+	m, err := decode.Compile(generate.Snapshot(generate.Shape{Queues: 300, Jobs: 1000, Tasks: 5000, Nodes: 200, Depth: 4}))
 	require.NoError(t, err)
 	s, err := capacity.Plugin{Hierarchical: true}.Open(policy.NewView(m, nil))
 	require.NoError(t, err)

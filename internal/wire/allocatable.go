@@ -4,6 +4,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 var allocatableQuestion = question[*apportionv1.AllocatableStep]{
@@ -145,9 +146,9 @@ func (s *Session) taskVerdict(
 
 func (a *asking) taskVerdicts(tasks *apportionv1.Tasks, explain bool) (answer, work int64) {
 	n := int64(selected(tasks, 0))
-	answer = n * (sizeOf[apportionv1.TaskVerdict](1) + 24 + a.verdict())
+	answer = n * (decode.BytesOf[apportionv1.TaskVerdict](1) + 24 + a.verdict())
 	if explain {
-		answer += min(a.explain, n*a.Plugins*(a.Dimensions+1)*a.Queues*(sizeOf[policy.Check](1)+a.reason()))
+		answer += min(a.explain, n*a.Plugins*(a.Dimensions+1)*a.Queues*(decode.BytesOf[policy.Check](1)+a.reason()))
 	}
 	return answer, 8 * n
 }

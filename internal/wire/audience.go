@@ -7,6 +7,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -125,7 +126,7 @@ func (a *Audience) taskName(v *policy.View, t model.TaskID) string {
 }
 
 // permit returns a fault if the audience may not ask a step of a kind.
-func (s *Session) permit(q *Question, step *apportionv1.Step) *Fault {
+func (s *Session) permit(q *Question, step *apportionv1.Step) *decode.Fault {
 	switch {
 	case s.audience == nil:
 		return nil
@@ -136,7 +137,7 @@ func (s *Session) permit(q *Question, step *apportionv1.Step) *Fault {
 }
 
 // permitJobs refuses jobs that the reader may not see, and those that do not exist in the same words.
-func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) *Fault {
+func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) *decode.Fault {
 	v := s.engine.View()
 	own := func(j model.JobID) bool { return v.HasJob(j) && s.audience.Owns(v.Jobs.At(j).Queue) }
 	for i, index := range jobs.GetIndex() {
@@ -157,7 +158,7 @@ func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) 
 }
 
 // permitQueues refuses queues that the reader may not see, and those that do not exist in the same words.
-func (s *Session) permitQueues(queues *apportionv1.Queues, path string) *Fault {
+func (s *Session) permitQueues(queues *apportionv1.Queues, path string) *decode.Fault {
 	v := s.engine.View()
 	for i, index := range queues.GetIndex() {
 		if int64(index) >= int64(len(v.Queues)) || !s.audience.Shows(model.QueueID(index)) {
@@ -172,16 +173,11 @@ func (s *Session) permitQueues(queues *apportionv1.Queues, path string) *Fault {
 	return nil
 }
 
-func denied(field string) *Fault {
-	return &Fault{
+func denied(field string) *decode.Fault {
+	return &decode.Fault{
 		Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED, Field: field,
 		Text: "the caller may see only its own queues",
 	}
-}
-
-// Silenced returns a fault without texts and numbers from the snapshot.
-func (f *Fault) Silenced() *Fault {
-	return &Fault{Code: f.Code, Reason: f.Reason, Text: "the question has no answer for a caller that may see only its own queues"}
 }
 
 // others returns the shares that the audience may see, and adds the sums of the other ones to the plugin, by parent.

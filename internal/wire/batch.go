@@ -7,13 +7,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/field"
 )
 
 // A batch of a session mostly holds small steps of a few kinds. What the protobuf library makes in nine pieces of memory for each of them
 // is made here in one or two.
 
-var batchShape, stepShape = shapeOf((*apportionv1.StepBatch)(nil)), shapeOf((*apportionv1.Step)(nil))
+var batchShape, stepShape = decode.ShapeOf((*apportionv1.StepBatch)(nil)), decode.ShapeOf((*apportionv1.Step)(nil))
 
 // DecodeBatch decodes an encoded batch of steps into an empty request, with the same result as the protobuf library, but drops informative
 // fields. For other requests, unusual encodings, fields that are not known, and invalid bytes it returns false and leaves the request
@@ -61,7 +62,7 @@ func readBatch(data []byte, batch *apportionv1.StepBatch, list []*apportionv1.St
 			}
 			batch.Steps = append(batch.Steps, step)
 		default:
-			if !batchShape.has(tag) {
+			if !batchShape.Has(tag) {
 				return false
 			}
 		}
@@ -83,7 +84,7 @@ func readStep(data []byte) *apportionv1.Step {
 		return q.read(data[from:])
 	}
 	step := &apportionv1.Step{}
-	if !stepShape.knows(data) || (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, step) != nil {
+	if !stepShape.Knows(data) || (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, step) != nil {
 		return nil
 	}
 	return step
@@ -101,7 +102,7 @@ type made[M, B any] struct {
 
 // stepFields are the fields of steps about tasks or jobs: the selection in field 1, numbers in the others.
 type stepFields struct {
-	of       *shape
+	of       *decode.Shape
 	selected bool
 	index    []uint32
 	uid      []string
@@ -124,7 +125,7 @@ const (
 func reader[M, B any](listed bool, set func(*made[M, B], stepFields)) func([]byte) *apportionv1.Step {
 	var body any = new(B)
 	message, _ := body.(proto.Message)
-	of := shapeOf(message)
+	of := decode.ShapeOf(message)
 	return func(data []byte) *apportionv1.Step {
 		m := &made[M, B]{}
 		r := stepFields{of: of, index: m.one[:0]}
@@ -145,13 +146,13 @@ func (r *stepFields) read(data []byte, listed bool) bool {
 		}
 		ok := true
 		switch number := tag >> 3; {
-		case !r.of.has(tag):
+		case !r.of.Has(tag):
 			ok = false
 		case tag == tagStepSelection:
 			// A second one would have to be merged.
 			ok = !r.selected && r.selection(data[from:to])
 		case number == 2 && listed && (tag&7 == field.Varint || tag&7 == field.Delimited):
-			r.list, ok = numbers(r.list, tag, value, data[from:to])
+			r.list, ok = decode.Numbers(r.list, tag, value, data[from:to])
 		case number < uint32(len(r.numbers)) && tag&7 == field.Varint:
 			r.numbers[number] = value
 		}
@@ -174,12 +175,12 @@ func (r *stepFields) selection(data []byte) bool {
 		var ok bool
 		switch tag {
 		case tagSelectionIndex | field.Varint, tagSelectionIndex | field.Delimited:
-			r.index, ok = numbers(r.index, tag, value, data[from:to])
+			r.index, ok = decode.Numbers(r.index, tag, value, data[from:to])
 		case tagSelectionUID:
 			ok = utf8.Valid(data[from:to])
 			r.uid = append(r.uid, string(data[from:to]))
 		default:
-			ok = tag>>3 >= informative
+			ok = tag>>3 >= decode.Informative
 		}
 		if !ok {
 			return false

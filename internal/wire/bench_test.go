@@ -13,6 +13,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
@@ -22,10 +23,10 @@ func BenchmarkCompileChange(b *testing.B) {
 	snapshot := generate.Snapshot(generate.Standard())
 	whole, err := proto.Marshal(snapshot)
 	require.NoError(b, err)
-	base, err := wire.CompileBytes(whole)
+	base, err := decode.CompileBytes(whole)
 	require.NoError(b, err)
 	b.Run("whole", func(b *testing.B) {
-		var d wire.Decoder
+		var d decode.Decoder
 		for b.Loop() {
 			_, err := d.Compile(whole)
 			require.NoError(b, err)
@@ -35,10 +36,10 @@ func BenchmarkCompileChange(b *testing.B) {
 		data, err := proto.Marshal(generate.Change(proto.CloneOf(snapshot), jobs, 1))
 		require.NoError(b, err)
 		b.Run(fmt.Sprint("jobs=", jobs), func(b *testing.B) {
-			var d wire.Decoder
+			var d decode.Decoder
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := d.CompileChange(base, data, wire.Guard{})
+				_, err := d.CompileChange(base, data, decode.Guard{})
 				require.NoError(b, err)
 			}
 		})
@@ -61,7 +62,7 @@ func BenchmarkCompileChange(b *testing.B) {
 // BenchmarkOpenChanged opens a session, with its basis, on the result of a change that was compiled just before.
 func BenchmarkOpenChanged(b *testing.B) {
 	snapshot := generate.Snapshot(generate.Standard())
-	base, err := wire.Compile(snapshot)
+	base, err := decode.Compile(snapshot)
 	require.NoError(b, err)
 	changes := make([][]byte, 16)
 	for i := range changes {
@@ -72,10 +73,10 @@ func BenchmarkOpenChanged(b *testing.B) {
 		p := &apportionv1.Policy{}
 		require.NoError(b, prototext.Unmarshal([]byte(policies[name]), p))
 		b.Run(name, func(b *testing.B) {
-			var d wire.Decoder
+			var d decode.Decoder
 			for i := range b.N {
 				b.StopTimer()
-				m, err := d.CompileChange(base, changes[i%len(changes)], wire.Guard{})
+				m, err := d.CompileChange(base, changes[i%len(changes)], decode.Guard{})
 				require.NoError(b, err)
 				b.StartTimer()
 				s, err := wire.Open(m, p, wire.Options{})
@@ -92,10 +93,10 @@ func TestTenSuccessiveSnapshotsTakeLittleMoreThanOne(t *testing.T) {
 	data, err := proto.Marshal(snapshot)
 	require.NoError(t, err)
 	before := heap()
-	base, err := wire.CompileBytes(data)
+	base, err := decode.CompileBytes(data)
 	require.NoError(t, err)
 	one := heap() - before
-	var d wire.Decoder
+	var d decode.Decoder
 	held := []*model.Model{base}
 	changes := make([][]byte, 9)
 	for i := range changes {
@@ -104,7 +105,7 @@ func TestTenSuccessiveSnapshotsTakeLittleMoreThanOne(t *testing.T) {
 	}
 	before = heap()
 	for _, change := range changes {
-		next, err := d.CompileChange(held[len(held)-1], change, wire.Guard{})
+		next, err := d.CompileChange(held[len(held)-1], change, decode.Guard{})
 		require.NoError(t, err)
 		held = append(held, next)
 	}
@@ -118,7 +119,7 @@ func TestTenSuccessiveSnapshotsTakeLittleMoreThanOne(t *testing.T) {
 func BenchmarkCauses(b *testing.B) {
 	data, err := proto.Marshal(generate.Snapshot(generate.Standard()))
 	require.NoError(b, err)
-	m, err := wire.CompileBytes(data)
+	m, err := decode.CompileBytes(data)
 	require.NoError(b, err)
 	for _, name := range []string{"proportion", "capacity", "fair"} {
 		b.Run(name, func(b *testing.B) {

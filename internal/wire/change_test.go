@@ -15,6 +15,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
@@ -55,9 +56,9 @@ func aChainAnswersAsTheWhole(t *rapid.T, changes, every int, asked ...string) {
 		roughen(snapshot, rapid.Uint64().Draw(t, "roughness"))
 	}
 	twin := mirror(snapshot)
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
-	var decoder wire.Decoder
+	var decoder decode.Decoder
 	for i := range changes {
 		other := drawSnapshot(t, rapid.Bool().Draw(t, "other uids"))
 		if rough {
@@ -66,10 +67,10 @@ func aChainAnswersAsTheWhole(t *rapid.T, changes, every int, asked ...string) {
 		change := twin.drawn(t, other)
 		data, err := proto.Marshal(change)
 		require.NoError(t, err)
-		base := wire.SnapshotOf(m)
-		result, err := decoder.CompileChangeInParts(m, data, rapid.IntRange(1, 3).Draw(t, "parts"))
+		base := decode.SnapshotOf(m)
+		result, err := decoder.CompileChange(m, data, decode.Guard{Parts: rapid.IntRange(1, 3).Draw(t, "parts")})
 		require.NoError(t, err, "%v", change)
-		require.True(t, proto.Equal(base, wire.SnapshotOf(m)), "the base stays as it is")
+		require.True(t, proto.Equal(base, decode.SnapshotOf(m)), "the base stays as it is")
 		m = result
 		twin.apply(change)
 		if (i+1)%every != 0 && i+1 < changes {
@@ -94,7 +95,7 @@ func requireSame(t *rapid.T, twin *mirrored, m *model.Model, policy string) {
 	p := &apportionv1.Policy{}
 	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
 	state, n := twin.whole()
-	whole, err := wire.Compile(state)
+	whole, err := decode.Compile(state)
 	require.NoError(t, err)
 	fresh, wrong := wire.Open(whole, p, wire.Options{})
 	s, err := wire.Open(m, p, wire.Options{})
@@ -210,25 +211,25 @@ var flaws = []func(c *apportionv1.Change, n int) string{
 // it is: the same change without them has the same result as before.
 func aFlawedChangeIsRefused(t *rapid.T) {
 	snapshot := drawSnapshot(t, rapid.Bool().Draw(t, "uids"))
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	change := mirror(snapshot).drawn(t, drawSnapshot(t, rapid.Bool().Draw(t, "other uids")))
 	result := func(c *apportionv1.Change) (*model.Model, error) {
 		data, err := proto.Marshal(c)
 		require.NoError(t, err)
 		n := rapid.IntRange(1, 3).Draw(t, "parts")
-		return new(wire.Decoder).CompileChangeInParts(m, data, n)
+		return new(decode.Decoder).CompileChange(m, data, decode.Guard{Parts: n})
 	}
 	want, err := result(change)
 	require.NoError(t, err)
-	before := prototext.Format(wire.SnapshotOf(m))
+	before := prototext.Format(decode.SnapshotOf(m))
 	flawed := proto.CloneOf(change)
 	var paths []string
 	for _, flaw := range rapid.SliceOfNDistinct(rapid.IntRange(0, len(flaws)-1), 1, len(flaws), rapid.ID[int]).Draw(t, "flaws") {
 		paths = append(paths, flaws[flaw](flawed, m.Tasks.Len()))
 	}
 	_, err = result(flawed)
-	var fault *wire.Fault
+	var fault *decode.Fault
 	require.ErrorAs(t, err, &fault)
 	named := map[string]bool{}
 	for _, v := range fault.Violations.Violations {
@@ -237,10 +238,10 @@ func aFlawedChangeIsRefused(t *rapid.T) {
 	for _, path := range paths {
 		require.True(t, named[path], "%s is not among %v", path, fault)
 	}
-	require.Equal(t, before, prototext.Format(wire.SnapshotOf(m)))
+	require.Equal(t, before, prototext.Format(decode.SnapshotOf(m)))
 	again, err := result(change)
 	require.NoError(t, err)
-	require.Equal(t, prototext.Format(wire.SnapshotOf(want)), prototext.Format(wire.SnapshotOf(again)))
+	require.Equal(t, prototext.Format(decode.SnapshotOf(want)), prototext.Format(decode.SnapshotOf(again)))
 }
 
 func TestAFlawedChangeIsRefusedAndLeavesTheSnapshotAsItIs(t *testing.T) {
@@ -254,7 +255,7 @@ func FuzzAFlawedChangeIsRefused(f *testing.F) {
 
 func TestAChangeReadInPartsIsThatReadInOneGo(t *testing.T) {
 	snapshot := generate.Snapshot(generate.Shape{Queues: 20, Jobs: 60, Tasks: 400, Nodes: 30, Seed: 1, Depth: 2, Dimensions: 5, UIDs: true})
-	base, err := wire.Compile(snapshot)
+	base, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	first := func(j *apportionv1.Job) *apportionv1.Task { return j.GetGroups()[0].GetTasks()[0] }
 	for name, spoil := range map[string]func(c *apportionv1.Change){
@@ -274,10 +275,10 @@ func TestAChangeReadInPartsIsThatReadInOneGo(t *testing.T) {
 			spoil(change)
 			data, err := proto.Marshal(change)
 			require.NoError(t, err)
-			d := new(wire.Decoder)
-			want, wrong := d.CompileChangeInParts(base, data, 1)
+			d := new(decode.Decoder)
+			want, wrong := d.CompileChange(base, data, decode.Guard{Parts: 1})
 			for _, n := range []int{2, 3, 5, 2} {
-				got, err := d.CompileChangeInParts(base, data, n)
+				got, err := d.CompileChange(base, data, decode.Guard{Parts: n})
 				if wrong != nil {
 					require.EqualError(t, err, wrong.Error())
 					continue

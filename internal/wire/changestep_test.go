@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -22,12 +23,12 @@ func aBatchFollowsItsChanges(t *rapid.T, policy string) {
 	p := &apportionv1.Policy{}
 	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
 	snapshot := drawSnapshot(t, rapid.Bool().Draw(t, "uids"))
-	base, err := wire.Compile(snapshot)
+	base, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	change := mirror(snapshot).drawn(t, drawSnapshot(t, rapid.Bool().Draw(t, "other uids")))
 	data, err := proto.Marshal(change)
 	require.NoError(t, err)
-	result, err := new(wire.Decoder).CompileChange(base, data, wire.Guard{})
+	result, err := new(decode.Decoder).CompileChange(base, data, decode.Guard{})
 	require.NoError(t, err)
 	s, err := wire.Open(base, p, wire.Options{})
 	if err != nil {
@@ -37,7 +38,7 @@ func aBatchFollowsItsChanges(t *rapid.T, policy string) {
 	if err != nil {
 		t.Skip("the policy cannot be opened on the result")
 	}
-	now, then := everything(wire.SnapshotOf(result)), everything(snapshot)
+	now, then := everything(decode.SnapshotOf(result)), everything(snapshot)
 	if len(change.GetRemoveJobs())+len(change.GetJobs()) > 0 {
 		// The numbers of tasks in a description are not those of the result.
 		now = now[:5]
@@ -105,7 +106,7 @@ func aChangeFollowsWhatWasReached(t *rapid.T, policy string) {
 	whole, n := twin.whole()
 	p := &apportionv1.Policy{}
 	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
-	fresh, wrong := wire.Open(must(wire.Compile(whole)), p, wire.Options{})
+	fresh, wrong := wire.Open(must(decode.Compile(whole)), p, wire.Options{})
 	answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: change}}})
 	if wrong != nil {
 		require.NotNil(t, answer.GetError())
@@ -124,7 +125,7 @@ func TestAChangeFollowsWhatASessionHasReached(t *testing.T) {
 }
 
 func TestStepsCannotExceedTheLimitsOfASnapshot(t *testing.T) {
-	limits := wire.Limits{Dimensions: 4, Nodes: 3, NodeSets: 2, Queues: 5, QueueDepth: 2, Jobs: 5, Groups: 4, Tasks: 12, TextBytes: 128}
+	limits := decode.Limits{Dimensions: 4, Nodes: 3, NodeSets: 2, Queues: 5, QueueDepth: 2, Jobs: 5, Groups: 4, Tasks: 12, TextBytes: 128}
 	long := strings.Repeat("x", 129)
 	for name, tt := range map[string]struct{ step, limit string }{
 		"a job too many":        {`change { change { jobs { uid: "a" queue: "web" } jobs { uid: "b" queue: "web" } jobs { uid: "c" queue: "web" } jobs { uid: "d" queue: "web" } } }`, "jobs"},
@@ -158,13 +159,13 @@ func TestStepsCannotExceedTheLimitsOfASnapshot(t *testing.T) {
 // A batch that adds queues and asks about all of them is booked for all of them.
 func TestABatchIsBookedForWhatItAdds(t *testing.T) {
 	step := func(text string) *apportionv1.Step { return parse(t, &apportionv1.Step{}, text) }
-	extent := wire.Extent{Dimensions: 2, Nodes: 1, Queues: 2, Jobs: 3, Tasks: 4, Plugins: 3, Voters: 2}
+	extent := decode.Extent{Dimensions: 2, Nodes: 1, Queues: 2, Jobs: 3, Tasks: 4, Plugins: 3, Voters: 2}
 	alone, same := wire.StepMemory([]*apportionv1.Step{step(`shares {}`)}, extent, wire.Options{})
 	require.Equal(t, extent, same)
 	queues := &apportionv1.Change{Queues: make([]*apportionv1.Queue, 1000)}
 	grown := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: queues}}}
 	_, after := wire.StepMemory([]*apportionv1.Step{grown, step(`add_job { job { groups { tasks {} tasks {} } } }`)}, extent, wire.Options{})
-	require.Equal(t, wire.Extent{Dimensions: 2, Nodes: 1, Queues: 1002, Jobs: 4, Tasks: 6, Plugins: 3, Voters: 2}, after)
+	require.Equal(t, decode.Extent{Dimensions: 2, Nodes: 1, Queues: 1002, Jobs: 4, Tasks: 6, Plugins: 3, Voters: 2}, after)
 	named := step(`change { change { dimensions: ["cpu", "memory", "gpu"] } }`)
 	_, after = wire.StepMemory([]*apportionv1.Step{named, named, named}, extent, wire.Options{})
 	require.Equal(t, int64(2+3), after.Dimensions, "each name once")

@@ -1,9 +1,7 @@
 package wire_test
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +13,8 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/internal/test/filled"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -26,7 +24,7 @@ func agree(t *testing.T, data []byte) {
 	agreeInParts(t, data)
 	agreeOnSums(t, data)
 	var snapshot apportionv1.Snapshot
-	direct, directErr := wire.CompileBytes(data)
+	direct, directErr := decode.CompileBytes(data)
 	if err := proto.Unmarshal(data, &snapshot); err != nil {
 		require.Error(t, directErr, "the protobuf library says: %v", err)
 		if !strings.Contains(directErr.Error(), "not a valid protobuf message") {
@@ -41,7 +39,7 @@ func agree(t *testing.T, data []byte) {
 		require.Equal(t, paths[:min(len(paths), 100)], named(t, directErr))
 		return
 	}
-	want, err := wire.Compile(&snapshot)
+	want, err := decode.Compile(&snapshot)
 	if err != nil {
 		require.Error(t, directErr)
 		require.Equal(t, err.Error(), directErr.Error())
@@ -54,10 +52,10 @@ func agree(t *testing.T, data []byte) {
 // agreeInParts requires that data is read alike with the jobs in parts and in one go.
 func agreeInParts(t *testing.T, data []byte) {
 	t.Helper()
-	whole, wholeErr := wire.CompileBytes(data)
-	d := new(wire.Decoder)
+	whole, wholeErr := decode.CompileBytes(data)
+	d := new(decode.Decoder)
 	for _, n := range []int{2, 3, 5, 2} {
-		parts, err := d.CompileInParts(data, n)
+		parts, err := d.CompileWithin(data, decode.Guard{Parts: n})
 		if wholeErr != nil {
 			require.EqualError(t, err, wholeErr.Error())
 			continue
@@ -69,10 +67,10 @@ func agreeInParts(t *testing.T, data []byte) {
 
 // agreeOnSums requires that reading a snapshot for its sums only finds what reading all of it finds.
 func agreeOnSums(t require.TestingT, data []byte) {
-	whole, wholeErr := wire.CompileBytes(data)
-	d := new(wire.Decoder)
+	whole, wholeErr := decode.CompileBytes(data)
+	d := new(decode.Decoder)
 	for _, n := range []int{1, 3, 1} {
-		sums, err := d.CompileSums(data, n)
+		sums, err := d.CompileWithin(data, decode.Guard{Sums: true, Parts: n})
 		if wholeErr != nil {
 			require.EqualError(t, err, wholeErr.Error())
 			continue
@@ -167,7 +165,7 @@ func TestSumsKeepNoTask(t *testing.T) {
 		data, err := proto.Marshal(generate.Snapshot(shape))
 		require.NoError(t, err)
 		for _, n := range []int{1, 2, 5} {
-			m, err := new(wire.Decoder).CompileSums(data, n)
+			m, err := new(decode.Decoder).CompileWithin(data, decode.Guard{Sums: true, Parts: n})
 			require.NoError(t, err)
 			require.Zero(t, m.Tasks.Len())
 			require.Equal(t, shape.Tasks, m.Tallied)
@@ -258,48 +256,6 @@ func TestTheDirectDecoderAgreesOnUnusualEncodings(t *testing.T) {
 	}
 }
 
-// rereads requires that a slot reads every field of a type of messages as the library does, whatever it read before. Lists of messages are
-// left to the caller.
-func rereads[M any, P interface {
-	*M
-	proto.Message
-}](t *testing.T) {
-	t.Helper()
-	t.Run(string(P(new(M)).ProtoReflect().Descriptor().Name()), func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			var data [2][]byte
-			var want P
-			for i := range data {
-				want = new(M)
-				filled.Message(t, want.ProtoReflect(), 3, math.Copysign(0, -1))
-				for _, f := range slices.Collect(maps.Keys(maps.Collect(want.ProtoReflect().Range))) {
-					if f.IsList() && f.Message() != nil {
-						want.ProtoReflect().Clear(f)
-					}
-				}
-				var err error
-				data[i], err = proto.Marshal(want)
-				require.NoError(t, err)
-			}
-			got, ok := wire.Reread[M](data[0], data[1])
-			require.True(t, ok)
-			require.True(t, proto.Equal(want, P(got)), "%v\n%v", want, P(got))
-		})
-	})
-}
-
-func TestSlotsReadEveryField(t *testing.T) {
-	rereads[apportionv1.Node](t)
-	rereads[apportionv1.Queue](t)
-	rereads[apportionv1.NodeSet](t)
-	rereads[apportionv1.LeftOut](t)
-	rereads[apportionv1.Job](t)
-	rereads[apportionv1.TaskGroup](t)
-	rereads[apportionv1.TaskCount](t)
-	rereads[apportionv1.Task](t)
-	rereads[apportionv1.Resource](t)
-}
-
 func FuzzTheDirectDecoderAgrees(f *testing.F) {
 	snapshot := generate.Snapshot(generate.Shape{Queues: 2, Jobs: 3, Tasks: 6, Nodes: 2, Seed: 1, Depth: 2, Dimensions: 4, UIDs: true})
 	data, err := proto.Marshal(snapshot)
@@ -316,7 +272,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := wire.CompileBytes(data); err != nil {
+			if _, err := decode.CompileBytes(data); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -324,7 +280,7 @@ func BenchmarkCompile(b *testing.B) {
 	b.Run("reused", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		b.ReportAllocs()
-		var d wire.Decoder
+		var d decode.Decoder
 		for b.Loop() {
 			if _, err := d.Compile(data); err != nil {
 				b.Fatal(err)
@@ -334,9 +290,9 @@ func BenchmarkCompile(b *testing.B) {
 	b.Run("sums", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		b.ReportAllocs()
-		var d wire.Decoder
+		var d decode.Decoder
 		for b.Loop() {
-			if _, err := d.CompileWithin(data, wire.Guard{Sums: true}); err != nil {
+			if _, err := d.CompileWithin(data, decode.Guard{Sums: true}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -349,7 +305,7 @@ func BenchmarkCompile(b *testing.B) {
 			if err := proto.Unmarshal(data, &snapshot); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := wire.Compile(&snapshot); err != nil {
+			if _, err := decode.Compile(&snapshot); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -369,9 +325,9 @@ func BenchmarkEvaluate(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
-			var d wire.Decoder
+			var d decode.Decoder
 			for b.Loop() {
-				m, err := d.CompileWithin(data, wire.Guard{Sums: true})
+				m, err := d.CompileWithin(data, decode.Guard{Sums: true})
 				require.NoError(b, err)
 				s, err := wire.Open(m, policy, wire.Options{})
 				require.NoError(b, err)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
@@ -125,11 +126,11 @@ func TestDimensionsThatASnapshotDoesNotNameComeLast(t *testing.T) {
 func TestASnapshotMadeOfAModelNamesDimensionsInItsOrder(t *testing.T) {
 	snapshot := parse(t, &apportionv1.Snapshot{}, `dimensions: "pods" dimensions: "cpu"
 	  nodes { name: "n" allocatable { dimension: [1, 0] amount: [4000, 20] } }`)
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	requireSnapshot(t, `dimensions: "pods" dimensions: "cpu" dimensions: "memory" total { dimension: [0, 1, 2] amount: [20, 4000, 0] }
 	  nodes { name: "n" allocatable { dimension: [0, 1, 2] amount: [20, 4000, 0] }
-	    used_by_others { dimension: [1, 2] amount: [0, 0] } }`, wire.SnapshotOf(m))
+	    used_by_others { dimension: [1, 2] amount: [0, 0] } }`, decode.SnapshotOf(m))
 }
 
 func requireSnapshot(t *testing.T, want string, got *apportionv1.Snapshot) {
@@ -153,7 +154,7 @@ func TestTheEstimatesOfMemoryAreNearTheTruth(t *testing.T) {
 	rules := parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } plugins { drf {} } } tiers { plugins { proportion {} } plugins { capacity {} } }`)
 	measure := func(data []byte) (model, session, ofModel, ofSession int64) {
 		before := heap()
-		m, err := wire.CompileBytes(data)
+		m, err := decode.CompileBytes(data)
 		require.NoError(t, err)
 		compiled := heap()
 		s, err := wire.Open(m, rules, wire.Options{})
@@ -163,7 +164,7 @@ func TestTheEstimatesOfMemoryAreNearTheTruth(t *testing.T) {
 		require.Nil(t, ask(t, s, `inspect { nodes: true }`).GetError())
 		opened := heap()
 		model, session = compiled-before, opened-compiled
-		ofModel, ofSession = wire.ModelBytes(m)+int64(len(data)), s.Bytes()
+		ofModel, ofSession = decode.ModelBytes(m)+int64(len(data)), s.Bytes()
 		runtime.KeepAlive(data)
 		runtime.KeepAlive(s)
 		return model, session, ofModel, ofSession

@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Ask answers one step, or returns a *Fault whose paths begin with the kind of step (reclaim.claimant). A step that fails changes
@@ -28,7 +29,7 @@ func (s *Session) Ask(step *apportionv1.Step) (*apportionv1.Answer, error) {
 func (s *Session) Do(step *apportionv1.Step) *apportionv1.Answer {
 	answer, err := s.Ask(step)
 	if err != nil {
-		return failed(AsFault(err))
+		return failed(decode.AsFault(err))
 	}
 	return answer
 }
@@ -41,7 +42,7 @@ func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error
 	answers := many(&s.out, &s.out.memory().answers, len(steps))[:0]
 	for i, step := range steps {
 		if s.stopped(i) {
-			return nil, AsFault(policy.ErrStopped)
+			return nil, decode.AsFault(policy.ErrStopped)
 		}
 		before := s.out.left
 		answer, fault := s.do(step)
@@ -49,7 +50,7 @@ func (s *Session) DoAll(steps []*apportionv1.Step) ([]*apportionv1.Answer, error
 			if fault.Reason == apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED {
 				return nil, fault
 			}
-			answer = failed(fault.within("steps[" + strconv.Itoa(i) + "]."))
+			answer = failed(fault.Within("steps[" + strconv.Itoa(i) + "]."))
 			s.out.left = before - proto.Size(answer)
 		}
 		s.out.left -= messageBytes
@@ -71,12 +72,12 @@ func (s *Session) begin() {
 // end lets go of what only the question just answered needed.
 func (s *Session) end() { s.named = nil }
 
-func failed(fault *Fault) *apportionv1.Answer {
-	return &apportionv1.Answer{Answer: &apportionv1.Answer_Error{Error: Status(fault)}}
+func failed(fault *decode.Fault) *apportionv1.Answer {
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Error{Error: decode.Status(fault)}}
 }
 
 // do answers a step, or returns a fault whose paths begin with the kind of step.
-func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
+func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *decode.Fault) {
 	q := QuestionOf(step)
 	fault := s.permit(q, step)
 	if fault == nil && q != nil {
@@ -85,7 +86,7 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 	switch {
 	case fault != nil:
 	case q == nil:
-		fault = &Fault{
+		fault = &decode.Fault{
 			Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP,
 			Text: "the step has no kind that this version supports",
 		}
@@ -97,16 +98,16 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *Fault) {
 			return answer, nil
 		}
 		if violations, ok := errors.AsType[*model.Error](err); ok {
-			fault = Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP, violations)
+			fault = decode.Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP, violations)
 		} else {
-			fault = AsFault(err)
+			fault = decode.AsFault(err)
 		}
 		if s.audience != nil {
 			return nil, fault.Silenced()
 		}
 	}
 	if q != nil {
-		fault = fault.within(q.Name + ".")
+		fault = fault.Within(q.Name + ".")
 	}
 	return nil, fault
 }

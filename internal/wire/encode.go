@@ -12,6 +12,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 const (
@@ -79,8 +80,8 @@ func (e *encoder) check(narrow string) error {
 	return nil
 }
 
-func (e *encoder) tooLarge(narrow string) *Fault {
-	return &Fault{
+func (e *encoder) tooLarge(narrow string) *decode.Fault {
+	return &decode.Fault{
 		Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, Field: narrow,
 		Text:     "the answer would exceed " + strconv.Itoa(e.maximum) + " bytes; select less",
 		Metadata: map[string]string{"limit": e.limit, "maximum": strconv.Itoa(e.maximum)},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 )
 
@@ -31,7 +32,7 @@ func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 		`remove_job { jobs { index: 0 } }`, `set_status { tasks { index: 5 } status: TASK_STATUS_FAILED }`, `add_job { job { uid: "new" queue: "x" } }`,
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		m, err := Compile(generate.Snapshot(generate.Shape{
+		m, err := decode.Compile(generate.Snapshot(generate.Shape{
 			Queues: rapid.IntRange(1, 12).Draw(t, "queues"), Jobs: rapid.IntRange(1, 12).Draw(t, "jobs"), Tasks: rapid.IntRange(6, 60).Draw(t, "tasks"),
 			Nodes: rapid.IntRange(0, 5).Draw(t, "nodes"), Depth: rapid.IntRange(0, 3).Draw(t, "depth"), Seed: rapid.Uint64().Draw(t, "seed"),
 			Dimensions: rapid.IntRange(2, 64).Draw(t, "dimensions"), UIDs: rapid.Bool().Draw(t, "uids"),
@@ -59,7 +60,7 @@ func TestAListThatIsTooLargeIsRefusedBeforeItIsMade(t *testing.T) {
 	e := encoder{}
 	e.begin(resource.Dimensions{}, 1000)
 	require.NoError(t, e.room(50, "tasks"))
-	fault := AsFault(e.room(1<<40, "tasks"))
+	fault := decode.AsFault(e.room(1<<40, "tasks"))
 	require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, fault.Reason)
 	require.Equal(t, "tasks", fault.Field)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 var enqueueQuestion = question[*apportionv1.EnqueueStep]{
@@ -20,7 +21,7 @@ var enqueueQuestion = question[*apportionv1.EnqueueStep]{
 	},
 	memory: func(a *asking, q *apportionv1.EnqueueStep) (answer, work int64) {
 		n := a.jobs(q.GetJobs())
-		return n * (sizeOf[apportionv1.EnqueueVerdict](1) + 8 + a.verdict()), 16*n + a.moved(n) + a.nomination()
+		return n * (decode.BytesOf[apportionv1.EnqueueVerdict](1) + 8 + a.verdict()), 16*n + a.moved(n) + a.nomination()
 	},
 	decision: verdicts((*apportionv1.Answer).GetEnqueue, (*apportionv1.EnqueueAnswer).GetJobs),
 	sums:     catalogue.SumsForEnqueue,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // changeBytes is the memory for undoing a change of one task.
@@ -54,7 +55,7 @@ func spendOnTasks[Q tasksStep](s *Session, q Q) error {
 // memoryOfTasks returns the memory of a change of tasks: their list, and the pages of the model that hold them.
 func memoryOfTasks[Q tasksStep](a *asking, q Q) (answer, work int64) {
 	n := int64(selected(q.GetTasks(), 0))
-	a.undo += changeBytes + n*(64+2*rowBytes(int(a.Dimensions)))
+	a.undo += changeBytes + n*(64+2*decode.RowBytes(int(a.Dimensions)))
 	return 0, a.moved(n)
 }
 
@@ -65,7 +66,7 @@ func done() *apportionv1.Answer {
 func (s *Session) setStatus(q *apportionv1.SetStatusStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
-	status, known := statusOf(q.GetStatus())
+	status, known := decode.StatusOf(q.GetStatus())
 	if !known || q.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED {
 		faults.Add("status", "no status %d", q.GetStatus())
 	}
@@ -111,7 +112,7 @@ func (s *Session) allocate(q *apportionv1.AllocateStep) (*apportionv1.Answer, er
 func (s *Session) deallocate(q *apportionv1.DeallocateStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
-	status, known := statusOf(q.GetStatus())
+	status, known := decode.StatusOf(q.GetStatus())
 	if q.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED {
 		status = model.Releasing
 	}
@@ -143,8 +144,8 @@ func (s *Session) event(change func() error) (*apportionv1.Answer, error) {
 
 func (s *Session) wrongStatus(t model.TaskID, err error) error {
 	v := s.engine.View()
-	return &Fault{
+	return &decode.Fault{
 		Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_WRONG_TASK_STATUS, Field: "tasks",
-		Text: "task " + strconv.Itoa(int(t)) + " is " + wireStatus(v.Status(t)).String() + ": " + err.Error(),
+		Text: "task " + strconv.Itoa(int(t)) + " is " + decode.WireStatus(v.Status(t)).String() + ": " + err.Error(),
 	}
 }

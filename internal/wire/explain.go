@@ -11,6 +11,7 @@ import (
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -29,7 +30,7 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 	answer: (*Session).explainJobs,
 	need:   exceptNodes,
 	memory: (*asking).explanations,
-	permit: func(s *Session, q *apportionv1.ExplainStep) *Fault {
+	permit: func(s *Session, q *apportionv1.ExplainStep) *decode.Fault {
 		return cmp.Or(s.permitJobs(q.GetJobs(), "jobs", true), s.permitQueues(q.GetFilter().GetQueues(), "filter.queues"),
 			s.permitJobs(q.GetFilter().GetJobs(), "filter.jobs", false))
 	},
@@ -113,7 +114,7 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 	} else {
 		s.count(answer, &groups, names)
 	}
-	s.out.left -= len(answer.Text) + len(groups.list)*(messageBytes+reasonBytes+maxText) + len(jobs)*numberBytes
+	s.out.left -= len(answer.Text) + len(groups.list)*(messageBytes+reasonBytes+decode.MaxText) + len(jobs)*numberBytes
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Explain{Explain: answer}}, s.out.check("jobs")
 }
 
@@ -171,9 +172,9 @@ func (s *Session) explanation(names text.Names, e *explain.Explanation) *apporti
 	out := &apportionv1.Explanation{
 		Job: uint32(e.Job), Uid: job.UID, Name: JobName(job), Queue: uint32(job.Queue),
 		Verdict: apportionv1.PendingVerdict(e.Verdict), Blocking: s.out.optional(e.Blocking), QueueRank: s.out.optional(e.Rank),
-		Phase: wirePhase(v.Phase(e.Job)), ReadyTasks: uint32(account.Ready()), MinAvailable: uint32(job.MinAvailable),
+		Phase: decode.WirePhase(v.Phase(e.Job)), ReadyTasks: uint32(account.Ready()), MinAvailable: uint32(job.MinAvailable),
 		WaitingTasks: uint32(e.Waiting), GatedTasks: uint32(e.Gated), NeededTasks: uint32(e.Needed),
-		Unjudged: wireConstraints(e.Unjudged), Conditions: s.conditions(e.Job),
+		Unjudged: decode.WireConstraints(e.Unjudged), Conditions: s.conditions(e.Job),
 	}
 	for i := range e.Findings {
 		out.Findings = append(out.Findings, s.finding(e, &e.Findings[i]))
@@ -241,7 +242,7 @@ func (s *Session) reservationFor(e *explain.Explanation) *apportionv1.Reservatio
 func (s *Session) causeOf(e *explain.Explanation) *apportionv1.Explanation {
 	out := &apportionv1.Explanation{
 		Job: uint32(e.Job), Queue: uint32(s.engine.View().Jobs.At(e.Job).Queue), WaitingTasks: uint32(e.Waiting),
-		Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: wireConstraints(e.Unjudged),
+		Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: decode.WireConstraints(e.Unjudged),
 	}
 	if e.Blocking < 0 {
 		for i := range e.Findings {
@@ -349,7 +350,7 @@ func (s *Session) conditions(j model.JobID) []string {
 	var list []string
 	add := func(condition string) {
 		if condition != "" && len(list) < maxConditions && !slices.Contains(list, condition) {
-			condition = cut(condition, 4*maxText)
+			condition = decode.Cut(condition, 4*decode.MaxText)
 			list = append(list, condition)
 			s.out.left -= messageBytes + len(condition)
 		}
@@ -370,7 +371,7 @@ func (a *asking) explanations(q *apportionv1.ExplainStep) (answer, work int64) {
 	if q.GetJobs() != nil {
 		// Each job asks twice which tasks could be evicted: in other queues and in its own.
 		_, evicting := a.victims(&apportionv1.ReclaimStep{})
-		work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*rowBytes(int(a.Dimensions)))
+		work += 2*evicting + min(a.Tasks, evictedTasks)*(1<<10+8*decode.RowBytes(int(a.Dimensions)))
 		if n <= explain.PlannedJobs {
 			// A plan is searched, and a forecast opens a session on a changed model.
 			_, planning := a.plan(&apportionv1.PlanStep{})

@@ -7,12 +7,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 )
 
 func TestWhatExplainsIsBoundApartFromWhatDoesNot(t *testing.T) {
-	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 40, Jobs: 80, Tasks: 400, Nodes: 10, Seed: 1, Dimensions: 4}))
+	m, err := decode.Compile(generate.Snapshot(generate.Shape{Queues: 40, Jobs: 80, Tasks: 400, Nodes: 10, Seed: 1, Dimensions: 4}))
 	require.NoError(t, err)
 	policy := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{
 		{Plugin: &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}}},
@@ -27,7 +28,7 @@ func TestWhatExplainsIsBoundApartFromWhatDoesNot(t *testing.T) {
 	plain, err := s.Ask(steps(nil))
 	require.NoError(t, err)
 	_, err = s.Ask(steps(all))
-	fault := wire.AsFault(err)
+	fault := decode.AsFault(err)
 	require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, fault.Reason)
 	require.Equal(t, "explain_bytes", fault.Metadata["limit"])
 	require.Equal(t, "12288", fault.Metadata["maximum"])
@@ -41,11 +42,11 @@ func TestWhatExplainsIsBoundApartFromWhatDoesNot(t *testing.T) {
 	s, err = wire.Open(m, policy, wire.Options{AnswerBytes: 12 << 10})
 	require.NoError(t, err)
 	_, err = s.Ask(steps(all))
-	require.Equal(t, "answer_bytes", wire.AsFault(err).Metadata["limit"], "the smaller one is named")
+	require.Equal(t, "answer_bytes", decode.AsFault(err).Metadata["limit"], "the smaller one is named")
 }
 
 func TestEachPluginThatDividesIsExplained(t *testing.T) {
-	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 12, Jobs: 20, Tasks: 60, Nodes: 4, Seed: 1, Depth: 2}))
+	m, err := decode.Compile(generate.Snapshot(generate.Shape{Queues: 12, Jobs: 20, Tasks: 60, Nodes: 4, Seed: 1, Depth: 2}))
 	require.NoError(t, err)
 	for policy, derived := range map[string]func(*apportionv1.PluginShares) int{
 		`tiers { plugins { proportion {} } }`:                   func(p *apportionv1.PluginShares) int { return len(p.GetProportion().GetRounds()) },
@@ -73,7 +74,7 @@ jobs { name: "j" queue: "q" phase: JOB_PHASE_INQUEUE groups { request { dimensio
 
 func TestGroupsAloneAreThoseOfTheWholeAnswer(t *testing.T) {
 	for seed := range uint64(6) {
-		m, err := wire.Compile(generate.Snapshot(generate.Shape{
+		m, err := decode.Compile(generate.Snapshot(generate.Shape{
 			Queues: 12, Jobs: 200, Tasks: 900, Nodes: 10, Seed: seed, Depth: int(seed % 3), Dimensions: 4,
 		}))
 		require.NoError(t, err)
@@ -90,7 +91,7 @@ func TestGroupsAloneAreThoseOfTheWholeAnswer(t *testing.T) {
 			require.True(t, proto.Equal(whole, ask(t, s, `explain { groups_only: true }`).GetExplain()), policy)
 		}
 	}
-	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 2, Jobs: 3, Tasks: 6, Nodes: 2, Seed: 1}))
+	m, err := decode.Compile(generate.Snapshot(generate.Shape{Queues: 2, Jobs: 3, Tasks: 6, Nodes: 2, Seed: 1}))
 	require.NoError(t, err)
 	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`), wire.Options{})
 	require.NoError(t, err)
@@ -100,12 +101,12 @@ func TestGroupsAloneAreThoseOfTheWholeAnswer(t *testing.T) {
 
 func TestQueuesAndWhatBelongsToSomeJobsAreInspected(t *testing.T) {
 	snapshot := generate.Snapshot(generate.Shape{Queues: 12, Jobs: 20, Tasks: 60, Nodes: 4, Seed: 1, Depth: 2, Dimensions: 4})
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`), wire.Options{})
 	require.NoError(t, err)
 	answer := ask(t, s, `inspect { queues: true jobs: true tasks: true of { index: [3, 1] } }`).GetInspect()
-	described := wire.SnapshotOf(m)
+	described := decode.SnapshotOf(m)
 	require.Len(t, answer.GetQueues(), len(described.GetQueues()))
 	for i, q := range answer.GetQueues() {
 		require.True(t, proto.Equal(described.GetQueues()[i], q.GetSettings()))

@@ -9,6 +9,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -243,16 +244,16 @@ func startAt(start int64) *int64 {
 
 // forecast returns the memory of an answer, and of a run with what all have in common.
 func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
-	row := rowBytes(int(a.Dimensions))
+	row := decode.RowBytes(int(a.Dimensions))
 	runs := int64(min(max(q.GetRuns(), 100), MaxForecastRuns))
 	past, kinds := int64(len(q.GetPast().GetKind())), int64(len(q.GetPast().GetKinds()))
 	if q.GetRemembered() != "" {
 		past, kinds = maxRemembered, maxRemembered
 	}
-	answer = 8*runs + (mostCauses+4)*(sizeOf[apportionv1.ForecastCause](1)+maxText)
+	answer = 8*runs + (mostCauses+4)*(decode.BytesOf[apportionv1.ForecastCause](1)+decode.MaxText)
 	const likeness, kindText, live = 5, 1024, 256
-	work = past*(2*sizeOf[odds.Past](1)+sizeOf[forecast.PastJob](1)+likeness*32) + (kinds+a.Jobs)*(kindText+4*row) +
-		a.Jobs*(sizeOf[odds.Job](1)+live) + a.Tasks*2*sizeOf[odds.Held](1) + (a.Nodes+1)*6*row + a.Queues*6*row + runs*64
+	work = past*(2*decode.BytesOf[odds.Past](1)+decode.BytesOf[forecast.PastJob](1)+likeness*32) + (kinds+a.Jobs)*(kindText+4*row) +
+		a.Jobs*(decode.BytesOf[odds.Job](1)+live) + a.Tasks*2*decode.BytesOf[odds.Held](1) + (a.Nodes+1)*6*row + a.Queues*6*row + runs*64
 	if q.GetArrivals() {
 		// Forecasts for jobs of the past.
 		tasks := int64(0)
@@ -262,7 +263,7 @@ func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
 			}
 		}
 		const starts = 32 * 8
-		work += past*(2*sizeOf[odds.Past](1)+sizeOf[odds.Job](1)+likeness*32+starts) + min(tasks, 2*odds.MaxReplayed)*sizeOf[odds.Held](1)
+		work += past*(2*decode.BytesOf[odds.Past](1)+decode.BytesOf[odds.Job](1)+likeness*32+starts) + min(tasks, 2*odds.MaxReplayed)*decode.BytesOf[odds.Held](1)
 		work += odds.MaxArrivals * live
 	}
 	return answer, work

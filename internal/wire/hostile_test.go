@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -197,7 +198,7 @@ func TestWhatTakesFarMoreThanItsBytesIsRefusedBeforeItIsDone(t *testing.T) {
 	unraced(t)
 	for _, shape := range slices.Concat(hostileShapes(), hostilePods()) {
 		t.Run(shape.name, func(t *testing.T) {
-			m, err := wire.Compile(shape.snapshot)
+			m, err := decode.Compile(shape.snapshot)
 			if err == nil {
 				var s *wire.Session
 				if s, err = wire.Open(m, parse(t, &apportionv1.Policy{}, shape.policy), wire.Options{Work: shape.work, AnswerBytes: 1 << 20}); err == nil {
@@ -216,7 +217,7 @@ func TestWhatTakesFarMoreThanItsBytesIsRefusedBeforeItIsDone(t *testing.T) {
 // TestAQuestionOfKueueThatFailsAdmitsNothing asks whether many jobs may be admitted, whose answer is too large once some are.
 func TestAQuestionOfKueueThatFailsAdmitsNothing(t *testing.T) {
 	snapshot := kueueSnapshot([]string{"cpu"}, numbered("f", 100), 50, requests([]string{"cpu"}, 1))
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, byKueue), wire.Options{AnswerBytes: 50_000})
 	require.NoError(t, err)

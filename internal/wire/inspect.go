@@ -8,6 +8,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/account"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 var inspectQuestion = question[*apportionv1.InspectStep]{
@@ -21,7 +22,9 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 		return s.work.Spend(len(v.Nodes)+v.Jobs.Len()+v.Tasks.Len(), v.Dims.Len())
 	},
 	memory: (*asking).inspect,
-	permit: func(s *Session, q *apportionv1.InspectStep) *Fault { return s.permitJobs(q.GetOf(), "of", false) },
+	permit: func(s *Session, q *apportionv1.InspectStep) *decode.Fault {
+		return s.permitJobs(q.GetOf(), "of", false)
+	},
 	visible: map[string]string{
 		"InspectAnswer":     "total queue_count job_count task_count node_count nodes jobs tasks queues memory",
 		"Memory":            "epoch_seconds half_life_epochs epoch offered",
@@ -87,7 +90,7 @@ func (s *Session) inspected(q *apportionv1.InspectStep) ([]model.JobID, error) {
 
 func (s *Session) inspectQueues(answer *apportionv1.InspectAnswer, _ []model.JobID) error {
 	v := s.engine.View()
-	answer.Memory = memoryOf(v.Model)
+	answer.Memory = decode.MemoryOf(v.Model)
 	for i, q := range s.allQueues() {
 		if s.stopped(i) {
 			return policy.ErrStopped
@@ -95,7 +98,7 @@ func (s *Session) inspectQueues(answer *apportionv1.InspectAnswer, _ []model.Job
 		if !s.audience.Shows(q) {
 			continue
 		}
-		settings := describeQueue(v.Model, &v.Queues[q])
+		settings := decode.DescribeQueue(v.Model, &v.Queues[q])
 		if !s.audience.Owns(q) {
 			settings.Owners = nil
 		}
@@ -165,7 +168,7 @@ func (s *Session) inspectJobs(answer *apportionv1.InspectAnswer, of []model.JobI
 		job, tasks := v.Jobs.At(j), v.Account(j)
 		account.Elastic(v, j, &elastic)
 		answer.Jobs = append(answer.Jobs, &apportionv1.InspectedJob{
-			Job: uint32(j), Uid: job.UID, Queue: uint32(job.Queue), Priority: job.Priority, Phase: wirePhase(v.Phase(j)),
+			Job: uint32(j), Uid: job.UID, Queue: uint32(job.Queue), Priority: job.Priority, Phase: decode.WirePhase(v.Phase(j)),
 			MinAvailable: uint32(job.MinAvailable), MinResources: s.out.resource(job.MinResources),
 			Allocated: s.out.resource(tasks.Allocated), TotalRequest: s.out.resource(tasks.Total), Elastic: s.out.resource(elastic),
 			ReadyTasks: uint32(tasks.Ready()), ValidTasks: uint32(tasks.Valid()),
@@ -189,7 +192,7 @@ func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer, of []model.Job
 		uid, name := v.TaskKey(t), v.TaskName(t)
 		role := v.Groups.At(task.Group).Role
 		answer.Tasks = append(answer.Tasks, &apportionv1.InspectedTask{
-			Task: uint32(t), Uid: uid, Job: uint32(task.Job), Role: role, Status: wireStatus(v.Status(t)),
+			Task: uint32(t), Uid: uid, Job: uint32(task.Job), Role: role, Status: decode.WireStatus(v.Status(t)),
 			Node: s.out.optional(int(v.NodeOf(t))), Request: s.out.resource(request), Priority: task.Priority,
 			Preemptable: task.Preemptable, BestEffort: v.BestEffort(request),
 			Gated: task.Gate != model.GateNone, Name: name,
@@ -203,17 +206,17 @@ func (s *Session) inspectTasks(answer *apportionv1.InspectAnswer, of []model.Job
 
 func (a *asking) inspect(q *apportionv1.InspectStep) (answer, work int64) {
 	if q.GetNodes() {
-		answer += a.Nodes*(sizeOf[apportionv1.InspectedNode](1)+24+3*a.resource()) +
-			a.Reservations*(2*sizeOf[apportionv1.NodeReservation](1)+24+a.resource())
+		answer += a.Nodes*(decode.BytesOf[apportionv1.InspectedNode](1)+24+3*a.resource()) +
+			a.Reservations*(2*decode.BytesOf[apportionv1.NodeReservation](1)+24+a.resource())
 	}
 	if q.GetJobs() {
-		answer += a.Jobs * (sizeOf[apportionv1.InspectedJob](1) + 24 + 4*a.resource())
+		answer += a.Jobs * (decode.BytesOf[apportionv1.InspectedJob](1) + 24 + 4*a.resource())
 	}
 	if q.GetQueues() {
-		answer += a.Queues * (sizeOf[apportionv1.InspectedQueue](1) + sizeOf[apportionv1.Queue](1) + 64 + 3*a.resource())
+		answer += a.Queues * (decode.BytesOf[apportionv1.InspectedQueue](1) + decode.BytesOf[apportionv1.Queue](1) + 64 + 3*a.resource())
 	}
 	if q.GetTasks() {
-		answer += a.Tasks * (sizeOf[apportionv1.InspectedTask](1) + 64 + a.resource())
+		answer += a.Tasks * (decode.BytesOf[apportionv1.InspectedTask](1) + 64 + a.resource())
 	}
 	return answer, 8 * (a.Jobs + a.Tasks)
 }

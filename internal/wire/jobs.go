@@ -5,6 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 var jobsQuestion = question[*apportionv1.JobsStep]{
@@ -15,7 +16,7 @@ var jobsQuestion = question[*apportionv1.JobsStep]{
 	},
 	memory: func(a *asking, q *apportionv1.JobsStep) (answer, work int64) {
 		n := a.jobs(q.GetJobs())
-		return n * (sizeOf[apportionv1.JobStanding](1) + 8 + 4*a.verdict()), 8 * n
+		return n * (decode.BytesOf[apportionv1.JobStanding](1) + 8 + 4*a.verdict()), 8 * n
 	},
 }
 

@@ -4,8 +4,9 @@ import (
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/field"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Questions are the kinds of steps that this program answers, in the order of their fields in Step. Each is defined in the file that
@@ -60,7 +61,7 @@ func numbered(number int32) *Question {
 
 // StepMemory estimates, in advance, the memory for answering steps: all answers, plus the work on the most expensive step. Answers are
 // limited by AnswerBytes and ExplainBytes, and the memory for rollbacks by UndoBytes. It also returns the extent after the steps.
-func StepMemory(steps []*apportionv1.Step, e Extent, o Options) (int64, Extent) {
+func StepMemory(steps []*apportionv1.Step, e decode.Extent, o Options) (int64, decode.Extent) {
 	o.complete()
 	a := asking{Extent: e, explain: explainFactor * int64(o.ExplainBytes)}
 	var answers, work int64
@@ -81,17 +82,17 @@ func StepMemory(steps []*apportionv1.Step, e Extent, o Options) (int64, Extent) 
 }
 
 // Extent returns the extent of the session's model under its policy.
-func (s *Session) Extent() Extent { return ExtentOf(s.engine.View().Model, s.policy()) }
+func (s *Session) Extent() decode.Extent { return decode.ExtentOf(s.engine.View().Model, s.policy()) }
 
 // StepMemory estimates, in advance, the memory for answering steps in this session, when its model has this extent. It also returns the
 // extent after the steps.
-func (s *Session) StepMemory(steps []*apportionv1.Step, e Extent) (int64, Extent) {
+func (s *Session) StepMemory(steps []*apportionv1.Step, e decode.Extent) (int64, decode.Extent) {
 	return StepMemory(steps, e, Options{AnswerBytes: s.maximum, ExplainBytes: s.explain, UndoBytes: s.undo.maximum})
 }
 
 // MeasureSteps counts the steps in the field with this number of an encoded message, and the contents of the jobs that they add, without
 // decoding them.
-func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
+func MeasureSteps(data []byte, number int32) (steps int64, added decode.Size) {
 	field.Each(data, uint32(number)<<3|field.Delimited, func(step []byte) bool {
 		steps++
 		addStep(&added, step)
@@ -101,7 +102,7 @@ func MeasureSteps(data []byte, number int32) (steps int64, added Size) {
 }
 
 // addStep adds to a size the objects that a step adds, which are in field 1 of its message.
-func addStep(z *Size, data []byte) {
+func addStep(z *decode.Size, data []byte) {
 	for i := 0; i < len(data); {
 		tag, _, from, to := field.At(data, i)
 		if to < 0 {

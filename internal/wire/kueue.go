@@ -8,8 +8,9 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/text"
-	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // kueueState returns the opened policy kueue, or nil.
@@ -231,7 +232,7 @@ func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []mode
 			Check: apportionv1.CheckKind_CHECK_KIND_ADMISSION, Outcome: apportionv1.CheckOutcome_CHECK_OUTCOME_PASSED,
 		}
 		out := &apportionv1.Explanation{
-			Job: uint32(j), Uid: job.UID, Name: JobName(job), Queue: uint32(job.Queue), Phase: wirePhase(v.Phase(j)),
+			Job: uint32(j), Uid: job.UID, Name: JobName(job), Queue: uint32(job.Queue), Phase: decode.WirePhase(v.Phase(j)),
 			Findings: []*apportionv1.Finding{finding}, Kueue: s.kueueNomination(state, names, j, n, judged, behind),
 			WaitingTasks: kueueWaiting(state, int32(j)),
 		}

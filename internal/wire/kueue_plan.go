@@ -7,8 +7,8 @@ import (
 	"github.com/apportion/apportion/engine/policy/kueue"
 	"github.com/apportion/apportion/engine/remedy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/text"
-	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // byKueue returns the opened policy kueue if it decides about a job, or nil.

@@ -6,12 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
 // TestWhatTheContractForbidsOfKueueIsNamedByItsPath has a fault of each kind, and requires that all are named.
 func TestWhatTheContractForbidsOfKueueIsNamedByItsPath(t *testing.T) {
-	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, `
+	m, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, `
 		kueue {
 			flavors { name: "f" taints { effect: "NoSchedule" } }
 			flavors { name: "f" }
@@ -54,5 +55,5 @@ func TestWhatTheContractForbidsOfKueueIsNamedByItsPath(t *testing.T) {
 		`snapshot.jobs[0].kueue.admission.pod_sets[0].count: -1 is negative`,
 		`snapshot.jobs[0].kueue.admission.pod_sets[0].usage[0].resource: the name of a resource is needed`,
 		`snapshot.jobs[0].kueue.admission.pod_sets[0].usage[0].amount: -1 is negative`,
-	}, fields(t, wire.Status(err)))
+	}, fields(t, decode.Status(err)))
 }

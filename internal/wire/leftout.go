@@ -7,6 +7,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/spelling"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -40,7 +41,7 @@ func (s *Session) selectExplained(q *apportionv1.Jobs, faults *model.Error) (job
 
 // leftOutExplanation says why something is left out.
 func (s *Session) leftOutExplanation(l *model.LeftOut) *apportionv1.LeftOutExplanation {
-	out := &apportionv1.LeftOutExplanation{LeftOut: wireLeftOut(l)}
+	out := &apportionv1.LeftOutExplanation{LeftOut: decode.WireLeftOut(l)}
 	if l.Queue != "" {
 		v := s.engine.View()
 		out.SimilarQueue = spelling.Similar(l.Queue, func(yield func(string) bool) {

@@ -4,6 +4,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 
 // asking estimates what steps take.
 type asking struct {
-	Extent
+	decode.Extent
 
 	// explain bounds what derivations take.
 	explain int64
@@ -33,25 +34,27 @@ type asking struct {
 }
 
 // reopen notes that a step adds so much to the model, and opens the session on the result.
-func (a *asking) reopen(size Size) {
+func (a *asking) reopen(size decode.Size) {
 	a.reopened = true
 	a.Extent = a.With(&size)
 	a.added += size.Memory()
 	a.undo += a.session() + size.Memory()
 }
 
-func (a *asking) resource() int64 { return sizeOf[apportionv1.Resource](1) + 8 + 16*a.Dimensions }
+func (a *asking) resource() int64 {
+	return decode.BytesOf[apportionv1.Resource](1) + 8 + 16*a.Dimensions
+}
 
-func (a *asking) reason() int64 { return sizeOf[apportionv1.Reason](1) + 32 }
+func (a *asking) reason() int64 { return decode.BytesOf[apportionv1.Reason](1) + 32 }
 
 // verdict returns the memory of a verdict with two reasons.
-func (a *asking) verdict() int64 { return sizeOf[apportionv1.Verdict](1) + 8 + 2*a.reason() }
+func (a *asking) verdict() int64 { return decode.BytesOf[apportionv1.Verdict](1) + 8 + 2*a.reason() }
 
 // session returns the memory for opening a session again on a changed model.
 func (a *asking) session() int64 {
-	row := rowBytes(int(a.Dimensions))
-	return (40*a.Queues+10*a.Jobs+2*a.Nodes)*row + sizeOf[model.Queue](int(a.Queues)) + sizeOf[model.Node](int(a.Nodes)) +
-		(sizeOf[model.Job](1)+sizeOf[model.Account](1)+256)*a.Jobs + 16*a.Tasks
+	row := decode.RowBytes(int(a.Dimensions))
+	return (40*a.Queues+10*a.Jobs+2*a.Nodes)*row + decode.BytesOf[model.Queue](int(a.Queues)) + decode.BytesOf[model.Node](int(a.Nodes)) +
+		(decode.BytesOf[model.Job](1)+decode.BytesOf[model.Account](1)+256)*a.Jobs + 16*a.Tasks
 }
 
 // jobs returns the number of jobs in a selection, which are all if it is absent or empty.
@@ -65,7 +68,9 @@ func (a *asking) jobs(selection *apportionv1.Jobs) int64 {
 // nomination returns the memory of what the policy kueue finds out about one job: an attempt, and what it lacks, for each flavor that may
 // be tried for each request. What answers say of it is booked when it is known.
 func (a *asking) nomination() int64 {
-	return a.Flavors * a.Asked * (sizeOf[kueue.Attempt](1) + sizeOf[kueue.Lack](1))
+	return a.Flavors * a.Asked * (decode.BytesOf[kueue.Attempt](1) + decode.BytesOf[kueue.Lack](1))
 }
 
-func (a *asking) moved(n int64) int64 { return n*(128+4*rowBytes(int(a.Dimensions))) + 16*a.Jobs }
+func (a *asking) moved(n int64) int64 {
+	return n*(128+4*decode.RowBytes(int(a.Dimensions))) + 16*a.Jobs
+}

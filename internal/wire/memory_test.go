@@ -17,6 +17,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
@@ -164,10 +165,10 @@ func TestASnapshotTakesNoMoreThanIsBookedForIt(t *testing.T) {
 			everyPlugin, `tiers { plugins { gang {} } plugins { fair {} } plugins { drf {} } }`,
 			`tiers { plugins { hierarchical_drf {} } plugins { capacity {} } }`, `volcano_release: VOLCANO_RELEASE_1_16 ` + everyPlugin,
 		} {
-			size := wire.Measure(data)
+			size := decode.Measure(data)
 			p := parse(t, &apportionv1.Policy{}, policy)
 			took := allocated(func() {
-				m, err := new(wire.Decoder).CompileWithin(data, wire.Guard{})
+				m, err := new(decode.Decoder).CompileWithin(data, decode.Guard{})
 				require.NoError(t, err, name)
 				_, err = wire.Open(m, p, wire.Options{})
 				require.NoError(t, err, name)
@@ -185,7 +186,7 @@ func TestEveryListOfASnapshotIsBooked(t *testing.T) {
 	booked := func(s proto.Message) int64 {
 		data, err := proto.Marshal(s)
 		require.NoError(t, err)
-		return wire.Measure(data).Memory() - int64(len(data))
+		return decode.Measure(data).Memory() - int64(len(data))
 	}
 	lists := 0
 	walk = func(m protoreflect.Message, path string, whole proto.Message) {
@@ -222,7 +223,7 @@ func TestTheSizeOfADecodedSnapshotIsThatOfItsBytes(t *testing.T) {
 	for name, snapshot := range hostile() {
 		data, err := proto.Marshal(snapshot)
 		require.NoError(t, err)
-		measured, decoded := wire.Measure(data), wire.SizeOf(snapshot, int64(len(data)))
+		measured, decoded := decode.Measure(data), decode.SizeOf(snapshot, int64(len(data)))
 		require.GreaterOrEqual(t, decoded.Memory(), measured.Memory(), name)
 		require.LessOrEqual(t, decoded.Memory(), 2*measured.Memory(), name)
 	}
@@ -269,7 +270,7 @@ func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
 		"a job that comes":               {`add_job { job { name: "x" queue: "queue-00001" } }`},
 		"statuses, then all shares anew": {`set_status { tasks { ` + each(20_000) + ` } status: TASK_STATUS_RUNNING }`, `shares {}`},
 	}
-	m, err := wire.Compile(generate.Snapshot(generate.Shape{Queues: 200, Jobs: 2000, Tasks: 20_000, Nodes: 200, Dimensions: 8, Seed: 1}))
+	m, err := decode.Compile(generate.Snapshot(generate.Shape{Queues: 200, Jobs: 2000, Tasks: 20_000, Nodes: 200, Dimensions: 8, Seed: 1}))
 	require.NoError(t, err)
 	for _, policy := range []string{everyPlugin, `tiers { plugins { gang {} } plugins { fair {} } }`, `tiers { plugins { hierarchical_drf {} } }`} {
 		p := parse(t, &apportionv1.Policy{}, policy)
@@ -278,7 +279,7 @@ func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
 			for i, text := range texts {
 				steps[i] = parse(t, &apportionv1.Step{}, text)
 			}
-			booked, _ := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
+			booked, _ := wire.StepMemory(steps, decode.ExtentOf(m, p), wire.Options{})
 			took, answers := leastPeak(t, m, p, wire.Options{}, steps, booked)
 			require.Empty(t, answers[len(answers)-1].GetError().GetMessage(), name)
 			require.Less(t, took, booked, name)
@@ -312,7 +313,7 @@ func TestAPlanTakesNoMoreThanIsBookedForIt(t *testing.T) {
 				})
 			}
 		}
-		m, err := wire.Compile(snapshot)
+		m, err := decode.Compile(snapshot)
 		require.NoError(t, err, shape.name)
 		for _, policy := range []string{
 			everyPlugin, `tiers { plugins { gang {} } plugins { fair {} } }`, `tiers { plugins { gang {} } plugins { proportion {} } }`,
@@ -320,7 +321,7 @@ func TestAPlanTakesNoMoreThanIsBookedForIt(t *testing.T) {
 			p := parse(t, &apportionv1.Policy{}, policy)
 			for _, question := range []string{`plan { job { index: 0 } }`, `plan { job { index: 0 } means: PLAN_MEANS_RECLAIM max_victims: 10 }`} {
 				steps := []*apportionv1.Step{parse(t, &apportionv1.Step{}, question)}
-				booked, _ := wire.StepMemory(steps, wire.ExtentOf(m, p), wire.Options{})
+				booked, _ := wire.StepMemory(steps, decode.ExtentOf(m, p), wire.Options{})
 				took, answers := leastPeak(t, m, p, wire.Options{Work: 1 << 40}, steps, booked)
 				require.Empty(t, answers[0].GetError().GetMessage(), shape.name)
 				require.Less(t, took, booked, shape.name)

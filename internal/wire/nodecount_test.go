@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 const twelve = `
@@ -53,23 +53,23 @@ node_counts { count: 1 code: REASON_CODE_NODE_TOO_SMALL dimensions: [0, 1] }`)
 }
 
 func TestAModelKeepsWhyNodesAreExcluded(t *testing.T) {
-	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, twelve))
+	m, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, twelve))
 	require.NoError(t, err)
-	require.Len(t, wire.SnapshotOf(m).GetNodeSets()[0].GetExclusions(), 2)
+	require.Len(t, decode.SnapshotOf(m).GetNodeSets()[0].GetExclusions(), 2)
 	change := parse(t, &apportionv1.Change{}, `remove_nodes: "n5"`)
 	data, err := proto.Marshal(change)
 	require.NoError(t, err)
-	m, err = new(wire.Decoder).CompileChange(m, data, wire.Guard{})
+	m, err = new(decode.Decoder).CompileChange(m, data, decode.Guard{})
 	require.NoError(t, err)
-	left := wire.SnapshotOf(m).GetNodeSets()[0].GetExclusions()
+	left := decode.SnapshotOf(m).GetNodeSets()[0].GetExclusions()
 	require.Len(t, left, 1, "that of a removed node would be of all others")
 	require.Equal(t, "taint nvidia.com/gpu", left[0].GetRule())
 }
 
 func TestFaultyExclusionsAreNamedByPath(t *testing.T) {
-	_, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, `nodes { name: "n" }
+	_, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, `nodes { name: "n" }
 node_sets { name: "a" exclusions { rule: "x" } exclusions { nodes: [0, 0, 1] } exclusions { rule: "y" } }`))
-	var fault *wire.Fault
+	var fault *decode.Fault
 	require.ErrorAs(t, err, &fault)
 	var paths []string
 	for _, v := range fault.Violations.Violations {

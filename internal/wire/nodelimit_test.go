@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 const limitedQueues = `
@@ -29,11 +29,11 @@ const limitedQueues = `
 // TestLimitsForNodeGroupsComeBackAsTheyWereGiven reads a snapshot in both forms, describes it, and reads it again with a dimension more.
 func TestLimitsForNodeGroupsComeBackAsTheyWereGiven(t *testing.T) {
 	given := parse(t, &apportionv1.Snapshot{}, limitedQueues)
-	decoded, err := wire.Compile(given)
+	decoded, err := decode.Compile(given)
 	require.NoError(t, err)
 	data, err := proto.Marshal(given)
 	require.NoError(t, err)
-	read, err := new(wire.Decoder).CompileWithin(data, wire.Guard{})
+	read, err := new(decode.Decoder).CompileWithin(data, decode.Guard{})
 	require.NoError(t, err)
 	want := parse(t, &apportionv1.Queue{}, `name: "a" weight: 1 reclaimable: true state: QUEUE_STATE_OPEN
 		node_group_affinity { affinity { required: "g" } }
@@ -41,12 +41,12 @@ func TestLimitsForNodeGroupsComeBackAsTheyWereGiven(t *testing.T) {
 			groups { group: "g" limit { dimension: [0, 1] amount: [2000, 3000] } } groups { group: "h" limit {} } groups { group: "" }
 		}`)
 	for range 2 {
-		for _, s := range []*apportionv1.Snapshot{wire.SnapshotOf(decoded), wire.SnapshotOf(read)} {
+		for _, s := range []*apportionv1.Snapshot{decode.SnapshotOf(decoded), decode.SnapshotOf(read)} {
 			require.Empty(t, queueDifference(want, s.GetQueues()[0], s.GetDimensions()))
 			require.True(t, s.GetQueues()[1].GetNodeGroupLimits().GetInvalid())
 			require.Nil(t, s.GetQueues()[2].GetNodeGroupLimits())
 		}
-		decoded, err = wire.Compile(wire.SnapshotOf(decoded))
+		decoded, err = decode.Compile(decode.SnapshotOf(decoded))
 		require.NoError(t, err)
 	}
 }
@@ -72,7 +72,7 @@ func TestAGroupWithTwoLimitsOrANegativeOneIsNamed(t *testing.T) {
 			groups { group: "g" limit { dimension: 0 amount: 1 } } groups { group: "g" limit { dimension: 3 amount: -1 } }
 			groups { group: "h" limit { dimension: 0 amount: -1 } }
 		} }`)
-	_, err := wire.Compile(s)
+	_, err := decode.Compile(s)
 	require.ErrorContains(t, err, "snapshot.queues[0].node_group_limits.groups[1].group")
 	require.ErrorContains(t, err, "snapshot.queues[0].node_group_limits.groups[1].limit")
 	require.ErrorContains(t, err, "snapshot.queues[0].node_group_limits.groups[2].limit")

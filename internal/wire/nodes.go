@@ -6,6 +6,7 @@ import (
 	"github.com/apportion/apportion/engine/place"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 var nodesQuestion = question[*apportionv1.NodesStep]{
@@ -165,13 +166,13 @@ func (a *asking) nodes(q *apportionv1.NodesStep) (answer, work int64) {
 	if q.GetByPlugin() {
 		columns += a.Plugins
 	}
-	answer = tasks * (sizeOf[apportionv1.TaskNodes](1) + 24 + columns*perNode*listed)
+	answer = tasks * (decode.BytesOf[apportionv1.TaskNodes](1) + 24 + columns*perNode*listed)
 	if q.GetExplain() {
-		answer += min(a.explain, tasks*nodes*2*(sizeOf[apportionv1.Unfit](1)+24+a.reason()))
+		answer += min(a.explain, tasks*nodes*2*(decode.BytesOf[apportionv1.Unfit](1)+24+a.reason()))
 	}
 	work = 8*tasks + nodes*(64+8*a.Plugins)
 	if q.GetJointly() {
-		work += tasks*(256+2*rowBytes(int(a.Dimensions))) + nodes*(64+2*rowBytes(int(a.Dimensions)))
+		work += tasks*(256+2*decode.RowBytes(int(a.Dimensions))) + nodes*(64+2*decode.RowBytes(int(a.Dimensions)))
 	}
 	return answer, work
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -53,9 +54,9 @@ func TestAnAddedJobMayNameANodeSet(t *testing.T) {
 
 func TestAModelKeepsWhatASnapshotSaysOfPlacement(t *testing.T) {
 	snapshot := parse(t, &apportionv1.Snapshot{}, restricted)
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
-	again := wire.SnapshotOf(m)
+	again := decode.SnapshotOf(m)
 	require.Equal(t, []uint32{1, 2}, again.GetNodeSets()[0].GetNodes(), "in ascending order")
 	require.Equal(t, "1/2 tasks in gang unschedulable", again.GetJobs()[0].GetCondition())
 	require.True(t, proto.Equal(snapshot.GetNodes()[1].GetUnschedulable(), again.GetNodes()[1].GetUnschedulable()))
@@ -67,7 +68,7 @@ func TestAModelKeepsWhatASnapshotSaysOfPlacement(t *testing.T) {
 }
 
 func TestFaultyNodeSetsAreNamedByPath(t *testing.T) {
-	_, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, `
+	_, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, `
 nodes { name: "n" unschedulable { cause: 9 } }
 node_sets { nodes: [0, 0] }
 node_sets { name: "a" nodes: [0, 1] }
@@ -77,7 +78,7 @@ jobs { name: "j" queue: "q" groups {
   node_set: "b" unjudged: [1, 1, 0]
   tasks { detail { node_set: "c" unjudged: 99 } }
 } }`))
-	var fault *wire.Fault
+	var fault *decode.Fault
 	require.ErrorAs(t, err, &fault)
 	var paths []string
 	for _, v := range fault.Violations.Violations {
@@ -92,7 +93,7 @@ jobs { name: "j" queue: "q" groups {
 }
 
 func TestAChangeRemovesNodeSetsThatRestrictNoTask(t *testing.T) {
-	base, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, restricted))
+	base, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, restricted))
 	require.NoError(t, err)
 	for name, tt := range map[string]struct {
 		change string
@@ -129,9 +130,9 @@ func TestAChangeRemovesNodeSetsThatRestrictNoTask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data, err := proto.Marshal(parse(t, &apportionv1.Change{}, tt.change))
 			require.NoError(t, err)
-			m, err := new(wire.Decoder).CompileChange(base, data, wire.Guard{})
+			m, err := new(decode.Decoder).CompileChange(base, data, decode.Guard{})
 			if tt.violations != nil {
-				var fault *wire.Fault
+				var fault *decode.Fault
 				require.ErrorAs(t, err, &fault)
 				var got []string
 				for _, v := range fault.Violations.Violations {
@@ -149,14 +150,14 @@ func TestAChangeRemovesNodeSetsThatRestrictNoTask(t *testing.T) {
 
 func setNames(m *model.Model) []string {
 	var names []string
-	for _, s := range wire.SnapshotOf(m).GetNodeSets() {
+	for _, s := range decode.SnapshotOf(m).GetNodeSets() {
 		names = append(names, s.GetName())
 	}
 	return names
 }
 
 func TestANodeSetThatWasRemovedCanBeSetAgain(t *testing.T) {
-	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, restricted))
+	m, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, restricted))
 	require.NoError(t, err)
 	for _, change := range []string{
 		`remove_node_sets: "none" remove_jobs: "j"`, `node_sets { name: "none" nodes: 0 }`,
@@ -164,7 +165,7 @@ func TestANodeSetThatWasRemovedCanBeSetAgain(t *testing.T) {
 	} {
 		data, err := proto.Marshal(parse(t, &apportionv1.Change{}, change))
 		require.NoError(t, err)
-		m, err = new(wire.Decoder).CompileChange(m, data, wire.Guard{})
+		m, err = new(decode.Decoder).CompileChange(m, data, decode.Guard{})
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"h100", "none"}, setNames(m))
@@ -175,7 +176,7 @@ func TestANodeSetThatWasRemovedCanBeSetAgain(t *testing.T) {
 
 // The remedy adds a node like n2 to the set of n2, which still lists n1.
 func TestANodeIsAddedToASetThatHasLostOne(t *testing.T) {
-	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, `
+	m, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, `
 dimensions: "cpu" dimensions: "memory"
 nodes { name: "n1" allocatable { dimension: [0, 1] amount: [4000, 100] } }
 nodes { name: "n2" allocatable { dimension: [0, 1] amount: [4000, 100] } }
@@ -191,7 +192,7 @@ jobs { uid: "waiting" queue: "q" phase: JOB_PHASE_INQUEUE min_available: 1 group
 	require.NoError(t, err)
 	data, err := proto.Marshal(&apportionv1.Change{RemoveNodes: []string{"n1"}})
 	require.NoError(t, err)
-	m, err = new(wire.Decoder).CompileChange(m, data, wire.Guard{})
+	m, err = new(decode.Decoder).CompileChange(m, data, decode.Guard{})
 	require.NoError(t, err)
 	question := parse(t, &apportionv1.Step{}, `remedies { job { uid: "waiting" } kinds: REMEDY_KIND_NODES }`)
 	want := found(t, restated(t, m), question)
@@ -202,7 +203,7 @@ jobs { uid: "waiting" queue: "q" phase: JOB_PHASE_INQUEUE min_available: 1 group
 // restated is the model of the snapshot that describes m.
 func restated(t *testing.T, m *model.Model) *model.Model {
 	t.Helper()
-	again, err := wire.Compile(wire.SnapshotOf(m))
+	again, err := decode.Compile(decode.SnapshotOf(m))
 	require.NoError(t, err)
 	return again
 }
@@ -224,7 +225,7 @@ func found(t *testing.T, m *model.Model, question *apportionv1.Step) []string {
 func TestNodeSetsAreLimited(t *testing.T) {
 	data, err := proto.Marshal(parse(t, &apportionv1.Snapshot{}, restricted))
 	require.NoError(t, err)
-	_, err = new(wire.Decoder).CompileWithin(data, wire.Guard{Limits: wire.Limits{NodeSets: 1}})
+	_, err = new(decode.Decoder).CompileWithin(data, decode.Guard{Limits: decode.Limits{NodeSets: 1}})
 	require.ErrorContains(t, err, "the snapshot has 2 node_sets, at most 1 are taken")
 }
 
@@ -235,7 +236,7 @@ func TestInSetIsMembership(t *testing.T) {
 			Queues: 2, Jobs: 4, Tasks: 20, Nodes: rapid.IntRange(1, 12).Draw(t, "nodes"), NodeSets: rapid.IntRange(1, 4).Draw(t, "sets"),
 			Seed: rapid.Uint64Range(0, 1<<20).Draw(t, "seed"),
 		})
-		m, err := wire.Compile(snapshot)
+		m, err := decode.Compile(snapshot)
 		require.NoError(t, err)
 		id := model.TaskID(0)
 		for _, j := range snapshot.GetJobs() {

@@ -8,6 +8,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // maxPairs is how many things every pair of is compared at most: to list the pairs, and to find out whether their order is transitive.
@@ -251,13 +252,13 @@ func (a *asking) order(q *apportionv1.OrderStep) (answer, work int64) {
 	}
 	answer = 16 * n
 	if q.GetPairs() {
-		answer += min(n, maxPairs) * min(n, maxPairs) / 2 * (sizeOf[apportionv1.Pair](1) + 64)
+		answer += min(n, maxPairs) * min(n, maxPairs) / 2 * (decode.BytesOf[apportionv1.Pair](1) + 64)
 	}
 	return answer, 128 * n
 }
 
 // permitOrder lets an audience order jobs that it names.
-func (s *Session) permitOrder(q *apportionv1.OrderStep) *Fault {
+func (s *Session) permitOrder(q *apportionv1.OrderStep) *decode.Fault {
 	jobs := q.GetJobs()
 	if q.GetClaimant() != nil || selected(jobs, 0) == 0 {
 		return denied("")

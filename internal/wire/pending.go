@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/place"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -129,7 +130,7 @@ func (s *Session) count(answer *apportionv1.ExplainAnswer, groups *pendingGroups
 	answer.Text = text.Pending(answer)
 	s.out.left -= len(answer.GetQueues()) * pendingQueueBytes
 	for _, kind := range answer.GetKinds() {
-		s.out.left -= messageBytes + maxText + len(kind.GetGroups())*numberBytes + len(kind.GetQueues())*pendingQueueBytes
+		s.out.left -= messageBytes + decode.MaxText + len(kind.GetGroups())*numberBytes + len(kind.GetQueues())*pendingQueueBytes
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -16,7 +17,7 @@ import (
 func crowd(t *testing.T, seed uint64, policy string) (*wire.Session, *apportionv1.Snapshot) {
 	t.Helper()
 	snapshot := generate.Snapshot(generate.Shape{Queues: 30, Jobs: 300, Tasks: 1500, Nodes: 12, Seed: seed, Depth: int(seed % 3), Dimensions: 4})
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, policy), wire.Options{})
 	require.NoError(t, err)

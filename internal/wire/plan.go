@@ -7,6 +7,7 @@ import (
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -83,7 +84,7 @@ func (s *Session) planAnswer(p *plan.Plan, omit bool) (*apportionv1.PlanAnswer, 
 	job := s.engine.View().Jobs.At(p.Job)
 	answer := &apportionv1.PlanAnswer{
 		Job: uint32(p.Job), Outcome: apportionv1.PlanOutcome(p.Outcome), Least: p.Least, CutShort: p.CutShort, Enters: p.Enters,
-		Ready: p.Ready, Looked: uint32(p.Looked), Miss: s.planMiss(p), Unjudged: wireConstraints(p.Unjudged),
+		Ready: p.Ready, Looked: uint32(p.Looked), Miss: s.planMiss(p), Unjudged: decode.WireConstraints(p.Unjudged),
 	}
 	if !omit {
 		answer.Uid = job.UID
@@ -176,10 +177,10 @@ func (a *asking) plan(q *apportionv1.PlanStep) (answer, work int64) {
 	if most := int64(q.GetMaxVictims()); most > 0 {
 		victims = min(victims, most)
 	}
-	answer = explainedJob + tasks*(sizeOf[apportionv1.PlannedPlacement](1)+64) +
-		victims*(sizeOf[apportionv1.PlannedEviction](1)+64+16*a.Voters+a.resource())
+	answer = explainedJob + tasks*(decode.BytesOf[apportionv1.PlannedPlacement](1)+64) +
+		victims*(decode.BytesOf[apportionv1.PlannedEviction](1)+64+16*a.Voters+a.resource())
 	_, evicting := a.victims(&apportionv1.ReclaimStep{})
-	row := rowBytes(int(a.Dimensions))
+	row := decode.RowBytes(int(a.Dimensions))
 	work = a.session() + a.nomination() + 2*evicting + a.Tasks*(plannedTask+4*row) + tasks*(plannedTask+4*row) + a.Nodes*(plannedNode+2*row)
 	return answer, work
 }

@@ -16,11 +16,12 @@ import (
 	"github.com/apportion/apportion/engine/policy/overcommit"
 	"github.com/apportion/apportion/engine/policy/undecided"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
 func TestAPolicyIsReadWithItsSettings(t *testing.T) {
-	p, err := wire.Policy(parse(t, &apportionv1.Policy{}, `tier_walk: TIER_WALK_VOLCANO
+	p, err := decode.Policy(parse(t, &apportionv1.Policy{}, `tier_walk: TIER_WALK_VOLCANO
 	tiers { plugins { proportion {} disabled: [DECISION_OVERUSED, DECISION_JOB_ENQUEUED] } plugins { capacity { hierarchical: true ancestor_reclaim_level: -3 } } }
 	tiers {}
 	tiers { plugins { binpack { weight: 0 memory: 2 resources { name: "gpu" } resources { name: "x" weight: -1 } } }
@@ -44,7 +45,7 @@ func TestEveryPluginOfTheContractIsKnown(t *testing.T) {
 		if p.GetUndecided() != nil {
 			p.GetUndecided().Name = "tdm"
 		}
-		compiled, err := wire.Policy(&apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{p}}}})
+		compiled, err := decode.Policy(&apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{p}}}})
 		require.NoError(t, err, plugins.Get(i).Name())
 		require.NotEmpty(t, compiled.Tiers[0][0].Plugin.Name())
 		open(t, twoQueues, `tiers { plugins { `+strings.ReplaceAll(p.String(), "  ", " ")+` } }`)
@@ -67,16 +68,16 @@ func TestAFaultyPolicyNamesItsFields(t *testing.T) {
 		`tiers { plugins { binpack { resources { weight: inf } } } }`: `policy.tiers[0].plugins[0].binpack.resources[0].weight: +Inf is not a finite number`,
 		`tiers { plugins { overcommit { factor: nan } } }`:            `policy.tiers[0].plugins[0].overcommit.factor: NaN is not a finite number`,
 	} {
-		_, err := wire.Policy(parse(t, &apportionv1.Policy{}, text))
+		_, err := decode.Policy(parse(t, &apportionv1.Policy{}, text))
 		require.Error(t, err, text)
-		st := wire.Status(err)
+		st := decode.Status(err)
 		require.Equal(t, "INVALID_POLICY", errorInfo(t, st).GetReason())
 		require.Equal(t, []string{want}, fields(t, st))
 	}
 }
 
 func TestPoliciesThatAreReadAsTheSameHaveTheSameDigest(t *testing.T) {
-	digest := func(text string) string { return wire.PolicyDigest(parse(t, &apportionv1.Policy{}, text)) }
+	digest := func(text string) string { return decode.PolicyDigest(parse(t, &apportionv1.Policy{}, text)) }
 	for _, same := range [][2]string{
 		{``, `tier_walk: TIER_WALK_STRICT`},
 		{``, `volcano_release: VOLCANO_RELEASE_1_15`},
@@ -106,18 +107,18 @@ func TestPoliciesThatAreReadAsTheSameHaveTheSameDigest(t *testing.T) {
 
 func TestWhatIsNotKnownChangesNoDigest(t *testing.T) {
 	p := parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`)
-	want := wire.PolicyDigest(p)
+	want := decode.PolicyDigest(p)
 	unknown := []byte{0xf8, 0x07, 0x01}
 	p.ProtoReflect().SetUnknown(unknown)
 	p.GetTiers()[0].GetPlugins()[0].ProtoReflect().SetUnknown(unknown)
 	p.GetTiers()[0].GetPlugins()[0].GetGang().ProtoReflect().SetUnknown(unknown)
 	before := proto.CloneOf(p)
-	require.Equal(t, want, wire.PolicyDigest(p))
+	require.Equal(t, want, decode.PolicyDigest(p))
 	require.True(t, proto.Equal(before, p), "the caller's policy is left alone")
 }
 
 func TestUnknownNumbersInASnapshotAreNamed(t *testing.T) {
-	_, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, `queues { name: "q" state: 9 }
+	_, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, `queues { name: "q" state: 9 }
 	  jobs { uid: "j" queue: "q" phase: 9 groups { tasks { status: 11 index: 4000000000 detail { gate: 7 } } counts { status: -1 gate: 3 count: 1 } } }
 	  jobs { uid: "k" queue: "q" groups { tasks { node: 4294967295 } } }`))
 	require.Equal(t, []string{
@@ -128,11 +129,11 @@ func TestUnknownNumbersInASnapshotAreNamed(t *testing.T) {
 		"snapshot.jobs[0].groups[0].counts[0].status: no status -1",
 		"snapshot.jobs[0].groups[0].counts[0].gate: no gate 3",
 		"snapshot.jobs[1].groups[0].tasks[0].node: no node 2147483647, there are 0 nodes",
-	}, fields(t, wire.Status(err)))
+	}, fields(t, decode.Status(err)))
 }
 
 func TestAFaultOfTheProgramTellsNothingOfItself(t *testing.T) {
-	st := wire.Status(io.ErrUnexpectedEOF)
+	st := decode.Status(io.ErrUnexpectedEOF)
 	require.Equal(t, "internal error", st.GetMessage())
 	require.Equal(t, "INTERNAL", errorInfo(t, st).GetReason())
 }

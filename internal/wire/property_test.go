@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -54,7 +55,7 @@ func drawSnapshot(t *rapid.T, uids bool) *apportionv1.Snapshot {
 }
 
 func opened(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) *wire.Session {
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	p := &apportionv1.Policy{}
 	require.NoError(t, prototext.Unmarshal([]byte(policy), p))

@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Question is a kind of step, with what differs between the kinds.
@@ -25,13 +26,13 @@ type Question struct {
 	// The other fields are those of question, for any step.
 	sums     catalogue.Sums
 	decision decision
-	added    func(*Size, []byte)
+	added    func(*decode.Size, []byte)
 	read     func([]byte) *apportionv1.Step
 	answer   func(*Session, *apportionv1.Step) (*apportionv1.Answer, error)
 	work     func(*Session, *apportionv1.Step) error
 	memory   func(*asking, *apportionv1.Step) (answer, work int64)
 	explains func(*apportionv1.Step) bool
-	permit   func(*Session, *apportionv1.Step) *Fault
+	permit   func(*Session, *apportionv1.Step) *decode.Fault
 	unranked func(*Session, *apportionv1.Step) bool
 	need     need
 
@@ -51,7 +52,7 @@ type question[Q proto.Message] struct {
 	// explains reports whether the answer holds derivations.
 	explains func(Q) bool
 	// permit returns a fault if the audience may not ask it; nil: no audience may. visible is Question.Visible.
-	permit  func(*Session, Q) *Fault
+	permit  func(*Session, Q) *decode.Fault
 	visible map[string]string
 	// decision returns the decisions in an answer; nil: a question that is answered, or a change, is one.
 	decision decision
@@ -64,7 +65,7 @@ type question[Q proto.Message] struct {
 	// sums is the set of decisions that a policy must make from sums of tasks, so that the question does not need single tasks.
 	sums catalogue.Sums
 	// added counts what a step adds to the model, whose encoding field 1 of its message holds.
-	added func(*Size, []byte)
+	added func(*decode.Size, []byte)
 	// read decodes the message of a step as the protobuf library does, or returns nil to leave it to that.
 	read func([]byte) *apportionv1.Step
 }
@@ -87,7 +88,7 @@ func (q *question[Q]) row() *Question {
 		row.explains = func(step *apportionv1.Step) bool { return q.explains(of(step)) }
 	}
 	if q.permit != nil {
-		row.permit = func(s *Session, step *apportionv1.Step) *Fault { return q.permit(s, of(step)) }
+		row.permit = func(s *Session, step *apportionv1.Step) *decode.Fault { return q.permit(s, of(step)) }
 	}
 	if q.unranked != nil {
 		row.unranked = func(s *Session, step *apportionv1.Step) bool { return q.unranked(s, of(step)) }

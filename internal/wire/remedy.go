@@ -5,6 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/remedy"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -64,7 +65,7 @@ func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.
 	v, names := s.engine.View(), s.names()
 	answer := &apportionv1.RemediesAnswer{
 		Job: uint32(found.Job), Outcome: apportionv1.RemedyOutcome(found.Outcome), Check: apportionv1.CheckKind(found.Check),
-		Reasons: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries), Unjudged: wireConstraints(found.Unjudged),
+		Reasons: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries), Unjudged: decode.WireConstraints(found.Unjudged),
 	}
 	if !omit {
 		answer.Uid = v.Jobs.At(found.Job).UID
@@ -160,8 +161,8 @@ func (s *Session) remedyEdit(e *remedy.Edit, omit bool) *apportionv1.RemedyEdit 
 // leaves a little behind, and what is garbage of it waits to be collected.
 func (a *asking) remedies(*apportionv1.RemediesStep) (answer, work int64) {
 	const most, open = 64, 3
-	row := rowBytes(int(a.Dimensions))
-	answer = most * (sizeOf[apportionv1.Remedy](1) + 4*sizeOf[apportionv1.RemedyEdit](1) + 8*3*a.resource() + 4*maxText)
+	row := decode.RowBytes(int(a.Dimensions))
+	answer = most * (decode.BytesOf[apportionv1.Remedy](1) + 4*decode.BytesOf[apportionv1.RemedyEdit](1) + 8*3*a.resource() + 4*decode.MaxText)
 	_, planning := a.plan(&apportionv1.PlanStep{})
 	return answer, open*a.session() + a.Nodes*(64+6*row) + (16+explainedTask)*a.Tasks + a.Queues*4*row + planning
 }

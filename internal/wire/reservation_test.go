@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -25,14 +26,14 @@ const reservedNodes = `
 // TestReservationsComeBackAsTheyWereGiven reads a snapshot in both forms, describes it, and reads it again.
 func TestReservationsComeBackAsTheyWereGiven(t *testing.T) {
 	given := parse(t, &apportionv1.Snapshot{}, reservedNodes)
-	decoded, err := wire.Compile(given)
+	decoded, err := decode.Compile(given)
 	require.NoError(t, err)
 	data, err := proto.Marshal(given)
 	require.NoError(t, err)
-	read, err := new(wire.Decoder).CompileWithin(data, wire.Guard{})
+	read, err := new(decode.Decoder).CompileWithin(data, decode.Guard{})
 	require.NoError(t, err)
 	for range 2 {
-		for _, s := range []*apportionv1.Snapshot{wire.SnapshotOf(decoded), wire.SnapshotOf(read)} {
+		for _, s := range []*apportionv1.Snapshot{decode.SnapshotOf(decoded), decode.SnapshotOf(read)} {
 			list := s.GetNodes()[0].GetReservations()
 			require.Len(t, list, 3)
 			require.True(t, proto.Equal(given.GetNodes()[0].GetReservations()[0], list[0]), list[0])
@@ -44,7 +45,7 @@ func TestReservationsComeBackAsTheyWereGiven(t *testing.T) {
 			require.Equal(t, map[string]float64{"gpu": 4, "cpu": 3000}, amounts)
 			require.NotNil(t, list[2].GetRequest(), "a part of nothing is not the whole node")
 		}
-		decoded, err = wire.Compile(wire.SnapshotOf(decoded))
+		decoded, err = decode.Compile(decode.SnapshotOf(decoded))
 		require.NoError(t, err)
 	}
 }
@@ -58,7 +59,7 @@ func TestEveryWrongFieldOfAReservationIsNamed(t *testing.T) {
 	for range 17 {
 		s.Nodes[2].Reservations = append(s.Nodes[2].Reservations, &apportionv1.NodeReservation{})
 	}
-	_, err := wire.Compile(s)
+	_, err := decode.Compile(s)
 	for _, path := range []string{
 		"nodes[0].reservations[0].from", "nodes[0].reservations[1].until", "nodes[0].reservations[2].until", "nodes[0].reservations[2].request",
 		"nodes[1].reservations[0].request", "nodes[2].reservations",
@@ -93,7 +94,7 @@ func TestInspectShowsReservationsAndTheirHoldersToThoseAloneWhoSeeThem(t *testin
 		"an owner of another one": {func(queue string) bool { return queue == "r" }, []string{"", "", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, reservedNodes+` queues { name: "r" }`))
+			m, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, reservedNodes+` queues { name: "r" }`))
 			require.NoError(t, err)
 			s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`), wire.Options{})
 			require.NoError(t, err)

@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"os"
-	"reflect"
 	"runtime"
 	"strconv"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -40,7 +40,7 @@ func TestAnswersStayAsTheyAreWhenADecoderIsUsedAgain(t *testing.T) {
 	fair, err := recordedPolicy()
 	require.NoError(t, err)
 
-	d := new(wire.Decoder)
+	d := new(decode.Decoder)
 	lists := [][]*apportionv1.Step{request.GetSteps()}
 	for i := range request.GetSteps() {
 		lists = append(lists, request.GetSteps()[i:i+1])
@@ -79,7 +79,7 @@ func TestAModelKeepsNoTextOfItsRequest(t *testing.T) {
 		}
 		return s
 	}
-	asked := func(d *wire.Decoder, meanwhile func(data []byte)) *apportionv1.Answer {
+	asked := func(d *decode.Decoder, meanwhile func(data []byte)) *apportionv1.Answer {
 		data, err := proto.Marshal(left("first"))
 		require.NoError(t, err)
 		m, err := d.Compile(data)
@@ -93,9 +93,9 @@ func TestAModelKeepsNoTextOfItsRequest(t *testing.T) {
 		require.NoError(t, err)
 		return answers[0]
 	}
-	want := asked(new(wire.Decoder), func([]byte) {})
+	want := asked(new(decode.Decoder), func([]byte) {})
 	require.Len(t, want.GetExplain().GetLeftOut(), 6)
-	got := asked(new(wire.Decoder), func(data []byte) {
+	got := asked(new(decode.Decoder), func(data []byte) {
 		for i := range data {
 			data[i] = 'x'
 		}
@@ -112,47 +112,6 @@ func recordedPolicy() (*apportionv1.Policy, error) {
 	return &policy, protojson.Unmarshal(rule, &policy)
 }
 
-func TestATableRefusesWhatASlotWouldMisread(t *testing.T) {
-	type inner struct {
-		Name string `protobuf:"bytes,1,opt,name=name"`
-	}
-	for name, fake := range map[string]any{
-		"a number above 63": struct {
-			A int32 `protobuf:"varint,64,opt,name=a"`
-		}{},
-		"a list of messages whose tag takes two bytes": struct {
-			A []*inner `protobuf:"bytes,16,rep,name=a"`
-		}{},
-		"a oneof": struct {
-			A any `protobuf_oneof:"a"`
-		}{},
-		"a map": struct {
-			A map[string]string `protobuf:"bytes,1,rep,name=a" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-		}{},
-		"a number in zigzag": struct {
-			A int32 `protobuf:"zigzag32,1,opt,name=a"`
-		}{},
-		"a fixed number of 32 bits": struct {
-			A uint32 `protobuf:"fixed32,1,opt,name=a"`
-		}{},
-		"a fixed number of 64 bits": struct {
-			A uint64 `protobuf:"fixed64,1,opt,name=a"`
-		}{},
-		"bytes": struct {
-			A []byte `protobuf:"bytes,1,opt,name=a"`
-		}{},
-		"a list of truth values": struct {
-			A []bool `protobuf:"varint,1,rep,name=a"`
-		}{},
-		"a single number of floating point": struct {
-			A float64 `protobuf:"fixed64,1,opt,name=a"`
-		}{},
-	} {
-		require.NotEmpty(t, wire.NewTable(reflect.TypeOf(fake)), name)
-	}
-	require.Empty(t, wire.NewTable(reflect.TypeFor[inner]()))
-}
-
 // liveBytes returns the number of reachable bytes.
 func liveBytes() int64 {
 	runtime.GC()
@@ -164,7 +123,7 @@ func liveBytes() int64 {
 
 func TestASessionKeepsNoneOfItsAnswers(t *testing.T) {
 	shape := generate.Shape{Queues: 10, Jobs: 100, Tasks: 1000, Nodes: 50, Seed: 1}
-	m, err := wire.Compile(generate.Snapshot(shape))
+	m, err := decode.Compile(generate.Snapshot(shape))
 	require.NoError(t, err)
 	policy := parse(t, &apportionv1.Policy{}, policies["proportion"])
 	s, err := wire.Open(m, policy, wire.Options{})

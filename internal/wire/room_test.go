@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -65,7 +66,7 @@ func TestSharesMadeInARoomAreThoseMadeInMemoryOfTheirOwn(t *testing.T) {
 			Queues: rapid.IntRange(1, 200).Draw(t, "queues"), Jobs: 40, Tasks: 100, Nodes: 4, Depth: rapid.IntRange(0, 3).Draw(t, "depth"),
 			Dimensions: rapid.IntRange(2, 24).Draw(t, "dimensions"), Seed: rapid.Uint64Range(0, 1<<20).Draw(t, "seed"),
 		})
-		m, err := wire.Compile(snapshot)
+		m, err := decode.Compile(snapshot)
 		require.NoError(t, err)
 		p := &apportionv1.Policy{}
 		require.NoError(t, prototext.Unmarshal([]byte(policy), p))

@@ -8,6 +8,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // indexed returns the path of an element.
@@ -49,7 +50,9 @@ func noIndex(kind string, index uint32, n int) string {
 	return "no " + kind + " " + strconv.FormatUint(uint64(index), 10) + ", there are " + strconv.Itoa(n)
 }
 
-func noKey(kind, key string) string { return "no " + kind + " " + strconv.Quote(cut(key, maxText)) }
+func noKey(kind, key string) string {
+	return "no " + kind + " " + strconv.Quote(decode.Cut(key, decode.MaxText))
+}
 
 func (s *Session) selectQueues(q *apportionv1.Queues, path string, faults *model.Error) []model.QueueID {
 	v := s.engine.View()

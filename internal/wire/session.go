@@ -9,9 +9,10 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/text"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Options of a Session; the zero value is usable. The limits of answers, work and rollbacks are those of setting.Limit with the same names,
@@ -32,7 +33,7 @@ type Options struct {
 	// Work limits the cost of opening, and then of one Ask or DoAll, in the units of policy.Work.
 	Work int64
 	// Limits limits the models that steps make.
-	Limits Limits
+	Limits decode.Limits
 	// UndoBytes limits, by an estimate, the memory for rollbacks.
 	UndoBytes int64
 	// PolicyDigest is the digest of the policy, if it is known.
@@ -46,7 +47,7 @@ type Session struct {
 	given, canonical *apportionv1.Policy
 	// model is the model to which out, named and depth refer.
 	model  *model.Model
-	limits Limits
+	limits decode.Limits
 
 	digest  string
 	stop    func() bool
@@ -80,7 +81,7 @@ type Session struct {
 
 // Open returns a session. Errors in the policy, or in the snapshot as read by a plugin, are a *Fault.
 func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, error) {
-	compiled, err := Policy(p)
+	compiled, err := decode.Policy(p)
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +90,14 @@ func Open(m *model.Model, p *apportionv1.Policy, options Options) (*Session, err
 	work.Book(options.Book)
 	e, err := engine.OpenHost(m, compiled, options.Stop, work)
 	if err != nil {
-		return nil, invalidSnapshot(err)
+		return nil, decode.InvalidSnapshot(err)
 	}
 	s := &Session{
 		engine: e, given: p, stop: options.Stop, beside: options.Beside, maximum: options.AnswerBytes, explain: options.ExplainBytes,
 		limits: options.Limits,
 	}
 	if s.digest = options.PolicyDigest; s.digest == "" {
-		s.digest = canonicalDigest(s.policy())
+		s.digest = decode.CanonicalDigest(s.policy())
 	}
 	s.work, s.plugins, s.dividers, s.volcano = work, 1, len(e.Dividers()), true
 	for i, tier := range p.GetTiers() {
@@ -123,7 +124,7 @@ func (s *Session) follow() {
 	s.model, s.named, s.out.dims, s.depth = m, nil, m.Dims, 1
 	s.findUnread()
 	if s.layered {
-		s.depth = max(int(levelsOf(m)), 1)
+		s.depth = max(int(decode.LevelsOf(m)), 1)
 	}
 }
 
@@ -148,7 +149,7 @@ func (o *Options) complete() {
 // policy returns the policy in its canonical form.
 func (s *Session) policy() *apportionv1.Policy {
 	if s.canonical == nil {
-		s.canonical = Canonical(s.given)
+		s.canonical = decode.Canonical(s.given)
 	}
 	return s.canonical
 }
@@ -175,7 +176,7 @@ func (s *Session) Basis() *apportionv1.Basis {
 	}
 	for _, w := range s.engine.Warnings() {
 		warning := &apportionv1.Warning{
-			Code: apportionv1.WarningCode(w.Code), Message: cut(s.warningText(&w), 4*maxText), Queue: s.out.optional(int(w.Queue)),
+			Code: apportionv1.WarningCode(w.Code), Message: decode.Cut(s.warningText(&w), 4*decode.MaxText), Queue: s.out.optional(int(w.Queue)),
 		}
 		if warning.Epochs = w.Epochs; w.Code == policy.BudgetCutsGuarantee {
 			warning.Dimension = new(uint32(s.engine.View().Dims.Position(w.Dimension)))
@@ -257,13 +258,13 @@ func (s *Session) Bytes() int64 {
 	v := s.engine.View()
 	// The plugins that divide keep about this many rows for each queue, and together as many for what changes.
 	const rowsOfDivider, rowsOfQueue = 4, 10
-	row, queues, jobs := rowBytes(v.Dims.Len()), int64(len(v.Queues)), int64(v.Jobs.Len())
+	row, queues, jobs := decode.RowBytes(v.Dims.Len()), int64(len(v.Queues)), int64(v.Jobs.Len())
 	plugins := int64(s.plugins-1)*(64*queues+64*jobs) + int64(s.dividers)*rowsOfDivider*queues*row
-	changing := 8*jobs + int64(v.Moved())*(4*row+sizeOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
+	changing := 8*jobs + int64(v.Moved())*(4*row+decode.BytesOf[model.Account](1)+256) + int64(v.Tasks.Len())*8 +
 		int64(len(v.Nodes))*row + rowsOfQueue*queues*row
 	if state := s.kueueState(); state != nil {
 		plugins += int64(state.Bytes())
 	}
-	return plugins + changing + int64(v.PodBytes()) + int64(v.Journal.Bytes()) + sizeOf[policy.Check](s.engine.Scratch()) +
+	return plugins + changing + int64(v.PodBytes()) + int64(v.Journal.Bytes()) + decode.BytesOf[policy.Check](s.engine.Scratch()) +
 		s.engine.ListedBytes()
 }

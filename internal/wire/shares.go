@@ -12,7 +12,8 @@ import (
 	"github.com/apportion/apportion/engine/policy/kueue"
 	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 var sharesQuestion = question[*apportionv1.SharesStep]{
@@ -332,7 +333,7 @@ func (s *Session) spendOnShares(q *apportionv1.SharesStep) error {
 	return s.work.Spend(v.Jobs.Len()+sorting(len(v.Queues)), 1)
 }
 
-func (s *Session) permitShares(q *apportionv1.SharesStep) *Fault {
+func (s *Session) permitShares(q *apportionv1.SharesStep) *decode.Fault {
 	switch {
 	case q.GetTree():
 		return denied("tree")
@@ -352,13 +353,13 @@ func (a *asking) shares(q *apportionv1.SharesStep) (answer, work int64) {
 	if n := len(q.GetFields()); n > 0 {
 		fields = min(fields, int64(n))
 	}
-	answer = queues * (min(a.Plugins, ofQueues)*(sizeOf[apportionv1.QueueShare](1)+16+fields*a.resource()) +
-		sizeOf[apportionv1.QueueStanding](1) + 32 + a.verdict())
+	answer = queues * (min(a.Plugins, ofQueues)*(decode.BytesOf[apportionv1.QueueShare](1)+16+fields*a.resource()) +
+		decode.BytesOf[apportionv1.QueueStanding](1) + 32 + a.verdict())
 	if q.GetJobs() != nil {
-		answer += a.jobs(q.GetJobs()) * min(a.Plugins, ofJobs) * (sizeOf[apportionv1.JobShare](1) + 16 + 2*a.resource())
+		answer += a.jobs(q.GetJobs()) * min(a.Plugins, ofJobs) * (decode.BytesOf[apportionv1.JobShare](1) + 16 + 2*a.resource())
 	}
 	if q.GetTree() {
-		answer += (a.Jobs + a.Queues) * (sizeOf[apportionv1.TreeNode](1) + 64 + 2*a.resource())
+		answer += (a.Jobs + a.Queues) * (decode.BytesOf[apportionv1.TreeNode](1) + 64 + 2*a.resource())
 	}
 	work = a.session() + 16*queues
 	if q.GetExplain() != nil {

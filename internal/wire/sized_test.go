@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -113,7 +114,7 @@ func TestWhatIsBookedForASessionIsWhatItTakes(t *testing.T) {
 	unraced(t)
 	for name, shape := range sizedShapes {
 		t.Run(name, func(t *testing.T) {
-			m, err := wire.Compile(shape.make())
+			m, err := decode.Compile(shape.make())
 			require.NoError(t, err)
 			p := parse(t, &apportionv1.Policy{}, shape.policy)
 			var steps []*apportionv1.Step
@@ -172,7 +173,7 @@ func TestWhatIsBookedForAQuestionOfKueueIsWhatItTakes(t *testing.T) {
 		"accounts of queues":               {waiting(200, 500, 0, "all"), `shares {}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := wire.Compile(c.snapshot)
+			m, err := decode.Compile(c.snapshot)
 			require.NoError(t, err)
 			p := parse(t, &apportionv1.Policy{}, `tiers { plugins { kueue {} } }`)
 			steps := []*apportionv1.Step{parse(t, &apportionv1.Step{}, c.question)}
@@ -206,7 +207,7 @@ func TestWhatIsBookedForAQuestionOfKueueIsWhatItTakes(t *testing.T) {
 // TestMemoryThatIsNotThereIsNotTaken has what grows with the product of two lists, and no memory beyond what is booked before.
 func TestMemoryThatIsNotThereIsNotTaken(t *testing.T) {
 	unraced(t)
-	full := &wire.Fault{Code: codes.ResourceExhausted, Text: "no memory"}
+	full := &decode.Fault{Code: codes.ResourceExhausted, Text: "no memory"}
 	for name, c := range map[string]struct {
 		snapshot *apportionv1.Snapshot
 		policy   string
@@ -237,7 +238,7 @@ func TestMemoryThatIsNotThereIsNotTaken(t *testing.T) {
 		"a plan":                     {podCluster(2000, 20_000), byGang, `plan { job { index: 0 } }`, 4 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := wire.Compile(c.snapshot)
+			m, err := decode.Compile(c.snapshot)
 			require.NoError(t, err)
 			refuse := func(int64) error { return full }
 			p := parse(t, &apportionv1.Policy{}, c.policy)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -23,7 +24,7 @@ func TestADimensionThatIsNamedTwiceIsRefusedOnEveryWayIn(t *testing.T) {
 		{"gpu", "gpu"},
 		{"cpu", "gpu", "memory", "gpu"},
 	} {
-		_, err := wire.Compile(&apportionv1.Snapshot{Dimensions: names})
+		_, err := decode.Compile(&apportionv1.Snapshot{Dimensions: names})
 		require.ErrorContains(t, err, "is named twice", names)
 
 		s := opened(t, equalTimes(0, 1, 2), policies["fair"])
@@ -82,7 +83,7 @@ func TestTiesBetweenTasksOfDifferentJobsAreBrokenByNames(t *testing.T) {
 			var want string
 			for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 				snapshot := equalTimes(order...)
-				m, err := wire.Compile(snapshot)
+				m, err := decode.Compile(snapshot)
 				require.NoError(t, err)
 				p := &apportionv1.Policy{}
 				require.NoError(t, prototext.Unmarshal([]byte(policy), p))
@@ -90,7 +91,7 @@ func TestTiesBetweenTasksOfDifferentJobsAreBrokenByNames(t *testing.T) {
 					Dimensions: snapshot.GetDimensions(), Jobs: []*apportionv1.Job{equalJob("a", snapshot.GetJobs()[0].GetGroups()[0].GetRequest())},
 				})
 				require.NoError(t, err)
-				changed, err := new(wire.Decoder).CompileChange(m, change, wire.Guard{})
+				changed, err := new(decode.Decoder).CompileChange(m, change, decode.Guard{})
 				require.NoError(t, err)
 				for _, m := range []*model.Model{m, changed} {
 					s, err := wire.Open(m, p, wire.Options{})
@@ -143,14 +144,14 @@ func TestAnExplicitZeroOfCPUOrMemoryMakesNoOtherRequest(t *testing.T) {
 		}
 		return s
 	}
-	whole, err := wire.Compile(snapshot(gpu, zeros, nothing))
+	whole, err := decode.Compile(snapshot(gpu, zeros, nothing))
 	require.NoError(t, err)
-	base, err := wire.Compile(snapshot(gpu))
+	base, err := decode.Compile(snapshot(gpu))
 	require.NoError(t, err)
 	rest := snapshot(gpu, zeros, nothing)
 	data, err := proto.Marshal(&apportionv1.Change{Dimensions: rest.GetDimensions(), Jobs: rest.GetJobs()[1:]})
 	require.NoError(t, err)
-	changed, err := new(wire.Decoder).CompileChange(base, data, wire.Guard{})
+	changed, err := new(decode.Decoder).CompileChange(base, data, decode.Guard{})
 	require.NoError(t, err)
 	require.Equal(t, whole.Requests, changed.Requests)
 	require.Len(t, whole.Requests, 2, "no request, and that of a GPU")

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -44,7 +45,7 @@ func TestAReservationIsPartOfTheAnswersAboutIt(t *testing.T) {
 	requireKept(fairOf(ask(t, s, `shares { explain {} }`)).GetReservation())
 	require.Nil(t, fairOf(ask(t, s, `shares { explain { queues { index: 0 } } }`)).GetReservation(), "its queue was not requested")
 
-	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, keptForAGang))
+	m, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, keptForAGang))
 	require.NoError(t, err)
 	s.Restrict(wire.NewAudience(m, func(name string) bool { return name == "c" }))
 	other := ask(t, s, `explain { jobs { index: 3 } }`).GetExplain().GetJobs()[0]

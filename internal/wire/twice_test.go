@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -77,9 +78,9 @@ func TestATextIsUTF8HoweverOftenItIsGiven(t *testing.T) {
 	snapshot := parse(t, &apportionv1.Snapshot{}, everyText)
 	sound, err := proto.Marshal(snapshot)
 	require.NoError(t, err)
-	base, err := wire.CompileBytes(sound)
+	base, err := decode.CompileBytes(sound)
 	require.NoError(t, err)
-	sums, err := new(wire.Decoder).CompileSums(sound, 1)
+	sums, err := new(decode.Decoder).CompileWithin(sound, decode.Guard{Sums: true, Parts: 1})
 	require.NoError(t, err)
 	require.Equal(t, 1, sums.Tallied, "the sums of the sound snapshot are read without its tasks")
 
@@ -87,12 +88,12 @@ func TestATextIsUTF8HoweverOftenItIsGiven(t *testing.T) {
 	eachTextSpoilt(snapshot.ProtoReflect(), nil, func(path string, data []byte) {
 		texts++
 		require.Error(t, proto.Unmarshal(data, &apportionv1.Snapshot{}), path)
-		_, err := wire.CompileBytes(data)
+		_, err := decode.CompileBytes(data)
 		require.ErrorContains(t, err, malformed, "snapshot.%s", path)
 		for _, parts := range []int{1, 2} {
-			_, err = new(wire.Decoder).CompileInParts(data, parts)
+			_, err = new(decode.Decoder).CompileWithin(data, decode.Guard{Parts: parts})
 			require.ErrorContains(t, err, malformed, "snapshot.%s in %d parts", path, parts)
-			_, err = new(wire.Decoder).CompileSums(data, parts)
+			_, err = new(decode.Decoder).CompileWithin(data, decode.Guard{Sums: true, Parts: parts})
 			require.ErrorContains(t, err, malformed, "sums of snapshot.%s in %d parts", path, parts)
 		}
 	})
@@ -102,7 +103,7 @@ func TestATextIsUTF8HoweverOftenItIsGiven(t *testing.T) {
 	eachTextSpoilt(change.ProtoReflect(), nil, func(path string, data []byte) {
 		require.Error(t, proto.Unmarshal(data, &apportionv1.Change{}), path)
 		for _, parts := range []int{1, 2} {
-			_, err := new(wire.Decoder).CompileChangeInParts(base, data, parts)
+			_, err := new(decode.Decoder).CompileChange(base, data, decode.Guard{Parts: parts})
 			require.ErrorContains(t, err, malformed, "change.%s in %d parts", path, parts)
 		}
 	})

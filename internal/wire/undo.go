@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // markBytes is about what a mark takes.
@@ -38,7 +39,7 @@ func (s *Session) mayChange() error {
 		return nil
 	}
 	maximum := strconv.FormatInt(s.undo.maximum, 10)
-	return &Fault{
+	return &decode.Fault{
 		Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED,
 		Text:     "more changes than " + maximum + " bytes can remember were made since the first mark; roll back first",
 		Metadata: map[string]string{"limit": "undo_bytes", "maximum": maximum},
@@ -48,7 +49,7 @@ func (s *Session) mayChange() error {
 // leave books the present state as left behind, if some mark may return to it.
 func (s *Session) leave() {
 	if s.engine.View().Journal.Recording() {
-		s.undo.held += s.Bytes() + ModelBytes(s.engine.View().Model)
+		s.undo.held += s.Bytes() + decode.ModelBytes(s.engine.View().Model)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/filled"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -59,7 +60,7 @@ func named(t require.TestingT, err error) (paths []string) {
 	if err == nil {
 		return nil
 	}
-	var fault *wire.Fault
+	var fault *decode.Fault
 	require.ErrorAs(t, err, &fault)
 	require.NotNil(t, fault.Violations, "%v", err)
 	for _, v := range fault.Violations.Violations {
@@ -109,10 +110,10 @@ func TestAFieldThatIsNotKnownIsNamedInEveryRequest(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					request := newMessage(t, of)
 					filled.Message(t, request.ProtoReflect(), 5, math.Copysign(0, -1))
-					require.NoError(t, wire.Known(request, bytesOf(t, request)))
+					require.NoError(t, decode.Known(request, bytesOf(t, request)))
 					estrange(t, request)
 					data := bytesOf(t, request)
-					require.Equal(t, strangers(request, ""), named(t, wire.Known(request, data)))
+					require.Equal(t, strangers(request, ""), named(t, decode.Known(request, data)))
 					if session, ok := request.(*apportionv1.RunSessionRequest); ok && len(strangers(request, "")) > 0 {
 						require.False(t, wire.DecodeBatch(data, new(apportionv1.RunSessionRequest)), "%v", session)
 					}
@@ -124,14 +125,20 @@ func TestAFieldThatIsNotKnownIsNamedInEveryRequest(t *testing.T) {
 
 // The decoder of snapshots and changes names such fields too, however it reads, and reads informative ones as if they were absent.
 func TestAFieldThatIsNotKnownIsNamedInSnapshotsAndChanges(t *testing.T) {
-	base, err := wire.Compile(&apportionv1.Snapshot{Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "q"}}})
+	base, err := decode.Compile(&apportionv1.Snapshot{Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "q"}}})
 	require.NoError(t, err)
 	read := map[string]func(data []byte) error{
-		"snapshot": func(data []byte) error { _, err := wire.CompileBytes(data); return err },
-		"in parts": func(data []byte) error { _, err := new(wire.Decoder).CompileInParts(data, 3); return err },
-		"sums":     func(data []byte) error { _, err := new(wire.Decoder).CompileSums(data, 2); return err },
+		"snapshot": func(data []byte) error { _, err := decode.CompileBytes(data); return err },
+		"in parts": func(data []byte) error {
+			_, err := new(decode.Decoder).CompileWithin(data, decode.Guard{Parts: 3})
+			return err
+		},
+		"sums": func(data []byte) error {
+			_, err := new(decode.Decoder).CompileWithin(data, decode.Guard{Sums: true, Parts: 2})
+			return err
+		},
 		"change": func(data []byte) error {
-			_, err := new(wire.Decoder).CompileChange(base, data, wire.Guard{})
+			_, err := new(decode.Decoder).CompileChange(base, data, decode.Guard{})
 			return err
 		},
 	}

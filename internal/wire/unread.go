@@ -7,6 +7,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -26,7 +27,7 @@ const nodeKind, classKind = "Node", "PriorityClass"
 
 // complete returns a fault if the answer to a question depends on kinds of objects that were not read: a number without them would be
 // false. Nodes matter only to the total that is divided, which may be given, and priority classes only to questions that rank jobs.
-func (s *Session) complete(q *Question, step *apportionv1.Step) *Fault {
+func (s *Session) complete(q *Question, step *apportionv1.Step) *decode.Fault {
 	if q.need == noKind || len(s.unread) == 0 {
 		return nil
 	}
@@ -41,7 +42,7 @@ func (s *Session) complete(q *Question, step *apportionv1.Step) *Fault {
 		if l.Kind == classKind && q.unranked != nil && q.unranked(s, step) {
 			continue
 		}
-		message := wireLeftOut(l)
+		message := decode.WireLeftOut(l)
 		if s.audience != nil {
 			// It may name what the reader may not see.
 			message.Detail = ""
@@ -51,7 +52,7 @@ func (s *Session) complete(q *Question, step *apportionv1.Step) *Fault {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &Fault{
+	return &decode.Fault{
 		Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_INCOMPLETE, Text: text.Unread(missing),
 		Metadata: map[string]string{"kinds": strings.Join(kinds, ",")},
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // candidateBytes is the memory of the plugins' tables for each candidate during the choice of victims.
@@ -300,12 +301,12 @@ func (s *Session) spendOnVictims(q victimsStep) error {
 func (a *asking) victims(q victimsStep) (answer, work int64) {
 	n := int64(selected(q.GetCandidates(), int(a.Tasks)))
 	// While a list of checks grows, it exists twice.
-	checks := n * a.Voters * 3 * sizeOf[policy.Check](1) / 2
-	answer = n * (sizeOf[apportionv1.Spared](1) + 24 + a.reason() + 4*a.Voters + 16)
+	checks := n * a.Voters * 3 * decode.BytesOf[policy.Check](1) / 2
+	answer = n * (decode.BytesOf[apportionv1.Spared](1) + 24 + a.reason() + 4*a.Voters + 16)
 	work = n*(candidateBytes+8*a.Voters) + checks
 	if q.GetExplain() {
-		answer += n * a.Voters * (sizeOf[apportionv1.VictimCheck](1) + 16 + a.reason())
+		answer += n * a.Voters * (decode.BytesOf[apportionv1.VictimCheck](1) + 16 + a.reason())
 		work += checks
 	}
-	return answer, work + a.Queues*4*rowBytes(int(a.Dimensions))
+	return answer, work + a.Queues*4*decode.RowBytes(int(a.Dimensions))
 }

@@ -13,24 +13,25 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 var addJobQuestion = question[*apportionv1.AddJobStep]{
 	of: (*apportionv1.Step).GetAddJob, changes: true, need: noKind, answer: (*Session).addJob,
 	memory: func(a *asking, q *apportionv1.AddJobStep) (answer, work int64) {
-		a.reopen(SizeOf(&apportionv1.Snapshot{Jobs: []*apportionv1.Job{q.GetJob()}}, 2*int64(proto.Size(q))))
+		a.reopen(decode.SizeOf(&apportionv1.Snapshot{Jobs: []*apportionv1.Job{q.GetJob()}}, 2*int64(proto.Size(q))))
 		return 0, 0
 	},
-	added: func(z *Size, job []byte) {
+	added: func(z *decode.Size, job []byte) {
 		z.Jobs++
-		z.job(job)
+		z.AddJob(job)
 	},
 }
 
 var removeJobQuestion = question[*apportionv1.RemoveJobStep]{
 	of: (*apportionv1.Step).GetRemoveJob, changes: true, need: noKind, answer: (*Session).removeJob,
 	memory: func(a *asking, q *apportionv1.RemoveJobStep) (answer, work int64) {
-		a.reopen(Size{Bytes: 2 * int64(proto.Size(q))})
+		a.reopen(decode.Size{Bytes: 2 * int64(proto.Size(q))})
 		return 0, 0
 	},
 }
@@ -38,9 +39,9 @@ var removeJobQuestion = question[*apportionv1.RemoveJobStep]{
 var changeQuestion = question[*apportionv1.ChangeStep]{
 	of: (*apportionv1.Step).GetChange, changes: true, need: noKind, answer: (*Session).changeSnapshot,
 	memory: (*asking).change,
-	added: func(z *Size, change []byte) {
-		size := measure(change)
-		z.add(&size, 0)
+	added: func(z *decode.Size, change []byte) {
+		size := decode.MeasureChange(change)
+		z.Add(&size, 0)
 	},
 }
 
@@ -68,8 +69,8 @@ func (s *Session) addJob(q *apportionv1.AddJobStep) (*apportionv1.Answer, error)
 	}
 	s.leave()
 	err := s.engine.ChangeIf(q.GetDimensions(), func(b *model.ChangeBuilder) error {
-		return compileJob(b, q.GetJob(), s.limits)
-	}, s.limits.accept)
+		return decode.CompileJob(b, q.GetJob(), s.limits)
+	}, s.limits.Accept)
 	if err != nil {
 		return nil, ofJob(err)
 	}
@@ -87,13 +88,13 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 	if err != nil {
 		return nil, faultAt("change", "a text is not UTF-8")
 	}
-	change, err := readChange(data, s.limits, s.stop)
+	change, err := decode.ReadChange(data, s.limits, s.stop)
 	if err != nil {
 		return nil, err
 	}
 	s.leave()
 	before := s.engine.View()
-	err = s.engine.ChangeIf(change.head.dimensions, change.make, s.limits.accept)
+	err = s.engine.ChangeIf(change.Head.Dimensions, change.Make, s.limits.Accept)
 	if err != nil {
 		return nil, within(err, "change.")
 	}
@@ -106,7 +107,7 @@ func within(err error, prefix string) error {
 	if !errors.As(err, &violations) {
 		return err
 	}
-	return prefixed(violations, prefix)
+	return decode.Prefixed(violations, prefix)
 }
 
 // changed returns the positions of the objects that a change has set.
@@ -148,7 +149,7 @@ func ofJob(err error) error {
 	if !errors.As(err, &violations) {
 		return err
 	}
-	out := prefixed(violations, "")
+	out := decode.Prefixed(violations, "")
 	for i := range out.Violations {
 		path := &out.Violations[i].Path
 		if rest, ok := strings.CutPrefix(*path, "jobs[0]"); ok {
@@ -180,7 +181,7 @@ func (s *Session) mark(*apportionv1.MarkStep) (*apportionv1.Answer, error) {
 func (s *Session) rollback(q *apportionv1.RollbackStep) (*apportionv1.Answer, error) {
 	err := s.engine.Rollback(int(q.GetMark()))
 	if errors.Is(err, engine.ErrNoMark) {
-		return nil, &Fault{
+		return nil, &decode.Fault{
 			Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_MARK_NOT_FOUND, Field: "mark",
 			Text: "mark " + strconv.FormatUint(uint64(q.GetMark()), 10) + " was never set, or was undone",
 		}
@@ -195,7 +196,7 @@ func (s *Session) rollback(q *apportionv1.RollbackStep) (*apportionv1.Answer, er
 func (a *asking) change(q *apportionv1.ChangeStep) (answer, work int64) {
 	c := q.GetChange()
 	answer = 16 * int64(len(c.GetNodes())+len(c.GetQueues())+len(c.GetJobs()))
-	size := SizeOf(&apportionv1.Snapshot{
+	size := decode.SizeOf(&apportionv1.Snapshot{
 		Nodes: c.GetNodes(), NodeSets: c.GetNodeSets(), Queues: c.GetQueues(), Jobs: c.GetJobs(),
 	}, 2*int64(proto.Size(q)))
 	for _, name := range c.GetDimensions() {

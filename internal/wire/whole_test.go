@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -27,7 +28,7 @@ func TestAChangeOfTasksForWhichTooLittleWorkIsLeftChangesNone(t *testing.T) {
 	for _, task := range s.Jobs[0].Groups[0].Tasks {
 		task.Status, task.Node = apportionv1.TaskStatus_TASK_STATUS_RUNNING, new(uint32(0))
 	}
-	m, err := wire.Compile(s)
+	m, err := decode.Compile(s)
 	require.NoError(t, err)
 	session, err := wire.Open(m, parse(t, &apportionv1.Policy{}, byGang), wire.Options{Work: 1_200_000})
 	require.NoError(t, err)

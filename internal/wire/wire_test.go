@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -41,7 +42,7 @@ const proportional = `tiers { plugins { gang {} } plugins { priority {} } } tier
 
 func open(t *testing.T, snapshot, policy string, options ...wire.Options) *wire.Session {
 	t.Helper()
-	m, err := wire.Compile(parse(t, &apportionv1.Snapshot{}, snapshot))
+	m, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, snapshot))
 	require.NoError(t, err)
 	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, policy), append(options, wire.Options{})[0])
 	require.NoError(t, err)
@@ -68,7 +69,7 @@ func errorInfo(t *testing.T, st *status.Status) *errdetails.ErrorInfo {
 	info := &errdetails.ErrorInfo{}
 	require.NotEmpty(t, st.GetDetails())
 	require.NoError(t, st.GetDetails()[0].UnmarshalTo(info))
-	require.Equal(t, wire.Domain, info.GetDomain())
+	require.Equal(t, decode.Domain, info.GetDomain())
 	return info
 }
 
@@ -143,9 +144,9 @@ func TestTheClusterIsReadAsTheLibraryReadsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var message apportionv1.Snapshot
 			require.NoError(t, proto.Unmarshal(data, &message))
-			require.Equal(t, message.GetCluster(), wire.ClusterOf(data))
+			require.Equal(t, message.GetCluster(), decode.ClusterOf(data))
 		})
 	}
-	require.Empty(t, wire.ClusterOf(append(named("prod"), 0xff)), "cut off")
-	require.Empty(t, wire.ClusterOf(named("\xff")), "no text")
+	require.Empty(t, decode.ClusterOf(append(named("prod"), 0xff)), "cut off")
+	require.Empty(t, decode.ClusterOf(named("\xff")), "no text")
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
@@ -19,7 +20,7 @@ import (
 
 // within opens a session whose questions may cost so much.
 func within(t require.TestingT, shape generate.Shape, policy string, work int64) *wire.Session {
-	m, err := wire.Compile(generate.Snapshot(shape))
+	m, err := decode.Compile(generate.Snapshot(shape))
 	require.NoError(t, err)
 	p := &apportionv1.Policy{}
 	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
@@ -93,12 +94,12 @@ func TestASessionThatMayNotBeReopenedStaysAsItWas(t *testing.T) {
 	shape := generate.Shape{Queues: 100, Jobs: 200, Tasks: 400, Nodes: 10}
 	least := int64(1000)
 	for ; ; least += 1000 {
-		m, err := wire.Compile(generate.Snapshot(shape))
+		m, err := decode.Compile(generate.Snapshot(shape))
 		require.NoError(t, err)
 		if _, err = wire.Open(m, parse(t, &apportionv1.Policy{}, policies["proportion"]), wire.Options{Work: least}); err == nil {
 			break
 		}
-		fault := wire.AsFault(err)
+		fault := decode.AsFault(err)
 		require.Equal(t, codes.OutOfRange, fault.Code)
 		require.Equal(t, "work", fault.Metadata["limit"])
 	}
@@ -128,14 +129,14 @@ func aQuestionWithinItsWorkIsAnsweredAsWithoutBound(t *rapid.T, policy string) {
 		snapshot.Memory = &apportionv1.Memory{EpochSeconds: 1, HalfLifeEpochs: 1}
 		snapshot.Queues[0].Usage, snapshot.Queues[0].Entitled = &apportionv1.Usage{}, &apportionv1.Usage{}
 	}
-	m, err := wire.Compile(snapshot)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	p := &apportionv1.Policy{}
 	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
 	work := int64(1) << rapid.IntRange(4, 20).Draw(t, "work")
 	bounded, err := wire.Open(m, p, wire.Options{Work: work})
 	if err != nil {
-		require.Equal(t, "work", wire.AsFault(err).Metadata["limit"])
+		require.Equal(t, "work", decode.AsFault(err).Metadata["limit"])
 		return
 	}
 	free := opened(t, snapshot, policy)
@@ -214,7 +215,7 @@ func TestCandidatesThatUseADimensionUpSpendWork(t *testing.T) {
 			}}},
 		})
 	}
-	m, err := wire.Compile(s)
+	m, err := decode.Compile(s)
 	require.NoError(t, err)
 	p := parse(t, &apportionv1.Policy{}, `tiers { plugins { hierarchical_drf {} } }`)
 	const enough, tooLittle = 50_000_000, 2_000_000
@@ -257,11 +258,11 @@ func TestRequestsThatFitNowhereSpendWork(t *testing.T) {
 					Request: amount(1000 + i), NodeSet: set, Tasks: []*apportionv1.Task{{}},
 				}}})
 			}
-			m, err := wire.Compile(snapshot)
+			m, err := decode.Compile(snapshot)
 			require.NoError(t, err)
 			p := parse(t, &apportionv1.Policy{}, `tiers { plugins { fair {} } }`)
 			_, err = wire.Open(m, p, wire.Options{Work: many * many / 2})
-			require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, wire.AsFault(err).Reason)
+			require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, decode.AsFault(err).Reason)
 			_, err = wire.Open(m, p, wire.Options{Work: 3 * many * many})
 			require.NoError(t, err)
 		})
@@ -299,7 +300,7 @@ func TestReservationsSpendWork(t *testing.T) {
 		Name: "gang", Queue: "b", Phase: apportionv1.JobPhase_JOB_PHASE_INQUEUE, MinAvailable: kinds * ofKind,
 		CreateTime: 1, Groups: waiting,
 	})
-	m, err := wire.Compile(s)
+	m, err := decode.Compile(s)
 	require.NoError(t, err)
 	session, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { fair { turns {} } } }`), wire.Options{Work: work})
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // BudgetOptions configure a Budget.
@@ -104,7 +104,7 @@ const Forever time.Duration = -1
 // ends first, and a LIMIT_EXCEEDED fault at once for more than Most.
 func (b *Budget) Wait(ctx context.Context, identity string, bytes int64, patience time.Duration) error {
 	if bytes > b.Most() {
-		return wire.Exceeded(b.options.Name, bytes, b.Most(), "the call would take "+strconv.FormatInt(bytes, 10)+
+		return decode.Exceeded(b.options.Name, bytes, b.Most(), "the call would take "+strconv.FormatInt(bytes, 10)+
 			" bytes, more than one identity may have of what there is for all together")
 	}
 	if b.Take(identity, bytes) {
@@ -138,7 +138,7 @@ func (b *Budget) Wait(ctx context.Context, identity string, bytes int64, patienc
 
 // Busy returns the fault of a caller that gets nothing now.
 func (b *Budget) Busy() error {
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: b.options.Retry,
 		Text:     "the server is busy: too much is " + b.options.Purpose,
 		Metadata: map[string]string{"limit": b.options.Name, "maximum": strconv.FormatInt(b.options.Bytes, 10)},

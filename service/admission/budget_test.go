@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 func TestOneIdentityHasAHalfOfABudgetAndLeavesSomethingForOthers(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWhoWaitsForMemoryIsServedInOrderAndNotForLongerThanIsAllowed(t *testing
 		began := time.Now()
 		err := b.Wait(t.Context(), "a", 100, 300*time.Millisecond)
 		require.Equal(t, 300*time.Millisecond, time.Since(began))
-		fault := wire.AsFault(err)
+		fault := decode.AsFault(err)
 		require.Equal(t, time.Second, fault.Retry)
 		require.Equal(t, map[string]string{"limit": "b", "maximum": "1000"}, fault.Metadata)
 
@@ -68,7 +68,7 @@ func TestWhoWaitsForMemoryIsServedInOrderAndNotForLongerThanIsAllowed(t *testing
 func TestWhatIsMoreThanAnyMayHaveIsRefusedAtOnce(t *testing.T) {
 	b := NewBudget(BudgetOptions{Name: "overload.receiving", Bytes: 1000, Retry: time.Second})
 	require.Equal(t, map[string]string{"limit": "overload.receiving", "value": "501", "maximum": "500"},
-		wire.AsFault(b.Wait(t.Context(), "a", 501, Forever)).Metadata)
+		decode.AsFault(b.Wait(t.Context(), "a", 501, Forever)).Metadata)
 }
 
 func TestABudgetIsNeverExceededAndForgetsWhoHasNothing(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // Rank is the priority class of waiting work.
@@ -232,7 +232,7 @@ func (c *Controller) Usage() Usage {
 
 // busy is the fault of work that must wait for longer than the limit of a name allows.
 func (c *Controller) busy(limit, text string) error {
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED,
 		Text: "the server is busy: " + text, Retry: max(c.options.Wait, shortestRetry), Metadata: map[string]string{"limit": limit},
 	}
@@ -377,7 +377,7 @@ func (c *Controller) grow(w *waiter, bytes int64) error {
 }
 
 func tooLarge(bytes, most int64) error {
-	return wire.Exceeded("overload.memory", bytes, most,
+	return decode.Exceeded("overload.memory", bytes, most,
 		"the call would take about "+strconv.FormatInt(bytes, 10)+" bytes of memory, more than there is for all calls together")
 }
 

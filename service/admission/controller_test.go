@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // strict returns a controller without a reserve.
@@ -59,7 +59,7 @@ func TestNobodyWaitsForLongerThanIsAllowed(t *testing.T) {
 		began := time.Now()
 		_, err := c.Enter(t.Context(), Work{"b", Decision, 1})
 		require.Equal(t, time.Second, time.Since(began))
-		fault := wire.AsFault(err)
+		fault := decode.AsFault(err)
 		require.Equal(t, codes.ResourceExhausted, fault.Code)
 		require.Equal(t, time.Second, fault.Retry)
 
@@ -76,7 +76,7 @@ func TestNobodyWaitsForLongerThanIsAllowed(t *testing.T) {
 func TestWhatNeverFitsIsRefusedAtOnce(t *testing.T) {
 	c := strict(Options{Running: 1, Memory: 1000, Waiting: 10, Wait: time.Second})
 	_, err := c.Enter(t.Context(), Work{"a", Decision, 876})
-	require.Equal(t, map[string]string{"limit": "overload.memory", "value": "876", "maximum": "875"}, wire.AsFault(err).Metadata)
+	require.Equal(t, map[string]string{"limit": "overload.memory", "value": "876", "maximum": "875"}, decode.AsFault(err).Metadata)
 }
 
 // queue lets callers wait in order behind one that works, and returns the order in which they were served.
@@ -159,7 +159,7 @@ func TestNobodyWaitsForAnothersLongCallsAlone(t *testing.T) {
 	c := New(Options{Running: 2, Reserve: 2, Memory: 1000, Waiting: 10, Wait: 20 * time.Millisecond})
 	first, second := enterNow(t, c, "greedy", Simulation, 1), enterNow(t, c, "greedy", Simulation, 1)
 	_, err := c.Enter(t.Context(), Work{"greedy", Decision, 1})
-	require.Equal(t, "overload.wait", wire.AsFault(err).Metadata["limit"], "its own calls take all slots")
+	require.Equal(t, "overload.wait", decode.AsFault(err).Metadata["limit"], "its own calls take all slots")
 	modest := enterNow(t, c, "modest", Simulation, 1)
 	_, err = c.Enter(t.Context(), Work{"modest", Decision, 1})
 	require.Error(t, err, "one has begun beyond the slots")
@@ -288,12 +288,12 @@ func TestWorkMayGrowIntoTheMemoryThatIsFree(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, mine.Grow(10*kilobyte))
 	require.EqualValues(t, 30*kilobyte, c.Usage().Bytes)
-	fault := wire.AsFault(mine.Grow(41 * kilobyte))
+	fault := decode.AsFault(mine.Grow(41 * kilobyte))
 	require.Equal(t, codes.OutOfRange, fault.Code, "more than there is for all large work, which an eighth of the memory is not for")
 
 	others, err := c.Enter(t.Context(), Work{Identity: "b", Bytes: 15 * kilobyte})
 	require.NoError(t, err)
-	fault = wire.AsFault(mine.Grow(26 * kilobyte))
+	fault = decode.AsFault(mine.Grow(26 * kilobyte))
 	require.Equal(t, codes.ResourceExhausted, fault.Code)
 	require.Positive(t, fault.Retry)
 	require.NoError(t, mine.Grow(25*kilobyte), "one call of an identity may take all that is free")

@@ -10,6 +10,6 @@
 // Bookings is the part of a budget that one call holds, and Counts counts open objects by identity.
 //
 // All limits are fair by identity. The package does not interpret identities; an address may be used for callers without one. Refusals are
-// *wire.Fault values with the code and the retry delay of the contract, and contain the name of the limiting setting. All types are safe
+// *decode.Fault values with the code and the retry delay of the contract, and contain the name of the limiting setting. All types are safe
 // for concurrent use. The package does not read requests.
 package admission

@@ -18,8 +18,8 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/internal/backlog"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 )
 
@@ -166,7 +166,7 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 		case d.Snapshot.Message != nil:
 			size += int64(proto.Size(d.Snapshot.Message))
 		case d.Snapshot.Model != nil:
-			size += wire.ModelBytes(d.Snapshot.Model)
+			size += decode.ModelBytes(d.Snapshot.Model)
 		}
 	}
 	kept := *d
@@ -314,7 +314,7 @@ func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
 	if e.SnapshotDigest == "" {
 		message := d.Snapshot.Message
 		if data == nil && message == nil && d.Snapshot.Model != nil {
-			message = wire.SnapshotOf(d.Snapshot.Model)
+			message = decode.SnapshotOf(d.Snapshot.Model)
 		}
 		if data == nil && message != nil {
 			if data, err = (proto.MarshalOptions{Deterministic: true}).Marshal(message); err != nil {
@@ -322,11 +322,11 @@ func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
 			}
 		}
 		if data != nil {
-			e.SnapshotDigest = wire.Digest(data)
+			e.SnapshotDigest = decode.Digest(data)
 		}
 	}
 	if e.PolicyDigest == "" && d.Policy != nil {
-		e.PolicyDigest = wire.PolicyDigest(d.Policy)
+		e.PolicyDigest = decode.PolicyDigest(d.Policy)
 	}
 	store := l.options.Store
 	if store == nil || d.Batch > 0 {

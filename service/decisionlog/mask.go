@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // masked stands for a text that is not written down.
@@ -104,5 +104,5 @@ func maskStatus(st *rpcstatus.Status) {
 // digestOf returns the digest of steps, each with its length before it.
 func digestOf(steps []*apportionv1.Step) (string, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(&apportionv1.StepBatch{Steps: steps})
-	return wire.Digest(data), err
+	return decode.Digest(data), err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/difference"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/internal/wire/method"
@@ -178,7 +179,7 @@ func (r *Replayer) Entry(e *Entry) (Outcome, error) {
 	case fault == nil:
 		is, failed = r.ask(session, e, steps)
 	case e.Restricted:
-		failed = wire.AsFault(fault).Silenced()
+		failed = decode.AsFault(fault).Silenced()
 	}
 	return Outcome{Differences: r.compare(answers, is, failure, failed)}, nil
 }
@@ -300,10 +301,10 @@ func (r *Replayer) model(digest string) (m *model.Model, why string, fault error
 	for m = r.models[at]; m == nil; m = r.models[at] {
 		data, err := r.Snapshot(at)
 		if err == nil {
-			if wire.Digest(data) != at {
+			if decode.Digest(data) != at {
 				return nil, "the snapshot stored has another digest than its name says", nil
 			}
-			if m, err = wire.CompileBytes(data); err != nil {
+			if m, err = decode.CompileBytes(data); err != nil {
 				return nil, "", err
 			}
 			break
@@ -316,7 +317,7 @@ func (r *Replayer) model(digest string) (m *model.Model, why string, fault error
 			return nil, unstored(err), nil
 		}
 		// The digest covers the digest of the base, so that no chain can form a circle.
-		if wire.ChangeDigest(base, change) != at {
+		if decode.ChangeDigest(base, change) != at {
 			return nil, "the change stored has another digest than its name says", nil
 		}
 		chain = append(chain, link{at, change})
@@ -324,8 +325,8 @@ func (r *Replayer) model(digest string) (m *model.Model, why string, fault error
 	}
 	r.remember(at, m)
 	for _, l := range slices.Backward(chain) {
-		var d wire.Decoder
-		if m, fault = d.CompileChange(m, l.data, wire.Guard{}); fault != nil {
+		var d decode.Decoder
+		if m, fault = d.CompileChange(m, l.data, decode.Guard{}); fault != nil {
 			return nil, "", fault
 		}
 		r.remember(l.digest, m)
@@ -354,7 +355,7 @@ func unstored(err error) string {
 
 // isOutside reports whether an error says nothing of the decision: a limit, a deadline or a fault of the server.
 func isOutside(st *rpcstatus.Status) bool {
-	switch wire.ReasonOf(st) {
+	switch decode.ReasonOf(st) {
 	case apportionv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE,
 		apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, apportionv1.ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED,
 		apportionv1.ErrorReason_ERROR_REASON_INTERNAL:
@@ -371,7 +372,7 @@ func (r *Replayer) compare(was, is []*apportionv1.Answer, failure *rpcstatus.Sta
 	}
 	var now *rpcstatus.Status
 	if failed != nil {
-		now = wire.Status(failed)
+		now = decode.Status(failed)
 	}
 	found := difference.Between(&apportionv1.AnswerBatch{Answers: was}, &apportionv1.AnswerBatch{Answers: is}, most)
 	if failure != nil || now != nil {

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // Store is a directory of snapshots and policies by digest. It may be used by one goroutine at a time.
@@ -156,7 +156,7 @@ func ReadPolicy(directory, digest string) (*apportionv1.Policy, error) {
 	if err := protojson.Unmarshal(data, policy); err != nil {
 		return nil, err
 	}
-	if wire.PolicyDigest(policy) != digest {
+	if decode.PolicyDigest(policy) != digest {
 		return nil, errors.New("the digest of the stored policy does not match its name")
 	}
 	return policy, nil

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Gate admits or refuses calls. It is safe for concurrent use.
@@ -72,7 +72,7 @@ func (g *Gate) Tap(ctx context.Context, call *tap.Info) (context.Context, error)
 		if l != nil {
 			l.refuse()
 		}
-		return ctx, status.ErrorProto(wire.Status(err))
+		return ctx, status.ErrorProto(decode.Status(err))
 	}
 	if l != nil {
 		l.enter(ctx)
@@ -143,7 +143,7 @@ func (s *shown) find(chain []*x509.Certificate) {
 	if err := s.material.verify(chain, time.Now()); err != nil {
 		s.err = unauthenticated("the presented certificate is not trusted")
 	} else if s.caller = s.table.shown(chain[0]); s.caller == nil {
-		s.err = &wire.Fault{
+		s.err = &decode.Fault{
 			Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
 			Text: "no identity matches a name in the presented certificate",
 		}
@@ -151,5 +151,5 @@ func (s *shown) find(chain []*x509.Certificate) {
 }
 
 func unauthenticated(text string) error {
-	return &wire.Fault{Code: codes.Unauthenticated, Reason: apportionv1.ErrorReason_ERROR_REASON_UNAUTHENTICATED, Text: text}
+	return &decode.Fault{Code: codes.Unauthenticated, Reason: apportionv1.ErrorReason_ERROR_REASON_UNAUTHENTICATED, Text: text}
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Caller is the authenticated caller of a call.
@@ -84,7 +84,7 @@ func matchAny(patterns []string, name string) bool {
 }
 
 func (c *Caller) denied(text, key, value string) error {
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.PermissionDenied, Reason: apportionv1.ErrorReason_ERROR_REASON_PERMISSION_DENIED,
 		Text:     "identity " + strconv.Quote(c.Name) + " " + text,
 		Metadata: map[string]string{"identity": c.Name, key: printable(value)},

@@ -20,6 +20,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/backlog"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/difference"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/wire"
@@ -42,7 +43,7 @@ type Shadow struct {
 	options Options
 	policy  atomic.Pointer[apportionv1.Policy]
 	queue   *backlog.Queue[*job]
-	decoder wire.Decoder
+	decoder decode.Decoder
 
 	mutex    sync.Mutex
 	sessions map[*service.SessionID]*beside
@@ -120,7 +121,7 @@ func New(o Options) (*Shadow, error) {
 
 // Use replaces the policy for new calls and sessions, or returns an error about it.
 func (s *Shadow) Use(policy *apportionv1.Policy) error {
-	if _, err := wire.Policy(policy); err != nil {
+	if _, err := decode.Policy(policy); err != nil {
 		return err
 	}
 	s.policy.Store(policy)
@@ -294,11 +295,11 @@ func (s *Shadow) open(j *job) (session *wire.Session, err error) {
 func (s *Shadow) compile(j *job) (*model.Model, error) {
 	switch {
 	case j.data == nil:
-		return wire.Compile(j.decision.Snapshot.Message)
+		return decode.Compile(j.decision.Snapshot.Message)
 	case j.decision.Session == nil:
 		return s.decoder.Compile(j.data)
 	default:
-		return wire.CompileBytes(j.data)
+		return decode.CompileBytes(j.data)
 	}
 }
 
@@ -351,7 +352,7 @@ func (s *Shadow) log(j *job, level slog.Level, text string, attrs ...slog.Attr) 
 	attrs = append(attrs,
 		slog.String("method", d.Method), slog.String("identity", j.identity), slog.String("policy", d.PolicyName),
 		slog.String("policy_digest", d.Basis.GetPolicyDigest()), slog.String("shadow", s.options.Settings.Policy),
-		slog.String("shadow_digest", wire.PolicyDigest(s.policy.Load())), slog.String("snapshot_digest", d.Snapshot.Digest))
+		slog.String("shadow_digest", decode.PolicyDigest(s.policy.Load())), slog.String("snapshot_digest", d.Snapshot.Digest))
 	ctx := trace.ContextWithSpanContext(context.Background(), j.span)
 	s.options.Logger.LogAttrs(ctx, level, text, attrs...) //nolint:sloglint // The texts are those of the callers above.
 }

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service"
 )
 
@@ -218,7 +218,7 @@ func (in *incoming) decode(ctx context.Context, method string, request proto.Mes
 }
 
 func invalid(text string) error {
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.InvalidArgument, Reason: apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, Text: text,
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 )
@@ -169,7 +169,7 @@ func (h *handler) receive(ctx context.Context, in *incoming, method string, requ
 	}
 	leave, ok := h.places.take(service.TenantOf(ctx))
 	if !ok {
-		return service.StatusOf(&wire.Fault{
+		return service.StatusOf(&decode.Fault{
 			Code: overloaded, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Retry: time.Second,
 			Text: "too many calls are being answered; try again", Metadata: map[string]string{"limit": "http.calls"},
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
 )
@@ -93,7 +94,7 @@ func TestDecodingAllocatesNothingForATask(t *testing.T) {
 		shape := fixture.Shape(10_000, 0)
 		shape.Tasks = tasks
 		data := encoded(t, shape)
-		var decoder wire.Decoder
+		var decoder decode.Decoder
 		return allocations(func() {
 			_, err := decoder.Compile(data)
 			require.NoError(t, err)

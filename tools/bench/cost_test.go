@@ -10,9 +10,9 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/tools/bench/internal/peer"
 )
@@ -28,7 +28,7 @@ func BenchmarkCost(b *testing.B) {
 		}
 		data, p := encoded(b, shape), message(b, rule)
 		b.Run("call/"+rule, func(b *testing.B) {
-			var decoder wire.Decoder
+			var decoder decode.Decoder
 			require.NoError(b, answer(&decoder, data, p))
 			costs(b, func() { _ = answer(&decoder, data, p) })
 		})

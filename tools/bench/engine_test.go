@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/proportion"
 	"github.com/apportion/apportion/engine/resource"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
 )
 
@@ -170,7 +170,7 @@ func BenchmarkCall(b *testing.B) {
 				shape.Depth = 3
 			}
 			data, p := encoded(b, shape), message(b, policy)
-			var decoder wire.Decoder
+			var decoder decode.Decoder
 			require.NoError(b, answer(&decoder, data, p))
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
@@ -188,7 +188,7 @@ func BenchmarkDecode(b *testing.B) {
 	for _, tasks := range []int{1000, 100_000} {
 		b.Run(fmt.Sprintf("tasks=%d", tasks), func(b *testing.B) {
 			data := encoded(b, fixture.Shape(tasks, 0))
-			var decoder wire.Decoder
+			var decoder decode.Decoder
 			_, err := decoder.Compile(data)
 			require.NoError(b, err)
 			b.SetBytes(int64(len(data)))

@@ -9,8 +9,8 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // BenchmarkMemory measures calls and questions about clusters whose queues state usage, in turns with the same ones without.
@@ -27,7 +27,7 @@ func BenchmarkMemory(b *testing.B) {
 		used, err := proto.Marshal(s)
 		require.NoError(b, err)
 		b.Run("call/"+rule, func(b *testing.B) {
-			var first, second wire.Decoder
+			var first, second decode.Decoder
 			require.NoError(b, answer(&first, plain, p))
 			require.NoError(b, answer(&second, used, p))
 			pair(b, func() { _ = answer(&first, plain, p) }, func() { _ = answer(&second, used, p) })
@@ -58,10 +58,10 @@ func remember(s *apportionv1.Snapshot) {
 // asked is a session on a snapshot, with things to ask.
 func asked(b *testing.B, data []byte, p *apportionv1.Policy) *subject {
 	b.Helper()
-	var decoder wire.Decoder
+	var decoder decode.Decoder
 	m, err := decoder.Compile(data)
 	require.NoError(b, err)
-	rule, err := wire.Policy(p)
+	rule, err := decode.Policy(p)
 	require.NoError(b, err)
 	session, err := engine.Open(m, rule, nil)
 	require.NoError(b, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/explain"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // BenchmarkRules reports what rules on other pods cost, as cpu-ns/op: compiling a snapshot and opening a session, and explaining all jobs that
@@ -23,7 +23,7 @@ func BenchmarkRules(b *testing.B) {
 		}
 		policy := rule(b, "proportion")
 		opened := func() *engine.Session {
-			m, err := wire.Compile(snapshot)
+			m, err := decode.Compile(snapshot)
 			require.NoError(b, err)
 			s, err := engine.Open(m, policy, nil)
 			require.NoError(b, err)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
 )
 
@@ -28,7 +28,7 @@ var (
 )
 
 func compiled(shape generate.Shape) (*model.Model, error) {
-	return wire.Compile(generate.Snapshot(shape))
+	return decode.Compile(generate.Snapshot(shape))
 }
 
 // rule returns a policy of the engine.
@@ -36,7 +36,7 @@ func rule(tb testing.TB, name string) engine.Policy {
 	tb.Helper()
 	message, err := fixture.Policy(name)
 	require.NoError(tb, err)
-	p, err := wire.Policy(message)
+	p, err := decode.Policy(message)
 	require.NoError(tb, err)
 	return p
 }

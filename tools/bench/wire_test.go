@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
@@ -29,8 +30,8 @@ func message(tb testing.TB, policy string) *apportionv1.Policy {
 var everyShare = &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
 
 // answer compiles bytes, opens a session and asks for all shares.
-func answer(decoder *wire.Decoder, data []byte, p *apportionv1.Policy) error {
-	m, err := decoder.CompileWithin(data, wire.Guard{Sums: true})
+func answer(decoder *decode.Decoder, data []byte, p *apportionv1.Policy) error {
+	m, err := decoder.CompileWithin(data, decode.Guard{Sums: true})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Options say how Volcano reaches Apportion.
@@ -68,7 +68,7 @@ func New(source objects.Source, options Options) (*Forms, []*apportionv1.Warning
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := wire.Policy(policy); err != nil {
+	if _, err := decode.Policy(policy); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", source.Name, err)
 	}
 	d, err := parse(source)

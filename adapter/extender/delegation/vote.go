@@ -6,7 +6,7 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
 )
 
 // function is a decision that Volcano offers to an extender, and that plugins take part in by votes.

@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
 )
 
 // Volcano's walks over plugins that vote in any way, as Session of pkg/scheduler/framework/session_plugins.go has them in v1.15.1: what a

@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/round"
 	"github.com/apportion/apportion/engine/cycle"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
 )
 
 const (

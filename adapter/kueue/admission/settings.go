@@ -14,8 +14,8 @@ import (
 	"github.com/apportion/apportion/adapter/connection"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode/kueue/asfair"
 	"github.com/apportion/apportion/internal/duration"
-	"github.com/apportion/apportion/internal/wire/kueue/asfair"
 )
 
 // ControllerName is the spec.controllerName of the AdmissionChecks that this controller serves.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/apportion/apportion/client/round"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/kueue/asfair"
+	"github.com/apportion/apportion/internal/decode/kueue/asfair"
 )
 
 // The states of an AdmissionCheck.

@@ -19,8 +19,8 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/lookup"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Dump is what was read.

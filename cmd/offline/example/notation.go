@@ -14,10 +14,10 @@ import (
 
 	"github.com/apportion/apportion/cmd/offline/dump"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/notation"
-	"github.com/apportion/apportion/internal/wire"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // forms are the forms of the catalogue that the notation calls otherwise.
@@ -30,7 +30,7 @@ func (t *Transcript) ask() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	input := &apportionv1.Input{Source: &apportionv1.Input_Snapshot{Snapshot: wire.SnapshotOf(m)}}
+	input := &apportionv1.Input{Source: &apportionv1.Input_Snapshot{Snapshot: decode.SnapshotOf(m)}}
 	indexed := lookup.Of(input.GetSnapshot())
 	why := errors.New("the page has no view of these questions")
 	var policy *apportionv1.Policy

@@ -18,8 +18,8 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/fair"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
-	"github.com/apportion/apportion/internal/wire"
 )
 
 // recorded is a case of testdata/fair, see README.md there.
@@ -140,7 +140,7 @@ func open(t *testing.T, c *recorded) *asked {
 	t.Helper()
 	var snapshot apportionv1.Snapshot
 	require.NoError(t, protojson.Unmarshal(c.Snapshot, &snapshot))
-	m, err := wire.Compile(&snapshot)
+	m, err := decode.Compile(&snapshot)
 	require.NoError(t, err)
 	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: c.Settings.plugin()}}}}, nil)
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	edge "github.com/apportion/apportion/service"
 )
 
@@ -64,7 +64,7 @@ func (n *newer) busy(method string) error {
 	if !strings.HasPrefix(method, "/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/") || n.calls.Add(1)%2 == 0 {
 		return nil
 	}
-	return status.FromProto(wire.Status(&wire.Fault{
+	return status.FromProto(decode.Status(&decode.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED, Text: "too many calls", Retry: comeAgain,
 	})).Err()
 }

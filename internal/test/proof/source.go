@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -133,7 +134,7 @@ func certify(snapshot []byte, settings *apportionv1.Fair) (*fair, error) {
 	if err := protojson.Unmarshal(snapshot, s); err != nil {
 		return nil, err
 	}
-	m, err := wire.Compile(s)
+	m, err := decode.Compile(s)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // nothing is the fault of a request without a question.
@@ -24,12 +24,12 @@ func NoPolicy(prefix string) error {
 
 // UnknownPolicy is the fault of an input that names a policy that is not configured.
 func UnknownPolicy(prefix, name string) error {
-	return &wire.Fault{
+	return &decode.Fault{
 		Code: codes.NotFound, Reason: apportionv1.ErrorReason_ERROR_REASON_POLICY_NOT_FOUND, Field: prefix + "policy_name",
 		Text: "no policy " + strconv.Quote(name) + " is configured",
 	}
 }
 
 func missing(field, text string) error {
-	return wire.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, field, "%s", text)
+	return decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, field, "%s", text)
 }

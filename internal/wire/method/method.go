@@ -16,7 +16,7 @@ type Request interface {
 type Method[Q Request, A any] struct {
 	// Name is the name of the call in the contract.
 	Name string
-	// Steps returns what a request asks, or a *wire.Fault if it asks nothing.
+	// Steps returns what a request asks, or a *decode.Fault if it asks nothing.
 	Steps func(Q) ([]*apportionv1.Step, error)
 	// Response returns the response that the answers make, one for each step.
 	Response func(*apportionv1.Basis, []*apportionv1.Answer) A

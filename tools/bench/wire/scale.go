@@ -79,7 +79,7 @@ func report(points []point) error {
 	table := sample.NewTable("tasks", "jobs", "queues", "request MB", "decode ms", "open ms", "ask ms", "encode ms", "call over gRPC ms",
 		"us a task", "server peak MB", "peak / request")
 	for _, p := range points {
-		table.Add(p.tasks, p.tasks/10, max(p.tasks/100, 1), float64(p.bytes)/1e6, p.ms[decode], p.ms[open], p.ms[ask], p.ms[encode],
+		table.Add(p.tasks, p.tasks/10, max(p.tasks/100, 1), float64(p.bytes)/1e6, p.ms[compile], p.ms[open], p.ms[ask], p.ms[encode],
 			p.ms[wholeCall], p.ms[wholeCall]*1000/float64(p.tasks), float64(p.peak)/1e6, float64(p.peak)/float64(p.bytes))
 	}
 	_, err := table.WriteTo(os.Stdout)

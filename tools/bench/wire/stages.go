@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
@@ -22,7 +23,7 @@ import (
 type stage int
 
 const (
-	decode stage = iota
+	compile stage = iota
 	open
 	ask
 	encode
@@ -76,7 +77,7 @@ func (s *scale) measure(ctx context.Context, tasks int) (point, error) {
 
 // inProcess measures the stages by themselves, after a round that makes the memory that later ones use again.
 func (s *scale) inProcess(data []byte, policy *apportionv1.Policy, times []sample.Durations) error {
-	var decoder wire.Decoder
+	var decoder decode.Decoder
 	for round := range s.rounds + 1 {
 		runtime.GC()
 		at := time.Now()
@@ -90,7 +91,7 @@ func (s *scale) inProcess(data []byte, policy *apportionv1.Policy, times []sampl
 		if err != nil {
 			return err
 		}
-		lap(decode)
+		lap(compile)
 		session, err := wire.Open(m, policy, wire.Options{})
 		if err != nil {
 			return err

@@ -18,8 +18,8 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/text"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 )
 
@@ -38,7 +38,7 @@ type FollowOptions struct {
 	// Interval is the shortest time from one version of the snapshot to the next.
 	Interval time.Duration
 	// Limits are those of the server. What exceeds them is left out.
-	Limits wire.Limits
+	Limits decode.Limits
 	// Memory of what queues used. nil: snapshots state none.
 	Memory *Memory
 	// History of causes and shares. nil: none is kept.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // kueueStoreOf returns a store with two queues of which one has workloads that wait, so many in each namespace.
-func kueueStoreOf(t *testing.T, limits wire.Limits, waiting map[string]int) *kueueStore {
+func kueueStoreOf(t *testing.T, limits decode.Limits, waiting map[string]int) *kueueStore {
 	t.Helper()
 	s := &kueueStore{kueue.NewObjects(kueue.WithLimits(limits)), limits}
 	put := func(kind, data string) {
@@ -43,7 +43,7 @@ func heldOf(m *made) map[string]int {
 }
 
 func TestWorkloadsBeyondTheLimitAreThoseOfTheLargestNamespaces(t *testing.T) {
-	s := kueueStoreOf(t, wire.Limits{Jobs: 20}, map[string]int{"small": 3, "large": 30, "larger": 60})
+	s := kueueStoreOf(t, decode.Limits{Jobs: 20}, map[string]int{"small": 3, "large": 30, "larger": 60})
 	m, err := s.version(time.Now(), 1<<30, nil, nil)
 	require.NoError(t, err)
 	held := heldOf(m)
@@ -57,11 +57,11 @@ func TestWorkloadsBeyondTheLimitAreThoseOfTheLargestNamespaces(t *testing.T) {
 
 func TestWorkloadsForWhichThereIsNoMemoryAreThoseOfTheLargestNamespaces(t *testing.T) {
 	waiting := map[string]int{"small": 3, "large": 2000}
-	whole, err := kueueStoreOf(t, wire.Limits{}, waiting).version(time.Now(), 1<<30, nil, nil)
+	whole, err := kueueStoreOf(t, decode.Limits{}, waiting).version(time.Now(), 1<<30, nil, nil)
 	require.NoError(t, err)
 	_, takes, err := encode(whole.snapshot, 1<<30)
 	require.NoError(t, err)
-	m, err := kueueStoreOf(t, wire.Limits{}, waiting).version(time.Now(), takes/2, nil, nil)
+	m, err := kueueStoreOf(t, decode.Limits{}, waiting).version(time.Now(), takes/2, nil, nil)
 	require.NoError(t, err)
 	_, takes, err = encode(m.snapshot, takes)
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestWorkloadsForWhichThereIsNoMemoryAreThoseOfTheLargestNamespaces(t *testi
 }
 
 func TestQueuesBeyondTheLimitAreLeftOutWithTheirWorkloads(t *testing.T) {
-	m, err := kueueStoreOf(t, wire.Limits{Queues: 1}, map[string]int{"team": 3}).version(time.Now(), 1<<30, nil, nil)
+	m, err := kueueStoreOf(t, decode.Limits{Queues: 1}, map[string]int{"team": 3}).version(time.Now(), 1<<30, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, m.snapshot.GetQueues(), 1)
 	require.Equal(t, map[string]int{"team": 3}, heldOf(m))

@@ -17,7 +17,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/service"
@@ -190,7 +190,7 @@ func TestAVersionWithoutRoomForAllLacksOwnersAndJobsButNoUsage(t *testing.T) {
 	require.Equal(t, whole.snapshot.GetQueues()[0].GetUsage().GetQuantumSeconds(), s.GetQueues()[0].GetUsage().GetQuantumSeconds())
 	require.Less(t, len(s.GetJobs()), jobs)
 	require.Greater(t, len(s.GetJobs()), jobs/4)
-	size := wire.Measure(m.data)
+	size := decode.Measure(m.data)
 	require.LessOrEqual(t, size.Memory(), most/2)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // store holds the objects of a cluster as one adapter reads them.
@@ -35,7 +35,7 @@ func encode(s *apportionv1.Snapshot, most int64) (data []byte, takes int64, err 
 		if data, err = proto.Marshal(s); err != nil {
 			return nil, 0, err
 		}
-		size := wire.Measure(data)
+		size := decode.Measure(data)
 		if takes = size.Memory(); takes <= most || !forgetOwners(s) {
 			return data, takes, nil
 		}
@@ -138,5 +138,5 @@ func (s *volcanoStore) within(
 type kueueStore struct {
 	*kueue.Objects
 
-	limits wire.Limits
+	limits decode.Limits
 }

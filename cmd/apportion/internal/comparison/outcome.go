@@ -2,9 +2,9 @@ package comparison
 
 import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
-	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // Outcome contains the decisions of one policy about one cluster, by names, so that outcomes of different clusters can be compared.

@@ -24,8 +24,8 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	"github.com/apportion/apportion/cmd/apportion/internal/connection"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/watch"
-	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/telemetry"
@@ -277,7 +277,7 @@ func (d *Daemon) newFollower() (*cluster.Follower, error) {
 	f, err := cluster.NewFollower(d.server, cluster.FollowOptions{
 		Name: c.Name, Label: c.Cluster, Kubeconfig: c.Kubeconfig, Context: c.Context, Schedulers: c.Schedulers, Interval: c.Interval,
 		Kueue:  c.System == kueueSystem,
-		Limits: wire.LimitsOf(&d.settings.Limit), Memory: d.memory, History: d.history, Logger: d.log,
+		Limits: decode.LimitsOf(&d.settings.Limit), Memory: d.memory, History: d.history, Logger: d.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("follow: %w", err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/identity"
 )
 
@@ -36,7 +36,7 @@ func (d *Daemon) newExtender(users extender.Users) (*extending, error) {
 		Schedulers: make(map[string]extender.Scheduler, len(c.Extender.Schedulers)),
 		Policy:     func(name string) *apportionv1.Policy { return (*d.policies.Load())[name] },
 		Wait:       c.Extender.Wait, BufferBytes: int64(c.Extender.BufferBytes),
-		Limits: wire.LimitsOf(&c.Limit), PushMemory: int64(c.Limit.SessionBytes),
+		Limits: decode.LimitsOf(&c.Limit), PushMemory: int64(c.Limit.SessionBytes),
 		Tracer: d.telemetry.Tracer, Logger: d.log, Registerer: d.telemetry.Registry,
 	}
 	for path, policy := range c.Extender.Schedulers {

@@ -14,7 +14,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 const (
@@ -110,7 +110,7 @@ func (d *Daemon) held(ctx context.Context) (*policy.Policy, error) {
 	}
 	message, warnings, err := volcano.ReadConfiguration(held.Source)
 	if err == nil {
-		_, err = wire.Policy(message)
+		_, err = decode.Policy(message)
 	}
 	return &policy.Policy{Message: message, Warnings: warnings, Configuration: &held.Source, Object: held.Object}, err
 }

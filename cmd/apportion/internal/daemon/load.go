@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/identity"
 )
 
@@ -51,7 +51,7 @@ func load(c *config.Config) (*loaded, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Policies)) {
 		read, err := readPolicy(c.Policies[name])
 		if err == nil {
-			_, err = wire.Policy(read.Message)
+			_, err = decode.Policy(read.Message)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))

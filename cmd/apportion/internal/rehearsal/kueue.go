@@ -8,7 +8,7 @@ import (
 	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // Under the policy kueue a job is a workload: each of its groups is a pod set, a job of one group may be admitted with its minimum, and its

@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	engine "github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire/kueue/asfair"
+	"github.com/apportion/apportion/internal/decode/kueue/asfair"
 )
 
 // kueueQueue is a ClusterQueue of a cohort with a nominal quota of GPUs; settings are further lines of its spec.

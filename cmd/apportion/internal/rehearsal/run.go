@@ -28,8 +28,8 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/timeline"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
-	"github.com/apportion/apportion/internal/wire/catalogue"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // Variant is one of the ways to run a cluster that are compared.
@@ -176,13 +176,13 @@ func (r *run) open(t *trace.Trace) error {
 			return err
 		}
 	}
-	if r.base, err = wire.Compile(snapshot); err != nil {
+	if r.base, err = decode.Compile(snapshot); err != nil {
 		return err
 	}
-	if r.policy, err = wire.Policy(r.variant.Policy); err != nil {
+	if r.policy, err = decode.Policy(r.variant.Policy); err != nil {
 		return err
 	}
-	if r.entitlement, err = wire.Policy(r.options.Entitlement); err != nil {
+	if r.entitlement, err = decode.Policy(r.options.Entitlement); err != nil {
 		return err
 	}
 	if r.cycle = r.variant.Actions; r.variant.Actions == nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // renew states the usage of a new epoch in the base.
@@ -17,7 +17,7 @@ func (r *run) renew() error {
 	}
 	var err error
 	if r.renewed, err = r.memory.turn(r.now); err == nil && r.renewed {
-		r.base, err = wire.Compile(r.memory.snapshot)
+		r.base, err = decode.Compile(r.memory.snapshot)
 	}
 	return err
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/text"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Changes shows which queues deserve something else after than before.

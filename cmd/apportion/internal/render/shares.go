@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/internal/text"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Shares shows who deserves what, in queue order.

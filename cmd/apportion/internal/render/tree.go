@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/text"
-	"github.com/apportion/apportion/internal/wire/catalogue"
 )
 
 // Tree shows the queues as a tree, with a gauge for each dimension: what is allocated, of what the queue may hold at most or of the

@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -103,7 +104,7 @@ func factor(t *testing.T, gain, power uint32, rho float64) float64 {
 			q.Usage = usage(all * (4 - rho) / 12)
 		}
 	}
-	model, err := wire.Compile(s)
+	model, err := decode.Compile(s)
 	require.NoError(t, err)
 	policy := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{{
 		Plugin: &apportionv1.Plugin_Fair{Fair: &apportionv1.Fair{Memory: &apportionv1.FairMemory{Gain: &gain, Power: &power}}},

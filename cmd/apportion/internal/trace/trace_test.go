@@ -16,7 +16,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/decisionlog"
 )
 
@@ -207,9 +207,9 @@ func instant(t *testing.T, jobs map[string]int) (string, *model.Model) {
 	require.NoError(t, err)
 	data, err := proto.Marshal(snapshot)
 	require.NoError(t, err)
-	m, err := wire.CompileBytes(data)
+	m, err := decode.CompileBytes(data)
 	require.NoError(t, err)
-	return wire.Digest(data), m
+	return decode.Digest(data), m
 }
 
 func TestADecisionLogShowsWhenJobsRan(t *testing.T) {

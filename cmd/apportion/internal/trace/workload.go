@@ -10,8 +10,8 @@ import (
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/text"
-	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // ReadWorkloads reads the jobs that the finished Workloads of a cluster with Kueue tell, as kubectl prints them.

@@ -17,9 +17,9 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/test/recording"
-	"github.com/apportion/apportion/internal/wire"
-	wirekueue "github.com/apportion/apportion/internal/wire/kueue"
 )
 
 // kueueCase is a recorded case of Kueue, whose form testdata/kueue/README.md describes.
@@ -133,7 +133,7 @@ func (c *kueueCase) session(snapshot *apportionv1.Snapshot, settings *apportionv
 	if err != nil {
 		return nil, err
 	}
-	m, err := wire.CompileBytes(data)
+	m, err := decode.CompileBytes(data)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // plan holds the questions of a case as steps, and for each the function that converts its answer.
@@ -69,7 +69,7 @@ func (p *plan) prepare(blank func(f *form)) { p.blank = append(p.blank, blank) }
 
 // failureText is a failed step in the recorded form.
 func failureText(failure *spb.Status, missing string) string {
-	if missing != "" && wire.ReasonOf(failure) == apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP {
+	if missing != "" && decode.ReasonOf(failure) == apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP {
 		return missing
 	}
 	return fmt.Sprintf("error: code %d: %s", failure.Code, failure.Message)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -25,7 +26,7 @@ func openLocal(_ context.Context, snapshot *apportionv1.Snapshot, policy *apport
 	if err != nil {
 		return nil, err
 	}
-	model, err := wire.CompileBytes(data)
+	model, err := decode.CompileBytes(data)
 	if err != nil {
 		return nil, statusOf(err)
 	}

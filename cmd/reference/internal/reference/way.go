@@ -14,6 +14,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 )
@@ -33,7 +34,7 @@ type Way struct {
 func InProcess() Way {
 	return Way{Name: "process", Open: openLocal, Evaluate: func(_ context.Context, input *apportionv1.Input, steps []*apportionv1.Step,
 	) ([]*apportionv1.Answer, *apportionv1.Basis, error) {
-		model, err := wire.Compile(input.GetSnapshot())
+		model, err := decode.Compile(input.GetSnapshot())
 		if err != nil {
 			return nil, nil, statusOf(err)
 		}
@@ -49,7 +50,7 @@ func InProcess() Way {
 	}}
 }
 
-func statusOf(err error) error { return status.FromProto(wire.Status(err)).Err() }
+func statusOf(err error) error { return status.FromProto(decode.Status(err)).Err() }
 
 // Called answers through a service: all steps in one call of Simulate.
 func Called(client apportionv1.ApportionServiceClient) Way {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 // chunkBytes is the size of the Go client's chunks.
@@ -16,7 +16,7 @@ const chunkBytes = 1<<20 - 1<<10
 
 // Upload lets the service hold an encoded snapshot, and returns its digest.
 func Upload(ctx context.Context, conn *grpc.ClientConn, data []byte) (string, error) {
-	return upload(ctx, conn, &apportionv1.UploadHeader{Digest: wire.Digest(data), Size: uint64(len(data))}, data)
+	return upload(ctx, conn, &apportionv1.UploadHeader{Digest: decode.Digest(data), Size: uint64(len(data))}, data)
 }
 
 // UploadChange uploads the encoded change of a snapshot that is held, and returns the digest of the result.

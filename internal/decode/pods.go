@@ -1,0 +1,127 @@
+package decode
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/apportion/apportion/engine/model"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/field"
+)
+
+// podRules feeds the rules on other pods; none are not set.
+func (c *compiler) podRules(m *apportionv1.PodRules) {
+	if m == nil {
+		return
+	}
+	rules := &model.PodRules{
+		Topologies: make([]model.Topology, 0, len(m.GetTopologies())), Classes: make([]model.PodClass, 0, len(m.GetClasses())),
+	}
+	for _, t := range m.GetTopologies() {
+		c.text(t.GetKey())
+		rules.Topologies = append(rules.Topologies, model.Topology{Key: strings.Clone(t.GetKey()), Node: t.GetNode()})
+	}
+	for _, class := range m.GetClasses() {
+		rules.Classes = append(rules.Classes, c.podClass(class))
+	}
+	c.b.Pods(rules)
+}
+
+func (c *compiler) podClass(m *apportionv1.PodClass) model.PodClass {
+	out := model.PodClass{
+		Selections: append([]uint32(nil), m.GetSelections()...), Affinity: append([]uint32(nil), m.GetAffinityTopologies()...),
+		AffinitySelection: m.GetAffinitySelection(),
+	}
+	for _, a := range m.GetAntiAffinities() {
+		out.AntiAffinities = append(out.AntiAffinities, model.PodAntiAffinity{Selection: a.GetSelection(), Topology: a.GetTopology()})
+	}
+	for _, s := range m.GetSpreads() {
+		c.text(s.GetNodeSet())
+		out.Spreads = append(out.Spreads, model.PodSpread{
+			Selection: s.GetSelection(), Topology: s.GetTopology(), MaxSkew: s.GetMaxSkew(), MinDomains: s.GetMinDomains(),
+			NodeSet: strings.Clone(s.GetNodeSet()),
+		})
+	}
+	for _, p := range m.GetPorts() {
+		c.text(p.GetProtocol())
+		c.text(p.GetAddress())
+		out.Ports = append(out.Ports, model.HostPort{
+			Port: p.GetPort(), Protocol: strings.Clone(cmp.Or(p.GetProtocol(), "TCP")),
+			Address: strings.Clone(cmp.Or(p.GetAddress(), model.EveryAddress)),
+		})
+	}
+	return out
+}
+
+// nodePods lends what a node says of other pods to the builder, nil if that is nothing.
+func (c *compiler) nodePods(n *apportionv1.Node) *model.NodePods {
+	if len(n.GetDomains())+len(n.GetOtherPods())+len(n.GetLeavingPods()) == 0 {
+		return nil
+	}
+	c.pods = model.NodePods{Domains: n.GetDomains(), Others: n.GetOtherPods(), Leaving: n.GetLeavingPods()}
+	return &c.pods
+}
+
+// pods counts the rules on other pods.
+func (z *Size) pods(b []byte) {
+	z.extra(b)
+	const class = 2<<3 | field.Delimited
+	field.Each(b, class, func(data []byte) bool {
+		z.extra(data)
+		return true
+	})
+}
+
+// podsOfNode counts what a node says of other pods: each number takes a byte at least, as those of node sets do.
+func (z *Size) podsOfNode(b []byte) bool {
+	for i := 0; i < len(b); {
+		tag, _, from, to := field.At(b, i)
+		if to < 0 {
+			break
+		}
+		switch i = to; tag &^ 7 {
+		case tagNodeDomains, tagNodeOthers, tagNodeLeaving:
+			z.NodeSetBytes += int64(max(to-from, 1))
+		}
+	}
+	return true
+}
+
+// podBytes is the memory of the rules on other pods and of what the nodes say of them.
+func podBytes(m *model.Model) int64 {
+	bytes := m.Pods.Bytes()
+	for i := range m.Nodes {
+		bytes += m.Nodes[i].Pods.Bytes()
+	}
+	return int64(bytes)
+}
+
+// wirePods returns the message of the rules on other pods, nil for nil.
+func wirePods(rules *model.PodRules) *apportionv1.PodRules {
+	if rules == nil {
+		return nil
+	}
+	out := &apportionv1.PodRules{}
+	for _, t := range rules.Topologies {
+		out.Topologies = append(out.Topologies, &apportionv1.Topology{Key: t.Key, Node: t.Node})
+	}
+	for i := range rules.Classes {
+		c := &rules.Classes[i]
+		class := &apportionv1.PodClass{
+			Selections: c.Selections, AffinityTopologies: c.Affinity, AffinitySelection: c.AffinitySelection,
+		}
+		for _, a := range c.AntiAffinities {
+			class.AntiAffinities = append(class.AntiAffinities, &apportionv1.PodAntiAffinity{Selection: a.Selection, Topology: a.Topology})
+		}
+		for _, s := range c.Spreads {
+			class.Spreads = append(class.Spreads, &apportionv1.PodSpread{
+				Selection: s.Selection, Topology: s.Topology, MaxSkew: s.MaxSkew, MinDomains: s.MinDomains, NodeSet: s.NodeSet,
+			})
+		}
+		for _, p := range c.Ports {
+			class.Ports = append(class.Ports, &apportionv1.HostPort{Port: p.Port, Protocol: p.Protocol, Address: p.Address})
+		}
+		out.Classes = append(out.Classes, class)
+	}
+	return out
+}

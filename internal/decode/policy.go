@@ -1,0 +1,66 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
+)
+
+// Policy returns a policy for the engine, or a *Fault with every violation by path (policy.tiers[0].plugins[1].disabled[2]). An absent
+// policy is one without plugins.
+func Policy(p *apportionv1.Policy) (engine.Policy, error) {
+	var faults model.Error
+	out := engine.Policy{Walk: engine.Strict}
+	switch p.GetTierWalk() {
+	case apportionv1.TierWalk_TIER_WALK_UNSPECIFIED, apportionv1.TierWalk_TIER_WALK_STRICT:
+	case apportionv1.TierWalk_TIER_WALK_VOLCANO:
+		out.Walk = engine.Volcano
+	default:
+		faults.Add("tier_walk", "no tier walk %d", p.GetTierWalk())
+	}
+	switch p.GetVolcanoRelease() {
+	case apportionv1.VolcanoRelease_VOLCANO_RELEASE_UNSPECIFIED, apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_15:
+	case apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_16:
+		out.Release = policy.V116
+	default:
+		faults.Add("volcano_release", "no release %d", p.GetVolcanoRelease())
+	}
+	for i, t := range p.GetTiers() {
+		tier := make(engine.Tier, 0, len(t.GetPlugins()))
+		for k, plugin := range t.GetPlugins() {
+			tier = append(tier, entry(plugin, fmt.Sprintf("tiers[%d].plugins[%d]", i, k), &faults))
+		}
+		out.Tiers = append(out.Tiers, tier)
+	}
+	if faults.Total == 0 {
+		if violations, ok := errors.AsType[*model.Error](out.Check()); ok {
+			faults = *violations
+		}
+	}
+	if faults.Total > 0 {
+		return engine.Policy{}, Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_POLICY, Prefixed(&faults, "policy."))
+	}
+	return out, nil
+}
+
+func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry {
+	var e engine.Entry
+	if row, ok := catalogue.Of(p); ok {
+		e.Plugin = row.Read(p, func(setting, format string, args ...any) { faults.Add(path+"."+setting, format, args...) })
+	} else {
+		faults.Add(path+".plugin", "the plugin has no kind that this version supports")
+	}
+	for i, d := range p.GetDisabled() {
+		if d <= apportionv1.Decision_DECISION_UNSPECIFIED || d > apportionv1.Decision_DECISION_VICTIM_QUEUE_ORDER {
+			faults.Add(fmt.Sprintf("%s.disabled[%d]", path, i), "no decision %d", d)
+			continue
+		}
+		e.Disabled = e.Disabled.With(engine.Decision(d))
+	}
+	return e
+}

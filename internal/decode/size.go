@@ -1,0 +1,84 @@
+package decode
+
+import (
+	"reflect"
+
+	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
+)
+
+// rowBytes is about what a row of this width takes.
+func RowBytes(width int) int64 { return BytesOf[resource.Row](1) + 8*int64(width) }
+
+func BytesOf[T any](n int) int64 { return int64(n) * int64(reflect.TypeFor[T]().Size()) }
+
+// modelBytes is about what a model takes that has nothing in it, and changedBytes what a change takes that changes nothing.
+const modelBytes, changedBytes = 6 << 10, 1 << 10
+
+// ModelBytes estimates the memory of a model without its texts, which are part of the encoded snapshot.
+func ModelBytes(m *model.Model) int64 {
+	const indexEntry, pointers = 24, 16
+	rows := int64(3*len(m.Queues)+2*len(m.Nodes)+m.Jobs.Len()+len(m.Requests)) + 4*int64(m.Jobs.Len())
+	return modelBytes + rows*RowBytes(m.Dims.Len()) + sumBytes(m, len(m.Queues)) +
+		BytesOf[model.Node](len(m.Nodes)) + BytesOf[model.NodeSet](len(m.NodeSets)) + members(m) + podBytes(m) +
+		int64(m.ReservationBytes()) + termsOf(m) + usagesOf(m) +
+		int64(m.ExtraBytes()) + BytesOf[model.LeftOut](cap(m.LeftOut)) +
+		BytesOf[model.Queue](len(m.Queues)) + (BytesOf[model.Job](1)+pointers)*int64(m.Jobs.Len()) +
+		BytesOf[model.Account](m.Jobs.Len()) + BytesOf[model.Group](m.Groups.Len()) + 48*int64(m.Groups.Len()) +
+		BytesOf[model.Count](m.Counts.Len()) + BytesOf[model.Task](m.Tasks.Len()) + BytesOf[model.Detail](m.Details.Len()) +
+		indexEntry*int64(len(m.Nodes)+len(m.Queues)+m.Jobs.Len()+m.Tasks.Len())
+}
+
+// sumBytes returns the memory of the sums of n queues.
+func sumBytes(m *model.Model, n int) int64 {
+	return int64(n) * (8 + BytesOf[model.QueueSum](1) + (8+4)*6*int64(m.Dims.Len()))
+}
+
+// OwnBytes estimates the memory of a model that it does not share with the base of its change; for a model without a base, its whole
+// memory.
+func OwnBytes(m *model.Model) int64 {
+	o := m.Own
+	if o == nil {
+		return ModelBytes(m)
+	}
+	// A queue costs the table of its jobs and of its sum, whether or not they are shared.
+	const page, indexEntry = 32, 32
+	rows := int64(3*o.Queues + 2*o.Nodes + 5*o.Jobs + o.Requests)
+	return changedBytes + rows*RowBytes(m.Dims.Len()) + sumBytes(m, o.Sums) +
+		BytesOf[model.Node](o.Nodes) + BytesOf[model.NodeSet](o.NodeSets) + BytesOf[model.Queue](o.Queues) +
+		(BytesOf[model.Job](1)+BytesOf[model.Account](1))*int64(o.Jobs) + (BytesOf[model.Group](1)+48)*int64(o.Groups) +
+		BytesOf[model.Count](o.Counts) + BytesOf[model.Task](o.Tasks) + BytesOf[model.Detail](o.Details) +
+		page*int64(o.Pages+len(m.QueueJobs)) + indexEntry*int64(o.Nodes+o.Queues) + 4*int64(o.Order) + int64(max(o.Bytes, 0))
+}
+
+// members returns the memory of the nodes of all node sets.
+func members(m *model.Model) int64 {
+	n, exclusions := 0, 0
+	for i := range m.NodeSets {
+		set := &m.NodeSets[i]
+		n, exclusions = n+len(set.Nodes), exclusions+len(set.Exclusions)
+		for k := range set.Exclusions {
+			n += len(set.Exclusions[k].Nodes)
+		}
+	}
+	return BytesOf[model.NodeID](n) + BytesOf[model.Exclusion](exclusions)
+}
+
+// termsOf returns the memory of the lists of node groups of all queues, and of their limits for groups.
+func termsOf(m *model.Model) int64 {
+	n, limits := 0, 0
+	for i := range m.Queues {
+		n += m.Queues[i].Affinity.Len()
+		limits += m.Queues[i].NodeLimits.Len()
+	}
+	return BytesOf[string](n) + int64(limits)*(BytesOf[string](1)+RowBytes(m.Dims.Len()))
+}
+
+// usagesOf returns the memory of what queues say of usage.
+func usagesOf(m *model.Model) int64 {
+	bytes := 0
+	for i := range m.Queues {
+		bytes += m.Queues[i].Memory.Bytes()
+	}
+	return int64(bytes)
+}
