@@ -112,7 +112,7 @@ test-schedulers: ## Test Kubernetes' scheduler with the plugin against a real AP
 reference: ## Compare our answers with the recorded ones (CASES=PATH for some of them).
 	$(GO) run $(strip ./cmd/reference $(CASES))
 	$(GO) test -run "Suffices|AnsweredAsRecorded" ./adapter/extender
-	$(GO) test -run RemoteAndLocalAnswerAlike ./cmd/reference/internal/reference -args -whole
+	$(GO) test -run RemoteAndLocalAnswerAlike ./cmd/internal/test/reference -args -whole
 
 .PHONY: properties
 properties: ## Try the properties of `fair` on a million divisions and a hundred thousand runs to rest, weeks of demand with memory, games with gangs, and plans and remedies on random clusters (PROPERTYFLAGS='-seed 7').

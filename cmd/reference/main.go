@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/apportion/apportion/cmd/reference/internal/reference"
+	"github.com/apportion/apportion/cmd/internal/test/reference"
 )
 
 // defaultPaths are the folders of the project's recorded answers.
