@@ -38,11 +38,7 @@ type Arguments struct {
 	PermitTimeout metav1.Duration `json:"permitTimeout"`
 }
 
-// The values of Arguments.Evict.
-const (
-	evictAll, evictReclaim, evictPreempt, evictNone = "all", "reclaim", "preempt", "none"
-	defaultInterval, defaultPermitTimeout           = 200 * time.Millisecond, 30 * time.Second
-)
+const defaultInterval, defaultPermitTimeout = 200 * time.Millisecond, 30 * time.Second
 
 // readArguments returns the arguments with defaults, or an error that names every faulty field.
 func readArguments(object runtime.Object) (*Arguments, error) {
@@ -68,7 +64,7 @@ func readArguments(object runtime.Object) (*Arguments, error) {
 func (a *Arguments) complete() {
 	a.Complete()
 	a.QueueLabel = cmp.Or(a.QueueLabel, "apportion.dev/queue")
-	a.Evict = cmp.Or(a.Evict, evictAll)
+	a.Evict = cmp.Or(a.Evict, connection.EvictAll)
 	a.Interval.Duration = cmp.Or(a.Interval.Duration, defaultInterval)
 	a.PermitTimeout.Duration = cmp.Or(a.PermitTimeout.Duration, defaultPermitTimeout)
 }
@@ -78,7 +74,7 @@ func (a *Arguments) faults() (faults []string) {
 		faults = append(faults, "queues: the path of a file of Queue manifests is required")
 	}
 	faults = append(faults, a.Faults()...)
-	if fault := connection.OneOf("evict", a.Evict, evictAll, evictReclaim, evictPreempt, evictNone); fault != "" {
+	if fault := connection.Evict(a.Evict); fault != "" {
 		faults = append(faults, fault)
 	}
 	for _, set := range []struct {

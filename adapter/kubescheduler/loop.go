@@ -15,7 +15,6 @@ import (
 	"github.com/apportion/apportion/adapter/connection"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/round"
-	"github.com/apportion/apportion/engine/cycle"
 )
 
 var one = *resource.NewQuantity(1, resource.DecimalSI)
@@ -139,22 +138,11 @@ func (l *loop) once(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := round.Decide(ctx, l.decide, in, waiting, round.Told{Admitted: l.admit, Planned: l.carry}, l.actions()...); err != nil {
+	if err := round.Decide(ctx, l.decide, in, waiting, round.Told{Admitted: l.admit, Planned: l.carry}, connection.Actions(l.arguments.Evict)...); err != nil {
 		return err
 	}
 	l.answered()
 	return nil
-}
-
-func (l *loop) actions() []cycle.Action {
-	actions := []cycle.Action{cycle.Enqueue, cycle.Allocate}
-	if l.arguments.Evict == evictAll || l.arguments.Evict == evictPreempt {
-		actions = append(actions, cycle.Preempt)
-	}
-	if l.arguments.Evict == evictAll || l.arguments.Evict == evictReclaim {
-		actions = append(actions, cycle.Reclaim)
-	}
-	return actions
 }
 
 // answered ends what suspend began. All pods that wait get a sentence again, because theirs was about the missing decision.

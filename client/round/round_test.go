@@ -1,7 +1,9 @@
 package round_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,4 +47,32 @@ func TestEachPlanCountsForTheNext(t *testing.T) {
 	require.Equal(t, []string{"a0", "b0"}, planned, "each queue has its half")
 	require.Subset(t, []string{"a0", "a1", "b0", "b1"}, admitted)
 	require.NotEmpty(t, admitted)
+}
+
+// TestAJobThatHasItsMinimumStandsBehindThoseThatLackIt has a job of three tasks that needs one, and a younger one of the same queue: once the
+// first runs, the policy puts the other one first.
+func TestAJobThatHasItsMinimumStandsBehindThoseThatLackIt(t *testing.T) {
+	decide := client.InProcess()
+	policy, ok := client.Preset("proportion")
+	require.True(t, ok)
+	mirror := client.NewMirror(decide)
+	require.NoError(t, mirror.SetNode(client.Node{Name: "n", Allocatable: client.Resources{"cpu": "3"}}))
+	require.NoError(t, mirror.SetQueue(client.Queue{Name: "a", Weight: 1}))
+	var jobs []*round.Job
+	for i, name := range []string{"wide", "late"} {
+		group := client.Group{Request: client.Resources{"cpu": "1"}}
+		for task := range 3 - 2*i {
+			uid := fmt.Sprint(name, task)
+			group.Tasks = append(group.Tasks, client.Task{UID: uid, Name: uid})
+		}
+		require.NoError(t, mirror.SetJob(client.Job{
+			UID: name, Name: name, Queue: "a", MinAvailable: 1, Created: time.Unix(int64(i), 0), Groups: []client.Group{group},
+		}))
+		jobs = append(jobs, &round.Job{UID: name, Queue: "a", Shape: name, Least: 1, Pending: len(group.Tasks)})
+	}
+	var planned []string
+	told := round.Told{Planned: func(p *round.Plan) { planned = append(planned, p.Job) }}
+	in := client.Input{State: mirror.State(), Policy: policy}
+	require.NoError(t, round.Decide(t.Context(), decide, in, jobs, told, cycle.All()...))
+	require.Equal(t, []string{"wide", "late", "wide"}, planned)
 }

@@ -81,6 +81,9 @@ func TestACycleIsItsDecisions(t *testing.T) {
 		name := rapid.SampledFrom(sorted(policies)).Draw(t, "policy")
 		gangs := rapid.Bool().Draw(t, "gangs")
 		m := enginetest.LimitedCluster(t, rapid.Uint64Range(0, 5000).Draw(t, "seed"), rapid.Bool().Draw(t, "tree"))
+		if rapid.IntRange(0, 3).Draw(t, "repeated") > 0 {
+			m = repeated(t)
+		}
 		s, decisions := drawn(t, policies[name], m, gangs, cycle.All().Run)
 		twin, same := drawn(t, policies[name], m, gangs, func(s *cycle.State) error { return (&cycle.Loop{Scheduler: plain{s}}).Run(cycle.All()...) })
 		require.Equal(t, same, decisions)
@@ -116,6 +119,79 @@ func TestACycleIsItsDecisions(t *testing.T) {
 	require.Positive(t, placed)
 	require.Positive(t, evicted)
 	require.Positive(t, entered)
+}
+
+// TestWhatWasRefusedIsAskedAgainAfterAnEviction has a node that one task fills, and two equal jobs of another queue: neither has room at first,
+// and what the eviction for the one leaves free is the other's.
+func TestWhatWasRefusedIsAskedAgainAfterAnEviction(t *testing.T) {
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu"})
+	b.Node(model.NodeSpec{Name: "n", Allocatable: enginetest.Cores(3)})
+	b.Queue(model.QueueSpec{Name: "a", Weight: 1, Reclaimable: true})
+	b.Queue(model.QueueSpec{Name: "b", Weight: 3, Reclaimable: true})
+	for i, job := range []struct {
+		uid, queue string
+		cores      int
+		status     model.Status
+	}{{"full", "a", 3, model.Running}, {"x", "b", 1, model.Pending}, {"y", "b", 1, model.Pending}} {
+		b.Job(model.JobSpec{UID: job.uid, Queue: job.queue, Phase: model.PhaseInqueue, CreateTime: int64(i)})
+		b.Group(model.GroupSpec{Request: enginetest.Cores(job.cores)})
+		task := model.TaskSpec{UID: job.uid, Status: job.status, Node: model.None, Preemptable: true}
+		if job.status == model.Running {
+			task.Node = 0
+		}
+		b.Task(&task)
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	s, err := engine.Open(m, enginetest.Policies()["fair"], nil)
+	require.NoError(t, err)
+	var told []string
+	state := &cycle.State{Session: s, Told: func(d *cycle.Decision) {
+		told = append(told, fmt.Sprint(d.Action, " ", m.Jobs.At(d.Job).UID, " ", len(d.Victims)))
+	}}
+	state.Alike = func(j model.JobID) (cycle.Kind, bool) {
+		return cycle.Kind{Running: s.View().Account(j).Holding()}, true
+	}
+	require.NoError(t, cycle.All().Run(state))
+	require.Equal(t, []string{"reclaim x 1", "allocate y 0"}, told)
+}
+
+// repeated is a cluster of few nodes and of jobs of few kinds, of which some run.
+func repeated(t *rapid.T) *model.Model {
+	b := model.NewBuilder(0)
+	b.Dimensions([]string{"cpu"})
+	var free []int
+	for n := range rapid.IntRange(1, 3).Draw(t, "nodes") {
+		free = append(free, rapid.IntRange(1, 6).Draw(t, "cores"))
+		b.Node(model.NodeSpec{Name: fmt.Sprint("n", n), Allocatable: enginetest.Cores(free[n])})
+	}
+	for q := range 2 {
+		b.Queue(model.QueueSpec{Name: fmt.Sprint("q", q), Weight: uint32(rapid.IntRange(1, 3).Draw(t, "weight")), Reclaimable: true})
+	}
+	for j := range rapid.IntRange(4, 14).Draw(t, "jobs") {
+		tasks, cores := rapid.IntRange(1, 2).Draw(t, "tasks"), rapid.SampledFrom([]int{1, 3}).Draw(t, "request")
+		runs := rapid.IntRange(0, tasks).Draw(t, "running")
+		if runs < tasks && rapid.Bool().Draw(t, "waits") {
+			runs = 0
+		}
+		b.Job(model.JobSpec{
+			UID: fmt.Sprint("j", j), Queue: fmt.Sprint("q", rapid.IntRange(0, 1).Draw(t, "queue")), Phase: model.PhaseInqueue,
+			MinAvailable: uint32(rapid.IntRange(1, tasks).Draw(t, "minimum")), CreateTime: int64(j),
+		})
+		b.Group(model.GroupSpec{Request: enginetest.Cores(cores)})
+		for k := range tasks {
+			task := model.TaskSpec{UID: fmt.Sprint("j", j, "-", k), Index: int32(k), Node: model.None, Preemptable: true}
+			if n := slices.IndexFunc(free, func(left int) bool { return left >= cores }); k < runs && n >= 0 {
+				free[n] -= cores
+				task.Status, task.Node = model.Running, model.NodeID(n)
+			}
+			b.Task(&task)
+		}
+	}
+	m, err := b.Build()
+	require.NoError(t, err)
+	return m
 }
 
 func sorted(policies map[string]engine.Policy) []string {

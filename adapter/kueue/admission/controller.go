@@ -15,7 +15,6 @@ import (
 	"github.com/apportion/apportion/adapter/connection"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/round"
-	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/internal/catalogue"
 )
 
@@ -184,16 +183,9 @@ func (c *Controller) ask(ctx context.Context, v *view) ([]*round.Plan, error) {
 		return nil, err
 	}
 	c.input.State = c.mirror.State()
-	actions := []cycle.Action{cycle.Enqueue, cycle.Allocate}
-	if evict := c.settings.Evict; evict == evictAll || evict == evictPreempt {
-		actions = append(actions, cycle.Preempt)
-	}
-	if evict := c.settings.Evict; evict == evictAll || evict == evictReclaim {
-		actions = append(actions, cycle.Reclaim)
-	}
 	var plans []*round.Plan
 	told := round.Told{Planned: func(p *round.Plan) { plans = append(plans, p) }}
-	return plans, round.Decide(ctx, c.decide, c.input, v.waiting, told, actions...)
+	return plans, round.Decide(ctx, c.decide, c.input, v.waiting, told, connection.Actions(c.settings.Evict)...)
 }
 
 // keep lets a decision be used again while nothing changes, if time alone does not change what the policy decides. A translation states

@@ -41,9 +41,6 @@ type Settings struct {
 	Lease string `json:"lease,omitempty"`
 }
 
-// The values of Settings.Evict.
-const evictAll, evictReclaim, evictPreempt, evictNone = "all", "reclaim", "preempt", "none"
-
 // leastRetry is the least RetryAfter. Kueue tries Workloads that found no quota again within a second after some became free, and writes
 // times in whole seconds.
 const leastRetry = 3 * time.Second
@@ -72,7 +69,7 @@ func ReadSettings(data []byte) (*Settings, error) {
 func (s *Settings) complete() {
 	s.Complete()
 	if s.Evict == "" {
-		s.Evict = evictAll
+		s.Evict = connection.EvictAll
 	}
 	for field, value := range map[*time.Duration]time.Duration{
 		&s.Hold.Duration: 5 * time.Minute, &s.RetryAfter.Duration: 30 * time.Second, &s.QuotaTimeout.Duration: time.Minute,
@@ -86,7 +83,7 @@ func (s *Settings) complete() {
 
 func (s *Settings) faults() []string {
 	faults := s.Faults()
-	if fault := connection.OneOf("evict", s.Evict, evictAll, evictReclaim, evictPreempt, evictNone); fault != "" {
+	if fault := connection.Evict(s.Evict); fault != "" {
 		faults = append(faults, fault)
 	}
 	for _, set := range []struct {
