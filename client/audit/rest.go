@@ -20,7 +20,7 @@ func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, no
 	if err != nil {
 		return err
 	}
-	s := &state{auditor: a, ctx: ctx, session: session, seen: map[fingerprint]int{}, hopeless: map[string]bool{}}
+	s := &state{auditor: a, ctx: ctx, session: session, trial: trial{seen: map[fingerprint]int{}, hopeless: map[string]bool{}}}
 	defer func() {
 		if closed := session.Close(); err == nil {
 			err = closed

@@ -33,7 +33,7 @@ func TestTheTightestNodesAreFoundAsRoomComesAndGoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.Map(rapid.IntRange(0, 9), func(n int) float64 { return float64(1000 * n) })
 		row := rapid.SliceOfN(amount, 2, 2)
-		s := &state{free: rapid.SliceOfN(row, 1, 8).Draw(t, "free")}
+		s := &state{stock: stock{free: rapid.SliceOfN(row, 1, 8).Draw(t, "free")}}
 		for _, request := range rapid.SliceOfN(row, 1, 3).Draw(t, "requests") {
 			s.fit = append(s.fit, fit{request: request})
 		}

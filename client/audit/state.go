@@ -13,53 +13,59 @@ import (
 	"github.com/apportion/apportion/internal/lookup"
 )
 
-// state is a session and what this package has to know of its state: where tasks are, and what nodes have left.
+// state is a session, and what this package has to know of its state.
 type state struct {
 	*auditor
+	stock
+	trial
 
 	ctx     context.Context //nolint:containedctx // A state lives for one audit.
 	session *client.Session
 	tasks   []place
+	jobs    []job
+	// byQueue lists the jobs of each queue in the order in which they are served, of is the job of each task.
+	byQueue map[uint32][]*job
+	of      []*job
+	// pending counts the tasks that wait, on lists those that run on each node, and running identifies what runs where.
+	pending int
+	on      [][]uint32
+	running fingerprint
+	// journal lists where tasks were before each move.
+	journal []moved
+	// queued and listed are the memory of inOrder and waiting.
+	queued []*job
+	listed [][]uint32
+	// plansVictims says that the policy reclaims by plans, fullAnswers that the server tells of plans only with all that they spare.
+	plansVictims, fullAnswers bool
+}
+
+// stock is what tasks ask for and what nodes have left.
+type stock struct {
 	// request of each task, equal ones being the same row, its number in fit, and what each node has left.
 	request, free [][]float64
 	shape         []int
 	fit           []fit
-	jobs          []job
-	// byQueue lists the jobs of each queue in the order in which they are served, of is the job of each task.
-	byQueue map[uint32][]*job
-	of      []*job
-	// running identifies what runs where; seen has such states with the number of plans made before.
-	running fingerprint
-	seen    map[fingerprint]int
-	plans   []plan
-	// roomless and refused tell of the first tasks of blocks whether they have no room, or may not start; see Waiting. within has those that
-	// the limits let try; nil: all.
-	roomless, refused []bool
-	within            map[uint32]bool
-	// queued and listed are the memory of inOrder and waiting, best that of tightest.
-	queued []*job
-	listed [][]uint32
-	best   []spare
-	// pending counts the tasks that wait.
-	pending int
-	// on lists the tasks that run on each node.
-	on [][]uint32
-	// journal lists where tasks were before each move.
-	journal []moved
-	// looked tells of the first tasks of blocks that victims were sought for them in this round of evictions; rounds counts the rounds
-	// before, roundMoves the moves before this one.
-	looked             []bool
-	rounds, roundMoves int
-	// ended says that evictions end: a state repeats, or not everything was tried.
-	ended bool
-	// emptier are nodes that were given something back since reopen.
+	// emptier are nodes that were given something back since reopen, best is the memory of tightest.
 	emptier []int
+	best    []spare
+}
+
+// trial is what was tried so far, and what need not be tried again yet.
+type trial struct {
+	// moves counts allocations and plans, tries the blocks for which victims were sought, considered the tasks that were considered, rounds
+	// the rounds of evictions before this one, and roundMoves the moves before it.
+	moves, tries, considered, rounds, roundMoves int
+	// roomless, refused and looked tell of the first tasks of blocks that they have no room, may not start, and that victims were sought for
+	// them in this round; see Waiting. within has those that the limits let try; nil: all.
+	roomless, refused, looked []bool
+	within                    map[uint32]bool
 	// hopeless are claims for which no victims were found since the last move, by what they ask for.
 	hopeless map[string]bool
-	// moves counts allocations and plans, tries the blocks for which victims were sought, considered the tasks that were considered.
-	moves, tries, considered int
-	// plansVictims says that the policy reclaims by plans, fullAnswers that the server tells of plans only with all that they spare.
-	plansVictims, fullAnswers bool
+	// plans are those that were carried out, seen has the states after them with the number of plans before.
+	plans []plan
+	seen  map[fingerprint]int
+	// ended says that evictions end: a state repeats, or not everything was tried.
+	ended bool
 }
 
 // place is a task's status and node; -1: none.
