@@ -1,93 +1,66 @@
 package odds
 
-import "slices"
+import "github.com/apportion/apportion/engine/resource"
 
-// room is what nodes have free, with the largest free amount of each dimension of every half, quarter and so on of the nodes. The first
-// node with room is then found without a look at most others.
+// room is what nodes have free. It counts the work of keeping and of searching it.
 type room struct {
-	width, leaves, nodes int
-	// most is a heap: most[i] are the larger amounts of most[2i] and most[2i+1]; node n is at leaves+n.
-	most []float64
+	*resource.Stock[float64]
+	nodes, width int
 	// left is the work that may still be done, in amounts that are looked at.
 	left *int64
 }
 
 func newRoom(nodes [][]float64, width int) *room {
-	r := &room{width: width, leaves: 1, nodes: len(nodes)}
-	for r.leaves < len(nodes) {
-		r.leaves *= 2
-	}
-	r.most = make([]float64, 2*r.leaves*width)
-	for i := range r.most {
-		r.most[i] = -1
-	}
-	for n, free := range nodes {
-		copy(r.row(r.leaves+n), free)
-	}
-	for i := r.leaves - 1; i > 0; i-- {
-		r.raise(i)
-	}
-	return r
+	stock := resource.NewStock(len(nodes), width, slack, func(n int, row []float64) { copy(row, nodes[n]) })
+	return &room{Stock: stock, nodes: len(nodes), width: width}
 }
 
 func (r *room) clone() *room {
 	c := *r
-	c.most = slices.Clone(r.most)
+	c.Stock = r.Clone()
 	return &c
-}
-
-func (r *room) row(i int) []float64 { return r.most[i*r.width : (i+1)*r.width] }
-
-func (r *room) raise(i int) {
-	to, left, right := r.row(i), r.row(2*i), r.row(2*i+1)
-	for d := range to {
-		to[d] = max(left[d], right[d])
-	}
 }
 
 // add gives amounts back to a node, or takes them off.
 func (r *room) add(node int, amount []float64, sign float64) {
-	i := r.leaves + node
-	row := r.row(i)
+	row := r.Row(node)
 	for d, a := range amount {
 		row[d] += float64(sign * a)
 	}
-	for i /= 2; i > 0; i /= 2 {
-		r.raise(i)
-		*r.left -= int64(r.width)
-	}
+	r.Changed(node)
+	*r.left -= int64(r.Height() * r.width)
 }
 
 // slack is the tolerance of comparisons, a thousandth of a thousandth of a core or a byte: sums of amounts may differ in their last digits.
+// Volcano's tolerance (resource.Threshold) is a tenth, which is too wide for the whole units that are counted with it here.
 const slack = 1e-3
 
-func covers(free, request []float64) bool {
-	for d, a := range request {
-		if a > free[d]+slack && a > 0 {
-			return false
+// positive is the mask of the dimensions that an amount has something of.
+func positive(amount []float64) resource.Mask {
+	var mask resource.Mask
+	for d, a := range amount {
+		if a > 0 {
+			mask = mask.With(d)
 		}
 	}
-	return true
+	return mask
 }
 
 // find returns the first node that has room for one of the tasks at a second, and may take it, or -1.
-func (r *room) find(tasks *Tasks, at int64) int { return r.below(1, tasks, at) }
-
-func (r *room) below(i int, tasks *Tasks, at int64) int {
-	*r.left -= int64(r.width)
-	if !covers(r.row(i), tasks.Request) {
-		return -1
-	}
-	if i >= r.leaves {
-		if n := i - r.leaves; n < r.nodes && tasks.takes(n, at) {
+func (r *room) find(tasks *Tasks, at int64) int {
+	asked := positive(tasks.Request)
+	for vertex := resource.Top; vertex > 0; {
+		n, seen := r.First(vertex, tasks.Request, asked)
+		*r.left -= int64(seen * r.width)
+		if n < 0 {
+			return -1
+		}
+		if n < r.nodes && tasks.takes(n, at) {
 			return n
 		}
-		return -1
+		vertex = r.After(n)
 	}
-	if n := r.below(2*i, tasks, at); n >= 0 {
-		return n
-	}
-	return r.below(2*i+1, tasks, at)
+	return -1
 }
 
 // place takes room for all tasks of a gang at a second, and adds what it took to held; or it takes none and returns false.
@@ -118,7 +91,7 @@ func (r *room) giveBack(held []Held) {
 func (r *room) fits(node int, list []Tasks, at int64) bool {
 	for i := range list {
 		t := &list[i]
-		if t.takes(node, at) && covers(r.row(r.leaves+node), t.Request) {
+		if t.takes(node, at) && r.Covers(node, t.Request, positive(t.Request)) {
 			return true
 		}
 	}

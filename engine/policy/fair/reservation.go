@@ -346,7 +346,7 @@ func (s *State) withholdReserved(r *reservation) {
 		return
 	}
 	for n, q := range s.placesOf(r) {
-		row := c.nodes.row(c.nodes.leaves + int(c.nodes.slot[n.node]))
+		row := c.nodes.Row(int(c.nodes.slot[n.node]))
 		for m := q.positive; m != 0; m = m.Rest() {
 			d := m.First()
 			c.cluster[d] -= max(0, min(row[d], n.tasks*q.amount[d]))

@@ -115,25 +115,20 @@ func (s *State) fitEmpty(k restricted, n int64) int64 {
 
 // openEmpty puts on a shelf what nodes have if nothing runs, which no event changes.
 func (s *State) openEmpty() {
-	h, of := &s.claims.empty, &s.claims.nodes
-	if h.leaves > 0 {
+	h := &s.claims.empty
+	if h.Stock != nil {
 		return
 	}
-	h.width, h.leaves, h.most = of.width, of.leaves, make([]int64, len(of.most))
-	for i := range h.leaves {
-		row := h.row(h.leaves + i)
-		takes := i < len(s.v.NodeOrder) && s.v.Takes(s.v.NodeOrder[i], model.AllNodes) && !s.v.Reserved(s.v.NodeOrder[i])
-		for d := range row {
-			row[d] = -1
-			if takes {
-				node := &s.v.Nodes[s.v.NodeOrder[i]]
-				row[d] = atMost(node.Allocatable.V[d]) - atLeast(node.UsedByOthers.V[d])
-			}
+	h.Stock = resource.NewStock(len(s.v.NodeOrder), s.width, 0, func(slot int, row []int64) {
+		n := s.v.NodeOrder[slot]
+		if !s.v.Takes(n, model.AllNodes) || s.v.Reserved(n) {
+			return
 		}
-	}
-	for vertex := h.leaves - 1; vertex > 0; vertex-- {
-		h.raise(vertex)
-	}
+		node := &s.v.Nodes[n]
+		for d := range row {
+			row[d] = atMost(node.Allocatable.V[d]) - atLeast(node.UsedByOthers.V[d])
+		}
+	})
 }
 
 // Saved returns the part of a leaf's claims for which free room is kept until enough tasks have ended; false if there is none.
