@@ -19,8 +19,9 @@ import (
 // Refuse notes why no server would take an object, or why the policy would not judge it: within a snapshot that holds nothing else, so that
 // objects that pass are judged beside any others.
 func (r *reader) Refuse(root *objects.Value) {
-	if name := root.Field(objects.MetadataField).TextOf(objects.NameField); r.Limits.TextBytes > 0 && int64(len(name)) > r.Limits.TextBytes {
-		r.Fault("metadata.name", "it has %d bytes, at most %d are taken", len(name), r.Limits.TextBytes)
+	name, most := root.Field(objects.MetadataField).TextOf(objects.NameField), r.Limits.TextBytes
+	if most > 0 && int64(len(name)) > most {
+		r.Fault("metadata.name", "it has %d bytes, at most %d are taken", len(name), most)
 		return
 	}
 	alone := alone(r.entity)

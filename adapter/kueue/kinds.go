@@ -41,7 +41,8 @@ func core(kind, list string) objects.Resource {
 // ofKueue is a kind of Kueue.
 func ofKueue(kind, list string, namespaced, needed bool) objects.Resource {
 	return objects.Resource{
-		Kind: kind, Group: apiGroup, Versions: []string{"v1beta2", "v1beta1"}, List: list, Namespaced: namespaced, Needed: needed, Decides: true,
+		Kind: kind, Group: apiGroup, Versions: []string{"v1beta2", "v1beta1"}, List: list, Namespaced: namespaced, Needed: needed,
+		Decides: true,
 	}
 }
 

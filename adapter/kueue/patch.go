@@ -38,7 +38,9 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []obj
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
 			if int(e.GetJob()) < len(snapshot.GetJobs()) {
 				ended := snapshot.GetJobs()[e.GetJob()]
-				out = append(out, objects.Patch{Kubectl: merged(workloadKind, ended.GetNamespace(), ended.GetName(), objects.Part{"active": false})})
+				out = append(out, objects.Patch{
+					Kubectl: merged(workloadKind, ended.GetNamespace(), ended.GetName(), objects.Part{"active": false}),
+				})
 			}
 		case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
 			out = append(out, minimumPatch(of, e)...)
@@ -72,7 +74,8 @@ func minimumPatch(of *apportionv1.Job, e *apportionv1.RemedyEdit) []objects.Patc
 			}}}
 		}
 	}
-	return []objects.Patch{{Why: "Only a Job of Kubernetes states how few pods it needs, in its annotation kueue.x-k8s.io/job-min-parallelism."}}
+	const why = "Only a Job of Kubernetes states how few pods it needs, in its annotation kueue.x-k8s.io/job-min-parallelism."
+	return []objects.Patch{{Why: why}}
 }
 
 // operation is one of a JSON patch.

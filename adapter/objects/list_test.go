@@ -21,12 +21,13 @@ func read(text string) (list []string, problems []objects.Problem) {
 
 func TestItemsOfAListOfOneKindHaveIt(t *testing.T) {
 	for name, text := range map[string]string{
-		"JSON":                  `{"apiVersion": "v1", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}], "kind": "PodList"}`,
-		"JSON, the kind first":  `{"kind": "PodList", "apiVersion": "v1", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}`,
-		"YAML":                  "apiVersion: v1\nitems:\n- metadata:\n    name: a\n- metadata:\n    name: b\nkind: PodList\n",
-		"YAML with anchors":     "apiVersion: v1\nitems:\n- metadata: &m\n    name: a\n- metadata: {name: b}\nkind: PodList\n",
-		"YAML in flow style":    "{apiVersion: v1, items: [{metadata: {name: a}}, {metadata: {name: b}}], kind: PodList}",
-		"a stream of two lists": "apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n---\napiVersion: v1\nkind: PodList\nitems: [{metadata: {name: b}}]\n",
+		"JSON":                 `{"apiVersion": "v1", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}], "kind": "PodList"}`,
+		"JSON, the kind first": `{"kind": "PodList", "apiVersion": "v1", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}`,
+		"YAML":                 "apiVersion: v1\nitems:\n- metadata:\n    name: a\n- metadata:\n    name: b\nkind: PodList\n",
+		"YAML with anchors":    "apiVersion: v1\nitems:\n- metadata: &m\n    name: a\n- metadata: {name: b}\nkind: PodList\n",
+		"YAML in flow style":   "{apiVersion: v1, items: [{metadata: {name: a}}, {metadata: {name: b}}], kind: PodList}",
+		"a stream of two lists": "apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n---\n" +
+			"apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: b}}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, problems := read(text)

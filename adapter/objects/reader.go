@@ -56,7 +56,8 @@ func NewReader() Reader {
 	return Reader{Account: Account{Unread: map[string]int{}}, Listed: map[string]bool{}, seen: map[Identity]Origin{}}
 }
 
-func (r *Reader) reader() *Reader { return r }
+// Base returns the reader itself, to an adapter that embeds it.
+func (r *Reader) Base() *Reader { return r }
 
 // Seen reports whether an object was read.
 func (r *Reader) Seen(of Identity) bool {

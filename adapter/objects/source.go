@@ -49,8 +49,8 @@ func (d *Document) Line(at int) int {
 // visit is called for each object of a source.
 type visit func(*Document, *Value)
 
-// Each visits the objects of a source in order, as far as a shape selects them. The source is a sequence of JSON documents or a stream of YAML documents (which may
-// be JSON); each may be a list of objects.
+// Each visits the objects of a source in order, as far as a shape selects them. The source is a sequence of JSON documents or a stream of
+// YAML documents (which may be JSON); each may be a list of objects.
 func Each(source Source, sh *Shape, found *Problems, each visit) {
 	first := 0
 	if tree.Packed(source.Data) {

@@ -89,8 +89,9 @@ func (s *Store) object(kind Kind, root *Value) (*Object, error) {
 	}
 	metadata := root.Field(MetadataField)
 	out := &Object{
-		Namespace: metadata.TextOf(namespaceField), Name: metadata.TextOf(NameField), ResourceVersion: metadata.TextOf(ResourceVersionField),
-		Synced: metadata.Field(AnnotationsField).TextOf(syncedAnnotation) == "true",
+		Namespace: metadata.TextOf(namespaceField), Name: metadata.TextOf(NameField),
+		ResourceVersion: metadata.TextOf(ResourceVersionField),
+		Synced:          metadata.Field(AnnotationsField).TextOf(syncedAnnotation) == "true",
 	}
 	if metadata != nil {
 		metadata.Items = slices.DeleteFunc(metadata.Items, func(v *Value) bool { return v.Key == ResourceVersionField })

@@ -52,7 +52,8 @@ func (k Kind) String() string { return strings.TrimPrefix(k.Version+" "+k.Name, 
 
 // Adapter keeps what objects mean, in a Reader that it embeds.
 type Adapter interface {
-	reader() *Reader
+	// Base returns the Reader.
+	Base() *Reader
 	// Hides reports whether an object does not count, because another one does.
 	Hides(of Identity, root *Value) bool
 	// Mark notes what is kept. It is called before each object.
@@ -115,7 +116,7 @@ func (t *Table[A]) Resource(kind string) *Resource {
 
 // Each reads the objects of sources.
 func (t *Table[A]) Each(a A, sources []Source) {
-	r := a.reader()
+	r := a.Base()
 	for _, source := range sources {
 		before := r.Objects
 		Each(source, t.shape, &r.Found, func(doc *Document, root *Value) { t.Object(a, doc, root) })
@@ -128,7 +129,7 @@ func (t *Table[A]) Each(a A, sources []Source) {
 
 // Object reads one object, and accounts for it.
 func (t *Table[A]) Object(a A, doc *Document, root *Value) {
-	r := a.reader()
+	r := a.Base()
 	r.advance(doc, root)
 	r.Doc, r.root = doc, root
 	r.Objects++

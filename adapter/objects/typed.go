@@ -46,13 +46,9 @@ func (r *Reader) fill(v *Value, into reflect.Value) {
 		one := reflect.New(of.Elem())
 		r.fill(v, one.Elem())
 		into.Set(one)
-	case reflect.Struct:
+	case reflect.Struct, reflect.Map:
 		if r.Is(v, Map) {
 			r.fillFields(v, into)
-		}
-	case reflect.Map:
-		if r.Is(v, Map) {
-			r.fillMap(v, into)
 		}
 	case reflect.Slice:
 		if r.Is(v, List) {
@@ -62,6 +58,15 @@ func (r *Reader) fill(v *Value, into reflect.Value) {
 			}
 			into.Set(list)
 		}
+	case reflect.Interface:
+		into.Set(reflect.ValueOf(v.plain()))
+	default:
+		r.fillScalar(v, into)
+	}
+}
+
+func (r *Reader) fillScalar(v *Value, into reflect.Value) {
+	switch of := into.Type(); of.Kind() {
 	case reflect.String:
 		into.SetString(r.TextAt(v))
 	case reflect.Bool:
@@ -70,14 +75,16 @@ func (r *Reader) fill(v *Value, into reflect.Value) {
 		}
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		into.SetInt(r.wholeWithin(v, -1<<(of.Bits()-1), math.MaxInt64>>(64-of.Bits())))
-	case reflect.Interface:
-		into.Set(reflect.ValueOf(v.plain()))
 	default:
 		r.Found.Add(r.Doc, v, "cannot be read as %s", of)
 	}
 }
 
 func (r *Reader) fillFields(v *Value, into reflect.Value) {
+	if into.Kind() == reflect.Map {
+		r.fillMap(v, into)
+		return
+	}
 	fields := fieldsOf(into.Type())
 	for _, item := range v.Items {
 		if at, known := fields[item.Key]; known {
@@ -120,7 +127,7 @@ var known sync.Map
 // fieldsOf returns the positions of the fields of a struct by the names in their tags; those of embedded structs are its own.
 func fieldsOf(of reflect.Type) map[string][]int {
 	if fields, ok := known.Load(of); ok {
-		return fields.(map[string][]int) //nolint:forcetypeassert // Nothing else is stored.
+		return fields.(map[string][]int) //nolint:forcetypeassert,errcheck // Nothing else is stored.
 	}
 	fields := map[string][]int{}
 	for _, f := range reflect.VisibleFields(of) {
@@ -163,7 +170,7 @@ func ShapeOf(of reflect.Type) *Shape {
 func Typed[A Adapter, T any](read func(A, Metadata, *T)) (shape *Shape, of func(A, Metadata, *Value)) {
 	return ShapeOf(reflect.TypeFor[T]()), func(a A, m Metadata, root *Value) {
 		var object T
-		if a.reader().Into(root, &object) {
+		if a.Base().Into(root, &object) {
 			read(a, m, &object)
 		}
 	}

@@ -24,6 +24,7 @@ const (
 // Type is the JSON type of a value.
 type Type uint8
 
+// The types.
 const (
 	Null Type = iota
 	Boolean
@@ -119,7 +120,12 @@ func AppendJSON(to []byte, v *Value) []byte {
 		return append(to, "null"...)
 	}
 	switch v.Type {
-	case Boolean, Number:
+	case Number:
+		if !json.Valid([]byte(v.Text)) {
+			return appendText(to, v.Text) // As YAML writes it, such as .5: quantities are texts, too.
+		}
+		return append(to, v.Text...)
+	case Boolean:
 		return append(to, v.Text...)
 	case Text, Word:
 		return appendText(to, v.Text)

@@ -54,7 +54,8 @@ func FindConfiguration(source objects.Source) (found objects.Source, ok bool, er
 		found.Release = release
 		return found, true, nil
 	}
-	return objects.Source{}, false, fmt.Errorf("%s:%d: a second ConfigMap with a %s: give one of them", source.Name, held[1].Line, configurationKey)
+	const format = "%s:%d: a second ConfigMap with a %s: give one of them"
+	return objects.Source{}, false, fmt.Errorf(format, source.Name, held[1].Line, configurationKey)
 }
 
 // isConfiguration reports whether a document has what only a volcano-scheduler.conf has: plugins with names, or settings of actions.

@@ -46,16 +46,17 @@ var kinds = objects.NewTable(
 	objects.Row[*reader]{Resource: core(nodeKind, "nodes", false, ""), Shape: nodeShape, Read: (*reader).node},
 	objects.Row[*reader]{
 		Resource: objects.Resource{
-			Kind: classKind, Group: priorityGroup, Versions: []string{coreVersion}, Older: olderVersions, List: "priorityclasses", Decides: true,
+			Kind: classKind, Group: priorityGroup, Versions: []string{coreVersion}, Older: olderVersions, List: "priorityclasses",
+			Decides: true,
 		},
 		Shape: classShape, Read: (*reader).priorityClass,
 	},
-	objects.Row[*reader]{Resource: ofStorage(driverKind, "csidrivers", false), Shape: driverShape, Read: (*reader).csiDriver},
-	objects.Row[*reader]{Resource: ofStorage(attachKind, "csinodes", false), Shape: attachShape, Read: (*reader).csiNode},
+	objects.Row[*reader]{Resource: ofStorage(driverKind, "csidrivers"), Shape: driverShape, Read: (*reader).csiDriver},
+	objects.Row[*reader]{Resource: ofStorage(attachKind, "csinodes"), Shape: attachShape, Read: (*reader).csiNode},
 	objects.Row[*reader]{
-		Resource: ofStorage(capacityKind, "csistoragecapacities", false), Shape: capacityShape, Read: (*reader).storageCapacity,
+		Resource: ofStorage(capacityKind, "csistoragecapacities"), Shape: capacityShape, Read: (*reader).storageCapacity,
 	},
-	objects.Row[*reader]{Resource: ofStorage(storageKind, "storageclasses", false), Shape: storageShape, Read: (*reader).storageClass},
+	objects.Row[*reader]{Resource: ofStorage(storageKind, "storageclasses"), Shape: storageShape, Read: (*reader).storageClass},
 	objects.Row[*reader]{
 		Resource: core(volumeKind, "persistentvolumes", false, judgesVolumes), Shape: volumeShape, Read: (*reader).persistentVolume,
 	},
@@ -63,7 +64,8 @@ var kinds = objects.NewTable(
 		Resource: core(claimKind, "persistentvolumeclaims", true, judgesVolumes), Shape: claimShape, Read: (*reader).persistentVolumeClaim,
 	},
 	objects.Row[*reader]{
-		Resource: core(namespaceKind, "namespaces", false, judgesNamespaces), Shape: objects.Select("metadata.labels"), Read: (*reader).namespace,
+		Resource: core(namespaceKind, "namespaces", false, judgesNamespaces), Shape: objects.Select("metadata.labels"),
+		Read: (*reader).namespace,
 	},
 	objects.Row[*reader]{Resource: objects.Resource{Kind: configMapKind, Versions: []string{coreVersion}, Named: ConfigMapName}},
 	objects.Row[*reader]{
@@ -86,10 +88,9 @@ func core(kind, list string, namespaced bool, judges string) objects.Resource {
 }
 
 // ofStorage is a kind that volumes are judged by.
-func ofStorage(kind, list string, namespaced bool) objects.Resource {
+func ofStorage(kind, list string) objects.Resource {
 	return objects.Resource{
-		Kind: kind, Group: storageGroup, Versions: []string{coreVersion}, Older: olderVersions, List: list, Namespaced: namespaced,
-		Judges: judgesVolumes,
+		Kind: kind, Group: storageGroup, Versions: []string{coreVersion}, Older: olderVersions, List: list, Judges: judgesVolumes,
 	}
 }
 

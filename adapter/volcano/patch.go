@@ -80,7 +80,9 @@ func Patches(snapshot *lookup.Snapshot, names wording.Names, cluster *Cluster, j
 			out = append(out, objects.Patch{
 				Why: "A pod's requests cannot be changed: the template of the pods" + ofRole(e.GetRole()) +
 					" needs this, for all containers together, and the pods must be created again.",
-				YAML: objects.YAML(part{specField: part{"containers": []any{part{"resources": part{"requests": part{dimension: amount}}}}}}),
+				YAML: objects.YAML(part{specField: part{
+					"containers": []any{part{"resources": part{"requests": part{dimension: amount}}}},
+				}}),
 			})
 		case apportionv1.RemedyField_REMEDY_FIELD_NODE_UNCORDONED:
 			node := target{objects.Target{Resource: kinds.Resource(nodeKind)}, e.GetNodeName()}

@@ -67,7 +67,8 @@ func releaseIn(sources []objects.Source, namespace string) (tag string) {
 
 // isDeployment reports whether an object is the Deployment of Volcano's scheduler, in some namespace.
 func isDeployment(object *yaml.Node) bool {
-	return textIn(object, objects.KindField) == deploymentKind && textIn(member(object, objects.MetadataField), objects.NameField) == DeploymentName
+	name := textIn(member(object, objects.MetadataField), objects.NameField)
+	return textIn(object, objects.KindField) == deploymentKind && name == DeploymentName
 }
 
 // imageRelease returns the tag of the scheduler's image in a Deployment, empty if there is none or it is no release.

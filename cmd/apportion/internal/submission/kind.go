@@ -1,12 +1,11 @@
 package submission
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/tree"
@@ -65,21 +64,12 @@ type metadata struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// decode reads the document into a struct of the needed fields. A field of a wrong type is a fault with its name.
+// decode reads the document into a struct of the needed fields. Fields of a wrong type are faults with their names.
 func (w *workload) decode(into any, meta *metadata) error {
-	var content map[string]any
-	if err := w.root.Decode(&content); err != nil {
-		return w.root.Fault("%v", err)
-	}
-	raw, err := json.Marshal(content)
-	if err == nil {
-		err = json.Unmarshal(raw, into)
-	}
-	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return w.fault(mismatch.Field, "a %s is not expected", mismatch.Value)
-	}
-	if err != nil {
-		return w.root.Fault("%v", err)
+	r := objects.NewReader()
+	r.Doc = &objects.Document{Name: w.root.Source, Lines: true}
+	if !r.Into(objects.ValueOf(r.Doc, w.root.Node, objects.Deep, &r.Found), into) {
+		return r.Found.Err()
 	}
 	if meta.Name == "" {
 		return w.fault("metadata.name", "a name is missing")
