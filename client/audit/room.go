@@ -36,8 +36,8 @@ func (s *state) shapes() {
 }
 
 // room asks where a block has room; nil if it has none. It asks first about the nodes that best fit would choose, then, because a task may
-// be kept from some of them, about all that have enough left for some task of the block. An audit of the standard cluster under capacity takes
-// 3.0 s of processor time, and 9 if it asks about all nodes at once.
+// be kept from some of them, about all that have enough left for some task of the block. An audit of the standard cluster under capacity
+// takes 3.0 s of processor time, and 9 if it asks about all nodes at once.
 func (s *state) room(block []uint32) ([]uint32, error) {
 	if slices.ContainsFunc(block, s.crowded) {
 		return nil, nil

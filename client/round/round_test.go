@@ -49,8 +49,8 @@ func TestEachPlanCountsForTheNext(t *testing.T) {
 	require.NotEmpty(t, admitted)
 }
 
-// TestAJobThatHasItsMinimumStandsBehindThoseThatLackIt has a job of three tasks that needs one, and a younger one of the same queue: once the
-// first runs, the policy puts the other one first.
+// TestAJobThatHasItsMinimumStandsBehindThoseThatLackIt has a job of three tasks that needs one, and a younger one of the same queue: once
+// the first runs, the policy puts the other one first.
 func TestAJobThatHasItsMinimumStandsBehindThoseThatLackIt(t *testing.T) {
 	decide := client.InProcess()
 	policy, ok := client.Preset("proportion")

@@ -8,14 +8,14 @@
 //   - a decision counts for every question after it, and is told once it is kept, before the next question;
 //   - a refusal is remembered only until a decision could change it, so that remembering changes no decision.
 //
-// After it, the state is the one before with the decisions that were told carried out in their order. Each action has served what waits, the
-// first first, and what it refused it refuses still, or has not asked again: without plans an action goes through the jobs once, as Volcano's
-// do; under a policy that reclaims by plans the cycle ends when no job can be placed and no plan is made.
+// After it, the state is the one before with the decisions that were told carried out in their order. Each action has served what waits,
+// the first first, and what it refused it refuses still, or has not asked again: without plans an action goes through the jobs once, as
+// Volcano's do; under a policy that reclaims by plans the cycle ends when no job can be placed and no plan is made.
 //
-// A Cycle decides on a State, and has what a scheduler keeps beside it, such as nominations or its own workloads; it may use every operation
-// of the session, not only its questions. Actions are that of this engine's policies, and Kueue is that of Kueue. A program that decides on
-// a server has no State: the Loop of its actions asks the server step by step (package client/round). It is the one place that changes when
-// servers answer the question for a whole cycle.
+// A Cycle decides on a State, and has what a scheduler keeps beside it, such as nominations or its own workloads; it may use every
+// operation of the session, not only its questions. Actions are that of this engine's policies, and Kueue is that of Kueue. A program that
+// decides on a server has no State: the Loop of its actions asks the server step by step (package client/round). It is the one place that
+// changes when servers answer the question for a whole cycle.
 package cycle
 
 import "github.com/apportion/apportion/engine/model"

@@ -6,10 +6,10 @@ import (
 	"github.com/apportion/apportion/engine/policy/kueue"
 )
 
-// Kueue is Kueue's cycle. It decides about workloads, whose pods run as long as they hold quota, in place of the tasks of the session: of the
-// state it takes only which tasks a job has. Cycles follow each other until one changes nothing. A workload that does not fit is set aside
-// until another one ends or is evicted, unless its queue is strict. Victims leave at once, and wait until the next run. Admission checks and
-// the times for which Kueue waits before it tries again are not part of it.
+// Kueue is Kueue's cycle. It decides about workloads, whose pods run as long as they hold quota, in place of the tasks of the session: of
+// the state it takes only which tasks a job has. Cycles follow each other until one changes nothing. A workload that does not fit is set
+// aside until another one ends or is evicted, unless its queue is strict. Victims leave at once, and wait until the next run. Admission
+// checks and the times for which Kueue waits before it tries again are not part of it.
 type Kueue struct {
 	// Cluster has no workloads, and no time.
 	Cluster  *kueue.Cluster
@@ -116,13 +116,15 @@ func (k *Kueue) evict(s *State, claimant *Workload, victims []kueue.Victim) {
 func (s *State) tasksOf(w *Workload) []model.TaskID {
 	job := s.View().Jobs.At(w.Job)
 	var tasks []model.TaskID
-	counted := map[model.GroupID]int{}
+	counted := make([]int32, job.EndGroup-job.FirstGroup)
 	for t := job.FirstTask; t < job.EndTask; t++ {
-		g := s.View().Tasks.At(t).Group
-		if set := int(g - job.FirstGroup); set < len(w.Admission.PodSets) && counted[g] >= int(*w.Admission.PodSets[set].Count) {
-			continue
+		set := int(s.View().Tasks.At(t).Group - job.FirstGroup)
+		if set < len(w.Admission.PodSets) {
+			if most := w.Admission.PodSets[set].Count; most != nil && counted[set] >= *most {
+				continue
+			}
 		}
-		counted[g]++
+		counted[set]++
 		tasks = append(tasks, t)
 	}
 	return tasks

@@ -21,8 +21,8 @@ type Scheduler interface {
 	Before(l, r model.JobID) bool
 	// Queues returns those of some queues that are served, in order; without all, those are left out that use all they may.
 	Queues(queues []model.QueueID, all bool) ([]model.QueueID, error)
-	// Serve gives a job what its gang lacks, or one task more: on what is free (Allocate), or in the place of tasks of its own queue (Preempt)
-	// or of others (Reclaim). It reports whether it did, and whether the job could use more. If not, nothing has changed.
+	// Serve gives a job what its gang lacks, or one task more: on what is free (Allocate), or in the place of tasks of its own queue
+	// (Preempt) or of others (Reclaim). It reports whether it did, and whether the job could use more. If not, nothing has changed.
 	Serve(j model.JobID, action Action) (done, more bool, err error)
 }
 
@@ -85,8 +85,8 @@ func (l *Loop) reclaimByPlans() error {
 }
 
 // serve serves the first job of the first queue until each has had its turn, or until one was served. A job that is placed and could use
-// more stands in line again. It returns how many were served. Preemption takes from the queue itself, as in Volcano, and reclaim by plans asks
-// what each queue is entitled to: both also serve queues that use all they may.
+// more stands in line again. It returns how many were served. Preemption takes from the queue itself, as in Volcano, and reclaim by plans
+// asks what each queue is entitled to: both also serve queues that use all they may.
 func (l *Loop) serve(action Action, one bool) (served int, err error) {
 	begun, others, err := l.Waiting(action)
 	if err != nil {

@@ -31,7 +31,8 @@ func kinds(s *engine.Session) func(model.JobID) (cycle.Kind, bool) {
 		signature := fmt.Sprint(job.Queue, job.Priority, job.MinAvailable, v.Reservations().Class(j))
 		for t := job.FirstTask; t < job.EndTask; t++ {
 			task := v.Tasks.At(t)
-			signature += fmt.Sprint(" ", task.Group-job.FirstGroup, task.Request, v.NodeSetOf(t), v.Status(t), task.Gate, v.PodKind(t), task.Priority)
+			group := task.Group - job.FirstGroup
+			signature += fmt.Sprint(" ", group, task.Request, v.NodeSetOf(t), v.Status(t), task.Gate, v.PodKind(t), task.Priority)
 		}
 		if _, ok := known[signature]; !ok {
 			known[signature] = int32(len(known))
@@ -85,7 +86,9 @@ func TestACycleIsItsDecisions(t *testing.T) {
 			m = repeated(t)
 		}
 		s, decisions := drawn(t, policies[name], m, gangs, cycle.All().Run)
-		twin, same := drawn(t, policies[name], m, gangs, func(s *cycle.State) error { return (&cycle.Loop{Scheduler: plain{s}}).Run(cycle.All()...) })
+		twin, same := drawn(t, policies[name], m, gangs, func(s *cycle.State) error {
+			return (&cycle.Loop{Scheduler: plain{s}}).Run(cycle.All()...)
+		})
 		require.Equal(t, same, decisions)
 		require.Equal(t, all(twin), all(s))
 
@@ -121,8 +124,8 @@ func TestACycleIsItsDecisions(t *testing.T) {
 	require.Positive(t, entered)
 }
 
-// TestWhatWasRefusedIsAskedAgainAfterAnEviction has a node that one task fills, and two equal jobs of another queue: neither has room at first,
-// and what the eviction for the one leaves free is the other's.
+// TestWhatWasRefusedIsAskedAgainAfterAnEviction has a node that one task fills, and two equal jobs of another queue: neither has room at
+// first, and what the eviction for the one leaves free is the other's.
 func TestWhatWasRefusedIsAskedAgainAfterAnEviction(t *testing.T) {
 	b := model.NewBuilder(0)
 	b.Dimensions([]string{"cpu"})
