@@ -104,8 +104,8 @@ func (o *queueOrder) sortPlaced(v *policy.View, queues []model.QueueID) {
 	}
 }
 
-// scatter sorts the queues without comparing them if their places are numbers below a small multiple of how many they are, no two alike, as
-// those of an order are that a plugin keeps; else it returns false.
+// scatter sorts the queues without comparing them if their places are small numbers, no two alike, as those of an order are that a plugin
+// keeps; else it returns false.
 func (o *queueOrder) scatter(queues []model.QueueID) bool {
 	const sparse = 4
 	n := sparse * len(queues)
