@@ -31,11 +31,16 @@ const group = "kueue.x-k8s.io"
 // The kinds of which more is kept than the policy reads.
 const workloadKind, checkKind = "Workload", "AdmissionCheck"
 
-// kinds are the kinds that are followed, by their resources. Cohort is newer than the others, and may be absent.
-var kinds = map[string]string{
-	"workloads": workloadKind, "clusterqueues": "ClusterQueue", "localqueues": "LocalQueue", "cohorts": "Cohort",
-	"resourceflavors": "ResourceFlavor", "admissionchecks": checkKind,
-}
+// kinds are the kinds of Kueue that are followed, by their resources. Cohort is newer than the others, and may be absent.
+var kinds = func() map[string]string {
+	lists := map[string]string{}
+	for _, kind := range kueue.Kinds() {
+		if kind.Group != "" {
+			lists[kind.List] = kind.Kind
+		}
+	}
+	return lists
+}()
 
 // cluster is what is known of Kueue's objects.
 type cluster struct {
