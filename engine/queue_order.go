@@ -132,8 +132,8 @@ func (o *queueOrder) at(i int) int { return int(o.keys[i] & (1<<positionBits(len
 
 func positionBits(n int) uint { return uint(bits.Len(uint(max(n, 1) - 1))) }
 
-// pack sets keys to an integer for each queue. Its lowest bits, whose number is returned, hold the position in the list; the bits above hold
-// as many of the compared values as fit, the most significant first. Two queues are ordered by these bits, unless they are equal.
+// pack sets keys to an integer for each queue. Its lowest bits, whose number is returned, hold the position in the list; the bits above
+// hold as many of the compared values as fit, the most significant first. Two queues are ordered by these bits, unless they are equal.
 func (o *queueOrder) pack() uint {
 	near, high, low := newSpan(), newSpan(), newSpan()
 	for i := range o.places {
