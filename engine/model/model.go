@@ -157,8 +157,8 @@ func (m *Model) CountsOf(g GroupID) iter.Seq[*Count] {
 	}
 }
 
-// KnowsTotal reports whether the snapshot says what there is to divide: by nodes or by a total.
-func (m *Model) KnowsTotal() bool { return m.explicit || len(m.NodeOrder) > 0 }
+// KnowsTotal reports whether the snapshot says what there is to divide: by nodes, or by a total of something.
+func (m *Model) KnowsTotal() bool { return len(m.NodeOrder) > 0 || m.Total.Positive() != 0 }
 
 // HasJob reports whether a job exists: all except those that a Change removed.
 func (m *Model) HasJob(j JobID) bool { return m.Jobs.At(j).Queue != None }
