@@ -59,7 +59,9 @@ func (r *Reader) fill(v *Value, into reflect.Value) {
 			into.Set(list)
 		}
 	case reflect.Interface:
-		into.Set(reflect.ValueOf(v.plain()))
+		if plain := v.plain(); plain != nil {
+			into.Set(reflect.ValueOf(plain))
+		}
 	default:
 		r.fillScalar(v, into)
 	}

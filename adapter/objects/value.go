@@ -120,12 +120,10 @@ func AppendJSON(to []byte, v *Value) []byte {
 		return append(to, "null"...)
 	}
 	switch v.Type {
-	case Number:
+	case Boolean, Number:
 		if !json.Valid([]byte(v.Text)) {
 			return appendText(to, v.Text) // As YAML writes it, such as .5: quantities are texts, too.
 		}
-		return append(to, v.Text...)
-	case Boolean:
 		return append(to, v.Text...)
 	case Text, Word:
 		return appendText(to, v.Text)
