@@ -96,7 +96,9 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	}
 	bytes := decode.OwnBytes(m) + int64(len(data)) + entryBytes
 	// It is not in the cache's lists, and the cache pools no sessions of it.
-	e := &entry{key: entryKey{digest: digest}, model: m, cluster: decode.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true}
+	e := &entry{
+		key: entryKey{digest: digest}, model: m, cluster: decode.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true,
+	}
 	next := &version{entry: e, data: data, view: proto.CloneOf(view)}
 	next.view.Name, next.view.Digest = k.name, digest
 	e.viewed = func() *apportionv1.SnapshotView { return k.viewOf(next) }

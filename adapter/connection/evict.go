@@ -14,7 +14,8 @@ func Evict(value string) string {
 	return OneOf("evict", value, EvictAll, string(cycle.Reclaim), string(cycle.Preempt), "none")
 }
 
-// Actions returns the actions of a cycle by a value of the setting `evict`: that which it names, or all that evict, beside those that do not.
+// Actions returns the actions of a cycle by a value of the setting `evict`: that which it names, or all that evict, beside those that do
+// not.
 func Actions(evict string) cycle.Actions {
 	return slices.DeleteFunc(cycle.All(), func(a cycle.Action) bool {
 		return (a == cycle.Preempt || a == cycle.Reclaim) && evict != EvictAll && evict != string(a)

@@ -138,7 +138,8 @@ func (l *loop) once(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := round.Decide(ctx, l.decide, in, waiting, round.Told{Admitted: l.admit, Planned: l.carry}, connection.Actions(l.arguments.Evict)...); err != nil {
+	told := round.Told{Admitted: l.admit, Planned: l.carry}
+	if err := round.Decide(ctx, l.decide, in, waiting, told, connection.Actions(l.arguments.Evict)...); err != nil {
 		return err
 	}
 	l.answered()

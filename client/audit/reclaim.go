@@ -19,8 +19,8 @@ func times(n int) string {
 	return text.Count(n, "time")
 }
 
-// evictAndStart evicts for a block that may take from others, and starts it. Where no plans are made, which look at every task, the limit of
-// candidates applies once victims were sought for all that waits.
+// evictAndStart evicts for a block that may take from others, and starts it. Where no plans are made, which look at every task, the limit
+// of candidates applies once victims were sought for all that waits.
 func (s *state) evictAndStart(block []uint32) (bool, error) {
 	switch {
 	case s.tries >= triesPerMove*s.limits.Moves, s.plansVictims && s.considered >= s.limits.Candidates:

@@ -55,8 +55,8 @@ type trial struct {
 	// moves counts allocations and plans, tries the blocks for which victims were sought, considered the tasks that were considered, rounds
 	// the rounds of evictions before this one, and roundMoves the moves before it.
 	moves, tries, considered, rounds, roundMoves int
-	// roomless, refused and looked tell of the first tasks of blocks that they have no room, may not start, and that victims were sought for
-	// them in this round; see Waiting. within has those that the limits let try; nil: all.
+	// roomless, refused and looked tell of the first tasks of blocks that they have no room, may not start, and that victims were sought
+	// for them in this round; see Waiting. within has those that the limits let try; nil: all.
 	roomless, refused, looked []bool
 	within                    map[uint32]bool
 	// hopeless are claims for which no victims were found since the last move, by what they ask for.

@@ -160,7 +160,8 @@ func (e *Engine) model(in *apportionv1.Input) (compiled *model.Model, digest str
 		}
 		data, err := proto.Marshal(snapshot)
 		if err != nil {
-			return nil, "", decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.snapshot", "a text is not UTF-8")
+			const invalid = apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST
+			return nil, "", decode.InvalidField(invalid, "input.snapshot", "a text is not UTF-8")
 		}
 		compiled, err = new(decode.Decoder).CompileWithin(data, guard)
 		return compiled, "", err

@@ -92,14 +92,8 @@ func (l *Loop) serve(action Action, one bool) (served int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, j := range begun {
-		done, _, err := l.Serve(j, action)
-		if done {
-			served++
-		}
-		if err != nil || done && one {
-			return served, err
-		}
+	if served, err = l.serveBegun(begun, action, one); err != nil || one && served > 0 {
+		return served, err
 	}
 	lines := l.lines(others)
 	all := action == Preempt || action == Reclaim && l.Plans()
@@ -130,6 +124,20 @@ func (l *Loop) serve(action Action, one bool) (served int, err error) {
 			again = j
 		}
 	}
+}
+
+// serveBegun serves jobs that have begun, or the first of them that can be served.
+func (l *Loop) serveBegun(jobs []model.JobID, action Action, one bool) (served int, err error) {
+	for _, j := range jobs {
+		done, _, err := l.Serve(j, action)
+		if done {
+			served++
+		}
+		if err != nil || done && one {
+			return served, err
+		}
+	}
+	return served, nil
 }
 
 // lines are the jobs of each queue that wait, the first to be served on top.

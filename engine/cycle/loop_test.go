@@ -95,31 +95,44 @@ func TestALoopServesInOrder(t *testing.T) {
 		events  []string
 	}{
 		"without plans each job has one turn": {
-			desk{waiting: []model.JobID{3, 4, 2}, free: 2, once: map[model.JobID]bool{2: true}}, cycle.Actions{cycle.Enqueue, cycle.Allocate}, false,
+			desk{waiting: []model.JobID{3, 4, 2}, free: 2, once: map[model.JobID]bool{2: true}},
+			cycle.Actions{cycle.Enqueue, cycle.Allocate},
+			false,
 			[]string{"enqueue", "no 2", "start 3", "start 4"},
 		},
 		"with plans a refusal is asked about again": {
-			desk{plans: true, waiting: []model.JobID{2, 3}, free: 2, once: map[model.JobID]bool{2: true}}, cycle.Actions{cycle.Allocate}, false,
+			desk{plans: true, waiting: []model.JobID{2, 3}, free: 2, once: map[model.JobID]bool{2: true}},
+			cycle.Actions{cycle.Allocate},
+			false,
 			[]string{"no 2", "start 3", "start 2"},
 		},
 		"queues take turns, and a job that wants more stands in line again": {
-			desk{waiting: []model.JobID{1, 2, 11}, free: 5, wants: map[model.JobID]int{1: 2}}, cycle.Actions{cycle.Allocate}, false,
+			desk{waiting: []model.JobID{1, 2, 11}, free: 5, wants: map[model.JobID]int{1: 2}},
+			cycle.Actions{cycle.Allocate},
+			false,
 			[]string{"start 1", "start 11", "start 1"},
 		},
 		"what has begun goes first": {
-			desk{waiting: []model.JobID{1, 12}, free: 2, begun: map[model.JobID]bool{12: true}}, cycle.Actions{cycle.Allocate}, false,
+			desk{waiting: []model.JobID{1, 12}, free: 2, begun: map[model.JobID]bool{12: true}},
+			cycle.Actions{cycle.Allocate},
+			false,
 			[]string{"start 12", "start 1"},
 		},
 		"what a plan leaves free is given out before the next plan": {
-			desk{plans: true, waiting: []model.JobID{13, 24, 35}, running: []model.JobID{1, 2}}, cycle.Actions{cycle.Reclaim}, false,
+			desk{plans: true, waiting: []model.JobID{13, 24, 35}, running: []model.JobID{1, 2}},
+			cycle.Actions{cycle.Reclaim},
+			false,
 			[]string{"reclaim 1", "start 13", "start 24", "no 35", "no 35", "reclaim 2", "start 35"},
 		},
 		"reclaim ends when its caller says so": {
-			desk{plans: true, waiting: []model.JobID{13, 24, 35}, running: []model.JobID{1, 2}}, cycle.Actions{cycle.Reclaim}, true,
+			desk{plans: true, waiting: []model.JobID{13, 24, 35}, running: []model.JobID{1, 2}},
+			cycle.Actions{cycle.Reclaim},
+			true,
 			[]string{"reclaim 1", "start 13", "start 24", "no 35", "no 35"},
 		},
 		"without plans evictions follow one another": {
-			desk{waiting: []model.JobID{13, 14}, running: []model.JobID{1, 2}}, cycle.All(), false,
+			desk{waiting: []model.JobID{13, 14}, running: []model.JobID{1, 2}},
+			cycle.All(), false,
 			[]string{"enqueue", "no 13", "no 14", "preempt 1", "start 13", "preempt 2", "start 14"},
 		},
 	} {

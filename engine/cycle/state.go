@@ -19,8 +19,8 @@ type State struct {
 	Told func(*Decision)
 	// Gangs leave as a whole: a job that had its minimum and loses a part of it loses its other tasks too, as controllers of jobs do.
 	Gangs bool
-	// Alike, if not nil, says of which kind a job is, and whether others of this kind ask the same. A question that was refused to one of them
-	// is then not asked for another until something changes.
+	// Alike, if not nil, says of which kind a job is, and whether others of this kind ask the same. A question that was refused to one of
+	// them is then not asked for another until something changes.
 	Alike func(j model.JobID) (kind Kind, common bool)
 
 	refusals refusals

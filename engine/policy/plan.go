@@ -68,8 +68,8 @@ type Planner interface {
 	// PlanBriefly returns what Plan returns for the candidates of the lists, one list after the other, without saying why candidates are
 	// spared. Candidates of the claim are not considered.
 	PlanBriefly(c *Claim, lists []QueueTasks) Plan
-	// Entitles reports whether a queue is entitled to something that waits in it: it may take the place of others, even where nothing may be
-	// placed beside them.
+	// Entitles reports whether a queue is entitled to something that waits in it: it may take the place of others, even where nothing may
+	// be placed beside them.
 	Entitles(q model.QueueID) bool
 	// Potential returns, line by line and compared from the left, what no sequence of plans raises.
 	Potential() [3]*big.Rat

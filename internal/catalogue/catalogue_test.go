@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/decode"
 )
 
 func members() protoreflect.FieldDescriptors {

@@ -57,7 +57,7 @@ func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) 
 	if !ok {
 		return nil, d.unread("change", data)
 	}
-	b := base.Change(head.Dimensions)
+	b := base.Change(head.dimensions)
 	first := g.Size.extents(n)[0]
 	b.Loader().Expect(first.Jobs, first.Groups, first.Tasks, share(g.Size.TaskBytes, n))
 	if err := d.feed(b, &head, n); err != nil {
@@ -85,32 +85,37 @@ func (d *Decoder) compileChange(base *model.Model, data []byte, g Guard, n int) 
 	return m, Depth(m, g.Limits.QueueDepth)
 }
 
-// changeReader has read the head of a Change of a state, which is not a stored snapshot.
-type changeReader struct {
+// ChangeReader has read the head of a Change of a state, which is not a stored snapshot.
+type ChangeReader struct {
 	decoder Decoder
-	Head    head
+	head    head
 }
 
-// readChange reads the head of an encoded Change whose result must be within limits; stop is asked during long work.
-func ReadChange(data []byte, limits Limits, stop func() bool) (*changeReader, error) {
-	r := &changeReader{decoder: Decoder{stop: stop, of: changeShape}}
+// ReadChange reads the head of an encoded Change whose result must be within limits; stop is asked during long work.
+func ReadChange(data []byte, limits Limits, stop func() bool) (*ChangeReader, error) {
+	r := &ChangeReader{decoder: Decoder{stop: stop, of: changeShape}}
 	r.decoder.c.limits = limits
-	size, ok := Measure(data), false
-	if r.Head, ok = r.decoder.head(data, &size); !ok {
+	size := Measure(data)
+	head, ok := r.decoder.head(data, &size)
+	if !ok {
 		return nil, r.decoder.unread("change", data)
 	}
+	r.head = head
 	return r, nil
 }
 
-// make makes the change.
-func (r *changeReader) Make(b *model.ChangeBuilder) error {
-	if err := r.decoder.feed(b, &r.Head, 1); err != nil {
+// Dimensions are those that the change names.
+func (r *ChangeReader) Dimensions() []string { return r.head.dimensions }
+
+// Make makes the change.
+func (r *ChangeReader) Make(b *model.ChangeBuilder) error {
+	if err := r.decoder.feed(b, &r.head, 1); err != nil {
 		return err
 	}
 	return r.decoder.c.exceeded()
 }
 
-// compileJob adds a job, which must be new, to a state whose texts stay within limits.
+// CompileJob adds a job, which must be new, to a state whose texts stay within limits.
 func CompileJob(b *model.ChangeBuilder, job *apportionv1.Job, limits Limits) error {
 	b.OnlyNew()
 	c := compiler{b: b.Loader(), limits: limits}
@@ -250,7 +255,7 @@ func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
 		bytes += BytesOf[model.Queue](len(base.Queues))
 	}
 	head, _ := (&Decoder{of: changeShape}).head(data, size)
-	for _, name := range head.Dimensions {
+	for _, name := range head.dimensions {
 		if _, known := base.Dims.Index(name); !known {
 			return bytes + ModelBytes(base)
 		}

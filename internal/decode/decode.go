@@ -154,7 +154,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	if !d.tally {
 		d.c.b.Expect(int(size.Jobs), int(size.Groups), int(size.Tasks), int(size.TaskBytes))
 	}
-	d.c.b.Dimensions(head.Dimensions)
+	d.c.b.Dimensions(head.dimensions)
 	d.c.b.Total(d.c.total.of(head.total))
 	d.c.kueue(head.kueue)
 	d.c.podRules(head.pods)
@@ -177,7 +177,7 @@ type head struct {
 	size *Size
 	// rest contains the bytes before and after the jobs.
 	rest       [2][]byte
-	Dimensions []string
+	dimensions []string
 	total      *apportionv1.Resource
 	asOf       int64
 	hasTime    bool
@@ -209,7 +209,7 @@ func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
 				ok = utf8.Valid(text)
 			case tagSnapshotDimension:
 				ok = utf8.Valid(text)
-				h.Dimensions = append(h.Dimensions, string(text))
+				h.dimensions = append(h.dimensions, string(text))
 				d.c.text(lent(text))
 			case tagSnapshotTotal:
 				ok = d.total.merge(text)

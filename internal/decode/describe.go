@@ -101,6 +101,7 @@ func resourceOf(m *model.Model, row resource.Row) *apportionv1.Resource {
 	return r
 }
 
+// DescribeQueue returns the message of a queue.
 func DescribeQueue(m *model.Model, q *model.Queue) *apportionv1.Queue {
 	weight, reclaimable := uint32(q.Weight), q.Reclaimable
 	out := &apportionv1.Queue{
@@ -210,7 +211,7 @@ func (m *description) task(id model.TaskID) *apportionv1.Task {
 	return out
 }
 
-// wireLeftOut is the message of what is left out.
+// WireLeftOut is the message of what is left out.
 func WireLeftOut(l *model.LeftOut) *apportionv1.LeftOut {
 	return &apportionv1.LeftOut{
 		Cause: apportionv1.LeftOutCause(l.Cause), Namespace: l.Namespace, Name: l.Name, Queue: l.Queue, Job: l.Job, Scheduler: l.Scheduler,

@@ -20,6 +20,7 @@ func Digest(data []byte) string {
 // PolicyDigest returns the digest of a policy's canonical form: equivalent policies have equal digests.
 func PolicyDigest(p *apportionv1.Policy) string { return CanonicalDigest(Canonical(p)) }
 
+// CanonicalDigest returns the digest of a policy in its canonical form.
 func CanonicalDigest(canonical *apportionv1.Policy) string {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(canonical)
 	if err != nil {

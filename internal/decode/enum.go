@@ -14,6 +14,7 @@ func enum[T ~uint8](value, last int32) (T, bool) {
 	return T(max(value-1, 0)), true
 }
 
+// StatusOf returns the status with a value of the contract; false: the value is not known.
 func StatusOf(s apportionv1.TaskStatus) (model.Status, bool) {
 	return enum[model.Status](int32(s), int32(apportionv1.TaskStatus_TASK_STATUS_UNKNOWN))
 }
@@ -33,6 +34,8 @@ func GateOf(g apportionv1.TaskGate) (model.Gate, bool) {
 	return model.Gate(g & 3), g >= 0 && g <= apportionv1.TaskGate_TASK_GATE_OTHER
 }
 
+// WireStatus is the value of the contract of a status.
 func WireStatus(s model.Status) apportionv1.TaskStatus { return apportionv1.TaskStatus(s) + 1 }
 
+// WirePhase is the value of the contract of a phase.
 func WirePhase(p model.Phase) apportionv1.JobPhase { return apportionv1.JobPhase(p) + 1 }

@@ -27,7 +27,7 @@ const Domain = "apportion.dev"
 const (
 	// maxDetail bounds the violations of a google.rpc.BadRequest, in bytes: they travel in a header.
 	maxDetail = 4 << 10
-	// maxText bounds what is quoted of an input in one place.
+	// MaxText bounds what is quoted of an input in one place.
 	MaxText = 256
 )
 
@@ -57,7 +57,7 @@ func (f *Fault) Error() string {
 	return f.Field + ": " + f.Text
 }
 
-// within returns the same fault with a prefix before each path.
+// Within returns the same fault with a prefix before each path.
 func (f *Fault) Within(prefix string) *Fault {
 	out := *f
 	if out.Violations != nil {
@@ -180,7 +180,7 @@ func appendDetail(details []*anypb.Any, m proto.Message) []*anypb.Any {
 	return append(details, detail)
 }
 
-// cut shortens a text to at most limit bytes, at a boundary of characters.
+// Cut shortens a text to at most limit bytes, at a boundary of characters.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -193,7 +193,7 @@ func Cut(text string, limit int) string {
 	return text[:end] + ellipsis
 }
 
-// prefixed returns violations with a prefix before each path.
+// Prefixed returns violations with a prefix before each path.
 func Prefixed(v *model.Error, prefix string) *model.Error {
 	out := &model.Error{Total: v.Total, Violations: make([]model.Violation, len(v.Violations))}
 	for i, violation := range v.Violations {

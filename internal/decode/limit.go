@@ -72,7 +72,7 @@ func Depth(m *model.Model, maximum int64) error {
 	return nil
 }
 
-// levelsOf returns how many levels of queues there are. The parent of the root counts for nothing, as in every policy.
+// LevelsOf returns how many levels of queues there are. The parent of the root counts for nothing, as in every policy.
 func LevelsOf(m *model.Model) int64 {
 	levels := Levels(len(m.Queues), func(q int) (int, bool) {
 		if m.Queues[q].Name == hierarchy.Root {
@@ -114,7 +114,7 @@ func Levels(n int, parent func(int) (int, bool)) []int {
 	return levels
 }
 
-// accept returns a *Fault for a model beyond the limits.
+// Accept returns a *Fault for a model beyond the limits.
 func (l Limits) Accept(m *model.Model) error {
 	if err := sizeOfModel(m).Within(l); err != nil {
 		return err

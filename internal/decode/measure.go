@@ -3,9 +3,9 @@ package decode
 import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/field"
 	"github.com/apportion/apportion/internal/processor"
-	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // Size counts the contents of an encoded Snapshot.
@@ -90,7 +90,7 @@ func (z *Size) extent() model.Extent {
 	return model.Extent{Jobs: int(z.Jobs), Groups: int(z.Groups), Tasks: int(z.Tasks)}
 }
 
-// add adds a part that begins at a place.
+// Add adds a part that begins at a place.
 func (z *Size) Add(s *Size, at int) {
 	if l := &z.layout; s.layout.taken > 0 {
 		if l.taken == 0 {
@@ -120,6 +120,7 @@ func (z *Size) Add(s *Size, at int) {
 	z.Flavors, z.Asked = max(z.Flavors, s.Flavors), max(z.Asked, s.Asked)
 }
 
+// MeasureChange returns the size of an encoded change.
 func MeasureChange(data []byte) Size { return measureAlone(data, 1) }
 
 // measureAlone is measureIn in one pass.
@@ -176,6 +177,7 @@ func measureAlone(data []byte, n int) Size {
 	return size
 }
 
+// AddJob adds an encoded job.
 func (z *Size) AddJob(b []byte) {
 	for i := 0; i < len(b); {
 		tag, _, from, to := field.At(b, i)

@@ -82,7 +82,7 @@ func constraints(list []apportionv1.PlacementConstraint, fault func(at int, form
 	return set
 }
 
-// wireConstraints lists a set in order of its values.
+// WireConstraints lists a set in order of its values.
 func WireConstraints(set model.Constraints) []apportionv1.PlacementConstraint {
 	var list []apportionv1.PlacementConstraint
 	for c := apportionv1.PlacementConstraint(1); set>>c != 0; c++ {

@@ -7,9 +7,10 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// rowBytes is about what a row of this width takes.
+// RowBytes is about what a row of this width takes.
 func RowBytes(width int) int64 { return BytesOf[resource.Row](1) + 8*int64(width) }
 
+// BytesOf is what n values of a type take.
 func BytesOf[T any](n int) int64 { return int64(n) * int64(reflect.TypeFor[T]().Size()) }
 
 // modelBytes is about what a model takes that has nothing in it, and changedBytes what a change takes that changes nothing.

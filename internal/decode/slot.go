@@ -332,7 +332,7 @@ func (r *record) add(c *column, at unsafe.Pointer, tag uint32, value uint64, dat
 	return true
 }
 
-// numbers adds the field of a list, which is packed or not.
+// Numbers adds the field of a list, which is packed or not.
 func Numbers[T ~int32 | ~uint32 | ~uint64](list []T, tag uint32, value uint64, packed []byte) ([]T, bool) {
 	if tag&7 == field.Varint {
 		return append(list, T(value)), true

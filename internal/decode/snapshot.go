@@ -46,6 +46,7 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	return m, nil
 }
 
+// InvalidSnapshot is the *Fault of violations of a snapshot; other errors it returns as they are.
 func InvalidSnapshot(err error) error {
 	var violations *model.Error
 	if !errors.As(err, &violations) {

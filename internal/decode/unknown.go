@@ -14,10 +14,10 @@ import (
 // A field that this version does not know may change what a request means, so that an answer without it would be wrong. Whoever adds a
 // field that changes no decision gives it a number from informative on.
 
-// informative is the first number of fields that a version may leave out of account.
+// Informative is the first number of fields that a version may leave out of account.
 const Informative = 100
 
-// shape says which fields of a type of messages are known, and how they may be written.
+// Shape says which fields of a type of messages are known, and how they may be written.
 type Shape struct {
 	of protoreflect.MessageDescriptor
 	// written has a bit for each way in which a field may be written, by number.
@@ -76,15 +76,15 @@ func ways(f protoreflect.FieldDescriptor) uint8 {
 	return 1 << way
 }
 
-// shapeOf returns the shape of a type of messages that a request may hold, nil for another.
+// ShapeOf returns the shape of a type of messages that a request may hold, nil for another.
 func ShapeOf(m proto.Message) *Shape { return shapes[m.ProtoReflect().Descriptor().FullName()] }
 
-// has reports whether a field with a tag is known, or informative.
+// Has reports whether a field with a tag is known, or informative.
 func (s *Shape) Has(tag uint32) bool {
 	return tag>>3 >= Informative || s.written[tag>>3]>>(tag&7)&1 != 0
 }
 
-// knows reports whether all fields of an encoded message are known, those of the messages in it included. What is malformed is left to its
+// Knows reports whether all fields of an encoded message are known, those of the messages in it included. What is malformed is left to its
 // reader.
 func (s *Shape) Knows(data []byte) bool {
 	strange, usual := false, false

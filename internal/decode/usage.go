@@ -65,7 +65,7 @@ func usageOf(m *model.Model, u *model.Usage) *apportionv1.Usage {
 	return out
 }
 
-// memoryOf describes the memory of a model, nil if it has none.
+// MemoryOf describes the memory of a model, nil if it has none.
 func MemoryOf(m *model.Model) *apportionv1.Memory {
 	of := m.Memory
 	if of == nil {

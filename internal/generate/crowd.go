@@ -15,7 +15,8 @@ func Crowd(jobs, tasks int) *apportionv1.Snapshot {
 	for j := range jobs {
 		group := &apportionv1.TaskGroup{Role: "worker"}
 		for k := range tasks {
-			group.Tasks = append(group.Tasks, &apportionv1.Task{Uid: strconv.Itoa((j*tasks+k)*7919%1_000_003) + "-" + strconv.Itoa(j) + "-" + strconv.Itoa(k)})
+			uid := strconv.Itoa((j*tasks+k)*7919%1_000_003) + "-" + strconv.Itoa(j) + "-" + strconv.Itoa(k)
+			group.Tasks = append(group.Tasks, &apportionv1.Task{Uid: uid})
 		}
 		snapshot.Jobs = append(snapshot.Jobs, &apportionv1.Job{
 			Uid: strconv.Itoa(j*7919%1_000_003) + "-" + strconv.Itoa(j), Queue: "q", Groups: []*apportionv1.TaskGroup{group},

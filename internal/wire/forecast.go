@@ -263,7 +263,8 @@ func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
 			}
 		}
 		const starts = 32 * 8
-		work += past*(2*decode.BytesOf[odds.Past](1)+decode.BytesOf[odds.Job](1)+likeness*32+starts) + min(tasks, 2*odds.MaxReplayed)*decode.BytesOf[odds.Held](1)
+		work += past * (2*decode.BytesOf[odds.Past](1) + decode.BytesOf[odds.Job](1) + likeness*32 + starts)
+		work += min(tasks, 2*odds.MaxReplayed) * decode.BytesOf[odds.Held](1)
 		work += odds.MaxArrivals * live
 	}
 	return answer, work

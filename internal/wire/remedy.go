@@ -162,7 +162,8 @@ func (s *Session) remedyEdit(e *remedy.Edit, omit bool) *apportionv1.RemedyEdit 
 func (a *asking) remedies(*apportionv1.RemediesStep) (answer, work int64) {
 	const most, open = 64, 3
 	row := decode.RowBytes(int(a.Dimensions))
-	answer = most * (decode.BytesOf[apportionv1.Remedy](1) + 4*decode.BytesOf[apportionv1.RemedyEdit](1) + 8*3*a.resource() + 4*decode.MaxText)
+	edits := 4 * decode.BytesOf[apportionv1.RemedyEdit](1)
+	answer = most * (decode.BytesOf[apportionv1.Remedy](1) + edits + 8*3*a.resource() + 4*decode.MaxText)
 	_, planning := a.plan(&apportionv1.PlanStep{})
 	return answer, open*a.session() + a.Nodes*(64+6*row) + (16+explainedTask)*a.Tasks + a.Queues*4*row + planning
 }

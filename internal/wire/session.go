@@ -176,7 +176,8 @@ func (s *Session) Basis() *apportionv1.Basis {
 	}
 	for _, w := range s.engine.Warnings() {
 		warning := &apportionv1.Warning{
-			Code: apportionv1.WarningCode(w.Code), Message: decode.Cut(s.warningText(&w), 4*decode.MaxText), Queue: s.out.optional(int(w.Queue)),
+			Code: apportionv1.WarningCode(w.Code), Message: decode.Cut(s.warningText(&w), 4*decode.MaxText),
+			Queue: s.out.optional(int(w.Queue)),
 		}
 		if warning.Epochs = w.Epochs; w.Code == policy.BudgetCutsGuarantee {
 			warning.Dimension = new(uint32(s.engine.View().Dims.Position(w.Dimension)))

@@ -94,7 +94,7 @@ func (s *Session) changeSnapshot(q *apportionv1.ChangeStep) (*apportionv1.Answer
 	}
 	s.leave()
 	before := s.engine.View()
-	err = s.engine.ChangeIf(change.Head.Dimensions, change.Make, s.limits.Accept)
+	err = s.engine.ChangeIf(change.Dimensions(), change.Make, s.limits.Accept)
 	if err != nil {
 		return nil, within(err, "change.")
 	}

@@ -79,8 +79,8 @@ func (n *nearness) from(claimant model.QueueID) {
 	}
 }
 
-// Nearness returns the depth of the lowest queue that is an ancestor of both q and the claimant's queue; 0 where there is none. A sibling of
-// the claimant's queue is as near as that queue itself, and the root's children are as near as the root.
+// Nearness returns the depth of the lowest queue that is an ancestor of both q and the claimant's queue; 0 where there is none. A sibling
+// of the claimant's queue is as near as that queue itself, and the root's children are as near as the root.
 func (s *TreeState) Nearness(q, claimant model.QueueID) uint32 {
 	if s.tree == nil {
 		return 0

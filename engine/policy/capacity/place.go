@@ -45,7 +45,8 @@ type branch struct {
 	rank   uint64
 }
 
-// PlaceQueues is policy.QueueOrderer.PlaceQueues: queues of equal priority are placed by their rank among the given leaves of a walk through the tree that visits siblings by their shares. Siblings with equal shares do not order the leaves below them, which are then
+// PlaceQueues is policy.QueueOrderer.PlaceQueues: queues of equal priority are placed by their rank among the given leaves of a walk
+// through the tree that visits siblings by their shares. Siblings with equal shares do not order the leaves below them, which are then
 // ordered by age: places exist only if each such sibling leads to one leaf.
 func (s *TreeState) PlaceQueues(queues []model.QueueID, places []policy.QueuePlace) bool {
 	if s.tree == nil || len(queues) == 0 {

@@ -93,8 +93,8 @@ func NewFollower(server *service.Server, o FollowOptions) (*Follower, error) {
 	f.metrics = newMetrics(f)
 	for name, r := range f.resources {
 		f.states = append(f.states, &kindState{
-			resource: name, kind: r.Newest(), needed: r.Needed, judges: r.Judges != "", objects: f.objects, pace: f.pace, metrics: f.metrics,
-			reportFault: f.tell, missing: missing,
+			resource: name, kind: r.Newest(), needed: r.Needed, judges: r.Judges != "", objects: f.objects, pace: f.pace,
+			metrics: f.metrics, reportFault: f.tell, missing: missing,
 		})
 	}
 	slices.SortFunc(f.states, func(a, b *kindState) int { return slices.Compare([]byte(a.resource), []byte(b.resource)) })

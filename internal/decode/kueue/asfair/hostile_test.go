@@ -10,8 +10,8 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/decode/kueue/asfair"
+	"github.com/apportion/apportion/internal/test/raced"
 )
 
 // TestALargeClusterIsTranslatedInLinearTime has clusters that a quadratic translation would not get done with.

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/room"
 	"github.com/apportion/apportion/internal/text"
-	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // limit bounds what all workloads take together. Of a namespace the small ones come first.
