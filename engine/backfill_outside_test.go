@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/backfill"
@@ -18,6 +17,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/drf"
 	"github.com/apportion/apportion/engine/policy/overcommit"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 const onlyAdmits = "proportion, which only admits"

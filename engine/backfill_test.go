@@ -12,7 +12,6 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/explain"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/place"
@@ -21,6 +20,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/capacity"
 	"github.com/apportion/apportion/engine/policy/gang"
 	"github.com/apportion/apportion/engine/policy/priority"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // filledJob is a job whose tasks ask for the same: they run on nodes until an end, or wait and run for a time. 0: not known.

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/fair"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // TestAJobEntersBeyondALimitWhereEvictionWouldServeIt asks fair to admit a job of queue a, which is limited, and below p, which is limited to

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/capacity"
@@ -20,6 +19,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/hdrf"
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // evictingPolicy draws a policy that lets claimants evict.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/forecast"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // keptJob is a job of a cluster with reservations: its tasks ask for the same, and run on nodes or wait.

@@ -39,7 +39,7 @@ type Reader struct {
 	// Listed are the kinds of which all objects were given, if only none; Unlisted those that could not be read, and why.
 	Listed   map[string]bool
 	Unlisted map[string]string
-	// Progress receives the number of bytes read; nil: nobody asks.
+	// Progress is called with the number of bytes read so far; nil: progress is not reported.
 	Progress func(read int)
 
 	// root is the object being read, and meta its metadata.

@@ -39,14 +39,15 @@ type Store struct {
 	seed  maphash.Seed
 	shape *Shape
 	kinds map[string]*objectList
-	// read reads one object, of which the key is set, and changed is told of each that was set or removed, and of kinds that were replaced.
+	// read reads one object into a Content that has its key. changed is called with the kind after an object was set or removed, or all of
+	// the kind were replaced.
 	read    func(doc *Document, root *Value, into *Content)
 	changed func(kind string)
 	buffer  []byte
 }
 
-// NewStore returns an empty Store. read reads one object at a time, as far as the shape selects it; changed is told of each kind whose
-// objects change, under the lock of the store.
+// NewStore returns an empty Store. It calls read for one object at a time, with the fields that the shape selects, and changed with a kind
+// whenever objects of that kind have changed; both under its lock.
 func NewStore(shape *Shape, read func(doc *Document, root *Value, into *Content), changed func(kind string)) *Store {
 	// A watch needs these beside what is read.
 	shape = Annotated(Union(shape, Select(MetadataField+"."+ResourceVersionField)), syncedAnnotation)

@@ -1,7 +1,6 @@
-// Package round has a cycle of decisions made by whoever answers the client, a server or this process: who is admitted, and a plan for each
-// job, in a session in which every plan counts for those after it. Package cycle says in which order it asks, step by step, because the
-// contract has no question for a whole cycle; the answers are Apportion's. What the plans become, such as bindings or evictions, is the
-// caller's.
+// Package round runs one cycle of decisions through a client, remote or in process: it admits jobs, and makes a plan for each, in a session
+// in which every plan counts for those after it. It asks step by step, in the order of package cycle, because the contract has no question
+// for a whole cycle. Callers carry the plans out, as bindings or evictions.
 package round
 
 import (
@@ -54,7 +53,7 @@ type Placement struct{ Task, Node string }
 type Told struct {
 	// Admitted names the jobs that their queues let in.
 	Admitted func(jobs []string)
-	// Planned has a plan, which counts on those before it.
+	// Planned receives a plan, which assumes that those before it are carried out.
 	Planned func(*Plan)
 }
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/cycle"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/kueue"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // TestKueueReclaimsWhatIsBorrowed has two queues with a quota of 4 cpu each. Workload x of queue b runs and borrows; w and v of queue a

@@ -11,8 +11,8 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/cycle"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // plain is a State that remembers nothing from one question to the next.
@@ -120,8 +120,11 @@ func TestACycleIsItsDecisions(t *testing.T) {
 		}
 	})
 	require.Positive(t, placed)
-	require.Positive(t, evicted)
 	require.Positive(t, entered)
+	// With -short there are twenty draws, of which by chance none may evict.
+	if !testing.Short() {
+		require.Positive(t, evicted)
+	}
 }
 
 // TestWhatWasRefusedIsAskedAgainAfterAnEviction has a node that one task fills, and two equal jobs of another queue: neither has room at

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // BenchmarkExplain asks why the gang waits, with a plan and a forecast.

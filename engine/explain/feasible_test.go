@@ -7,10 +7,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/gang"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // TestAJobThatCanNeverRunDoesNotRunAlone explains the jobs of random clusters, and then judges each once nothing else runs.

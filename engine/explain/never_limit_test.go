@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/capacity"
 	"github.com/apportion/apportion/engine/policy/fair"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // TestWhatAQueueMayNeverHold lets a job wait in queue a, below p and beside b, on two nodes of 8 cores. It needs as many of its tasks as

@@ -8,12 +8,12 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/explain"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/policy/capacity"
 	"github.com/apportion/apportion/engine/policy/conformance"
 	"github.com/apportion/apportion/engine/policy/gang"
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // TestVictimsOfAQueueAreChosenOnceForAllItsClaimants compares with a choice for each claimant.

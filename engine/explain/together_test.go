@@ -7,12 +7,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/fair"
 	"github.com/apportion/apportion/engine/policy/gang"
 	"github.com/apportion/apportion/engine/policy/overcommit"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // TestJobsAreExplainedTogetherAsEachAlone compares what one explainer remembers of several jobs with what one for each job finds.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/forecast"
-	"github.com/apportion/apportion/engine/internal/enginetest"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // BenchmarkForecast asks when the gang could start if all 10,000 jobs end one after the other.

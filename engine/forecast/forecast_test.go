@@ -10,9 +10,9 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/forecast"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // startsWithout is the plain twin of a forecast's question: the cluster is built anew without some jobs, and a plan is asked for that

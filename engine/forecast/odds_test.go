@@ -14,13 +14,13 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/forecast"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/gang"
 	"github.com/apportion/apportion/engine/policy/proportion"
 	"github.com/apportion/apportion/engine/resource"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // oddsNow is the time of the snapshots here, in seconds.

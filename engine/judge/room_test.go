@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/place"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // TestTasksArePlacedFromTheIndexAsBySearchingAllNodes places tasks before and after others have been booked.

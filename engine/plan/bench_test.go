@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/plan"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 func BenchmarkPlan(b *testing.B) {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/explain"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy/fair"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // TestABudgetThatActsAsALimitStopsNoReclaimWithinTheEntitlement: queues a and b are below p, whose hard budget pays for some cores of the 8 of

@@ -9,7 +9,6 @@ import (
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/explain"
 	"github.com/apportion/apportion/engine/forecast"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
@@ -19,6 +18,7 @@ import (
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
 	"github.com/apportion/apportion/engine/remedy"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 func explained(t *testing.T, s *engine.Session, j model.JobID) *explain.Explanation {

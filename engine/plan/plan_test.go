@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // carry applies a plan, without one of its victims if that is not model.None, and reports whether every task was placed by the rules: the

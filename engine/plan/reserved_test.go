@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // keeps is the plain check of a plan against reservations: once the victims are gone, each node that it uses has at every instant, while

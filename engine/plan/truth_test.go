@@ -10,11 +10,11 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/explain"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // searched looks for any plan of a job by every choice of as many of its waiting tasks, every set of victims and every choice of nodes. It

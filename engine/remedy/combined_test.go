@@ -10,10 +10,10 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/explain"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/remedy"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // impossible is a cluster in which a job "never" cannot run even if nothing else does, or may not: its nodes are too small, left out of its

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/remedy"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 // mixedCluster has three nodes of each of ten shapes with 4 GPUs and two nodes with 8 GPUs that are full, and a gang of three tasks that

@@ -11,11 +11,11 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/forecast"
-	"github.com/apportion/apportion/engine/internal/enginetest"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/remedy"
+	"github.com/apportion/apportion/internal/test/enginetest"
 )
 
 var remedyRuns = flag.Int("remedies", 60, "how many clusters remedies are tried on")

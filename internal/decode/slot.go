@@ -107,7 +107,7 @@ var setters = map[reflect.Kind]setter{
 func tableOf[M any]() *table {
 	of, fault := newTable(reflect.TypeFor[M]())
 	if fault != "" {
-		panic("wire: " + fault) //nolint:forbidigo // A fault of the program, which every test finds.
+		panic("decode: " + fault) //nolint:forbidigo // A fault of the program, which every test finds.
 	}
 	return of
 }

@@ -20,36 +20,17 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
+	"github.com/apportion/apportion/internal/test/recording"
 )
 
-// recorded is a case of testdata/fair, see README.md there.
-type recorded struct {
-	ID        string            `json:"id"`
-	Snapshot  json.RawMessage   `json:"snapshot"`
-	Settings  settings          `json:"settings"`
-	Questions []question        `json:"questions"`
-	Answers   []json.RawMessage `json:"answers"`
-}
-
-type settings struct {
-	Base             string           `json:"base"`
-	ReserveGuarantee bool             `json:"reserve_guarantee"`
-	Quanta           map[string]int64 `json:"quanta"`
-}
-
-type question struct {
-	Kind, Queue, Job            string
-	Tasks, Claimant, Candidates []string
-	Room                        any
-}
-
-func (s settings) plugin() fair.Plugin {
+// pluginOf is the policy of a case.
+func pluginOf(s *recording.FairSettings) fair.Plugin {
 	p := fair.Plugin{
 		Base:             map[string]fair.Base{"GUARANTEE": fair.OnGuarantee, "DESERVED": fair.OnDeserved}[s.Base],
 		ReserveGuarantee: s.ReserveGuarantee,
 	}
 	for dimension, amount := range s.Quanta {
-		p.Quanta = append(p.Quanta, fair.Quantum{Dimension: dimension, Amount: amount})
+		p.Quanta = append(p.Quanta, fair.Quantum{Dimension: dimension, Amount: int64(amount)})
 	}
 	return p
 }
@@ -67,9 +48,9 @@ func TestTheEngineAnswersAsRecorded(t *testing.T) {
 	lines.Buffer(nil, 1<<24)
 	answers, wrong := 0, map[string]int{}
 	for lines.Scan() {
-		var c recorded
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &c)) //nolint:musttag // Names of fields are found without regard to case.
-		a := open(t, &c)
+		c, ok := recording.ReadFair(recording.Line{Data: lines.Bytes()})
+		require.True(t, ok)
+		a := open(t, c)
 		for i, q := range c.Questions {
 			var want any
 			require.NoError(t, json.Unmarshal(c.Answers[i], &want))
@@ -89,7 +70,7 @@ func TestTheEngineAnswersAsRecorded(t *testing.T) {
 }
 
 // comparableForm leaves out of an answer what is free: the texts of refusals, and the order of lists that have none.
-func comparableForm(q question, want any) any {
+func comparableForm(q recording.FairQuestion, want any) any {
 	answer, ok := want.(object)
 	if !ok {
 		return want
@@ -136,15 +117,15 @@ type asked struct {
 	base fair.Base
 }
 
-func open(t *testing.T, c *recorded) *asked {
+func open(t *testing.T, c *recording.Fair) *asked {
 	t.Helper()
 	var snapshot apportionv1.Snapshot
 	require.NoError(t, protojson.Unmarshal(c.Snapshot, &snapshot))
 	m, err := decode.Compile(&snapshot)
 	require.NoError(t, err)
-	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: c.Settings.plugin()}}}}, nil)
+	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: pluginOf(&c.Settings)}}}}, nil)
 	require.NoError(t, err)
-	a := &asked{Session: s, v: s.View(), f: s.Dividers()[0].State.(*fair.State), base: c.Settings.plugin().Base}
+	a := &asked{Session: s, v: s.View(), f: s.Dividers()[0].State.(*fair.State), base: pluginOf(&c.Settings).Base}
 	for _, name := range snapshot.Dimensions {
 		d, _ := m.Dims.Index(name)
 		a.dims = append(a.dims, d)
@@ -165,7 +146,7 @@ func (a *asked) tasks(uids []string) []model.TaskID {
 	return ids
 }
 
-func (a *asked) answer(t *testing.T, q question) any {
+func (a *asked) answer(t *testing.T, q recording.FairQuestion) any {
 	t.Helper()
 	switch q.Kind {
 	case "shares":
@@ -246,7 +227,7 @@ func fractions(list [3]*big.Rat) any {
 	return out
 }
 
-func (a *asked) reclaim(q question) any {
+func (a *asked) reclaim(q recording.FairQuestion) any {
 	claim := policy.Claim{Tasks: a.tasks(q.Claimant), Candidates: a.tasks(q.Candidates)}
 	if n, ok := q.Room.(float64); ok {
 		claim.Room = policy.Room{Kind: policy.OneNode, Node: model.NodeID(n)}

@@ -35,17 +35,16 @@ func (s *State) takingLine(p place, d int) int64 { return min(s.line(2, p, d), s
 func (s *State) supposedLines(p place, d int, demand int64) (taking int64, giving []int64) {
 	s.settle()
 	s.v.Work.Use(s.tree.len(), placeWork)
-	suppose := s.suppose(d)
-	c, cell := suppose.column, &s.accounts.demand[int(p)*s.width+d]
+	suppose, cell := s.suppose(d), &s.accounts.demand[int(p)*s.width+d]
 	giving = suppose.giving
-	was := *cell
-	if demand <= was {
-		// It wants that much already.
+	if demand <= *cell {
+		// It wants that much already: the lines stand.
 		for k := range giving {
 			giving[k] = max(s.line(2, place(k), d), s.lineWithMemory(place(k), d))
 		}
 		return s.takingLine(p, d), giving
 	}
+	c, was := suppose.column, *cell
 	*cell = demand
 	s.bound(c, d, false)
 	*cell = was
