@@ -119,11 +119,11 @@ func TestACycleIsItsDecisions(t *testing.T) {
 			require.NoError(t, cycle.Actions{cycle.Allocate, cycle.Reclaim}.Run(more))
 		}
 	})
-	require.Positive(t, placed)
-	require.Positive(t, entered)
-	// With -short there are twenty draws, of which by chance none may evict.
+	// With -short there are twenty draws, of which by chance none may let a job in or evict.
 	if !testing.Short() {
+		require.Positive(t, placed)
 		require.Positive(t, evicted)
+		require.Positive(t, entered)
 	}
 }
 
