@@ -182,7 +182,7 @@ export const text = async (page, selector) => (await page.locator(selector).firs
 // says waits until an element reads like this.
 export async function says(page, selector, want) {
   let got = "";
-  for (let i = 0; i < 150; i++) {
+  for (let i = 0; i < 600; i++) {
     got = await page.evaluate((at) => document.querySelector(at)?.innerText ?? "", selector);
     got = got.replace(/\s+/g, " ").trim();
     if (want.test(got)) {

@@ -165,7 +165,7 @@ test("without WebAssembly the page says so", async () => {
 test("opened as a file, the page says what to do", async () => {
   const page = await (await browser.newContext()).newPage();
   await page.goto(`file://${(await import("./harness.mjs")).folder}/play.html`);
-  await page.getByText("python3 -m http.server").waitFor({ timeout: 15_000 });
+  await page.getByText("python3 -m http.server").waitFor({ timeout: 60_000 });
   await page.context().close();
 });
 
