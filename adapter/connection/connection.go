@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
@@ -140,11 +140,11 @@ func readPolicy(name string) (*apportionv1.Policy, error) {
 		return nil, err
 	}
 	source := objects.Source{Name: name, Data: data}
-	if found, ok, err := volcano.FindConfiguration(source); err != nil || ok {
+	if found, ok, err := schedulerconf.Find(source); err != nil || ok {
 		if err != nil {
 			return nil, err
 		}
-		policy, _, err := volcano.ReadConfiguration(found)
+		policy, _, err := schedulerconf.Read(found)
 		return policy, err
 	}
 	policy := &apportionv1.Policy{}

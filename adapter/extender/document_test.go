@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 )
 
 // TestTheDocumentedConfigurationsAreWhatTheySay reads the configurations in docs/volcano.md.
@@ -22,7 +22,7 @@ func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```console\n\\$ apportion convert [^\n]*--to extender[^\n]*\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	require.Len(t, blocks, 2)
 	for _, block := range blocks {
-		_, warnings, err := volcano.ReadConfiguration(objects.Source{Name: "conf", Data: []byte(block[1])})
+		_, warnings, err := schedulerconf.Read(objects.Source{Name: "conf", Data: []byte(block[1])})
 		require.NoError(t, err)
 		for _, w := range warnings {
 			require.Contains(t, w.Message, "takes part in no decision", "every switch and setting is one that Volcano knows")

@@ -16,7 +16,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender"
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -66,7 +66,7 @@ func (e *exchange) sent(tb testing.TB) []byte {
 
 func policyOf(tb testing.TB, conf string) *apportionv1.Policy {
 	tb.Helper()
-	policy, _, err := volcano.ReadConfiguration(objects.Source{Name: "conf", Data: []byte(conf)})
+	policy, _, err := schedulerconf.Read(objects.Source{Name: "conf", Data: []byte(conf)})
 	require.NoError(tb, err)
 	return policy
 }

@@ -214,7 +214,7 @@ func (j *job) add(p *pod) {
 // shareRequests gives each group the request that most of its tasks have, the earliest of several; the other tasks keep their own.
 func (r *reader) shareRequests(j *job) {
 	for i, group := range j.message.Groups {
-		shared := mostCommon(j.requests[i])
+		shared := commonest(j.requests[i])
 		group.Request = r.dimensions.message(shared)
 		for k, request := range j.requests[i] {
 			if request == shared {
@@ -227,19 +227,4 @@ func (r *reader) shareRequests(j *job) {
 			task.Detail.Request = r.dimensions.message(request)
 		}
 	}
-}
-
-// mostCommon is the request that occurs most often; nil if there is none.
-func mostCommon(list []*amounts) *amounts {
-	counts := make(map[*amounts]int)
-	for _, request := range list {
-		counts[request]++
-	}
-	var best *amounts
-	for _, request := range list {
-		if best == nil || counts[request] > counts[best] {
-			best = request
-		}
-	}
-	return best
 }

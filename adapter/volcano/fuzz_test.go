@@ -39,28 +39,6 @@ func FuzzReadManifests(f *testing.F) {
 	})
 }
 
-// FuzzReadConfiguration: whatever the bytes are, the answer is a policy that can be written, or an *Error that names something.
-func FuzzReadConfiguration(f *testing.F) {
-	f.Add([]byte("actions: a\ntiers:\n- plugins:\n  - name: binpack\n    enableJobOrder: false\n    arguments: {binpack.resources: 'a,b'}\n"))
-	f.Add([]byte("tiers: [{plugins: [{name: drf, enableHierarchy: true}, {name: capacity, arguments: {ancestorReclaimLevel: 1}}]}]"))
-	f.Add([]byte("a: &a [*a]\ntiers: *a\n"))
-	f.Add([]byte("items:\n- kind: ConfigMap\n  data:\n    volcano-scheduler.conf: |\n      tiers: [{plugins: [{name: gang}]}]\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		source := objects.Source{Name: "f", Data: data}
-		if found, ok, _ := FindConfiguration(source); ok {
-			source = found
-		}
-		policy, _, err := ReadConfiguration(source)
-		if err != nil {
-			requireProblems(t, err)
-			return
-		}
-		if _, err := proto.Marshal(policy); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
 func requireProblems(t *testing.T, err error) {
 	t.Helper()
 	all, ok := errors.AsType[*objects.Error](err)

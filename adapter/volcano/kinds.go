@@ -1,6 +1,9 @@
 package volcano
 
-import "github.com/apportion/apportion/adapter/objects"
+import (
+	"github.com/apportion/apportion/adapter/objects"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
+)
 
 // The API groups of the kinds that are read; Kubernetes' core group has only a version.
 const (
@@ -38,7 +41,7 @@ const (
 // olderVersions are those of objects that files have and clusters no longer serve.
 var olderVersions = []string{betaVersion, "v1alpha1"}
 
-// kinds are the objects that are read. The configuration of Volcano's scheduler is read from its ConfigMap by HeldConfiguration.
+// kinds are the objects that are read. The configuration of Volcano's scheduler is read by package schedulerconf.
 var kinds = objects.NewTable(
 	objects.Row[*reader]{Resource: ofVolcano(queueKind, "queues", false), Shape: queueShape, Read: (*reader).queue},
 	objects.Row[*reader]{Resource: ofVolcano(podGroupKind, "podgroups", true), Shape: podGroupShape, Read: (*reader).podGroup},
@@ -67,9 +70,9 @@ var kinds = objects.NewTable(
 		Resource: core(namespaceKind, "namespaces", false, judgesNamespaces), Shape: objects.Select("metadata.labels"),
 		Read: (*reader).namespace,
 	},
-	objects.Row[*reader]{Resource: objects.Resource{Kind: configMapKind, Versions: []string{coreVersion}, Named: ConfigMapName}},
+	objects.Row[*reader]{Resource: objects.Resource{Kind: schedulerconf.ConfigMapKind, Versions: []string{coreVersion}, Named: schedulerconf.ConfigMapName}},
 	objects.Row[*reader]{
-		Resource: objects.Resource{Kind: deploymentKind, Group: "apps", Versions: []string{coreVersion}, Named: DeploymentName},
+		Resource: objects.Resource{Kind: schedulerconf.DeploymentKind, Group: "apps", Versions: []string{coreVersion}, Named: schedulerconf.DeploymentName},
 	},
 )
 

@@ -1,10 +1,14 @@
 package volcano
 
 import (
+	"strconv"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/duration"
 )
 
 var (
@@ -144,4 +148,193 @@ func jobPhase(name string) apportionv1.JobPhase {
 		return apportionv1.JobPhase_JOB_PHASE_COMPLETED
 	}
 	return apportionv1.JobPhase_JOB_PHASE_UNKNOWN
+}
+
+// run holds the times of a pod, in Unix nanoseconds; 0: not known.
+type run struct {
+	// limit is spec.activeDeadlineSeconds, after which the kubelet ends the pod. The other fields are those of a pod that holds resources.
+	limit time.Duration
+	holds bool
+	// started is status.startTime; deadline is limit later.
+	started, deadline int64
+}
+
+// runOf reads when a pod runs.
+func (r *reader) runOf(status apportionv1.TaskStatus, spec, podStatus *objects.Value) run {
+	u := run{holds: status == apportionv1.TaskStatus_TASK_STATUS_RUNNING || status == apportionv1.TaskStatus_TASK_STATUS_BOUND}
+	if seconds := r.WholeAt(spec.Field("activeDeadlineSeconds")); seconds > 0 {
+		u.limit = time.Duration(seconds) * time.Second
+	}
+	if !u.holds {
+		return u
+	}
+	if u.started = r.MomentAt(podStatus.Field("startTime")); u.started != 0 && u.limit != 0 {
+		u.deadline = u.started + int64(u.limit)
+	}
+	return u
+}
+
+// ending collects what determines the end of a job.
+type ending struct {
+	// at is the end and runtime the runtime that the annotations state; 0: none.
+	at      int64
+	runtime time.Duration
+	// started is the start of the first of its pods, deadline the time when the last one must have ended; 0: unknown.
+	started, deadline int64
+	// open: some pod has no deadline.
+	open bool
+	// limit is the greatest limit of its pods, unlimited: some pod has none.
+	limit     time.Duration
+	unlimited bool
+}
+
+// endingOf reads the annotations of a PodGroup.
+func (r *reader) endingOf(m objects.Metadata) ending {
+	var e ending
+	if v := m.Annotations.Field(ExpectedEndAnnotation); v != nil {
+		at, known := momentOf(r.TextAt(v))
+		if !known {
+			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+				"not a time like 2006-01-02T15:04:05Z, so the job's end is not known%s", objects.Shown(v))
+		} else {
+			e.at = at
+		}
+	}
+	if v := m.Annotations.Field(ExpectedRuntimeAnnotation); v != nil {
+		runtime, err := duration.Parse(r.TextAt(v))
+		if err != nil || runtime <= 0 {
+			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+				"not a duration above 0 like 2h30m, so the job's end is not known%s", objects.Shown(v))
+		} else {
+			e.runtime = runtime
+		}
+	}
+	return e
+}
+
+// add takes a pod of the job into account.
+func (e *ending) add(u run) {
+	e.limit = max(e.limit, u.limit)
+	e.unlimited = e.unlimited || u.limit == 0
+	if !u.holds {
+		return
+	}
+	if u.started != 0 && (e.started == 0 || u.started < e.started) {
+		e.started = u.started
+	}
+	e.deadline = max(e.deadline, u.deadline)
+	e.open = e.open || u.deadline == 0
+}
+
+// set sets the job's end: the estimate, or the deadline of all its pods if it is earlier or there is no estimate. Its runtime is found
+// likewise.
+func (e *ending) set(job *apportionv1.Job) {
+	job.ExpectedRuntime = int64(e.runtime)
+	if e.limit != 0 && !e.unlimited && (e.runtime == 0 || e.limit < e.runtime) {
+		job.ExpectedRuntime = int64(e.limit)
+	}
+	if job.ExpectedEnd = e.at; e.at == 0 && e.runtime > 0 && e.started != 0 {
+		job.ExpectedEnd = e.started + int64(e.runtime)
+	}
+	if e.deadline != 0 && !e.open && (job.ExpectedEnd == 0 || e.deadline < job.ExpectedEnd) {
+		job.ExpectedEnd, job.EndIsDeadline = e.deadline, true
+	}
+}
+
+// priorityClass holds the fields of a PriorityClass.
+type priorityClass struct {
+	name   string
+	value  int32
+	global bool
+}
+
+// classShape is what is read of a PriorityClass.
+var classShape = objects.Select("value", "globalDefault")
+
+// priorityClass reads a PriorityClass. Of several global defaults the last one counts, as for Volcano.
+func (r *reader) priorityClass(m objects.Metadata, root *objects.Value) {
+	class := priorityClass{name: m.Name, value: r.WholeAt(root.Field("value"))}
+	if global := r.FlagAt(root.Field("globalDefault")); global != nil {
+		class.global = *global
+	}
+	r.classes = append(r.classes, class)
+}
+
+// priorities are the values of classes by name, and the one of jobs without a class.
+type priorities struct {
+	values map[string]int32
+	global int32
+}
+
+// of returns the priority of a job of a class, "" for none. A class that does not exist counts as none, as for Volcano.
+func (p *priorities) of(class string) int32 {
+	if value, ok := p.values[class]; ok {
+		return value
+	}
+	return p.global
+}
+
+// priorities returns the values of the classes that were read, or else those that pods state: the API server writes the name and the value
+// of a class into each pod. Pods of one class that differ state nothing.
+func (r *reader) priorities() *priorities {
+	p := &priorities{values: make(map[string]int32, len(r.classes))}
+	for _, class := range r.classes {
+		p.values[class.name] = class.value
+		if class.global {
+			p.global = class.value
+		}
+	}
+	if r.knowsClasses() {
+		return p
+	}
+	differ := map[string]bool{}
+	for i := range r.pods {
+		pod := &r.pods[i]
+		class := pod.task.GetDetail().GetPriorityClass()
+		if pod.priority == nil || class == "" {
+			continue
+		}
+		value, known := p.values[class]
+		differ[class] = differ[class] || known && value != *pod.priority
+		p.values[class] = *pod.priority
+	}
+	for class, differs := range differ {
+		if differs {
+			delete(p.values, class)
+		}
+	}
+	return p
+}
+
+// knowsClasses reports whether all PriorityClasses were given.
+func (r *reader) knowsClasses() bool { return len(r.classes) > 0 || r.Listed[classKind] }
+
+// provesClasses names a PodGroup whose priority is not known without its class: it has not ended, and no pod states the value. That of a
+// PodGroup without a class is 0 unless a class is the default of the cluster, as it may be if its pods have one and no pod has none.
+func (r *reader) provesClasses() string {
+	p, none, classes := r.priorities(), false, map[objects.Identity]string{}
+	for i := range r.pods {
+		pod := &r.pods[i]
+		switch class := pod.task.GetDetail().GetPriorityClass(); {
+		case pod.priority == nil:
+		case class == "":
+			none = true
+		case *pod.priority != 0:
+			classes[objects.Identity{Namespace: pod.namespace, Name: pod.group}] = class
+		}
+	}
+	for i := range r.jobs {
+		j := &r.jobs[i]
+		if j.message.GetPhase() == apportionv1.JobPhase_JOB_PHASE_COMPLETED {
+			continue
+		}
+		name := "PodGroup " + j.message.GetNamespace() + "/" + j.message.GetName()
+		if _, known := p.values[j.priorityClass]; !known && j.priorityClass != "" {
+			return name + " has the class " + strconv.Quote(j.priorityClass)
+		}
+		if class := classes[j.identity()]; class != "" && j.priorityClass == "" && !none {
+			return name + " has no class, but its pods have " + strconv.Quote(class) + ", which may be the default of the cluster"
+		}
+	}
+	return ""
 }

@@ -1,3 +1,12 @@
+// Package volcano reads the objects of a cluster as kubectl prints them. It returns the Snapshot
+// of which Volcano would make its decisions; package schedulerconf has the Policy.
+//
+// Rules that belong to Kubernetes' and Volcano's way of writing things live here and nowhere else: units and their rounding, resource names
+// that Volcano drops, defaults, labels and annotations. Tests compare the results with those of Volcano for the same objects
+// (testdata/reference).
+//
+// Input that Volcano or Kubernetes would refuse is an *Error that names every place; input that they accept but leave out, or that has
+// no effect, is a warning.
 package volcano
 
 import (

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/objects"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -187,7 +188,7 @@ func asStream(t *testing.T, objects []json.RawMessage) []byte {
 func TestConfigurationsOfVolcanoAreRead(t *testing.T) {
 	eachReferenceCase(t, func(t *testing.T, c *referenceCase) {
 		t.Helper()
-		policy, warned, err := ReadConfiguration(objects.Source{Name: "volcano-scheduler.conf", Data: []byte(c.Conf)})
+		policy, warned, err := schedulerconf.Read(objects.Source{Name: "volcano-scheduler.conf", Data: []byte(c.Conf)})
 		require.NoError(t, err)
 		require.NotEmpty(t, policy.Tiers)
 		require.Equal(t, apportionv1.TierWalk_TIER_WALK_VOLCANO, policy.TierWalk)

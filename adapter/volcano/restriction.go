@@ -1,8 +1,13 @@
 package volcano
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -50,9 +55,9 @@ func usedPlacements(jobs []*job) []*placement {
 func (j *job) restrictTasks() {
 	for i, group := range j.message.Groups {
 		tasks := j.placed[i]
-		group.NodeSet = sharedSet(tasks)
+		group.NodeSet = shared(tasks, func(p *placed) string { return p.placement.set })
 		group.Unjudged = sharedConstraints(tasks)
-		group.PodClass = sharedClass(tasks)
+		group.PodClass = shared(tasks, func(p *placed) uint32 { return p.class })
 		if group.Role == leftOutRole {
 			group.Unjudged = append(group.Unjudged, constraintLeftOut)
 		}
@@ -81,40 +86,31 @@ func (j *job) restrictTasks() {
 	}
 }
 
-// sharedSet returns the node set that most tasks have, the earliest of several; none if a task may use all nodes, because a task cannot
-// override a group's node set with none.
-func sharedSet(tasks []placed) string {
-	counts := map[string]int{}
-	for _, p := range tasks {
-		counts[p.placement.set]++
-	}
-	if counts[""] > 0 {
-		return ""
-	}
-	best := ""
-	for _, p := range tasks {
-		if counts[p.placement.set] > counts[best] {
-			best = p.placement.set
+// shared returns the value that most tasks have, the earliest of several; none if a task has none, because a task cannot override a value of
+// its group with none.
+func shared[T comparable](tasks []placed, of func(*placed) T) T {
+	var none T
+	values := make([]T, len(tasks))
+	for i := range tasks {
+		if values[i] = of(&tasks[i]); values[i] == none {
+			return none
 		}
 	}
-	return best
+	return commonest(values)
 }
 
-// sharedClass is sharedSet for classes of pods.
-func sharedClass(tasks []placed) uint32 {
-	counts, best := map[uint32]int{}, uint32(0)
-	for _, p := range tasks {
-		counts[p.class]++
+// commonest returns the value that occurs most often, the earliest of several; the zero value if there is none.
+func commonest[T comparable](values []T) (most T) {
+	counts := map[T]int{}
+	for _, value := range values {
+		counts[value]++
 	}
-	if counts[0] > 0 {
-		return 0
-	}
-	for _, p := range tasks {
-		if counts[p.class] > counts[best] {
-			best = p.class
+	for _, value := range values {
+		if counts[value] > counts[most] {
+			most = value
 		}
 	}
-	return best
+	return most
 }
 
 // sharedConstraints are those that all tasks have.
@@ -127,4 +123,101 @@ func sharedConstraints(tasks []placed) []apportionConstraint {
 		shared = slices.DeleteFunc(shared, func(c apportionConstraint) bool { return !slices.Contains(p.unjudged, c) })
 	}
 	return shared
+}
+
+// requiredField is the part of an affinity that must hold, preferredField the one that need not.
+const (
+	requiredField  = "requiredDuringSchedulingIgnoredDuringExecution"
+	preferredField = "preferredDuringSchedulingIgnoredDuringExecution"
+)
+
+// requirements describes the node selector and the required node affinity of a pod.
+func requirements(spec *corev1.PodSpec) []string {
+	var parts []string
+	if len(spec.NodeSelector) > 0 {
+		var labels []string
+		for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
+			labels = append(labels, key+"="+spec.NodeSelector[key])
+		}
+		parts = append(parts, "node selector "+strings.Join(labels, ","))
+	}
+	if spec.Affinity != nil {
+		var terms []string
+		for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			terms = append(terms, termText(&term))
+		}
+		parts = append(parts, "node affinity "+few(terms, " or "))
+	}
+	return parts
+}
+
+func termText(term *corev1.NodeSelectorTerm) string {
+	if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
+		return "of an empty term, which matches no node"
+	}
+	var parts []string
+	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+		text := r.Key + " " + string(r.Operator)
+		if len(r.Values) > 0 {
+			text += " [" + few(r.Values, ", ") + "]"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " and ")
+}
+
+// unjudged lists the constraints on a pod's placement that a snapshot does not express, in order of their numbers. The rules on other pods
+// and the claims of volumes are resolved later.
+func (r *reader) unjudged(spec *objects.Value) []apportionConstraint {
+	var list []apportionConstraint
+	add := func(stands bool, c apportionConstraint) {
+		if stands {
+			list = append(list, c)
+		}
+	}
+	add(anyOf(spec.Field("volumes"), exclusiveVolume), constraintVolumes)
+	add(anyOf(spec.Field("resourceClaims"), always), constraintResourceClaims)
+	return list
+}
+
+func always(*objects.Value) bool { return true }
+
+// anyOf reports whether any element of a list satisfies is.
+func anyOf(list *objects.Value, is func(*objects.Value) bool) bool {
+	return list != nil && list.Type == objects.List && slices.ContainsFunc(list.Items, is)
+}
+
+// conditionOf is the last condition of a type; nil if there is none.
+func conditionOf(status *objects.Value, kind string) *objects.Value {
+	conditions := status.Field("conditions")
+	if conditions == nil || conditions.Type != objects.List {
+		return nil
+	}
+	for _, c := range slices.Backward(conditions.Items) {
+		if c.TextOf("type") == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// reported returns the reason and the message of a condition.
+func (r *reader) reported(condition *objects.Value) string {
+	if condition == nil {
+		return ""
+	}
+	reason, message := condition.TextOf("reason"), condition.TextOf("message")
+	if reason != "" && message != "" {
+		return r.Shortened(reason + ": " + message)
+	}
+	return r.Shortened(reason + message)
+}
+
+// refusal returns the report of the condition of this type if it has this status.
+func (r *reader) refusal(status *objects.Value, kind, is string) string {
+	condition := conditionOf(status, kind)
+	if condition == nil || condition.TextOf("status") != is {
+		return ""
+	}
+	return r.reported(condition)
 }

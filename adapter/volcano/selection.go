@@ -1,11 +1,14 @@
 package volcano
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // selections numbers the selections of pods that rules name, and finds those in which a pod is.
@@ -132,3 +135,86 @@ func (s *selections) matches(term *podTerm, t *traits) bool {
 }
 
 var _ labels.Labels = labelList{}
+
+// podTally is what the engine counts for a rule: pods of a selection by domain. Of two rules with the same one it counts once.
+type podTally struct {
+	spread              bool
+	selection, topology uint32
+	// nodes tells apart which nodes a spread counts.
+	nodes string
+}
+
+// weighedTally is a tally with how many of the engine's tallies it stands for.
+type weighedTally struct {
+	podTally
+
+	weight int
+}
+
+// podTallies counts the tallies that concern the pods of each selection.
+type podTallies struct {
+	seen map[podTally]bool
+	of   map[uint32]int
+}
+
+const (
+	// maxPodTallies bounds the tallies that concern a class, and maxPodPairs those of all classes, as the engine does.
+	maxPodTallies, maxPodPairs = 4096, 1 << 22
+	// An anti-affinity is counted twice: by the pods that it keeps away, and by those that have it.
+	talliesOfAnti = 2
+)
+
+// each calls f for the tallies of the rules of a class, with how many tallies of their selection's pods each is.
+func (t *podTallies) each(c *apportionv1.PodClass, f func(key podTally, weight int)) {
+	for _, topology := range c.GetAffinityTopologies() {
+		f(podTally{selection: c.GetAffinitySelection(), topology: topology}, 1)
+	}
+	for _, a := range c.GetAntiAffinities() {
+		f(podTally{selection: a.GetSelection(), topology: a.GetTopology(), nodes: "kept away"}, talliesOfAnti)
+	}
+	for _, s := range c.GetSpreads() {
+		f(podTally{true, s.GetSelection(), s.GetTopology(), filterOf(c, s)}, 1)
+	}
+}
+
+// addClass notes the rules of a class, and returns the tallies that were not there.
+func (t *podTallies) addClass(c *apportionv1.PodClass) (added []weighedTally) {
+	t.each(c, func(key podTally, weight int) {
+		if !t.seen[key] {
+			t.seen[key] = true
+			t.of[key.selection] += weight
+			added = append(added, weighedTally{key, weight})
+		}
+	})
+	return added
+}
+
+// remove takes back what addClass did.
+func (t *podTallies) remove(added []weighedTally) {
+	for _, a := range added {
+		delete(t.seen, a.podTally)
+		t.of[a.selection] -= a.weight
+	}
+}
+
+// filterOf tells apart the nodes that spreads count: those of a set, in domains of the topologies of all spreads of the class.
+func filterOf(c *apportionv1.PodClass, s *apportionv1.PodSpread) string {
+	var topologies []uint32
+	for _, other := range c.GetSpreads() {
+		topologies = append(topologies, other.GetTopology())
+	}
+	slices.Sort(topologies)
+	return fmt.Sprint(s.GetNodeSet(), slices.Compact(topologies))
+}
+
+// concern returns how many tallies concern a class, or a few more.
+func (t *podTallies) concern(c *apportionv1.PodClass) int {
+	n := len(c.GetAntiAffinities()) + talliesOfPort*len(c.GetPorts())
+	for _, s := range c.GetSelections() {
+		n += t.of[s]
+	}
+	return n
+}
+
+// talliesOfPort is in how many tallies a port counts at most.
+const talliesOfPort = 2

@@ -182,3 +182,25 @@ func TestPodsOnNodesThatWereNotReadAreSaid(t *testing.T) {
 		})
 	}
 }
+
+func TestTheConfigurationOfTheSchedulerIsNotReportedAsUnread(t *testing.T) {
+	const (
+		held = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap, namespace: a}\n" +
+			"data: {volcano-scheduler.conf: 'tiers: []'}\n"
+		deployed = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: volcano-scheduler, namespace: a}\n" +
+			"spec: {template: {spec: {containers: [{name: c, image: 'vc-scheduler:v1.16.0'}]}}}\n"
+	)
+	for name, data := range map[string]string{
+		"a ConfigMap": held, "a stream": held + "---\n" + deployed,
+		"JSON":                  `[{"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "volcano-scheduler"}, "spec": {}}]`,
+		"fields of other types": "kind: Deployment\nmetadata: {name: volcano-scheduler}\nspec: {template: [vc-scheduler]}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := volcano.ReadManifests([]objects.Source{{Name: "f", Data: []byte(data)}})
+			require.NoError(t, err)
+			require.Empty(t, c.Unread)
+			require.Empty(t, c.Warnings)
+			require.Empty(t, c.Empty)
+		})
+	}
+}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender/delegation"
 	"github.com/apportion/apportion/adapter/fairshare"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -162,9 +162,9 @@ func convertTo(ctx context.Context, c *converting, input *inputFlags, into strin
 	if err != nil {
 		return err
 	}
-	proposed, warnings := volcano.AsFair(rules.Message)
+	proposed, warnings := schedulerconf.AsFair(rules.Message)
 	if rules.Configuration != nil {
-		if proposed, warnings, err = volcano.ReadConfigurationAsFair(*rules.Configuration); err != nil {
+		if proposed, warnings, err = schedulerconf.ReadAsFair(*rules.Configuration); err != nil {
 			return err
 		}
 	}

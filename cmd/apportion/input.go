@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -107,7 +108,7 @@ func policyForms() string {
 }
 
 // defaultPolicy says in the help which policy decides if none is named.
-const defaultPolicy = "that of the ConfigMap " + volcano.ConfigMapName + " in the input, else Volcano's default configuration"
+const defaultPolicy = "that of the ConfigMap " + schedulerconf.ConfigMapName + " in the input, else Volcano's default configuration"
 
 // register adds the flags that name the cluster and the policy.
 func (f *inputFlags) register(command *cobra.Command) {

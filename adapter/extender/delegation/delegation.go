@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 )
@@ -64,7 +64,7 @@ func New(source objects.Source, options Options) (*Forms, []*apportionv1.Warning
 	if err := options.check(); err != nil {
 		return nil, nil, err
 	}
-	policy, warnings, err := volcano.ReadConfiguration(source)
+	policy, warnings, err := schedulerconf.Read(source)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/lookup"
@@ -73,7 +74,7 @@ func readVolcano(sources []objects.Source, now time.Time, progress func(read int
 		if configuration.Release != "" {
 			d.Title += ", " + configuration.Release
 		}
-		if d.Policy, said, err = volcano.ReadConfiguration(*configuration); err != nil {
+		if d.Policy, said, err = schedulerconf.Read(*configuration); err != nil {
 			return nil, fmt.Errorf("the configuration of Volcano's scheduler: %w", err)
 		}
 		if catalogue.Clocked(d.Policy) {
@@ -118,7 +119,7 @@ func parted(sources []objects.Source) (objects []objects.Source, configuration *
 	if configuration != nil {
 		return objects, configuration, nil
 	}
-	held, err := volcano.HeldConfiguration(objects)
+	held, err := schedulerconf.InCluster(objects)
 	if held == nil || err != nil {
 		return objects, nil, err
 	}

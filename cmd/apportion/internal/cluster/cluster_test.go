@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 )
 
@@ -270,7 +271,7 @@ func TestTheDeploymentOfTheSchedulerSaysTheRelease(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Empty(t, read.Unread)
-			held, err := volcano.HeldConfiguration(read.Sources)
+			held, err := schedulerconf.InCluster(read.Sources)
 			require.NoError(t, err)
 			require.Equal(t, c.want, held.Source.Release)
 		})
@@ -330,7 +331,7 @@ func TestTheConfigMapOfTheSchedulerIsReadIfItIsAskedFor(t *testing.T) {
 			} else {
 				require.Empty(t, read.Unread)
 			}
-			held, err := volcano.HeldConfiguration(read.Sources)
+			held, err := schedulerconf.InCluster(read.Sources)
 			require.NoError(t, err)
 			if c.held == "" {
 				require.Nil(t, held)

@@ -8,17 +8,17 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 )
 
 // configurationOf returns the ConfigMap of Volcano's scheduler as the API server has it, and the scheduler's Deployment, whose image says
 // the release; none of them if there is no ConfigMap. That there is no such Deployment, or that it may not be read, is no fault. Where the
 // ConfigMap may not be read the error is that of the API server.
 func configurationOf(ctx context.Context, client *rest.RESTClient) (objects [][]byte, err error) {
-	const namespace = "/namespaces/" + volcano.SystemNamespace
+	const namespace = "/namespaces/" + schedulerconf.SystemNamespace
 	for _, path := range [][2]string{
-		{"configmaps", core + namespace + "/configmaps/" + volcano.ConfigMapName},
-		{"deployments", "/apis/apps/v1" + namespace + "/deployments/" + volcano.DeploymentName},
+		{"configmaps", core + namespace + "/configmaps/" + schedulerconf.ConfigMapName},
+		{"deployments", "/apis/apps/v1" + namespace + "/deployments/" + schedulerconf.DeploymentName},
 	} {
 		result := client.Get().AbsPath(path[1]).SetHeader("Accept", "application/json").Do(ctx)
 		data, err := result.Raw()

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
@@ -104,11 +104,11 @@ func (d *Daemon) held(ctx context.Context) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := volcano.HeldConfiguration(objects)
+	held, err := schedulerconf.InCluster(objects)
 	if err != nil || held == nil {
 		return nil, err
 	}
-	message, warnings, err := volcano.ReadConfiguration(held.Source)
+	message, warnings, err := schedulerconf.Read(held.Source)
 	if err == nil {
 		_, err = decode.Policy(message)
 	}

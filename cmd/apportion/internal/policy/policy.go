@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -40,11 +40,11 @@ func (p *Policy) Origin() string {
 
 // Held returns the policy in the ConfigMap of Volcano's scheduler among the objects of a cluster, nil if there is none.
 func Held(sources []objects.Source) (*Policy, error) {
-	held, err := volcano.HeldConfiguration(sources)
+	held, err := schedulerconf.InCluster(sources)
 	if held == nil || err != nil {
 		return nil, err
 	}
-	message, warnings, err := volcano.ReadConfiguration(held.Source)
+	message, warnings, err := schedulerconf.Read(held.Source)
 	if err != nil {
 		return nil, fmt.Errorf("%s, whose policy is used unless --policy names another: %w", held.Object, err)
 	}
@@ -95,7 +95,7 @@ func parse(source objects.Source) (*Policy, error) {
 		return nil, err
 	}
 	if ok {
-		message, warnings, err := volcano.ReadConfiguration(conf)
+		message, warnings, err := schedulerconf.Read(conf)
 		return &Policy{Message: message, Warnings: warnings, Configuration: &conf}, err
 	}
 	if len(bytes.TrimSpace(source.Data)) == 0 {
@@ -108,7 +108,7 @@ func parse(source objects.Source) (*Policy, error) {
 // configuration returns the volcano-scheduler.conf that a file is or holds. A file whose name ends in .conf is one even if nothing in it
 // says so.
 func configuration(source objects.Source) (conf objects.Source, ok bool, err error) {
-	conf, ok, err = volcano.FindConfiguration(source)
+	conf, ok, err = schedulerconf.Find(source)
 	if !ok && err == nil && filepath.Ext(source.Name) == ".conf" {
 		return source, true, nil
 	}
@@ -139,7 +139,7 @@ func Is(name string) bool {
 		return false
 	}
 	source := objects.Source{Name: name, Data: data}
-	if _, ok, err := volcano.FindConfiguration(source); ok || err != nil {
+	if _, ok, err := schedulerconf.Find(source); ok || err != nil {
 		return true
 	}
 	var keys struct {

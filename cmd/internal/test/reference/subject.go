@@ -6,6 +6,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -31,7 +32,7 @@ func (c *Case) subject() (*subject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifests: %w", err)
 	}
-	policy, _, err := volcano.ReadConfiguration(objects.Source{Name: "conf", Data: []byte(c.Conf)})
+	policy, _, err := schedulerconf.Read(objects.Source{Name: "conf", Data: []byte(c.Conf)})
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}

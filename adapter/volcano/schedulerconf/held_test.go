@@ -1,4 +1,4 @@
-package volcano
+package schedulerconf
 
 import (
 	"fmt"
@@ -48,12 +48,12 @@ func TestTheConfigurationIsFoundAmongOtherObjects(t *testing.T) {
 		"documents in JSON":      {`{"kind": "Queue"}` + inJSON("volcano-system"), inSystem, "f: volcano-scheduler.conf:5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held, err := HeldConfiguration([]objects.Source{{Name: "f", Data: []byte(c.data)}})
+			held, err := InCluster([]objects.Source{{Name: "f", Data: []byte(c.data)}})
 			require.NoError(t, err)
 			require.NotNil(t, held)
 			require.Equal(t, c.object, held.Object)
 			require.Equal(t, "f", held.File)
-			policy, warnings, err := ReadConfiguration(held.Source)
+			policy, warnings, err := Read(held.Source)
 			require.NoError(t, err)
 			require.Len(t, policy.GetTiers(), 1)
 			require.Len(t, warnings, 1)
@@ -74,7 +74,7 @@ func TestAClusterWithoutTheConfigMapHoldsNoConfiguration(t *testing.T) {
 		"data of other types": "kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\ndata: {volcano-scheduler.conf: [1]}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			held, err := HeldConfiguration([]objects.Source{{Name: "f", Data: []byte(data)}})
+			held, err := InCluster([]objects.Source{{Name: "f", Data: []byte(data)}})
 			require.NoError(t, err)
 			require.Nil(t, held)
 		})
@@ -85,40 +85,32 @@ func TestSeveralConfigurationsAreRefusedUnlessTheyAreEqualOrOneIsPreferred(t *te
 	source := func(name, namespace, conf string) objects.Source {
 		return objects.Source{Name: name, Data: []byte(heldMap(namespace, configurationKey, conf))}
 	}
-	_, err := HeldConfiguration([]objects.Source{source("f", "a", smallConf), source("g", "b", otherConf)})
+	_, err := InCluster([]objects.Source{source("f", "a", smallConf), source("g", "b", otherConf)})
 	require.EqualError(t, err, "g:3: ConfigMap b/volcano-scheduler-configmap has another configuration than "+
 		"ConfigMap a/volcano-scheduler-configmap at f:3: it is unknown which of them the scheduler uses")
 
-	held, err := HeldConfiguration([]objects.Source{source("f", "a", smallConf), source("g", "b", otherConf), source("h", "volcano-system", smallConf)})
+	held, err := InCluster([]objects.Source{source("f", "a", smallConf), source("g", "b", otherConf), source("h", "volcano-system", smallConf)})
 	require.NoError(t, err)
 	require.Equal(t, "h", held.File)
-	held, err = HeldConfiguration([]objects.Source{source("f", "a", smallConf), source("g", "b", smallConf)})
+	held, err = InCluster([]objects.Source{source("f", "a", smallConf), source("g", "b", smallConf)})
 	require.NoError(t, err)
 	require.Equal(t, "f", held.File)
 
 	rest := source("g", "volcano-system", otherConf)
 	rest.Background = true
-	held, err = HeldConfiguration([]objects.Source{rest, source("f", "a", smallConf)})
+	held, err = InCluster([]objects.Source{rest, source("f", "a", smallConf)})
 	require.NoError(t, err)
 	require.Equal(t, "f", held.File)
-	held, err = HeldConfiguration([]objects.Source{{Name: "f", Data: []byte("kind: Queue")}, rest})
+	held, err = InCluster([]objects.Source{{Name: "f", Data: []byte("kind: Queue")}, rest})
 	require.NoError(t, err)
 	require.Equal(t, "g", held.File)
 }
 
-func TestTheConfigMapThatIsReadIsNotReportedAsUnread(t *testing.T) {
-	c, err := ReadManifests([]objects.Source{{Name: "f", Data: []byte(heldMap("a", configurationKey, smallConf))}})
-	require.NoError(t, err)
-	require.Empty(t, c.Unread)
-	require.Empty(t, c.Warnings)
-	require.Empty(t, c.Empty)
-}
-
-func FuzzHeldConfiguration(f *testing.F) {
+func FuzzInCluster(f *testing.F) {
 	f.Add(listed(schedulerPod, heldMap("a", configurationKey, smallConf)))
 	f.Add(`[{"kind": "ConfigMap", "metadata": {"name": "volcano-scheduler-configmap"}, "data": {"volcano-scheduler.conf": ""}}] {"items": [`)
 	f.Fuzz(func(t *testing.T, data string) {
-		held, err := HeldConfiguration([]objects.Source{{Name: "f", Data: []byte(data)}})
+		held, err := InCluster([]objects.Source{{Name: "f", Data: []byte(data)}})
 		require.False(t, held != nil && err != nil)
 	})
 }

@@ -1,4 +1,4 @@
-package volcano
+package schedulerconf
 
 import (
 	"strings"
@@ -33,10 +33,10 @@ func TestAConfigurationIsFoundAsItIsAndInAConfigMap(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, ok, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(c.data)})
+			found, ok, err := Find(objects.Source{Name: "f", Data: []byte(c.data)})
 			require.NoError(t, err)
 			require.True(t, ok)
-			policy, warnings, err := ReadConfiguration(found)
+			policy, warnings, err := Read(found)
 			require.NoError(t, err)
 			require.Len(t, policy.GetTiers(), 1)
 			require.Len(t, warnings, 1)
@@ -56,7 +56,7 @@ func TestOtherFilesAreNoConfiguration(t *testing.T) {
 		"a list of numbers":          "- 1\n- 2\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, ok, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(data)})
+			_, ok, err := Find(objects.Source{Name: "f", Data: []byte(data)})
 			require.NoError(t, err)
 			require.False(t, ok)
 		})
@@ -68,7 +68,7 @@ func TestConfigMapsWithoutAConfigurationOrWithSeveralAreRefused(t *testing.T) {
 		"kind: ConfigMap\ndata: {a.conf: x}\n":                        "f: no ConfigMap in it holds a volcano-scheduler.conf",
 		inConfigMap(smallConf) + "---\n" + inConfigMap("tiers: []\n"): "f:15: a second ConfigMap with a volcano-scheduler.conf: give one of them",
 	} {
-		_, _, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(data)})
+		_, _, err := Find(objects.Source{Name: "f", Data: []byte(data)})
 		require.EqualError(t, err, want)
 	}
 }

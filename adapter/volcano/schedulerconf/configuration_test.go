@@ -1,4 +1,4 @@
-package volcano
+package schedulerconf
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 // readConf reads a configuration that must be in order.
 func readConf(t *testing.T, conf string) (*apportionv1.Policy, []string) {
 	t.Helper()
-	policy, warned, err := ReadConfiguration(objects.Source{Name: "volcano.conf", Data: []byte(conf)})
+	policy, warned, err := Read(objects.Source{Name: "volcano.conf", Data: []byte(conf)})
 	require.NoError(t, err)
 	return policy, texts(warned)
 }
@@ -233,7 +233,7 @@ volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
 		"no YAML":    {conf: "tiers:\n- plugins: [\n", want: "volcano.conf:2: not YAML: did not find expected node content"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := ReadConfiguration(objects.Source{Name: "volcano.conf", Data: []byte(c.conf)})
+			_, _, err := Read(objects.Source{Name: "volcano.conf", Data: []byte(c.conf)})
 			require.EqualError(t, err, c.want)
 		})
 	}

@@ -2,6 +2,7 @@ package volcano
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -11,8 +12,70 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
+
+// amounts is a sparse vector, ascending by the names of the resources. A resource that is named with 0 is present.
+type amounts struct {
+	entries []entry
+}
+
+type entry struct {
+	name   resourceName
+	amount float64
+}
+
+// at returns the entry of a resource. If there is none, it adds one with amount 0 and returns fresh.
+func (a *amounts) at(name resourceName) (place *entry, fresh bool) {
+	i := len(a.entries)
+	for i > 0 && a.entries[i-1].name.Value() >= name.Value() {
+		i--
+	}
+	if i < len(a.entries) && a.entries[i].name == name {
+		return &a.entries[i], false
+	}
+	a.entries = slices.Insert(a.entries, i, entry{name: name})
+	return &a.entries[i], true
+}
+
+// add adds an amount of one resource.
+func (a *amounts) add(name resourceName, amount float64) {
+	place, _ := a.at(name)
+	place.amount += amount
+}
+
+// plus adds b, resource by resource.
+func (a *amounts) plus(b *amounts) {
+	if b == nil {
+		return
+	}
+	for _, e := range b.entries {
+		a.add(e.name, e.amount)
+	}
+}
+
+// raise takes the larger of both for every resource that either has.
+func (a *amounts) raise(b *amounts) {
+	if b == nil {
+		return
+	}
+	for _, e := range b.entries {
+		if place, fresh := a.at(e.name); fresh || e.amount > place.amount {
+			place.amount = e.amount
+		}
+	}
+}
+
+// key is equal for equal vectors only.
+func (a *amounts) key(buffer []byte) []byte {
+	for _, e := range a.entries {
+		name := e.name.Value()
+		buffer = append(binary.AppendUvarint(buffer, uint64(len(name))), name...)
+		buffer = binary.LittleEndian.AppendUint64(buffer, math.Float64bits(e.amount))
+	}
+	return buffer
+}
 
 // unit is the conversion of a quantity of a resource to an amount.
 type unit uint8
@@ -160,4 +223,37 @@ func renumber(r *apportionv1.Resource, final []uint32) {
 	for i, e := range entries {
 		r.Dimension[i], r.Amount[i] = e.dimension, e.amount
 	}
+}
+
+// resourcesAt reads quantities by resource name. nil: absent. Names that Volcano drops are left out.
+func (r *reader) resourcesAt(v *objects.Value) *amounts {
+	if !r.Is(v, objects.Map) {
+		return nil
+	}
+	list := &amounts{entries: make([]entry, 0, len(v.Items)+1)}
+	for _, item := range v.Items {
+		q, ok := r.QuantityAt(item)
+		if !ok {
+			continue
+		}
+		dim, fresh := r.units.of(item.Key)
+		if dim.unit == dropped {
+			if fresh {
+				r.WarnDropped(item, "%q is not a resource that Volcano accounts for", item.Key)
+			}
+			continue
+		}
+		amount := amountOf(&q, dim.unit)
+		if overflows(&q, dim.unit) {
+			if amount < 0 {
+				r.Found.Add(r.Doc, item, "exceeds Volcano's range: %q", item.Text)
+				continue
+			}
+			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, item,
+				"exceeds Volcano's range; it reads %q as %g", item.Text, amount)
+		}
+		place, _ := list.at(dim.name)
+		place.amount = amount
+	}
+	return list
 }

@@ -1,4 +1,7 @@
-package volcano
+// Package schedulerconf reads volcano-scheduler.conf, the configuration of Volcano's scheduler, to the policy that decides as it does, and
+// proposes the nearest policy of plugin fair. It finds the configuration, and the release of Volcano that uses it, among the objects of a
+// cluster. It reads none of these otherwise.
+package schedulerconf
 
 import (
 	"bytes"
@@ -14,9 +17,9 @@ import (
 	"github.com/apportion/apportion/internal/tree"
 )
 
-// ReadConfiguration reads a volcano-scheduler.conf. Input that Volcano ignores (a misspelt switch, an argument of the wrong type) gives a
+// Read reads a volcano-scheduler.conf. Input that Volcano ignores (a misspelt switch, an argument of the wrong type) gives a
 // warning, input that it refuses an *Error.
-func ReadConfiguration(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
+func Read(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	c := configuration{doc: &objects.Document{Name: source.Name, Data: source.Data, Lines: true}}
 	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO, VolcanoRelease: releaseOf(source.Release)}
 	if root := c.parse(); root != nil {

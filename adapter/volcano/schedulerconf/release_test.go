@@ -1,4 +1,4 @@
-package volcano
+package schedulerconf
 
 import (
 	"fmt"
@@ -40,14 +40,14 @@ func TestTheImageOfTheSchedulersDeploymentSaysTheRelease(t *testing.T) {
 	} {
 		t.Run(image, func(t *testing.T) {
 			dump := listed(heldMap("volcano-system", configurationKey, smallConf), deployed("volcano-system", image))
-			held, err := HeldConfiguration([]objects.Source{{Name: "f", Data: []byte(dump)}})
+			held, err := InCluster([]objects.Source{{Name: "f", Data: []byte(dump)}})
 			require.NoError(t, err)
 			require.Equal(t, c.tag, held.Source.Release)
-			found, ok, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(dump)})
+			found, ok, err := Find(objects.Source{Name: "f", Data: []byte(dump)})
 			require.NoError(t, err)
 			require.True(t, ok, "a dump of the two objects is a configuration")
 			require.Equal(t, c.tag, found.Release)
-			policy, _, err := ReadConfiguration(found)
+			policy, _, err := Read(found)
 			require.NoError(t, err)
 			require.Equal(t, c.want, policy.GetVolcanoRelease())
 		})
@@ -76,19 +76,14 @@ func TestTheDeploymentCountsThatIsInTheNamespaceOfTheConfigMap(t *testing.T) {
 			for _, data := range c.dump {
 				sources = append(sources, objects.Source{Name: "f", Data: []byte(data)})
 			}
-			held, err := HeldConfiguration(sources)
+			held, err := InCluster(sources)
 			require.NoError(t, err)
 			require.Equal(t, c.want, held.Source.Release)
-			cluster, err := ReadManifests(sources)
-			require.NoError(t, err)
-			for _, w := range cluster.Warnings {
-				require.NotContains(t, w.GetMessage(), "Deployment")
-			}
 		})
 	}
 }
 
 func TestADumpOfTheDeploymentAloneHasNoConfiguration(t *testing.T) {
-	_, _, err := FindConfiguration(objects.Source{Name: "f", Data: []byte(deployed("volcano-system", "vc-scheduler:v1.16.0"))})
+	_, _, err := Find(objects.Source{Name: "f", Data: []byte(deployed("volcano-system", "vc-scheduler:v1.16.0"))})
 	require.EqualError(t, err, "f: no ConfigMap in it holds a volcano-scheduler.conf")
 }

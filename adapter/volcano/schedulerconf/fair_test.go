@@ -1,4 +1,4 @@
-package volcano
+package schedulerconf
 
 import (
 	"testing"
@@ -55,7 +55,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			policy, warned, err := ReadConfigurationAsFair(objects.Source{Name: "volcano.conf", Data: []byte(test.conf)})
+			policy, warned, err := ReadAsFair(objects.Source{Name: "volcano.conf", Data: []byte(test.conf)})
 			require.NoError(t, err)
 			requireMessage(t, test.policy, policy)
 			if test.warned != nil {
@@ -68,7 +68,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 }
 
 func TestAConfigurationThatIsNoneIsNoProposal(t *testing.T) {
-	_, _, err := ReadConfigurationAsFair(objects.Source{Name: "volcano.conf", Data: []byte("tiers: 5\n")})
+	_, _, err := ReadAsFair(objects.Source{Name: "volcano.conf", Data: []byte("tiers: 5\n")})
 	require.Error(t, err)
 }
 

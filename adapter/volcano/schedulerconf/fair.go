@@ -1,4 +1,4 @@
-package volcano
+package schedulerconf
 
 import (
 	"fmt"
@@ -34,9 +34,9 @@ const (
 		"nearest common ancestor must hold more than its line"
 )
 
-// ReadConfigurationAsFair reads a volcano-scheduler.conf and proposes the nearest policy of plugin fair. The warnings list the settings
+// ReadAsFair reads a volcano-scheduler.conf and proposes the nearest policy of plugin fair. The warnings list the settings
 // that are not carried over, or have another meaning, with the reason.
-func ReadConfigurationAsFair(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
+func ReadAsFair(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	c := configuration{
 		doc: &objects.Document{Name: source.Name, Data: source.Data, Lines: true}, places: map[*apportionv1.Plugin]*objects.Value{},
 	}
@@ -50,7 +50,7 @@ func ReadConfigurationAsFair(source objects.Source) (*apportionv1.Policy, []*app
 	return c.fair(tiers), c.warnings.All(), nil
 }
 
-// AsFair is ReadConfigurationAsFair for a policy; its warnings contain no lines.
+// AsFair is ReadAsFair for a policy; its warnings contain no lines.
 func AsFair(policy *apportionv1.Policy) (*apportionv1.Policy, []*apportionv1.Warning) {
 	c := configuration{doc: &objects.Document{Name: "policy"}}
 	return c.fair(policy.GetTiers()), c.warnings.All()

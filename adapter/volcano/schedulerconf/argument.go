@@ -1,4 +1,4 @@
-package volcano
+package schedulerconf
 
 import (
 	"math"
