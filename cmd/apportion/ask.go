@@ -154,17 +154,6 @@ func (a *asking) about(ctx context.Context, loaded *input, do func(context.Conte
 	return loaded.named(q.lacking(do(ctx, q)))
 }
 
-// lacking adds to an error, such as of a name that is not found, the kinds of objects that were not read.
-func (q *question) lacking(err error) error {
-	if _, answered := status.FromError(err); err == nil || answered || errors.Is(err, errDecidedNo) {
-		return err
-	}
-	if unknown := q.unknown(nodeKind); unknown != nil && unknown.Error() != err.Error() {
-		return fmt.Errorf("%w; %w", unknown, err)
-	}
-	return err
-}
-
 // repeat asks once, or with --watch until the context ends. With --watch it prints the first answer, and of each later one what differs
 // from the one before: of a table the changes, in another format all of it. It reports and repeats a question that fails.
 func (a *asking) repeat(ctx context.Context, ask func(context.Context) error) error {
@@ -342,4 +331,22 @@ func (q *question) withShares(step *apportionv1.Step, queue string) []*apportion
 // explainStep asks why jobs wait; nil: all that wait.
 func explainStep(jobs *apportionv1.Jobs) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: jobs}}}
+}
+
+// list writes names, one a line.
+func (q *question) list(names []string) error {
+	for _, name := range names {
+		fmt.Fprintln(q.out, visible.Text(name))
+	}
+	return nil
+}
+
+// goesOn reports whether nothing is known to hold a job back.
+func goesOn(e *apportionv1.Explanation) bool {
+	switch e.GetVerdict() {
+	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN, apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
+		return true
+	default:
+		return false
+	}
 }

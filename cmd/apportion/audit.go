@@ -14,9 +14,11 @@ import (
 
 	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/client/audit"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -80,7 +82,7 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		if err != nil {
 			return err
 		}
-		c.countPolicy(rules.Message)
+		c.Tiers, c.Plugins = policy.Count(rules.Message)
 		c.warnings = rules.Warnings
 		return checkPolicy(rules.Message)
 	}
@@ -111,11 +113,11 @@ func (a *auditing) audit(ctx context.Context, c *checked) error {
 		end, bounded := showWaiting(a.err, "auditing"), frugal(len(q.snapshot.Tasks))
 		defer end()
 		defer bounded()
-		findings, report, err := audit.Check(ctx, q.decider, q.Input, audited)
+		findings, report, err := audit.Check(ctx, q.decider, q.Input, audit.Limits{})
 		if err != nil {
 			return err
 		}
-		shown := shownResource(a.resources)
+		shown := render.Shown(a.resources)
 		c.audited, c.unjudged = true, report.Unjudged || q.unread() != ""
 		c.Partial = strings.Join(slices.DeleteFunc([]string{report.Partial, q.unread()}, func(s string) bool { return s == "" }), "; ")
 		c.Findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Resource != "" && !shown(f.Resource) })
@@ -133,8 +135,8 @@ func ofQueuesAlone(warnings []*apportionv1.Warning) []*apportionv1.Warning {
 }
 
 // checkPolicy finds the faults of a policy.
-func checkPolicy(policy *apportionv1.Policy) error {
-	if _, err := decode.Policy(policy); err != nil {
+func checkPolicy(rules *apportionv1.Policy) error {
+	if _, err := decode.Policy(rules); err != nil {
 		return status.FromProto(decode.Status(err)).Err()
 	}
 	return nil
@@ -143,7 +145,7 @@ func checkPolicy(policy *apportionv1.Policy) error {
 // finish writes what was found in the format that is asked for.
 func (a *auditing) finish(c *checked, err error) error {
 	if a.input.strict && err == nil && len(c.warnings) > 0 {
-		err = fmt.Errorf("%s, which --strict takes for errors", plural(len(c.warnings), "warning"))
+		err = fmt.Errorf("%s, which --strict takes for errors", text.Count(len(c.warnings), "warning"))
 	}
 	c.complete(err)
 	if a.format != formatJSON && a.format != formatYAML {
@@ -180,7 +182,7 @@ func (c *checked) nothing() string {
 	case c.unjudged || c.Partial != "":
 		return "no finding, but not everything could be judged"
 	case len(c.warnings) > 0:
-		return "no finding besides " + plural(len(c.warnings), "warning")
+		return "no finding besides " + text.Count(len(c.warnings), "warning")
 	}
 	return "nothing suspicious was found"
 }
@@ -217,7 +219,7 @@ func (c *checked) print(p *render.Printer) {
 	if slices.ContainsFunc(c.Findings, func(f audit.Finding) bool { return f.Severity == audit.Warning }) {
 		about = " about the input"
 	}
-	p.Wrapped("checked: %s; %s%s", c.counts, plural(len(c.warnings), "warning"), about)
+	p.Wrapped("checked: %s; %s%s", c.counts, text.Count(len(c.warnings), "warning"), about)
 }
 
 // markdown shows findings as a table.
@@ -226,10 +228,10 @@ func (c *checked) markdown() string {
 	if len(c.Findings) == 0 {
 		fmt.Fprintf(&b, "%s.\n", "N"+strings.TrimPrefix(c.nothing(), "n"))
 	} else {
-		markdownTable(&b, "severity", "rule", "finding", "what to do")
+		render.MarkdownTable(&b, "severity", "rule", "finding", "what to do")
 		for i := range c.Findings {
 			f := &c.Findings[i]
-			markdownRow(&b, string(f.Severity), f.Rule, f.Witness, f.Help)
+			render.MarkdownRow(&b, string(f.Severity), f.Rule, f.Witness, f.Help)
 		}
 	}
 	if c.Partial != "" {

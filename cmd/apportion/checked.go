@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/client/audit"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
+	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -51,28 +54,18 @@ type counts struct {
 
 // String lists the counts in words.
 func (c counts) String() string {
-	tiers := fmt.Sprintf("%s in %s", plural(c.Plugins, "plugin"), plural(c.Tiers, "tier"))
+	tiers := fmt.Sprintf("%s in %s", text.Count(c.Plugins, "plugin"), text.Count(c.Tiers, "tier"))
 	if !c.manifests {
 		return tiers
 	}
 	return strings.Join([]string{
-		plural(c.Queues, "queue"), plural(c.Jobs, "job"), plural(c.Tasks, "task"), plural(c.Nodes, "node"), tiers,
+		text.Count(c.Queues, "queue"), text.Count(c.Jobs, "job"), text.Count(c.Tasks, "task"), text.Count(c.Nodes, "node"), tiers,
 	}, ", ")
-}
-
-func plural(n int, what string) string { return text.Count(n, what) }
-
-// countPolicy counts the tiers and plugins of a policy.
-func (c *counts) countPolicy(policy *apportionv1.Policy) {
-	c.Tiers = len(policy.GetTiers())
-	for _, tier := range policy.GetTiers() {
-		c.Plugins += len(tier.GetPlugins())
-	}
 }
 
 // count counts the entities of an input, and copies its warnings.
 func (c *checked) count(in *input) {
-	c.countPolicy(in.Policy)
+	c.Tiers, c.Plugins = policy.Count(in.Policy)
 	c.manifests, c.Queues, c.Jobs = true, len(in.snapshot.GetQueues()), len(in.snapshot.GetJobs())
 	c.Tasks, c.Nodes = len(in.snapshot.Tasks), len(in.snapshot.GetNodes())
 	c.warnings = in.warnings
@@ -108,4 +101,46 @@ func (c *checked) complete(err error) {
 	for _, line := range lines {
 		c.Faults = append(c.Faults, diagnostic{Message: line})
 	}
+}
+
+// object is an object of JSON.
+type object = map[string]any
+
+// writeSARIF writes findings in the Static Analysis Results Interchange Format 2.1.0, with the parts that code hosts read. The levels
+// error, warning and note are the severities. Each result names the queue or job; file is the first file of the input, "" for none, because
+// code hosts show only results in a file.
+func writeSARIF(to io.Writer, findings []audit.Finding, file string) error {
+	rules, results := []object{}, []object{}
+	for _, rule := range audit.Rules() {
+		rules = append(rules, object{
+			"id": rule.ID, "shortDescription": object{"text": rule.Text}, "help": object{"text": rule.Help},
+			"defaultConfiguration": object{"level": rule.Severity},
+		})
+	}
+	for i := range findings {
+		f := &findings[i]
+		location := object{}
+		if file != "" {
+			location["physicalLocation"] = object{"artifactLocation": object{"uri": file}}
+		}
+		switch {
+		case f.Job != "":
+			location["logicalLocations"] = []object{{"fullyQualifiedName": f.Job, "kind": "job"}}
+		case f.Queue != "":
+			location["logicalLocations"] = []object{{"fullyQualifiedName": f.Queue, "kind": "queue"}}
+		}
+		results = append(results, object{
+			"ruleId": f.Rule, "level": f.Severity, "message": object{"text": f.Witness + ". " + f.Help}, "locations": []object{location},
+		})
+	}
+	driver := object{"name": "apportion", "version": engine.Version, "rules": rules}
+	raw, err := marshal(object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []object{{"tool": object{"driver": driver}, "results": results}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(raw)
+	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // newConvert is `apportion convert`.
@@ -223,12 +224,11 @@ func (c *converting) write(message proto.Message) error {
 		switch m := message.(type) {
 		case *apportionv1.Snapshot:
 			snapshot := lookup.Of(m)
-			p.Line("a snapshot of %s, %s, %s, %s", plural(len(m.GetQueues()), "queue"), plural(len(m.GetJobs()), "job"),
-				plural(len(snapshot.Tasks), "task"), plural(len(m.GetNodes()), "node"))
+			p.Line("a snapshot of %s, %s, %s, %s", text.Count(len(m.GetQueues()), "queue"), text.Count(len(m.GetJobs()), "job"),
+				text.Count(len(snapshot.Tasks), "task"), text.Count(len(m.GetNodes()), "node"))
 		case *apportionv1.Policy:
-			var holds counts
-			holds.countPolicy(m)
-			p.Line("a policy of %s", holds)
+			tiers, plugins := policy.Count(m)
+			p.Line("a policy of %s in %s", text.Count(plugins, "plugin"), text.Count(tiers, "tier"))
 		}
 	})
 }

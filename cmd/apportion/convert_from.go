@@ -50,11 +50,11 @@ func convertFrom(s streams, input *inputFlags, system, into string) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFiles(files, into)
+	return writeFiles(s, files, into)
 }
 
 // writeFiles writes files into a directory, which it makes, or as documents of one stream if that is "". It replaces no file.
-func (s streams) writeFiles(files []written, into string) error {
+func writeFiles(s streams, files []written, into string) error {
 	if into != "" {
 		const listed = 0o755
 		if err := os.MkdirAll(into, listed); err != nil {
@@ -127,7 +127,7 @@ func proposed(p *fairshare.Proposal) ([]written, error) {
 		var list []any
 		for _, b := range p.Budgets {
 			period := map[string]any{"begin": b.Begin.Format(time.DateOnly), "hours": b.Hours}
-			list = append(list, map[string]any{byQueue: b.Queue, "kind": "hard", "periods": []any{period}})
+			list = append(list, map[string]any{"queue": b.Queue, "kind": "hard", "periods": []any{period}})
 		}
 		add(budgetsName, "ledger.budgets of a server, or --budgets", map[string]any{"budgets": list})
 	}

@@ -57,7 +57,7 @@ func convertKueue(ctx context.Context, s streams, input *inputFlags, into string
 		}
 		files = append(files, written{"snapshot.json", append(snapshot, '\n')})
 	}
-	return s.writeFiles(files, into)
+	return writeFiles(s, files, into)
 }
 
 // fairAboveDeserved returns the preset fair for a cluster of Kueue.

@@ -181,7 +181,7 @@ may evict none.`,
 		if err != nil {
 			return err
 		}
-		refused, err := q.neverAsks(ctx, ask, victims)
+		refused, err := neverAsks(ctx, q, ask, victims)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ may evict none.`,
 
 // neverAsks returns why Volcano's reclaim action would not ask which tasks a claimant may evict; nil if it would, or if there are none.
 // Whether a queue may take from others is a question of its own, which the action asks first.
-func (q *question) neverAsks(ctx context.Context, ask client.VictimsQuestion, found *client.Victims) (*apportionv1.Verdict, error) {
+func neverAsks(ctx context.Context, q *question, ask client.VictimsQuestion, found *client.Victims) (*apportionv1.Verdict, error) {
 	if ask.Preempt || len(found.Tasks) == 0 || found.Answer.GetPlan() != nil || q.format != formatTable {
 		return nil, nil //nolint:nilnil // Nothing refused, no error.
 	}
@@ -267,7 +267,7 @@ for it, and says which of these would return.`,
 			return err
 		}
 		if when {
-			return q.when(ctx, ask.Job)
+			return showWhen(ctx, q, ask.Job)
 		}
 		end := showWaiting(q.err, "planning")
 		made, err := q.decider.Plan(ctx, q.Input, ask)
@@ -289,4 +289,24 @@ for it, and says which of these would return.`,
 	command.MarkFlagsMutuallyExclusive("when", "by")
 	command.MarkFlagsMutuallyExclusive("when", "max-victims")
 	return command
+}
+
+// showWhen shows when a job could start at the earliest, and on which nodes.
+func showWhen(ctx context.Context, q *question, job string) error {
+	end := showWaiting(q.err, "looking ahead")
+	made, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{Jobs: []string{job}})
+	end()
+	if err != nil {
+		return err
+	}
+	found := made.Answer.GetJobs()[0]
+	response := &apportionv1.ExplainResponse{Basis: made.Basis, Explain: made.Answer}
+	err = q.answer(made.Basis, response, func(p *render.Printer) { p.When(found) })
+	starts := found.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN
+	switch found.GetForecast().GetOutcome() {
+	case apportionv1.ForecastOutcome_FORECAST_OUTCOME_NOW, apportionv1.ForecastOutcome_FORECAST_OUTCOME_AT:
+		starts = true
+	default:
+	}
+	return cmp.Or(err, verdict(starts && len(found.GetUnjudged()) == 0))
 }

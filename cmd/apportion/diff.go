@@ -171,14 +171,14 @@ func (d *differing) compare(
 	if err := was.undivided(); err != nil && is.undivided() != nil {
 		return sides, nil, err
 	}
-	found = &differences{A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, shownResource(d.resources)), Omitted: omitted}
+	found = &differences{A: a, B: b, Effects: comparison.Effects(was.outcome, is.outcome, render.Shown(d.resources)), Omitted: omitted}
 	if policies {
 		found.Was, found.Is, found.between = &message{was.shares}, &message{is.shares}, was.between
 	}
 	if policies && !sides[0].between && !d.noAudit && d.format != formatMarkdown {
 		reports := []**audit.Report{&found.WasAudit, &found.IsAudit}
 		err = both(func(i int) (err error) {
-			*reports[i], err = audit.Find(ctx, decider, sides[i].Input, audited)
+			*reports[i], err = audit.Find(ctx, decider, sides[i].Input, audit.Limits{})
 			return err
 		})
 	}
@@ -333,4 +333,36 @@ func (d *differing) show(a, b *side, found *differences) error {
 	return cmp.Or(err, verdict(!slices.ContainsFunc(found.Effects, func(e comparison.Effect) bool {
 		return len(d.failOn) == 0 || slices.Contains(d.failOn, string(e.Kind))
 	})))
+}
+
+// decideAlone asks about each job that waits, as if it were the only one: kueue decides about whole workloads and fair about tasks, and
+// this question has the same meaning for both.
+func (s *side) decideAlone(ctx context.Context, session *client.Session) error {
+	answers, err := answersOf(ctx, session, comparison.Steps()...)
+	if err != nil {
+		return err
+	}
+	s.basis, s.shares = session.Basis(), answers[0].GetShares()
+	s.outcome = comparison.Alone(s.snapshot, answers[1].GetExplain())
+	var steps []*apportionv1.Step
+	for _, e := range answers[1].GetExplain().GetJobs() {
+		if e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED && e.GetKueue() == nil {
+			steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
+				Job: &apportionv1.Jobs{Index: []uint32{e.GetJob()}},
+			}}})
+		}
+	}
+	// A plan of each job is dear: of many, the first are compared.
+	const most = 200
+	if len(steps) > most {
+		steps, s.omitted = steps[:most], len(steps)-most
+	}
+	plans, err := session.Do(ctx, steps...)
+	if err != nil {
+		return err
+	}
+	for _, a := range plans {
+		s.outcome.AddPlan(s.snapshot, a.GetPlan())
+	}
+	return nil
 }

@@ -12,18 +12,6 @@ import (
 	"github.com/apportion/apportion/internal/text"
 )
 
-// shownResource returns the function that selects the compared resources: the named ones, or all except those that Kubernetes uses itself.
-func shownResource(named []string) func(string) bool {
-	if len(named) == 0 {
-		return func(resource string) bool { return resource != "pods" && resource != "ephemeral-storage" }
-	}
-	return func(resource string) bool {
-		return slices.ContainsFunc(named, func(n string) bool {
-			return n == "all" || n == resource || strings.HasSuffix(resource, "/"+n)
-		})
-	}
-}
-
 // print shows effects as tables. The deserved amounts of queues by two policies have a separate table.
 func (d *differences) print(p *render.Printer, was, is *apportionv1.SharesAnswer) {
 	switch {
@@ -85,9 +73,6 @@ func reason(e *comparison.Effect) string {
 	return strings.Join(e.Tasks[:most], ", ") + " …"
 }
 
-// audited limits the search for violations of fairness.
-var audited = audit.Limits{}
-
 // printBreaches shows the violations of fairness by a policy; nil: it was not audited.
 func printBreaches(p *render.Printer, policy string, report *audit.Report) {
 	const columns = 90
@@ -127,37 +112,15 @@ func (d *differences) markdown() string {
 		}
 	}
 	b.WriteString("\n<details><summary>All effects</summary>\n\n")
-	markdownTable(&b, "effect", "for", "resource", "was:", "is:", "why")
+	render.MarkdownTable(&b, "effect", "for", "resource", "was:", "is:", "why")
 	for _, e := range comparison.InUnits(d.Effects) {
-		markdownRow(&b, e.Kind.Words(), about(&e), e.Resource, e.Was, e.Is, reason(&e))
+		render.MarkdownRow(&b, e.Kind.Words(), about(&e), e.Resource, e.Was, e.Is, reason(&e))
 	}
 	b.WriteString("\n</details>\n")
 	if d.Omitted > 0 {
 		fmt.Fprintf(&b, "\n%s.\n", omitted(d))
 	}
 	return b.String()
-}
-
-// markdownTable begins a table; columns whose heading ends in a colon are aligned to the right.
-func markdownTable(b *strings.Builder, headings ...string) {
-	rules := make([]string, len(headings))
-	for i, heading := range headings {
-		plain, right := strings.CutSuffix(heading, ":")
-		headings[i], rules[i] = plain, "---"
-		if right {
-			rules[i] = "---:"
-		}
-	}
-	fmt.Fprintf(b, "| %s |\n|%s|\n", strings.Join(headings, " | "), strings.Join(rules, "|"))
-}
-
-var markdownCell = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "`", "'")
-
-func markdownRow(b *strings.Builder, cells ...string) {
-	for i := range cells {
-		cells[i] = markdownCell.Replace(cells[i])
-	}
-	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
 // omitted counts the jobs whose evictions were not compared.

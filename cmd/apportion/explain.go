@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
-	"github.com/apportion/apportion/internal/visible"
 )
 
 // explaining are the flags of `apportion explain`.
@@ -95,7 +93,7 @@ func (e *explaining) explain(ctx context.Context, q *question, names []string) e
 		return err
 	}
 	if e.list.whole {
-		return q.pending(ctx, &e.list)
+		return pending(ctx, q, &e.list)
 	}
 	q, err := q.turnToKueue(e.list.namespace, names[0])
 	if err != nil {
@@ -117,11 +115,11 @@ func (e *explaining) explain(ctx context.Context, q *question, names []string) e
 	case e.format == formatName:
 		return q.list([]string{lookup.JobName(job)})
 	case e.remedies:
-		found, err := q.remedies(ctx, job)
+		found, err := remedies(ctx, q, job)
 		if err != nil {
 			return err
 		}
-		return cmp.Or(q.showRemedies(found, e.format == formatWide), verdict(found.Found() && found.Judged()))
+		return cmp.Or(showRemedies(q, found, e.format == formatWide), verdict(found.Found() && found.Judged()))
 	}
 	return e.one(ctx, q, index, job)
 }
@@ -139,7 +137,7 @@ type toTry struct {
 }
 
 // showRemedies writes remedies, with the parts of objects that change if wide.
-func (q *question) showRemedies(found *client.Remedies, wide bool) error {
+func showRemedies(q *question, found *client.Remedies, wide bool) error {
 	answer, names := found.Answer, q.snapshot.Names(found.Basis)
 	p := &render.Printer{Snapshot: q.snapshot}
 	p.Program, p.Input = q.again()
@@ -177,11 +175,11 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 	var found *client.Remedies
 	shown := !e.bare && (e.format == formatTable || e.format == formatWide)
 	if shown && e.server.address == "" && !goesOn(explained) {
-		if found, err = q.remedies(ctx, job); err != nil {
+		if found, err = remedies(ctx, q, job); err != nil {
 			return err
 		}
 	}
-	past, err := q.history(ctx, &apportionv1.GetHistoryRequest{Jobs: []string{idOf(job)}})
+	past, err := pastOf(ctx, q, &apportionv1.GetHistoryRequest{Jobs: []string{idOf(job)}})
 	if err != nil {
 		return err
 	}
@@ -246,28 +244,10 @@ func showJob(p *render.Printer, q *question, job *apportionv1.Job, explained *ap
 }
 
 // remedies asks for the remedies of a job.
-func (q *question) remedies(ctx context.Context, job *apportionv1.Job) (*client.Remedies, error) {
+func remedies(ctx context.Context, q *question, job *apportionv1.Job) (*client.Remedies, error) {
 	end := showWaiting(q.err, "trying changes")
 	defer end()
 	return q.decider.Remedies(ctx, q.Input, client.RemediesQuestion{Job: idOf(job)})
-}
-
-// list writes names, one a line.
-func (q *question) list(names []string) error {
-	for _, name := range names {
-		fmt.Fprintln(q.out, visible.Text(name))
-	}
-	return nil
-}
-
-// goesOn reports whether nothing is known to hold a job back.
-func goesOn(e *apportionv1.Explanation) bool {
-	switch e.GetVerdict() {
-	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN, apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE:
-		return true
-	default:
-		return false
-	}
 }
 
 // snapshotNames names what resources of the snapshot itself refer to.

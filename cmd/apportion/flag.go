@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -208,31 +207,4 @@ func noArgs(command *cobra.Command, args []string) error {
 	}
 	_, name, _ := strings.Cut(command.CommandPath(), " ")
 	return fmt.Errorf("%s takes no arguments, got %q%s", name, args[0], files)
-}
-
-// What cobra says about flags that exclude each other, or are missing, and the same in words. Its group names the flags.
-var flagRules = []struct {
-	cobra          *regexp.Regexp
-	between, words string
-}{
-	{
-		regexp.MustCompile(`^if any flags in the group .* are set none of the others can be; \[(.*)\] were all set$`),
-		" and ", " cannot be used together",
-	},
-	{regexp.MustCompile(`^at least one of the flags in the group \[(.*)\] is required$`), " or ", " is needed"},
-	{regexp.MustCompile(`^required flag\(s\) (".*") not set$`), " and ", " is needed"},
-}
-
-// inWords returns the text of an error, that of cobra about several flags in plain words.
-func inWords(text string) string {
-	for _, rule := range flagRules {
-		if parts := rule.cobra.FindStringSubmatch(text); parts != nil {
-			flags := strings.Fields(strings.NewReplacer(`"`, "", ",", "").Replace(parts[1]))
-			for i := range flags {
-				flags[i] = "--" + flags[i]
-			}
-			return strings.Join(flags, rule.between) + rule.words
-		}
-	}
-	return text
 }

@@ -95,7 +95,7 @@ the number of all tasks, the priority and the minimum resources. priority, waiti
 descending order.`,
 		Example: `  apportion get jobs -n ml --sort queue,waiting -f cluster.yaml`,
 		Args:    noArgs,
-	}, func(_ context.Context, q *question, _ []string) error { return q.jobs(&list) }, formatWide, formatName)
+	}, func(_ context.Context, q *question, _ []string) error { return listJobs(q, &list) }, formatWide, formatName)
 	list.register(command, "name", byQueue, "priority", "waiting", "running")
 	a.complete(command, "namespace", namespaceNames)
 	return command
@@ -110,7 +110,7 @@ func newGetQueues(s streams) *cobra.Command {
 the parent.`,
 		Example: `  apportion get queues -f cluster.yaml -o wide`,
 		Args:    noArgs,
-	}, func(_ context.Context, q *question, _ []string) error { return q.queues() }, formatWide, formatName)
+	}, func(_ context.Context, q *question, _ []string) error { return listQueues(q) }, formatWide, formatName)
 }
 
 // column is a column of a list. The table of -o wide has them all.
@@ -187,7 +187,7 @@ var jobColumns = []column[jobRow]{
 	{"MINIMUM RESOURCES", true, func(r *jobRow) any { return r.minResources }},
 }
 
-func (q *question) jobRow(job *apportionv1.Job) jobRow {
+func jobRowOf(q *question, job *apportionv1.Job) jobRow {
 	row := jobRow{
 		Name: lookup.JobName(job), Queue: job.GetQueue(), Phase: text.Enum(job.GetPhase(), "JOB_PHASE_"), Priority: job.GetPriority(),
 		MinAvailable: job.GetMinAvailable(),
@@ -216,21 +216,8 @@ func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 	}
 }
 
-// nodeKind, podKind and classKind are kinds of objects on which some answers do not depend.
-const nodeKind, podKind, classKind = "Node", "Pod", "PriorityClass"
-
-// unknown returns an error if kinds of objects other than these were not read.
-func (q *question) unknown(except ...string) error {
-	kinds, _ := lookup.Unread(q.snapshot.Snapshot)
-	kinds = slices.DeleteFunc(kinds, func(l *apportionv1.LeftOut) bool { return slices.Contains(except, l.GetKind()) })
-	if len(kinds) == 0 {
-		return nil
-	}
-	return errors.New(text.Unread(kinds))
-}
-
-// jobs lists the jobs of the input.
-func (q *question) jobs(list *listFlags) error {
+// listJobs lists the jobs of the input.
+func listJobs(q *question, list *listFlags) error {
 	if err := q.unknown(nodeKind); err != nil {
 		return err
 	}
@@ -247,7 +234,7 @@ func (q *question) jobs(list *listFlags) error {
 	var rows []jobRow
 	for _, job := range q.snapshot.GetJobs() {
 		if list.wants(job) {
-			rows = append(rows, q.jobRow(job))
+			rows = append(rows, jobRowOf(q, job))
 		}
 	}
 	slices.SortStableFunc(rows, func(l, r jobRow) int { return cmp.Or(compare(l, r), cmp.Compare(l.Name, r.Name)) })
@@ -279,8 +266,8 @@ var queueColumns = []column[queueRow]{
 	{"PARENT", true, func(r *queueRow) any { return r.Parent }},
 }
 
-// queues lists the queues of the input.
-func (q *question) queues() error {
+// listQueues lists the queues of the input.
+func listQueues(q *question) error {
 	if err := q.unknown(nodeKind, podKind, classKind); err != nil {
 		return err
 	}

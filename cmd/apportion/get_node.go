@@ -22,7 +22,7 @@ that have not ended, such as planned downtime, RESERVED says what is kept, for w
 adds what nodes offer to tasks.`,
 		Example: `  apportion get nodes -f cluster.yaml -o wide`,
 		Args:    noArgs,
-	}, func(_ context.Context, q *question, _ []string) error { return q.nodes() }, formatWide, formatName)
+	}, func(_ context.Context, q *question, _ []string) error { return listNodes(q) }, formatWide, formatName)
 }
 
 // nodeRow is one node in a list.
@@ -56,8 +56,8 @@ var nodeColumns = []column[nodeRow]{
 
 const reservedColumn = "RESERVED"
 
-// nodes lists the nodes of the input.
-func (q *question) nodes() error {
+// listNodes lists the nodes of the input.
+func listNodes(q *question) error {
 	if err := q.unknown(nodeKind, classKind); err != nil {
 		return err
 	}

@@ -153,9 +153,9 @@ type pastAnswer struct {
 	Odds *message `json:"odds,omitempty"`
 }
 
-// history returns what the server that follows the cluster knows of the past; nil: it is about no such cluster, or the server keeps no
+// pastOf returns what the server that follows the cluster knows of the past; nil: it is about no such cluster, or the server keeps no
 // history of it.
-func (q *question) history(ctx context.Context, asked *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
+func pastOf(ctx context.Context, q *question, asked *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
 	if q.asking.input.snapshotName == "" {
 		return nil, nil //nolint:nilnil // No history is an answer.
 	}
@@ -168,7 +168,7 @@ func (q *question) history(ctx context.Context, asked *apportionv1.GetHistoryReq
 }
 
 // sincePending returns since when jobs wait for their present cause, by their position.
-func (q *question) sincePending(h *apportionv1.GetHistoryResponse, clock func(int64) string) map[uint32]string {
+func sincePending(q *question, h *apportionv1.GetHistoryResponse, clock func(int64) string) map[uint32]string {
 	if h == nil {
 		return nil
 	}
@@ -183,13 +183,13 @@ func (q *question) sincePending(h *apportionv1.GetHistoryResponse, clock func(in
 
 // recentOnly returns a filter that also requires that the present cause of a job began within a time, and the history that says so. A time
 // of 0 selects all, without a history.
-func (q *question) recentOnly(ctx context.Context, filter *apportionv1.PendingFilter, within time.Duration) (
+func recentOnly(ctx context.Context, q *question, filter *apportionv1.PendingFilter, within time.Duration) (
 	*apportionv1.PendingFilter, *apportionv1.GetHistoryResponse, error,
 ) {
 	if within <= 0 {
 		return filter, nil, nil
 	}
-	past, err := q.history(ctx, &apportionv1.GetHistoryRequest{Waiting: true})
+	past, err := pastOf(ctx, q, &apportionv1.GetHistoryRequest{Waiting: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -200,12 +200,12 @@ func (q *question) recentOnly(ctx context.Context, filter *apportionv1.PendingFi
 	if filter == nil {
 		filter = &apportionv1.PendingFilter{}
 	}
-	filter.Jobs = q.recent(past, within)
+	filter.Jobs = recent(q, past, within)
 	return filter, past, nil
 }
 
 // recent returns the jobs of the snapshot of which no cause is known that began longer ago than a time.
-func (q *question) recent(h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Jobs {
+func recent(q *question, h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Jobs {
 	old := map[string]bool{}
 	for _, job := range h.GetJobs() {
 		old[job.GetUid()] = h.GetLatest()-job.GetIntervals()[0].GetFrom() > int64(within)

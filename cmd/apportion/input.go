@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,26 +36,6 @@ type input struct {
 	both []objects.Source
 	// filled is the time until which a ledger says what queues used.
 	filled time.Time
-}
-
-// unread names the kinds of objects that were not read and may be jobs: those of Kueue, and all kinds if the input has no Queue and no
-// PodGroup.
-func (in *input) unread() string {
-	if in.cluster == nil {
-		return ""
-	}
-	const kueue = "kueue.x-k8s.io/"
-	empty := len(in.snapshot.GetQueues())+len(in.snapshot.GetJobs())+len(in.snapshot.GetLeftOut()) == 0
-	var kinds []string
-	for _, kind := range slices.Sorted(maps.Keys(in.cluster.Unread)) {
-		if empty || strings.HasPrefix(kind, kueue) {
-			kinds = append(kinds, fmt.Sprintf("%d of kind %s", in.cluster.Unread[kind], kind))
-		}
-	}
-	if len(kinds) == 0 {
-		return ""
-	}
-	return "Not judged: objects that this program does not read, " + strings.Join(kinds, ", ") + "."
 }
 
 // inputFlags name the cluster and the policy.

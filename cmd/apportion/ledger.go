@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -197,4 +198,46 @@ func (f *inputFlags) refill(in *input, half time.Duration) (*apportionv1.Snapsho
 	}
 	_, err := f.ledger.fill(other, in.filled, half)
 	return other, err
+}
+
+// keptLedger says which ledger, and with which epochs.
+type keptLedger struct {
+	name            string
+	epoch, halfLife time.Duration
+}
+
+// register adds the flags of a ledger, which must be named.
+func (k *keptLedger) register(command *cobra.Command) {
+	k.flags(command)
+	must(command, command.MarkFlagRequired("ledger"))
+}
+
+func (k *keptLedger) flags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&k.name, "ledger", "", "file of the ledger")
+	durationVar(flags, &k.epoch, "epoch", 0, "length of an epoch; default: that of the ledger, 6h for a new one")
+	durationVar(flags, &k.halfLife, "half-life", 0, "time after which usage counts half; default: 7d")
+	must(command, command.MarkFlagFilename("ledger"))
+}
+
+func (k *keptLedger) options() (ledger.Options, error) {
+	epoch, err := k.epoch, error(nil)
+	if epoch == 0 {
+		if epoch, err = file.Epoch(k.name); errors.Is(err, fs.ErrNotExist) {
+			epoch, err = 6*time.Hour, nil
+		}
+	}
+	if err != nil {
+		return ledger.Options{}, err
+	}
+	return optionsOf(epoch, k.halfLife)
+}
+
+// read opens the ledger, which exists, without changing it.
+func (k *keptLedger) read() (*file.File, error) {
+	o, err := k.options()
+	if err != nil {
+		return nil, err
+	}
+	return file.Read(k.name, o)
 }

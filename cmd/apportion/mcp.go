@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -39,8 +38,8 @@ func agentTools() []agent.Tool {
 			Name: "shares", Title: "Who holds and deserves what", Command: "shares", Flags: one,
 		},
 		{
-			Name: byQueue, Title: "One queue", Command: byQueue,
-			Arguments: []agent.Argument{{Name: byQueue, Usage: "the name of the queue"}}, Flags: "resource top",
+			Name: "queue", Title: "One queue", Command: "queue",
+			Arguments: []agent.Argument{{Name: "queue", Usage: "the name of the queue"}}, Flags: "resource top",
 			Sentence: "explain.text",
 		},
 		{
@@ -65,8 +64,8 @@ func agentTools() []agent.Tool {
 	}
 }
 
-// newMCP is `apportion mcp`.
-func newMCP(s streams) *cobra.Command {
+// newMCP is `apportion mcp`. root returns the command line with all commands.
+func newMCP(s streams, root func(streams) *cobra.Command) *cobra.Command {
 	a := &asking{answering: answering{streams: s}}
 	command := &cobra.Command{
 		Use:   "mcp",
@@ -86,7 +85,7 @@ docs/agents.md shows how to add it to common hosts.`,
 					"or what a server follows with --server and --snapshot-name")
 			}
 			_, flags := a.again()
-			server, err := agentServer(isPlugin(os.Args[0]), flags)
+			server, err := agentServer(s, root, flags)
 			if err != nil {
 				return err
 			}
@@ -102,19 +101,12 @@ docs/agents.md shows how to add it to common hosts.`,
 	return command
 }
 
-// agentServer returns a server whose tools add these flags to their command.
-func agentServer(plugin bool, flags []string) (*mcp.Server, error) {
-	rooted := func(s streams) *cobra.Command {
-		root := newRoot(s)
-		if plugin {
-			becomePlugin(root)
-		}
-		return root
-	}
+// agentServer returns a server whose tools add these flags to their command. root returns the command line with all commands.
+func agentServer(s streams, root func(streams) *cobra.Command, flags []string) (*mcp.Server, error) {
 	run := func(ctx context.Context, command string, args []string, in string) (r agent.Run) {
 		var out, errOut bytes.Buffer
 		var raw json.RawMessage
-		root := rooted(streams{in: strings.NewReader(in), out: &out, err: &errOut, answered: func(answer any) (err error) {
+		whole := root(streams{in: strings.NewReader(in), out: &out, err: &errOut, version: s.version, answered: func(answer any) (err error) {
 			var full []byte
 			if full, err = marshal(answer); err == nil {
 				var short bytes.Buffer
@@ -123,13 +115,13 @@ func agentServer(plugin bool, flags []string) (*mcp.Server, error) {
 			}
 			return err
 		}})
-		root.SetArgs(slices.Concat([]string{command}, flags, args))
-		err := root.ExecuteContext(ctx)
+		whole.SetArgs(slices.Concat([]string{command}, flags, args))
+		err := whole.ExecuteContext(ctx)
 		r = agent.Run{Text: out.String(), Warnings: errOut.String(), Answer: raw, No: errors.Is(err, errDecidedNo)}
 		if err != nil && !r.No {
 			r.Fault = visible.Lines(describe(err))
 		}
 		return r
 	}
-	return agent.Server(version, rooted(streams{}), agentTools(), run)
+	return agent.Server(s.version, root(streams{version: s.version}), agentTools(), run)
 }

@@ -19,7 +19,7 @@ import (
 // agentSession is a session of the SDK's client with `apportion mcp`.
 func agentSession(t *testing.T, flags ...string) *mcp.ClientSession {
 	t.Helper()
-	server, err := agentServer(false, flags)
+	server, err := agentServer(streams{version: version}, newRoot, flags)
 	require.NoError(t, err)
 	near, far := mcp.NewInMemoryTransports()
 	ctx, cancel := context.WithCancel(t.Context())

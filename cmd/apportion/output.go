@@ -18,6 +18,18 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 )
 
+// streams are the input and outputs of a command, and the version of the program.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+	version  string
+	// answered, if set, gets each answer before it is written.
+	answered func(answer any) error
+}
+
+// stdin is the file name of standard input.
+const stdin = "-"
+
 // The formats of answers. Every command writes the first three; lists, reports and files have further ones.
 const (
 	formatTable    = "table"
@@ -30,6 +42,7 @@ const (
 	formatBinary   = "binary"
 	formatJUnit    = "junit"
 	formatTAP      = "tap"
+	formatCSV      = "csv"
 )
 
 // answering is a command that writes an answer.

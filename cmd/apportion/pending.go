@@ -55,7 +55,7 @@ The exit code is 0 even if jobs wait, and 2 if none waits that is considered, bu
   apportion pending --all -n ml --sort queue,priority -f cluster.yaml
   apportion pending --since 1h --server apportion:7171 --snapshot-name cluster`,
 		Args: noArgs,
-	}, func(ctx context.Context, q *question, _ []string) error { return q.pending(ctx, &flags) }, formatWide, formatName)
+	}, func(ctx context.Context, q *question, _ []string) error { return pending(ctx, q, &flags) }, formatWide, formatName)
 	flags.register(command, a)
 	flags.registerFilter(command, a)
 	durationVar(command.Flags(), &flags.since, "since", 0,
@@ -132,7 +132,7 @@ func (f *pendingFlags) filter(snapshot *lookup.Snapshot, resources []string) (*a
 }
 
 // pending explains the jobs that wait.
-func (q *question) pending(ctx context.Context, f *pendingFlags) error {
+func pending(ctx context.Context, q *question, f *pendingFlags) error {
 	if f.top < 1 {
 		return errors.New("--top must be at least 1")
 	}
@@ -140,7 +140,7 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 	if err != nil {
 		return err
 	}
-	filter, past, err := q.recentOnly(ctx, filter, f.since)
+	filter, past, err := recentOnly(ctx, q, filter, f.since)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 	}
 	listed := f.whole || len(answer.GetJobs()) <= f.top || q.format != formatTable
 	if past == nil && listed && len(answer.GetJobs()) > 0 {
-		if past, err = q.history(ctx, &apportionv1.GetHistoryRequest{Waiting: true}); err != nil {
+		if past, err = pastOf(ctx, q, &apportionv1.GetHistoryRequest{Waiting: true}); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (q *question) pending(ctx context.Context, f *pendingFlags) error {
 		unread = q.unread()
 	}
 	err = q.answer(explanations.Basis, response, func(p *render.Printer) {
-		p.Since = q.sincePending(past, clock)
+		p.Since = sincePending(q, past, clock)
 		p.Pending(answer, f.listing(answer))
 		if f.since > 0 {
 			p.Text("", text.Reaches(past, clock))

@@ -7,10 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apportion/apportion/adapter/kueue"
+	"github.com/apportion/apportion/adapter/objects"
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/spelling"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // entityPath matches paths of a queue, job or node of a snapshot, and of a field of it.
@@ -68,17 +72,6 @@ func (in *input) placed(warnings []*apportionv1.Warning) []*apportionv1.Warning 
 	return out
 }
 
-// namedError is an error whose violations contain names instead of positions.
-type namedError struct {
-	error
-
-	described string
-}
-
-func (e *namedError) Error() string { return e.described }
-
-func (e *namedError) Unwrap() error { return e.error }
-
 // named replaces the positions in the violations of an error by names.
 func (in *input) named(err error) error {
 	if err == nil {
@@ -114,4 +107,12 @@ func (a *asking) checkResources(snapshot *lookup.Snapshot) error {
 		return fmt.Errorf("--resource: no resource %q%s", asked, spelling.Then(like, all))
 	}
 	return nil
+}
+
+// patches returns the changes of objects that make a remedy of a job.
+func (in *input) patches(names text.Names, job uint32, remedy *apportionv1.Remedy) []objects.Patch {
+	if remedy.GetKueue() == nil {
+		return volcano.Patches(in.snapshot, names, in.cluster, job, remedy)
+	}
+	return kueue.Patches(in.snapshot, job, remedy)
 }

@@ -3,13 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
+	"math"
+	"runtime/debug"
 	"sync"
 	"time"
 
-	"github.com/apportion/apportion/adapter/objects"
-	"github.com/apportion/apportion/adapter/volcano"
-	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -49,40 +47,6 @@ func (l *statusLine) end() {
 	}
 }
 
-// slowBytes is the size of manifests from which the progress of reading is shown.
-const slowBytes = 16 << 20
-
-// showReading shows the progress of reading large manifests on a terminal until end is called. The returned option reports the progress.
-func showReading(out io.Writer, sources []objects.Source) (options []volcano.Option, end func()) {
-	total := 0
-	for _, source := range sources {
-		total += len(source.Data)
-	}
-	if total < slowBytes || terminalOf(out) == nil {
-		return nil, func() {}
-	}
-	line := newStatusLine(out)
-	return []volcano.Option{volcano.WithProgress(func(read int) {
-		line.show("reading %d MiB of manifests: %d %%", total>>20, min(int(100*float64(read)/float64(total)), 100))
-	})}, line.end
-}
-
-// showAdvance shows the progress of simulations on a terminal until end is called. The returned function reports the progress.
-func showAdvance(out io.Writer, variants []*rehearsal.Variant) (show func(i int, part float64), end func()) {
-	line := newStatusLine(out)
-	var lock sync.Mutex
-	texts := make([]string, len(variants))
-	for i, v := range variants {
-		texts[i] = v.Name + " 0 %"
-	}
-	return func(i int, part float64) {
-		lock.Lock()
-		defer lock.Unlock()
-		texts[i] = fmt.Sprintf("%s %d %%", variants[i].Name, int(100*part))
-		line.show("%s", strings.Join(texts, ", "))
-	}, line.end
-}
-
 // showWaiting shows the elapsed time on a terminal, after a short delay, until end is called.
 func showWaiting(out io.Writer, what string) (end func()) {
 	const moment = 300 * time.Millisecond
@@ -106,4 +70,20 @@ func showWaiting(out io.Writer, what string) (end func()) {
 		close(done)
 		<-ended
 	}
+}
+
+const (
+	// memoryOfTask and memoryOfCommand are, with room to spare, what a command keeps for each task of a cluster and besides.
+	memoryOfTask    = 5 << 9
+	memoryOfCommand = 48 << 20
+)
+
+// frugal has garbage collected once memory exceeds what a command about so many tasks needs, in place of once it has doubled. The result
+// ends this. GOMEMLIMIT, if it is set, stays in force.
+func frugal(tasks int) (end func()) {
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return func() {}
+	}
+	debug.SetMemoryLimit(int64(tasks)*memoryOfTask + memoryOfCommand)
+	return func() { debug.SetMemoryLimit(math.MaxInt64) }
 }

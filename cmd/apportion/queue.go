@@ -45,7 +45,7 @@ since when it is not served, and shows what it held over time.`,
 		if whole {
 			most = 0
 		}
-		return q.oneQueue(ctx, names[0], most)
+		return showQueue(ctx, q, names[0], most)
 	})
 	a.completeArgs(command, 1, queueNames)
 	command.Flags().IntVar(&top, "top", mostListed, "list at most `N` waiting jobs")
@@ -54,8 +54,8 @@ since when it is not served, and shows what it held over time.`,
 	return command
 }
 
-// oneQueue shows a queue and what waits in it, at most so many jobs; 0: all.
-func (q *question) oneQueue(ctx context.Context, name string, most int) error {
+// showQueue shows a queue and what waits in it, at most so many jobs; 0: all.
+func showQueue(ctx context.Context, q *question, name string, most int) error {
 	index, err := q.snapshot.Queue(name)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (q *question) oneQueue(ctx context.Context, name string, most int) error {
 	if len(simulation.Answers) > 1 {
 		shares = simulation.Answers[1].GetShares()
 	}
-	past, err := q.history(ctx, &apportionv1.GetHistoryRequest{Queues: []string{queue.GetName()}, Jobs: first(explained, mostForecasts)})
+	past, err := pastOf(ctx, q, &apportionv1.GetHistoryRequest{Queues: []string{queue.GetName()}, Jobs: first(explained, mostForecasts)})
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (q *question) oneQueue(ctx context.Context, name string, most int) error {
 		answer.History = &message{past}
 	}
 	var next *apportionv1.ExplainAnswer
-	if ids := first(explained, mostForecasts); len(ids) > 0 && q.endsKnown() {
+	if ids := first(explained, mostForecasts); len(ids) > 0 && endsKnown(q) {
 		simulation, err := q.simulate(ctx, explainStep(&apportionv1.Jobs{Uid: ids}))
 		if err != nil {
 			return err
@@ -95,7 +95,7 @@ func (q *question) oneQueue(ctx context.Context, name string, most int) error {
 	}
 	return q.answer(simulation.Basis, answer, func(p *render.Printer) {
 		clock := render.Clock(time.Now())
-		p.Since = q.sincePending(past, clock)
+		p.Since = sincePending(q, past, clock)
 		p.Queue(index, shares, explained, most)
 		p.Next(next)
 		if past != nil {
@@ -117,6 +117,6 @@ func first(explained *apportionv1.ExplainAnswer, most int) []string {
 }
 
 // endsKnown reports whether the end of some job is known.
-func (q *question) endsKnown() bool {
+func endsKnown(q *question) bool {
 	return slices.ContainsFunc(q.snapshot.GetJobs(), func(job *apportionv1.Job) bool { return job.GetExpectedEnd() != 0 })
 }

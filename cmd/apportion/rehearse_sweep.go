@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -111,7 +112,7 @@ func (r *rehearsing) sweepOf(
 	if err != nil {
 		return nil, err
 	}
-	own, err := release()
+	own, err := release(r.version)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (r *rehearsing) sweepOf(
 }
 
 // release names the program in sweeps. Builds without a version have the digest of their file.
-func release() (string, error) {
+func release(version string) (string, error) {
 	name := version + ", engine " + engine.Version
 	if version != "development" {
 		return name, nil
@@ -253,7 +254,7 @@ file sweep-….json of one of them. Runs without a result are named, with the sh
 			if err != nil {
 				return err
 			}
-			own, err := release()
+			own, err := release(r.version)
 			if err != nil {
 				return err
 			}
@@ -270,4 +271,20 @@ file sweep-….json of one of them. Runs without a result are named, with the sh
 	}
 	r.registerReport(command)
 	return command
+}
+
+// showAdvance shows the progress of simulations on a terminal until end is called. The returned function reports the progress.
+func showAdvance(out io.Writer, variants []*rehearsal.Variant) (show func(i int, part float64), end func()) {
+	line := newStatusLine(out)
+	var lock sync.Mutex
+	texts := make([]string, len(variants))
+	for i, v := range variants {
+		texts[i] = v.Name + " 0 %"
+	}
+	return func(i int, part float64) {
+		lock.Lock()
+		defer lock.Unlock()
+		texts[i] = fmt.Sprintf("%s %d %%", variants[i].Name, int(100*part))
+		line.show("%s", strings.Join(texts, ", "))
+	}, line.end
 }

@@ -24,7 +24,6 @@ import (
 
 // The formats of traces.
 const (
-	formatCSV = "csv"
 	formatSWF = "swf"
 	formatLog = "log"
 	// formatWorkloads is manifests of Kueue.

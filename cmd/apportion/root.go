@@ -1,23 +1,19 @@
 package main
 
 import (
-	"io"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/internal/text"
 )
-
-// streams are the input and outputs of a command.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-	// answered, if set, gets each answer before it is written.
-	answered func(answer any) error
-}
 
 const exitCodes = `
 Every command has -o: table is for people, json and yaml are for programs.
@@ -53,7 +49,12 @@ func groups() []group {
 			{"man", newMan},
 		}},
 		{"serve", "Serve:", []row{
-			{"serve", newServe}, {"ui", newUI}, {"mcp", newMCP}, {"config", newConfig}, {"health", newHealth}, {"version", newVersion},
+			{"serve", newServe},
+			{"ui", newUI},
+			{"mcp", func(s streams) *cobra.Command { return newMCP(s, newRoot) }},
+			{"config", newConfig},
+			{"health", newHealth},
+			{"version", newVersion},
 		}},
 	}
 }
@@ -98,7 +99,7 @@ of kubectl:
   apportion shares -f cluster.yaml
   apportion explain my-namespace/my-job -f cluster.yaml
 ` + exitCodes,
-		Version:       version,
+		Version:       s.version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -119,6 +120,9 @@ of kubectl:
 	}
 	root.SetCompletionCommandGroupID("files")
 	root.SetHelpCommandGroupID("files")
+	if isPlugin(os.Args[0]) {
+		becomePlugin(root)
+	}
 	return root
 }
 
@@ -145,4 +149,37 @@ func askLive(parent *cobra.Command) {
 			must(command, flag.Value.Set("true"))
 		}
 	}
+}
+
+// newMan is `apportion man`.
+func newMan(s streams) *cobra.Command {
+	a := &answering{streams: s}
+	command := &cobra.Command{
+		Use:    "man DIRECTORY",
+		Hidden: true, // The first help lists what people ask about a cluster.
+		Short:  "Write the manual pages of all commands",
+		Long: `Write the manual pages of all commands, apportion.1 and one for each command, to a directory, which is
+created if it does not exist. SOURCE_DATE_EPOCH sets their date.`,
+		Example: `  apportion man ~/.local/share/man/man1
+  man apportion-explain`,
+		Args: arguments(1, 1, "a directory"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manual pages are for everyone.
+				return err
+			}
+			root := newRoot(s)
+			root.DisableAutoGenTag = true
+			header := &doc.GenManHeader{Title: "APPORTION", Section: "1", Source: "Apportion " + version, Manual: "Apportion"}
+			if err := doc.GenManTree(root, header, args[0]); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			pages, err := filepath.Glob(filepath.Join(args[0], "apportion*.1"))
+			if err != nil {
+				return err
+			}
+			return a.write(pages, func(p *render.Printer) { p.Line("%s in %s", text.Count(len(pages), "manual page"), args[0]) })
+		},
+	}
+	a.register(command)
+	return command
 }

@@ -53,7 +53,7 @@ may complete. SIGHUP reads policies, identities and certificates again, as does 
 		if err != nil {
 			return err
 		}
-		server, err := daemon.Open(command.Context(), settings, daemon.Options{Sources: sources, Version: version, Output: s.err})
+		server, err := daemon.Open(command.Context(), settings, daemon.Options{Sources: sources, Version: s.version, Output: s.err})
 		if err != nil {
 			return err
 		}

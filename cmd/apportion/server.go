@@ -2,19 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/apportion/apportion/client"
-	"github.com/apportion/apportion/cmd/apportion/internal/render"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // serverFlags select the server, or this process.
@@ -100,88 +94,4 @@ func (f *serverFlags) compileOnce(ctx context.Context, decider *client.Client, i
 		in.Upload, err = decider.Upload(ctx, in.Snapshot)
 	}
 	return err
-}
-
-// newHealth is `apportion health`.
-func newHealth(s streams) *cobra.Command {
-	var f serverFlags
-	var wait bool
-	a := &answering{streams: s}
-	command := &cobra.Command{
-		Use:   "health --server ADDRESS",
-		Short: "Check whether a server serves",
-		Long: `Check whether a server serves, and list the snapshots that it maintains and the caller may use: how
-old each is, which kinds of objects it lacks, and which objects are left out. The exit code is 3 if the
-server does not serve. A caller without a valid token sees no snapshots.`,
-		Example: `  apportion health --server localhost:7171 --wait --timeout 10s`,
-		Args:    noArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			asked, ctx, done, err := f.decider(command.Context())
-			if err != nil {
-				return err
-			}
-			defer done()
-			if err := health(ctx, asked, wait); err != nil {
-				return err
-			}
-			views, err := asked.Views(ctx)
-			if code := status.Code(err); err != nil && code != codes.Unauthenticated && code != codes.PermissionDenied {
-				return err
-			}
-			return a.writeHealth(views)
-		},
-	}
-	f.register(command.Flags())
-	a.register(command)
-	command.Flags().BoolVar(&wait, "wait", false, "retry until it serves, or until the timeout")
-	must(command, command.MarkFlagRequired("server"))
-	return command
-}
-
-// writeHealth writes that a server serves, and the state of its snapshots.
-func (a *answering) writeHealth(views []*apportionv1.SnapshotView) error {
-	answer := struct {
-		Serving   bool      `json:"serving"`
-		Snapshots []message `json:"snapshots,omitempty"`
-	}{Serving: true}
-	for _, view := range views {
-		answer.Snapshots = append(answer.Snapshots, message{view})
-	}
-	return a.write(answer, func(p *render.Printer) {
-		p.Line("serving")
-		for _, view := range views {
-			switch {
-			case view.GetDigest() == "":
-				p.Line("snapshot %s is not available yet", view.GetName())
-			case !view.GetComplete():
-				p.Line("snapshot %s is not complete", view.GetName())
-			default:
-				p.Line("snapshot %s is complete", view.GetName())
-			}
-			for _, w := range staleness(view) {
-				p.Line("  %s", w.GetMessage())
-			}
-		}
-	})
-}
-
-// pause is the wait before the server is asked again.
-const pause = 50 * time.Millisecond
-
-// health asks once, or until the server serves.
-func health(ctx context.Context, asked *client.Client, wait bool) error {
-	for {
-		err := asked.Health(ctx)
-		if errors.Is(err, client.ErrNotServing) {
-			err = status.Error(codes.Unavailable, err.Error())
-		}
-		if err == nil || !wait {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
-		}
-	}
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
@@ -43,17 +41,17 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 			return nil
 		},
 	}, func(ctx context.Context, q *question, queues []string) error {
-		if incomplete := q.incomplete(); incomplete != nil {
+		if lacks := incomplete(q); lacks != nil {
 			// Faults of the input come first.
 			_, err := q.decider.Shares(ctx, q.Input, ask)
 			if err == nil {
 				// They may say why the input lacks something.
 				render.Warnings(q.err, q.warnings)
 			}
-			return cmp.Or(err, incomplete)
+			return cmp.Or(err, lacks)
 		}
 		if tree {
-			return q.tree(ctx)
+			return showTree(ctx, q)
 		}
 		for _, name := range queues {
 			if _, err := q.snapshot.Queue(name); err != nil {
@@ -101,7 +99,7 @@ func underived(answer *apportionv1.SharesAnswer) *apportionv1.SharesAnswer {
 }
 
 // incomplete returns an error if the input lacks what is divided, or those among which it is divided. An empty input lacks nothing.
-func (q *question) incomplete() error {
+func incomplete(q *question) error {
 	of := q.snapshot
 	queues, nodes := len(of.GetQueues()), len(of.GetNodes())
 	switch {
@@ -116,55 +114,8 @@ func (q *question) incomplete() error {
 	return q.undivided()
 }
 
-// undivided returns an error if what there is to divide is not known: then no queue deserves or may use anything that is known. A kind that
-// was not read is said first.
-func (q *question) undivided() error {
-	if why := q.whyUnknown(); why != "" {
-		if err := q.unknown(); err != nil {
-			return err
-		}
-		return errors.New("what there is to divide is not known, and so no share: " + why)
-	}
-	return nil
-}
-
-// divided answers only if what there is to divide is known.
-func divided(ask func(context.Context, *question, []string) error) func(context.Context, *question, []string) error {
-	return func(ctx context.Context, q *question, names []string) error {
-		if err := q.undivided(); err != nil {
-			return err
-		}
-		return ask(ctx, q, names)
-	}
-}
-
-// whyUnknown says why the total to divide is not known; "" if it is known.
-func (q *question) whyUnknown() string {
-	offers := func(n *apportionv1.Node) bool {
-		return slices.ContainsFunc(n.GetAllocatable().GetAmount(), func(x float64) bool { return x > 0 })
-	}
-	switch nodes := q.snapshot.GetNodes(); {
-	case q.snapshot.GetKueue() != nil || q.snapshot.GetTotal() != nil || slices.ContainsFunc(nodes, offers):
-		return ""
-	case len(nodes) == 0:
-		return "the input has no nodes" + q.whyNoNodes()
-	default:
-		return "no node states what it offers (allocatable)"
-	}
-}
-
-// whyNoNodes is a note that the nodes of the cluster may not be read, "" if they may.
-func (q *question) whyNoNodes() string {
-	for _, w := range q.warnings {
-		if strings.HasPrefix(w.GetMessage(), "nodes may not be read") || strings.HasPrefix(w.GetMessage(), "nodes cannot be read") {
-			return "; " + w.GetMessage()
-		}
-	}
-	return ""
-}
-
-// tree shows the queues as a tree.
-func (q *question) tree(ctx context.Context) error {
+// showTree shows the queues as a tree.
+func showTree(ctx context.Context, q *question) error {
 	inspect := &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}}
 	simulation, err := q.simulate(ctx, sharesStep(), inspect)
 	if err != nil {

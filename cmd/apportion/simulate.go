@@ -59,13 +59,13 @@ The exit code is 1 if a step fails.`,
   apportion simulate scenario.yaml -f cluster.yaml --policy capacity -o json
   echo 'reclaim: ml/train-worker-0' | apportion simulate - -f cluster.yaml`,
 		Args: arguments(1, 1, "a scenario, or -"),
-		RunE: func(command *cobra.Command, names []string) error { return a.simulate(command.Context(), names[0]) },
+		RunE: func(command *cobra.Command, names []string) error { return simulate(command.Context(), a, names[0]) },
 	}
 	a.register(command)
 	return command
 }
 
-func (a *asking) simulate(ctx context.Context, name string) error {
+func simulate(ctx context.Context, a *asking, name string) error {
 	var data []byte
 	var err error
 	if name == stdin {
@@ -90,7 +90,7 @@ func (a *asking) simulate(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	a.input.complete(read)
+	complete(&a.input, read)
 	return a.ask(ctx, func(ctx context.Context, q *question) error { return runScenario(ctx, q, read) })
 }
 
@@ -109,7 +109,7 @@ func peek(lines *bufio.Reader) (head []byte, isScenario bool) {
 }
 
 // complete takes the settings from the scenario that the flags do not set.
-func (f *inputFlags) complete(read *scenario.Scenario) {
+func complete(f *inputFlags, read *scenario.Scenario) {
 	if len(f.files) == 0 && f.snapshot == "" {
 		f.files, f.snapshot = read.Cluster, read.Snapshot
 	}
@@ -209,7 +209,7 @@ func converse(ctx context.Context, q *question, in io.Reader) error {
 		} else {
 			failed++
 		}
-		if err := q.reply(session, step, answers[0]); err != nil {
+		if err := reply(q, session, step, answers[0]); err != nil {
 			return err
 		}
 	}
@@ -223,7 +223,7 @@ func converse(ctx context.Context, q *question, in io.Reader) error {
 }
 
 // reply writes the answer to one line: a table, or one line of JSON, or a YAML document.
-func (q *question) reply(session *client.Session, step *scenario.Step, answer *apportionv1.Answer) error {
+func reply(q *question, session *client.Session, step *scenario.Step, answer *apportionv1.Answer) error {
 	switch q.format {
 	case formatJSON:
 		line, err := document.Line(answer)

@@ -14,13 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/objects"
+	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/tree"
 )
-
-// stdin is the file name of standard input.
-const stdin = "-"
 
 // readMessage reads a message from a file; what describes it in errors.
 func readMessage(file, what string, message proto.Message) error {
@@ -165,4 +163,22 @@ func expand(name string) ([]string, error) {
 		return nil, fmt.Errorf("%s: the directory contains no .yaml, .yml or .json file", name)
 	}
 	return files, nil
+}
+
+// slowBytes is the size of manifests from which the progress of reading is shown.
+const slowBytes = 16 << 20
+
+// showReading shows the progress of reading large manifests on a terminal until end is called. The returned option reports the progress.
+func showReading(out io.Writer, sources []objects.Source) (options []volcano.Option, end func()) {
+	total := 0
+	for _, source := range sources {
+		total += len(source.Data)
+	}
+	if total < slowBytes || terminalOf(out) == nil {
+		return nil, func() {}
+	}
+	line := newStatusLine(out)
+	return []volcano.Option{volcano.WithProgress(func(read int) {
+		line.show("reading %d MiB of manifests: %d %%", total>>20, min(int(100*float64(read)/float64(total)), 100))
+	})}, line.end
 }

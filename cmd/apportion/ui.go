@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -18,7 +20,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/hostname"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
@@ -246,4 +250,40 @@ func openBrowser(ctx context.Context, address string) error {
 		name, arguments = "rundll32", []string{"url.dll,FileProtocolHandler", address}
 	}
 	return exec.CommandContext(ctx, name, arguments...).Start() //nolint:gosec // One of three programs, with our own address.
+}
+
+// patchesName is the path, below that of the page, of the patches of remedies.
+const patchesName = "patches"
+
+// patchesOf answers a POST of a SimulateResponse about the loaded snapshot whose first answer has remedies. It returns for each remedy the
+// changes of objects that make it.
+func patchesOf(loaded *input) http.HandlerFunc {
+	const most = 1 << 20
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, "only POST", http.StatusMethodNotAllowed)
+			return
+		}
+		data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+		var asked apportionv1.SimulateResponse
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, &asked); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		changes := [][]objects.Patch{}
+		if answers := asked.GetAnswers(); len(answers) > 0 {
+			answer, names := answers[0].GetRemedies(), loaded.snapshot.Names(asked.GetBasis())
+			for _, remedy := range answer.GetRemedies() {
+				changes = append(changes, loaded.patches(names, answer.GetJob(), remedy))
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_ = json.NewEncoder(w).Encode(changes)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -27,48 +26,6 @@ type usage struct {
 	by, from, until string
 	queues          []string
 	owners          bool
-}
-
-// keptLedger says which ledger, and with which epochs.
-type keptLedger struct {
-	name            string
-	epoch, halfLife time.Duration
-}
-
-// register adds the flags of a ledger, which must be named.
-func (k *keptLedger) register(command *cobra.Command) {
-	k.flags(command)
-	must(command, command.MarkFlagRequired("ledger"))
-}
-
-func (k *keptLedger) flags(command *cobra.Command) {
-	flags := command.Flags()
-	flags.StringVar(&k.name, "ledger", "", "file of the ledger")
-	durationVar(flags, &k.epoch, "epoch", 0, "length of an epoch; default: that of the ledger, 6h for a new one")
-	durationVar(flags, &k.halfLife, "half-life", 0, "time after which usage counts half; default: 7d")
-	must(command, command.MarkFlagFilename("ledger"))
-}
-
-func (k *keptLedger) options() (ledger.Options, error) {
-	epoch, err := k.epoch, error(nil)
-	if epoch == 0 {
-		if epoch, err = file.Epoch(k.name); errors.Is(err, fs.ErrNotExist) {
-			epoch, err = 6*time.Hour, nil
-		}
-	}
-	if err != nil {
-		return ledger.Options{}, err
-	}
-	return optionsOf(epoch, k.halfLife)
-}
-
-// read opens the ledger, which exists, without changing it.
-func (k *keptLedger) read() (*file.File, error) {
-	o, err := k.options()
-	if err != nil {
-		return nil, err
-	}
-	return file.Read(k.name, o)
 }
 
 // byBudget is the value of --by that asks for budgets.
@@ -203,4 +160,53 @@ func (u *usage) ofFile(r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageRes
 	var answer *apportionv1.GetUsageResponse
 	f.View(func(l *ledger.Ledger) { answer, err = report.Make(l, asked) })
 	return answer, errors.Join(err, f.Close())
+}
+
+// newUsageAdopt is `apportion usage adopt`.
+func newUsageAdopt(s streams) *cobra.Command {
+	var kept keptLedger
+	var cluster string
+	a := &answering{streams: s}
+	command := &cobra.Command{
+		Use:   "adopt --ledger FILE --cluster NAME",
+		Short: "Say which cluster a ledger is about",
+		Long: `Say which cluster a ledger is about, whatever it was about before. A server refuses the ledger of another
+cluster, and so does merge. The name is that of the server's setting ledger.cluster, or else the uid of the
+cluster's namespace kube-system.`,
+		Example: `  apportion usage adopt --ledger usage.ledger --cluster 0d4f3c1e-6a57-4f0b-9c59-5f4f5d1c7e21`,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if cluster == "" {
+				return errors.New("--cluster: name the cluster")
+			}
+			o, err := kept.options()
+			if err != nil {
+				return err
+			}
+			f, err := file.Open(kept.name, o)
+			if err != nil {
+				return err
+			}
+			before := ""
+			err = f.Update(func(l *ledger.Ledger) error {
+				before = l.Cluster()
+				l.Adopt(cluster)
+				return nil
+			})
+			if err := errors.Join(err, f.Close()); err != nil {
+				return err
+			}
+			answer := struct {
+				Ledger  string `json:"ledger"`
+				Cluster string `json:"cluster"`
+				Before  string `json:"before,omitempty"`
+			}{kept.name, cluster, before}
+			return a.write(answer, func(p *render.Printer) { p.Line("%s is about cluster %s", kept.name, cluster) })
+		},
+	}
+	a.register(command)
+	kept.register(command)
+	command.Flags().StringVar(&cluster, "cluster", "", "`NAME` of the cluster")
+	must(command, command.MarkFlagRequired("cluster"))
+	return command
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,6 +94,106 @@ func writeUsage(out io.Writer, rows []used) error {
 	for i := range rows {
 		r := &rows[i]
 		_ = w.Write([]string{r.Begin, r.End, r.Queue, r.Owner, r.Resource, exactHours(r.Hours), strconv.FormatInt(r.QuantumSeconds, 10)})
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// spent is one row of `apportion usage --by budget`: what was spent of a resource of a budget in one of its periods, by all or by one user.
+type spent struct {
+	Begin string `json:"begin"`
+	// End is empty for the last period.
+	End    string `json:"end,omitempty"`
+	Budget string `json:"budget"`
+	Kind   string `json:"kind"`
+	// User is a queue below that of the budget, or the queue of Owner. Empty: all of the budget's queue.
+	User     string `json:"user,omitempty"`
+	Owner    string `json:"owner,omitempty"`
+	Resource string `json:"resource"`
+	// Granted hours of the period, and Hours that were spent.
+	Granted float64 `json:"grantedHours"`
+	Hours   float64 `json:"hours"`
+	// QuantumSeconds is what was spent, exact, in the unit of snapshots.
+	QuantumSeconds int64 `json:"quantumSeconds"`
+}
+
+// left returns the hours that are left, at least 0.
+func (s *spent) left() float64 { return max(0, s.Granted-s.Hours) }
+
+// spentOf lists what was spent, each budget before its users.
+func spentOf(r *apportionv1.GetUsageResponse) []spent {
+	rows := []spent{}
+	for _, b := range r.GetBudgets() {
+		for i, d := range b.GetGranted().GetDimension() {
+			of := spent{
+				Begin: timeOf(b.GetFrom()), Budget: b.GetQueue(), Kind: "soft", Resource: r.GetDimensions()[d],
+				Granted: hoursIn(r, d, b.GetGranted().GetQuantumSeconds()[i]),
+			}
+			if b.Until != nil {
+				of.End = timeOf(b.GetUntil())
+			}
+			if b.GetKind() == apportionv1.BudgetKind_BUDGET_KIND_HARD {
+				of.Kind = "hard"
+			}
+			row := func(user, owner string, amounts *apportionv1.Usage) {
+				one := of
+				if at := slices.Index(amounts.GetDimension(), d); at >= 0 {
+					one.QuantumSeconds = amounts.GetQuantumSeconds()[at]
+					one.Hours = hoursIn(r, d, one.QuantumSeconds)
+				}
+				if one.User, one.Owner = user, owner; user == "" || one.QuantumSeconds > 0 {
+					rows = append(rows, one)
+				}
+			}
+			row("", "", b.GetSpent())
+			for _, q := range b.GetUsers() {
+				row(q.GetQueue(), ownerOf(q), q.GetUsed())
+			}
+		}
+	}
+	return rows
+}
+
+func (u *usage) writeBudgets(answer *apportionv1.GetUsageResponse) error {
+	rows := spentOf(answer)
+	if u.format == formatCSV {
+		return u.budgetsAsCSV(rows)
+	}
+	return u.write(rows, func(p *render.Printer) { printBudgets(p, rows) })
+}
+
+func printBudgets(p *render.Printer, rows []spent) {
+	if len(rows) == 0 {
+		fmt.Fprintln(p.Out, "no period of a budget has begun")
+		return
+	}
+	t := p.NewTable("BUDGET", "FROM", "UNTIL", "RESOURCE", "USED BY", "OWNER", ">HOURS", ">OF BUDGET", ">GRANTED", ">LEFT")
+	for i := range rows {
+		r := &rows[i]
+		part := "-"
+		if r.Granted > 0 {
+			part = fmt.Sprintf("%.0f%%", 100*r.Hours/r.Granted)
+		}
+		if r.User != "" {
+			t.Row("", "", "", "", r.User, r.Owner, textOfHours(r.Hours), part, "", "")
+			continue
+		}
+		t.Row(r.Budget+", "+r.Kind, dayOf(r.Begin), cmp.Or(dayOf(r.End), "-"), r.Resource, "all", "", textOfHours(r.Hours), part,
+			textOfHours(r.Granted), textOfHours(r.left()))
+	}
+	t.Write(p.Out)
+}
+
+// budgetsAsCSV writes rows as CSV. quantum_seconds is exact.
+func (u *usage) budgetsAsCSV(rows []spent) error {
+	w := csv.NewWriter(u.out)
+	_ = w.Write(strings.Split("begin,end,budget,kind,user,owner,resource,granted_hours,hours,quantum_seconds", ","))
+	for i := range rows {
+		r := &rows[i]
+		_ = w.Write([]string{
+			r.Begin, r.End, r.Budget, r.Kind, r.User, r.Owner, r.Resource, exactHours(r.Granted), exactHours(r.Hours),
+			strconv.FormatInt(r.QuantumSeconds, 10),
+		})
 	}
 	w.Flush()
 	return w.Error()

@@ -17,7 +17,7 @@ import (
 )
 
 // registerVariation adds the flags that change the cluster.
-func (a *asking) registerVariation(command *cobra.Command, v *variation.Variation) {
+func registerVariation(a *asking, command *cobra.Command, v *variation.Variation) {
 	v.Flags(command.Flags())
 	a.complete(command, "like", nodeNames)
 	a.complete(command, "remove-node", nodeNames)

@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // newVerify is `apportion verify`.
@@ -51,7 +52,7 @@ an answer is an error, and 1 if nothing of the answers is checked.`,
 			return nil
 		},
 	}, func(ctx context.Context, q *question, _ []string) error {
-		policy, err := q.policy(ctx)
+		policy, err := policyOf(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ an answer is an error, and 1 if nothing of the answers is checked.`,
 				return err
 			}
 		}
-		return a.verify(request, response)
+		return verify(&a.answering, request, response)
 	})
 	ask := command.RunE
 	command.RunE = func(command *cobra.Command, files []string) error {
@@ -86,15 +87,15 @@ an answer is an error, and 1 if nothing of the answers is checked.`,
 		if err := errors.Join(readMessage(files[0], "request", request), readMessage(files[1], "response", response)); err != nil {
 			return err
 		}
-		return a.verify(request, response)
+		return verify(&a.answering, request, response)
 	}
 	command.Flags().StringVar(&keep, "keep", "", "write request.json and response.json to `DIRECTORY`")
 	must(command, command.MarkFlagDirname("keep"))
 	return command
 }
 
-// policy is the policy of a question; or, if the request names a snapshot, as the server read it.
-func (q *question) policy(ctx context.Context) (*apportionv1.Policy, error) {
+// policyOf returns the policy of a question; or, if the request names a snapshot, as the server read it.
+func policyOf(ctx context.Context, q *question) (*apportionv1.Policy, error) {
 	if q.Policy != nil {
 		return q.Policy, nil
 	}
@@ -160,7 +161,7 @@ type verified struct {
 }
 
 // verify says what is wrong with a response, what was checked and found right, and what was not checked. It fails if nothing was checked.
-func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
+func verify(a *answering, request *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) error {
 	report, err := check.Response(request, response)
 	if err != nil {
 		return err
@@ -179,7 +180,7 @@ func (a *asking) verify(request *apportionv1.SimulateRequest, response *apportio
 // whyNothing is the reason why no answer of a response was checked.
 func whyNothing(report *check.Report, answers int) string {
 	if report.Errors > 0 && report.Errors == answers {
-		return fmt.Sprintf("%d of %s are errors", report.Errors, plural(answers, "answer"))
+		return fmt.Sprintf("%d of %s are errors", report.Errors, text.Count(answers, "answer"))
 	}
 	var whys []string
 	for _, u := range report.Unchecked {
@@ -206,7 +207,7 @@ func (v *verified) print(p *render.Printer, answers int) {
 		printFields(p, "checked", list)
 	}
 	if v.Errors > 0 {
-		p.Line("not checked: %d of %s are errors", v.Errors, plural(answers, "answer"))
+		p.Line("not checked: %d of %s are errors", v.Errors, text.Count(answers, "answer"))
 	}
 	printFields(p, "not checked", v.NotChecked)
 }

@@ -48,7 +48,7 @@ their decisions, and the presets of --policy with their plugins tier by tier.`,
   apportion version --policies`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := versions{Version: version, Engine: engine.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			v := versions{Version: s.version, Engine: engine.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if policies {
 				v.addPolicies()
 			}

@@ -97,7 +97,7 @@ The exit code is 2 if the submitted job would have to wait.`,
 	}
 	w.register(command)
 	command.Flags().StringVar(&w.file, "job", "", "`FILE` of the job; - is standard input")
-	w.registerVariation(command, &w.variation)
+	registerVariation(&w.asking, command, &w.variation)
 	durationVar(command.Flags(), &w.half, "half-life", 0,
 		"time after which the usage in --ledger counts half, instead of --ledger-half-life")
 	command.Flags().BoolVar(&w.variation.Forget, "no-memory", false, "ignore usage, budgets and owners")

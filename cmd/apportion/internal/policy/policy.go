@@ -163,3 +163,11 @@ func Near(file, name string) string {
 
 // isPath reports whether a name can only be that of a file.
 func isPath(name string) bool { return strings.ContainsAny(name, "./\\") }
+
+// Count returns how many tiers and plugins a policy has.
+func Count(policy *apportionv1.Policy) (tiers, plugins int) {
+	for _, tier := range policy.GetTiers() {
+		plugins += len(tier.GetPlugins())
+	}
+	return len(policy.GetTiers()), plugins
+}

@@ -162,6 +162,18 @@ func Matches(name, asked string) bool {
 	return name == asked || last != "" && last == asked || asked == "all"
 }
 
+// Shown returns the function that selects the compared resources: the named ones, or all except those that Kubernetes uses itself.
+func Shown(named []string) func(string) bool {
+	if len(named) == 0 {
+		return func(resource string) bool { return resource != "pods" && resource != "ephemeral-storage" }
+	}
+	return func(resource string) bool {
+		return slices.ContainsFunc(named, func(n string) bool {
+			return n == "all" || n == resource || strings.HasSuffix(resource, "/"+n)
+		})
+	}
+}
+
 // alike is up to how many warnings of one text are written one by one.
 const alike = 3
 
