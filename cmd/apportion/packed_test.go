@@ -24,7 +24,7 @@ func packed(t *testing.T, data []byte) []byte {
 }
 
 func TestACompressedDumpIsReadAndItsUnpackedSizeIsBounded(t *testing.T) {
-	dump, err := os.ReadFile("../../examples/clusters/research/queues.yaml")
+	dump, err := os.ReadFile("../../../../examples/clusters/research/queues.yaml")
 	require.NoError(t, err)
 	packed := packed(t, dump)
 	name := filepath.Join(t.TempDir(), "queues.yaml.gz")
@@ -54,7 +54,7 @@ func TestAHistoryOfAnEditorOrAPipeOfWindowsIsReadOrNamed(t *testing.T) {
 }
 
 func TestAHistoryThatIsCutOffInTheMiddleOfGzipIsNamed(t *testing.T) {
-	trace, err := os.ReadFile("../../examples/traces/week.csv")
+	trace, err := os.ReadFile("../../../../examples/traces/week.csv")
 	require.NoError(t, err)
 	packed := packed(t, trace)
 	reader, err := unpacked("f", bytes.NewReader(packed[:len(packed)/2]))

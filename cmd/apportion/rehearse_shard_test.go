@@ -27,7 +27,7 @@ func shard(t *testing.T, results string, index int) (*exec.Cmd, *bytes.Buffer) {
 	binary, err := exec.LookPath("apportion")
 	require.NoError(t, err, "testscript puts it there")
 	command := exec.CommandContext(t.Context(), binary, append(swept, "--results", results, "--shard", "auto/3", "-o", "json")...)
-	command.Env = append(os.Environ(), "GOMAXPROCS=1", completionIndex+"="+strconv.Itoa(index))
+	command.Env = append(os.Environ(), "GOMAXPROCS=1", "JOB_COMPLETION_INDEX"+"="+strconv.Itoa(index))
 	out := &bytes.Buffer{}
 	command.Stdout, command.Stderr = out, out
 	require.NoError(t, command.Start())

@@ -16,8 +16,11 @@ import (
 // dumped reads the objects of a dump of a cluster by kind.
 func dumped(t *testing.T, path string) map[string][]json.RawMessage {
 	t.Helper()
-	files, err := expand(path)
+	files, err := filepath.Glob(filepath.Join(path, "*.yaml"))
 	require.NoError(t, err)
+	if len(files) == 0 {
+		files = []string{path}
+	}
 	kinds := map[string][]json.RawMessage{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -111,7 +114,7 @@ func TestWhatWasNotReadIsNotZero(t *testing.T) {
 					continue
 				}
 				said := strings.Contains(after, "o "+kind+" was read") ||
-					kind != classKind && strings.Contains(after, "o "+kind+" is in the input")
+					kind != "PriorityClass" && strings.Contains(after, "o "+kind+" is in the input")
 				require.True(t, said, "%s without %s: %v says\n%s", dump, kind, question, after)
 			}
 		}
