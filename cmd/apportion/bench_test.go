@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 )
 
 // BenchmarkCommand runs the commands that take long on the standard cluster: 1,000 queues, 100,000 tasks, 5,000 nodes.
 func BenchmarkCommand(b *testing.B) {
 	file := filepath.Join(b.TempDir(), "standard.pb")
 	var generated strings.Builder
-	if code := run(b.Context(), []string{"generate", "--standard", "-o", "binary"}, nil, &generated, io.Discard); code != exitYes {
+	if code := run(b.Context(), []string{"generate", "--standard", "-o", "binary"}, nil, &generated, io.Discard); code != cli.ExitYes {
 		b.Fatal(code)
 	}
 	if err := os.WriteFile(file, []byte(generated.String()), 0o600); err != nil {
@@ -24,7 +26,7 @@ func BenchmarkCommand(b *testing.B) {
 	} {
 		b.Run(strings.ReplaceAll(line, " ", "_"), func(b *testing.B) {
 			for b.Loop() {
-				if code := run(b.Context(), append(strings.Fields(line), "--snapshot", file), nil, io.Discard, b.Output()); code == exitUsage {
+				if code := run(b.Context(), append(strings.Fields(line), "--snapshot", file), nil, io.Discard, b.Output()); code == cli.ExitUsage {
 					b.Fatal(line)
 				}
 			}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 )
 
 // everyCommand returns the commands that a user can run or that group others, by their paths without the program's name.
@@ -28,7 +30,7 @@ func everyCommand(root *cobra.Command) map[string]*cobra.Command {
 }
 
 func TestEveryCommandIsGroupedDocumentedAndHasTheSameFormats(t *testing.T) {
-	root := newRoot(streams{})
+	root := newRoot(cli.Streams{})
 	root.InitDefaultCompletionCmd()
 	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	require.NoError(t, err)
@@ -68,7 +70,7 @@ func TestEveryCommandIsGroupedDocumentedAndHasTheSameFormats(t *testing.T) {
 }
 
 func TestExamplesOfTheHelpNameCommandsAndFlagsThatExist(t *testing.T) {
-	for name, command := range everyCommand(newRoot(streams{})) {
+	for name, command := range everyCommand(newRoot(cli.Streams{})) {
 		for line := range strings.SplitSeq(command.Example, "\n") {
 			_, line, found := strings.Cut(line, "apportion ")
 			if !found {
@@ -76,7 +78,7 @@ func TestExamplesOfTheHelpNameCommandsAndFlagsThatExist(t *testing.T) {
 			}
 			line, _, _ = strings.Cut(line, " > ")
 			words := split(line)
-			root := newRoot(streams{})
+			root := newRoot(cli.Streams{})
 			target, rest, err := root.Find(words)
 			require.NoError(t, err, "%s: %s", name, line)
 			require.NotSame(t, root, target, "%s: %s", name, line)
@@ -91,7 +93,7 @@ func TestExamplesOfTheHelpNameCommandsAndFlagsThatExist(t *testing.T) {
 func TestTheCommandsBelowRemediesRunAsPrinted(t *testing.T) {
 	cluster := filepath.Join("..", "..", "examples", "clusters", "research")
 	for _, job := range []string{"language/pretrain-7b", "robotics/grasp-train"} {
-		answer := outputOf(t, exitYes, "explain", job, "--remedies", "-f", cluster, "--policy", "capacity", "--as-of", "2026-03-02T12:00:00Z")
+		answer := outputOf(t, cli.ExitYes, "explain", job, "--remedies", "-f", cluster, "--policy", "capacity", "--as-of", "2026-03-02T12:00:00Z")
 		commands := 0
 		for line := range strings.Lines(answer) {
 			command, found := strings.CutPrefix(strings.TrimSpace(line), "apportion ")
@@ -100,7 +102,7 @@ func TestTheCommandsBelowRemediesRunAsPrinted(t *testing.T) {
 			}
 			commands++
 			require.Contains(t, command, "--as-of 2026-03-02T12:00:00Z -f "+cluster+" --policy capacity")
-			require.NotEmpty(t, outputOf(t, exitYes, split(command)...), command)
+			require.NotEmpty(t, outputOf(t, cli.ExitYes, split(command)...), command)
 		}
 		require.Positive(t, commands, answer)
 	}
@@ -109,12 +111,12 @@ func TestTheCommandsBelowRemediesRunAsPrinted(t *testing.T) {
 func TestACommandLineBuildsTheCommandThatItNamesAlone(t *testing.T) {
 	for _, group := range groups() {
 		for _, row := range group.commands {
-			built := newRootFor(streams{}, []string{row.name, "--help"}).Commands()
+			built := newRootFor(cli.Streams{}, []string{row.name, "--help"}).Commands()
 			require.Len(t, built, 1)
 			require.Equal(t, row.name, built[0].Name())
 		}
 	}
 	for _, args := range [][]string{nil, {"help", "explain"}, {"--help"}, {"explian"}} {
-		require.Greater(t, len(newRootFor(streams{}, args).Commands()), 20, "%v", args)
+		require.Greater(t, len(newRootFor(cli.Streams{}, args).Commands()), 20, "%v", args)
 	}
 }

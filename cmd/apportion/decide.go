@@ -8,12 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // newDecide is `apportion decide`.
-func newDecide(s streams) *cobra.Command {
+func newDecide(s cli.Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "decide KIND",
 		Short: "Ask for one decision: may a job enter, may a task be allocated, what may it evict, where does it fit",
@@ -22,13 +24,13 @@ named NAMESPACE/NAME of the pod, or NAME.`,
 		Example: `  apportion decide enqueue -f cluster.yaml
   apportion decide reclaim ml/train-worker-0 -f cluster.yaml --explain`,
 	}
-	return withKinds(command, newEnqueue(s), newAllocatable(s), newVictims(s, false), newVictims(s, true), newNodes(s))
+	return cli.WithKinds(command, newEnqueue(s), newAllocatable(s), newVictims(s, false), newVictims(s, true), newNodes(s))
 }
 
 // newEnqueue is `apportion decide enqueue`.
-func newEnqueue(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}}
-	command := a.command(&cobra.Command{
+func newEnqueue(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}}
+	command := a.Command(&cobra.Command{
 		Use:   "enqueue [JOB...]",
 		Short: "Decide which jobs may enter their queues",
 		Long: `Decide for each job, in the given order, whether it may enter its queue; each permitted job affects the
@@ -36,56 +38,56 @@ next decisions. Without jobs, all pending jobs are checked in the order of Volca
 queue by queue. The exit code is 2 if a job may not enter.`,
 		Example: `  apportion decide enqueue -f cluster.yaml
   apportion decide enqueue ml/train ml/evaluate -f cluster.yaml`,
-	}, divided(func(ctx context.Context, q *question, names []string) error {
+	}, question.Divided(func(ctx context.Context, q *question.Question, names []string) error {
 		ask := client.EnqueueQuestion{AsAction: len(names) == 0}
 		for _, name := range names {
-			_, _, id, err := q.jobNamed(name)
+			_, _, id, err := q.JobNamed(name)
 			if err != nil {
 				return err
 			}
 			ask.Jobs = append(ask.Jobs, id)
 		}
-		admissions, err := q.decider.Enqueue(ctx, q.Input, ask)
+		admissions, err := q.Decider.Enqueue(ctx, q.Input, ask)
 		if err != nil {
 			return err
 		}
 		response := &apportionv1.CheckEnqueueResponse{Basis: admissions.Basis, Enqueue: admissions.Answer}
-		err = q.answer(admissions.Basis, response, func(p *render.Printer) { p.Enqueue(admissions.Answer) })
+		err = q.Answer(admissions.Basis, response, func(p *render.Printer) { p.Enqueue(admissions.Answer) })
 		refused := slices.ContainsFunc(admissions.Jobs, func(d client.Admission) bool { return !d.Permitted })
-		return cmp.Or(err, verdict(!refused))
+		return cmp.Or(err, cli.Verdict(!refused))
 	}))
-	a.completeArgs(command, 0, jobNames)
+	a.CompleteArgs(command, 0, question.JobNames)
 	return command
 }
 
 // newAllocatable is `apportion decide allocatable`.
-func newAllocatable(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}}
+func newAllocatable(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}}
 	ask := client.AllocatableQuestion{Preemptive: true}
-	command := a.command(&cobra.Command{
+	command := a.Command(&cobra.Command{
 		Use:   "allocatable TASK...",
 		Short: "Decide whether the queues of tasks may use what the tasks request",
 		Long: `Decide for each task, or for all together, whether its queue may use what it requests, and whether the
 queue may take it from others. The exit code is 2 if a queue may not use it.`,
 		Example: `  apportion decide allocatable ml/train-worker-0 ml/train-worker-1 --jointly -f cluster.yaml`,
-		Args:    arguments(1, 0, "one task or more"),
-	}, divided(func(ctx context.Context, q *question, names []string) (err error) {
-		if ask.Tasks, err = taskIDs(q.snapshot, names); err != nil {
+		Args:    cli.Arguments(1, 0, "one task or more"),
+	}, question.Divided(func(ctx context.Context, q *question.Question, names []string) (err error) {
+		if ask.Tasks, err = question.TaskIDs(q.Lookup, names); err != nil {
 			return err
 		}
-		allowances, err := q.decider.Allocatable(ctx, q.Input, ask)
+		allowances, err := q.Decider.Allocatable(ctx, q.Input, ask)
 		if err != nil {
 			return err
 		}
-		err = q.answer(allowances.Basis, allowances.Response, func(p *render.Printer) {
+		err = q.Answer(allowances.Basis, allowances.Response, func(p *render.Printer) {
 			p.Tasks("ALLOCATABLE", allowances.Response.GetAllocatable().GetTasks())
 			p.Line("")
 			p.Tasks("MAY TAKE FROM OTHERS", allowances.Response.GetPreemptive().GetTasks())
 		})
 		refused := slices.ContainsFunc(allowances.Allocatable, func(d client.Allowance) bool { return !d.Permitted })
-		return cmp.Or(err, verdict(!refused))
+		return cmp.Or(err, cli.Verdict(!refused))
 	}))
-	a.completeArgs(command, 0, waitingTaskNames)
+	a.CompleteArgs(command, 0, question.WaitingTaskNames)
 	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "check all tasks together; they must belong to one queue")
 	command.Flags().BoolVar(&ask.Simulation, "simulation", false,
 		"use only the numbers, regardless of the queue's state, as in Volcano's preemption simulation")
@@ -94,33 +96,33 @@ queue may take it from others. The exit code is 2 if a queue may not use it.`,
 }
 
 // newNodes is `apportion decide nodes`.
-func newNodes(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}}
+func newNodes(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}}
 	ask := client.NodesQuestion{ByPlugin: true, Explain: true}
-	command := a.command(&cobra.Command{
+	command := a.Command(&cobra.Command{
 		Use:   "nodes TASK...",
 		Short: "Show the nodes on which tasks fit, with scores",
 		Long: `Show for each task the nodes on which it fits (the policy admits it, and there is room) and their scores.
 The exit code is 2 if a task fits no node.`,
 		Example: `  apportion decide nodes ml/train-worker-0 --top 3 -f cluster.yaml --policy volcano-scheduler.conf`,
-		Args:    arguments(1, 0, "one task or more"),
-	}, divided(func(ctx context.Context, q *question, names []string) (err error) {
-		if ask.Tasks, err = taskIDs(q.snapshot, names); err != nil {
+		Args:    cli.Arguments(1, 0, "one task or more"),
+	}, question.Divided(func(ctx context.Context, q *question.Question, names []string) (err error) {
+		if ask.Tasks, err = question.TaskIDs(q.Lookup, names); err != nil {
 			return err
 		}
-		scores, err := q.decider.ScoreNodes(ctx, q.Input, ask)
+		scores, err := q.Decider.ScoreNodes(ctx, q.Input, ask)
 		if err != nil {
 			return err
 		}
 		response := &apportionv1.ScoreNodesResponse{Basis: scores.Basis, Nodes: scores.Answer}
-		err = q.answer(scores.Basis, response, func(p *render.Printer) { p.Nodes(scores.Answer) })
-		return cmp.Or(err, verdict(fitting(scores.Answer)))
+		err = q.Answer(scores.Basis, response, func(p *render.Printer) { p.Nodes(scores.Answer) })
+		return cmp.Or(err, cli.Verdict(fitting(scores.Answer)))
 	}))
-	a.completeArgs(command, 0, waitingTaskNames)
+	a.CompleteArgs(command, 0, question.WaitingTaskNames)
 	command.Flags().BoolVar(&ask.Jointly, "jointly", false, "also check whether all tasks have room together")
 	command.Flags().Uint32Var(&ask.Top, "top", 0, "show only this number of best nodes for each task; 0: all")
 	command.Flags().StringSliceVar(&ask.Nodes, "node", nil, "consider only this node (repeatable)")
-	a.complete(command, "node", nodeNames)
+	a.Complete(command, "node", question.NodeNames)
 	return command
 }
 
@@ -135,7 +137,7 @@ func fitting(answer *apportionv1.NodesAnswer) bool {
 }
 
 // newVictims is `apportion decide reclaim` or, with preempt, `apportion decide preempt`.
-func newVictims(s streams, preempt bool) *cobra.Command {
+func newVictims(s cli.Streams, preempt bool) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "reclaim TASK...",
 		Short: "List the tasks of other queues that a task may evict",
@@ -147,7 +149,7 @@ may take nothing from others, as decide allocatable says too.
 Policy fair returns a plan: which tasks to evict, all of them necessary, and where to place the claimant.
 Several tasks of one job are one claimant.`,
 		Example: `  apportion decide reclaim ml/train-worker-0 -f cluster.yaml --explain`,
-		Args:    arguments(1, 0, "one task or more"),
+		Args:    cli.Arguments(1, 0, "one task or more"),
 	}
 	if preempt {
 		command = &cobra.Command{
@@ -157,19 +159,19 @@ Several tasks of one job are one claimant.`,
 --candidate the tasks are those that Volcano's preempt action would consider. The exit code is 2 if it
 may evict none.`,
 			Example: `  apportion decide preempt ml/urgent-worker-0 -f cluster.yaml`,
-			Args:    arguments(1, 1, "one task"),
+			Args:    cli.Arguments(1, 1, "one task"),
 		}
 	}
-	a := &asking{answering: answering{streams: s}}
+	a := &question.Asking{Answering: cli.Answering{Streams: s}}
 	ask := client.VictimsQuestion{Preempt: preempt, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES}
 	var candidates []string
 	var all bool
-	a.command(command, divided(func(ctx context.Context, q *question, names []string) error {
-		claimant, err := q.snapshot.Task(names[0])
+	a.Command(command, question.Divided(func(ctx context.Context, q *question.Question, names []string) error {
+		claimant, err := q.Lookup.Task(names[0])
 		if err != nil {
 			return err
 		}
-		ids, err := taskIDs(q.snapshot, slices.Concat(names, candidates))
+		ids, err := question.TaskIDs(q.Lookup, slices.Concat(names, candidates))
 		if err != nil {
 			return err
 		}
@@ -177,7 +179,7 @@ may evict none.`,
 		if len(candidates) > 0 {
 			ask.Candidates = ids[len(names):]
 		}
-		victims, err := q.decider.Victims(ctx, q.Input, ask)
+		victims, err := q.Decider.Victims(ctx, q.Input, ask)
 		if err != nil {
 			return err
 		}
@@ -186,15 +188,15 @@ may evict none.`,
 			return err
 		}
 		response := &apportionv1.SelectVictimsResponse{Basis: victims.Basis, Victims: victims.Answer}
-		err = q.answer(victims.Basis, response, func(p *render.Printer) {
+		err = q.Answer(victims.Basis, response, func(p *render.Printer) {
 			p.Victims(claimant, victims.Answer, all)
 			p.NeverAsks(refused)
 		})
-		return cmp.Or(err, verdict(len(victims.Tasks) > 0))
+		return cmp.Or(err, cli.Verdict(len(victims.Tasks) > 0))
 	}))
-	a.completeArgs(command, 1, waitingTaskNames)
+	a.CompleteArgs(command, 1, question.WaitingTaskNames)
 	command.Flags().StringSliceVar(&candidates, "candidate", nil, "consider only this `TASK` (repeatable), in the given order")
-	a.complete(command, "candidate", placedTaskNames)
+	a.Complete(command, "candidate", question.PlacedTaskNames)
 	command.Flags().BoolVar(&ask.EligibleOnly, "eligible-only", false, "first exclude candidates that Volcano's action excludes")
 	command.Flags().BoolVar(&ask.Explain, "explain", false, "add every check of every candidate")
 	command.Flags().BoolVar(&all, "all", false, "list every protected candidate, not only a few for each reason")
@@ -203,11 +205,11 @@ may evict none.`,
 
 // neverAsks returns why Volcano's reclaim action would not ask which tasks a claimant may evict; nil if it would, or if there are none.
 // Whether a queue may take from others is a question of its own, which the action asks first.
-func neverAsks(ctx context.Context, q *question, ask client.VictimsQuestion, found *client.Victims) (*apportionv1.Verdict, error) {
-	if ask.Preempt || len(found.Tasks) == 0 || found.Answer.GetPlan() != nil || q.format != formatTable {
+func neverAsks(ctx context.Context, q *question.Question, ask client.VictimsQuestion, found *client.Victims) (*apportionv1.Verdict, error) {
+	if ask.Preempt || len(found.Tasks) == 0 || found.Answer.GetPlan() != nil || q.Format != cli.FormatTable {
 		return nil, nil //nolint:nilnil // Nothing refused, no error.
 	}
-	allowances, err := q.decider.Allocatable(ctx, q.Input, client.AllocatableQuestion{Tasks: []string{ask.Claimant}, Preemptive: true})
+	allowances, err := q.Decider.Allocatable(ctx, q.Input, client.AllocatableQuestion{Tasks: []string{ask.Claimant}, Preemptive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -225,12 +227,12 @@ var planMeans = map[string]apportionv1.PlanMeans{
 }
 
 // newPlan is `apportion plan`.
-func newPlan(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}, amounts: true}
+func newPlan(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}, Amounts: true}
 	var ask client.PlanQuestion
-	var ends endFlags
+	var ends question.EndFlags
 	by, when := "any", false
-	command := a.command(&cobra.Command{
+	command := a.Command(&cobra.Command{
 		Use:   "plan JOB",
 		Short: "Find a place for a job and the fewest tasks to evict for it",
 		Long: `Find a place for the tasks that the gang of a job needs, and the smallest set of running tasks to evict
@@ -250,63 +252,63 @@ for it, and says which of these would return.`,
 		Example: `  apportion plan ml/train -f cluster.yaml --policy volcano-scheduler.conf
   apportion plan ml/train --by place -f cluster.yaml
   apportion plan ml/train --when --runtime vision=8h -f cluster.yaml`,
-		Args: arguments(1, 1, "one job"),
-	}, func(ctx context.Context, q *question, names []string) (err error) {
+		Args: cli.Arguments(1, 1, "one job"),
+	}, func(ctx context.Context, q *question.Question, names []string) (err error) {
 		ask.Means = planMeans[by]
-		if err := ends.set(q.input, a.input.live.On); err != nil {
+		if err := ends.Set(q.Loaded, a.From.Live.On); err != nil {
 			return err
 		}
-		if q, err = q.turnToKueue("", names[0]); err != nil {
+		if q, err = q.TurnToKueue("", names[0]); err != nil {
 			return err
 		}
-		name, err := workloadOf(q.snapshot, "", names[0])
+		name, err := question.WorkloadOf(q.Lookup, "", names[0])
 		if err != nil {
 			return err
 		}
-		if _, _, ask.Job, err = q.jobNamed(name); err != nil {
+		if _, _, ask.Job, err = q.JobNamed(name); err != nil {
 			return err
 		}
 		if when {
 			return showWhen(ctx, q, ask.Job)
 		}
-		end := showWaiting(q.err, "planning")
-		made, err := q.decider.Plan(ctx, q.Input, ask)
+		end := cli.ShowWaiting(q.Err, "planning")
+		made, err := q.Decider.Plan(ctx, q.Input, ask)
 		end()
 		if err != nil {
 			return err
 		}
 		response := &apportionv1.PlanResponse{Basis: made.Basis, Plan: made.Answer}
-		err = q.answer(made.Basis, response, func(p *render.Printer) { p.Plan(made.Answer) })
-		return cmp.Or(err, verdict(made.Made() && made.Judged()))
+		err = q.Answer(made.Basis, response, func(p *render.Printer) { p.Plan(made.Answer) })
+		return cmp.Or(err, cli.Verdict(made.Made() && made.Judged()))
 	})
-	a.completeArgs(command, 1, waitingJobNames)
-	choose(command, &by, "by", "", "how to make room; place evicts no task, reclaim tasks of other queues, preempt of its own",
+	a.CompleteArgs(command, 1, question.WaitingJobNames)
+	cli.Choose(command, &by, "by", "", "how to make room; place evicts no task, reclaim tasks of other queues, preempt of its own",
 		"any", "place", "reclaim", "preempt")
 	flags := command.Flags()
 	flags.Uint32Var(&ask.MaxVictims, "max-victims", 0, "evict at most `N` tasks; 0: no bound")
 	flags.BoolVar(&when, "when", false, "say when the job could start at the earliest, and where, without evictions")
-	ends.register(flags)
+	ends.Register(flags)
 	command.MarkFlagsMutuallyExclusive("when", "by")
 	command.MarkFlagsMutuallyExclusive("when", "max-victims")
 	return command
 }
 
 // showWhen shows when a job could start at the earliest, and on which nodes.
-func showWhen(ctx context.Context, q *question, job string) error {
-	end := showWaiting(q.err, "looking ahead")
-	made, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{Jobs: []string{job}})
+func showWhen(ctx context.Context, q *question.Question, job string) error {
+	end := cli.ShowWaiting(q.Err, "looking ahead")
+	made, err := q.Decider.Explain(ctx, q.Input, client.ExplainQuestion{Jobs: []string{job}})
 	end()
 	if err != nil {
 		return err
 	}
 	found := made.Answer.GetJobs()[0]
 	response := &apportionv1.ExplainResponse{Basis: made.Basis, Explain: made.Answer}
-	err = q.answer(made.Basis, response, func(p *render.Printer) { p.When(found) })
+	err = q.Answer(made.Basis, response, func(p *render.Printer) { p.When(found) })
 	starts := found.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN
 	switch found.GetForecast().GetOutcome() {
 	case apportionv1.ForecastOutcome_FORECAST_OUTCOME_NOW, apportionv1.ForecastOutcome_FORECAST_OUTCOME_AT:
 		starts = true
 	default:
 	}
-	return cmp.Or(err, verdict(starts && len(found.GetUnjudged()) == 0))
+	return cmp.Or(err, cli.Verdict(starts && len(found.GetUnjudged()) == 0))
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -19,17 +21,17 @@ import (
 
 // explaining are the flags of `apportion explain`.
 type explaining struct {
-	asking
+	question.Asking
 	list           pendingFlags
-	ends           endFlags
+	ends           question.EndFlags
 	odds           oddsFlags
 	remedies, bare bool
 }
 
 // newExplain is `apportion explain`.
-func newExplain(s streams) *cobra.Command {
-	e := &explaining{asking: asking{answering: answering{streams: s}, amounts: true}}
-	command := e.command(&cobra.Command{
+func newExplain(s cli.Streams) *cobra.Command {
+	e := &explaining{Asking: question.Asking{Answering: cli.Answering{Streams: s}, Amounts: true}}
+	command := e.Command(&cobra.Command{
 		Use:   "explain JOB | --all",
 		Short: "Explain why a job is pending, and find changes that would let it run",
 		Long: `Check everything that can block a job: may it enter its queue, does its gang have enough tasks, is the
@@ -74,11 +76,11 @@ With --history, the end says within which times the job starts with a chance of 
 			}
 			return nil
 		},
-	}, e.explain, formatWide, formatName)
-	e.ends.register(command.Flags())
+	}, e.explain, cli.FormatWide, cli.FormatName)
+	e.ends.Register(command.Flags())
 	e.odds.registerHistory(command)
-	e.list.register(command, &e.asking)
-	e.completeArgs(command, 1, waitingJobNames)
+	e.list.register(command, &e.Asking)
+	e.CompleteArgs(command, 1, question.WaitingJobNames)
 	flags := command.Flags()
 	flags.BoolVar(&e.remedies, "remedies", false, "find the smallest changes that would let the job run")
 	flags.BoolVar(&e.bare, "no-remedies", false, "do not look for changes that would let the job run")
@@ -88,47 +90,47 @@ With --history, the end says within which times the job starts with a chance of 
 	return command
 }
 
-func (e *explaining) explain(ctx context.Context, q *question, names []string) error {
-	if err := e.ends.set(q.input, e.input.live.On); err != nil {
+func (e *explaining) explain(ctx context.Context, q *question.Question, names []string) error {
+	if err := e.ends.Set(q.Loaded, e.From.Live.On); err != nil {
 		return err
 	}
 	if e.list.whole {
 		return pending(ctx, q, &e.list)
 	}
-	q, err := q.turnToKueue(e.list.namespace, names[0])
+	q, err := q.TurnToKueue(e.list.namespace, names[0])
 	if err != nil {
 		return err
 	}
-	name, err := workloadOf(q.snapshot, e.list.namespace, names[0])
+	name, err := question.WorkloadOf(q.Lookup, e.list.namespace, names[0])
 	if err != nil {
 		return err
 	}
 	if e.list.namespace != "" && !strings.Contains(name, "/") {
 		name = e.list.namespace + "/" + name
 	}
-	index, job, _, err := q.jobNamed(name)
+	index, job, _, err := q.JobNamed(name)
 	switch {
-	case err != nil && q.snapshot.LeftOut(name):
+	case err != nil && q.Lookup.LeftOut(name):
 		return explainLeftOut(ctx, q, name)
 	case err != nil:
 		return err
-	case e.format == formatName:
-		return q.list([]string{lookup.JobName(job)})
+	case e.Format == cli.FormatName:
+		return q.List([]string{lookup.JobName(job)})
 	case e.remedies:
 		found, err := remedies(ctx, q, job)
 		if err != nil {
 			return err
 		}
-		return cmp.Or(showRemedies(q, found, e.format == formatWide), verdict(found.Found() && found.Judged()))
+		return cmp.Or(showRemedies(q, found, e.Format == cli.FormatWide), cli.Verdict(found.Found() && found.Judged()))
 	}
 	return e.one(ctx, q, index, job)
 }
 
 // remedied is an answer about remedies, with the command that tries each and the changes of objects that make it, in their order.
 type remedied struct {
-	Basis    message `json:"basis"`
-	Remedies message `json:"remedies"`
-	Trials   []toTry `json:"trials"`
+	Basis    cli.Message `json:"basis"`
+	Remedies cli.Message `json:"remedies"`
+	Trials   []toTry     `json:"trials"`
 }
 
 type toTry struct {
@@ -137,35 +139,35 @@ type toTry struct {
 }
 
 // showRemedies writes remedies, with the parts of objects that change if wide.
-func showRemedies(q *question, found *client.Remedies, wide bool) error {
-	answer, names := found.Answer, q.snapshot.Names(found.Basis)
-	p := &render.Printer{Snapshot: q.snapshot}
-	p.Program, p.Input = q.again()
-	out := remedied{Basis: message{found.Basis}, Remedies: message{answer}, Trials: []toTry{}}
+func showRemedies(q *question.Question, found *client.Remedies, wide bool) error {
+	answer, names := found.Answer, q.Lookup.Names(found.Basis)
+	p := &render.Printer{Snapshot: q.Lookup}
+	p.Program, p.Input = q.Again()
+	out := remedied{Basis: cli.Within(found.Basis), Remedies: cli.Within(answer), Trials: []toTry{}}
 	var changes [][]objects.Patch
 	for _, remedy := range answer.GetRemedies() {
-		patches := q.patches(names, answer.GetJob(), remedy)
+		patches := q.Patches(names, answer.GetJob(), remedy)
 		changes = append(changes, patches)
 		out.Trials = append(out.Trials, toTry{p.Trial(answer.GetJob(), remedy), patches})
 	}
-	return q.answer(found.Basis, out, func(p *render.Printer) { p.RemediesWith(answer, changes, wide) })
+	return q.Answer(found.Basis, out, func(p *render.Printer) { p.RemediesWith(answer, changes, wide) })
 }
 
 // explainLeftOut says why a job or a pod is not considered.
-func explainLeftOut(ctx context.Context, q *question, name string) error {
-	explanations, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{Jobs: []string{name}})
+func explainLeftOut(ctx context.Context, q *question.Question, name string) error {
+	explanations, err := q.Decider.Explain(ctx, q.Input, client.ExplainQuestion{Jobs: []string{name}})
 	if err != nil {
 		return err
 	}
 	response := &apportionv1.ExplainResponse{Basis: explanations.Basis, Explain: explanations.Answer}
-	err = q.answer(explanations.Basis, response, func(p *render.Printer) { p.Text(render.Bad, explanations.Answer.GetText()) })
-	return cmp.Or(err, errDecidedNo)
+	err = q.Answer(explanations.Basis, response, func(p *render.Printer) { p.Text(render.Bad, explanations.Answer.GetText()) })
+	return cmp.Or(err, cli.ErrDecidedNo)
 }
 
 // one says why one job waits, and shows the shares of its queue.
-func (e *explaining) one(ctx context.Context, q *question, index uint32, job *apportionv1.Job) error {
-	end := showWaiting(q.err, "explaining")
-	simulation, err := q.simulate(ctx, q.withShares(explainStep(&apportionv1.Jobs{Index: []uint32{index}}), job.GetQueue())...)
+func (e *explaining) one(ctx context.Context, q *question.Question, index uint32, job *apportionv1.Job) error {
+	end := cli.ShowWaiting(q.Err, "explaining")
+	simulation, err := q.Simulate(ctx, q.WithShares(question.ExplainStep(&apportionv1.Jobs{Index: []uint32{index}}), job.GetQueue())...)
 	end()
 	if err != nil {
 		return err
@@ -173,30 +175,27 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 	answer := simulation.Answers[0].GetExplain()
 	explained := answer.GetJobs()[0]
 	var found *client.Remedies
-	shown := !e.bare && (e.format == formatTable || e.format == formatWide)
-	if shown && e.server.address == "" && !goesOn(explained) {
+	shown := !e.bare && (e.Format == cli.FormatTable || e.Format == cli.FormatWide)
+	if shown && e.Server.Address == "" && !question.GoesOn(explained) {
 		if found, err = remedies(ctx, q, job); err != nil {
 			return err
 		}
 	}
-	past, err := pastOf(ctx, q, &apportionv1.GetHistoryRequest{Jobs: []string{idOf(job)}})
+	past, err := pastOf(ctx, q, &apportionv1.GetHistoryRequest{Jobs: []string{question.JobID(job)}})
 	if err != nil {
 		return err
 	}
 	var odds *client.Odds
-	if len(e.odds.past.files) > 0 {
+	if len(e.odds.past.Files) > 0 {
 		if odds, err = e.odds.forecast(ctx, q, job); err != nil {
 			return err
 		}
 	}
-	response := pastAnswer{Basis: message{simulation.Basis}, Explain: message{answer}}
-	if past != nil {
-		response.History = &message{past}
-	}
+	response := pastAnswer{Basis: cli.Within(simulation.Basis), Explain: cli.Within(answer), History: cli.Within(past)}
 	if odds != nil {
-		response.Odds = &message{odds.Answer}
+		response.Odds = cli.Within(odds.Answer)
 	}
-	err = q.answer(simulation.Basis, response, func(p *render.Printer) {
+	err = q.Answer(simulation.Basis, response, func(p *render.Printer) {
 		showJob(p, q, job, explained)
 		if len(simulation.Answers) > 1 {
 			p.Line("")
@@ -214,7 +213,7 @@ func (e *explaining) one(ctx context.Context, q *question, index uint32, job *ap
 			p.RemedyList(found.Answer)
 		}
 	})
-	return cmp.Or(err, verdict(goesOn(explained)))
+	return cmp.Or(err, cli.Verdict(question.GoesOn(explained)))
 }
 
 // showOdds shows the sentence of a forecast, and on what it rests where the earliest start is earlier than most of its runs say.
@@ -228,7 +227,7 @@ func showOdds(p *render.Printer, odds *apportionv1.ForecastAnswer, earliest *app
 }
 
 // showJob shows what a job is, and what holds it.
-func showJob(p *render.Printer, q *question, job *apportionv1.Job, explained *apportionv1.Explanation) {
+func showJob(p *render.Printer, q *question.Question, job *apportionv1.Job, explained *apportionv1.Explanation) {
 	name := p.Paint(render.Strong, lookup.JobName(job))
 	if explained.GetKueue() != nil {
 		p.Wrapped("%s: job of queue %s, priority %d", name, job.GetQueue(), job.GetPriority())
@@ -236,7 +235,7 @@ func showJob(p *render.Printer, q *question, job *apportionv1.Job, explained *ap
 	}
 	asks := "asks for no minimum"
 	if minimum := job.GetMinResources(); minimum != nil {
-		asks = "asks for at least " + text.Amounts(snapshotNames(q.snapshot), minimum)
+		asks = "asks for at least " + text.Amounts(snapshotNames(q.Lookup), minimum)
 	}
 	p.Wrapped("%s: job of queue %s, priority %d, %s", name, job.GetQueue(), job.GetPriority(), asks)
 	p.Line("")
@@ -244,10 +243,10 @@ func showJob(p *render.Printer, q *question, job *apportionv1.Job, explained *ap
 }
 
 // remedies asks for the remedies of a job.
-func remedies(ctx context.Context, q *question, job *apportionv1.Job) (*client.Remedies, error) {
-	end := showWaiting(q.err, "trying changes")
+func remedies(ctx context.Context, q *question.Question, job *apportionv1.Job) (*client.Remedies, error) {
+	end := cli.ShowWaiting(q.Err, "trying changes")
 	defer end()
-	return q.decider.Remedies(ctx, q.Input, client.RemediesQuestion{Job: idOf(job)})
+	return q.Decider.Remedies(ctx, q.Input, client.RemediesQuestion{Job: question.JobID(job)})
 }
 
 // snapshotNames names what resources of the snapshot itself refer to.

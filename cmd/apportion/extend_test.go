@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 )
 
 // recordedRequest is a request that stock Volcano sent.
@@ -86,7 +88,7 @@ func TestServeAnswersVolcano(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 
 	stop()
-	require.Equal(t, exitYes, <-ended)
+	require.Equal(t, cli.ExitYes, <-ended)
 }
 
 func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
@@ -129,7 +131,7 @@ func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 	require.Contains(t, string(metrics), `apportion_queue_deserved{cluster="/volcano",identity="volcano",plugin="proportion",policy="house",queue="q1",resource="cpu"}`)
 	stop()
-	require.Equal(t, exitYes, <-ended, log)
+	require.Equal(t, cli.ExitYes, <-ended, log)
 
 	written, err := os.ReadFile(decisions)
 	require.NoError(t, err)
@@ -164,7 +166,7 @@ func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 	require.Equal(t, sent, verbs, "every request is an entry")
 
 	var out bytes.Buffer
-	require.Equal(t, exitYes, run(t.Context(), []string{"replay", decisions, "--store", store}, nil, &out, io.Discard), out.String())
+	require.Equal(t, cli.ExitYes, run(t.Context(), []string{"replay", decisions, "--store", store}, nil, &out, io.Discard), out.String())
 	require.Contains(t, out.String(), "0 otherwise")
 	require.NotContains(t, out.String(), "not decided again")
 	// The last one stands in an answer, after what was sent.
@@ -172,7 +174,7 @@ func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 	copy(spoilt[bytes.LastIndex(spoilt, overused):], `"overuset":true`)
 	spoilt = bytes.Replace(spoilt, []byte(`"overuset":true`), []byte(`"overused":false`), 1)
 	require.NoError(t, os.WriteFile(decisions, spoilt, 0o600))
-	require.Equal(t, exitNo, run(t.Context(), []string{"replay", decisions, "--store", store}, nil, &out, io.Discard), out.String())
+	require.Equal(t, cli.ExitNo, run(t.Context(), []string{"replay", decisions, "--store", store}, nil, &out, io.Discard), out.String())
 }
 
 func TestVolcanoIsHeldToTheServersLimitsAndAnsweredWhileItDrains(t *testing.T) {
@@ -237,7 +239,7 @@ func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
 	} {
 		var problems bytes.Buffer
 		code := run(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0", "--policies", "house=" + conf}, flags...), nil, io.Discard, &problems)
-		require.Equal(t, exitUsage, code, problems.String())
+		require.Equal(t, cli.ExitUsage, code, problems.String())
 		require.Contains(t, problems.String(), says)
 	}
 }

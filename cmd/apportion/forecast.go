@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -22,7 +24,7 @@ import (
 
 // oddsFlags say what is asked about the time at which a job starts.
 type oddsFlags struct {
-	past     historyFlags
+	past     question.HistoryFlags
 	arrivals string
 	ask      client.ForecastQuestion
 	// left is how many lines and jobs of the history were left out.
@@ -40,34 +42,34 @@ const (
 
 // registerHistory adds the flags of the history alone; the others have their defaults.
 func (f *oddsFlags) registerHistory(command *cobra.Command) {
-	f.past.strictness = trace.Tolerant
-	f.past.register(command, "history")
+	f.past.Strictness = trace.Tolerant
+	f.past.Register(command, "history")
 	f.arrivals, f.ask = arrivalsRecent, client.ForecastQuestion{Runs: 100, Seed: 1, Horizon: 30 * 24 * time.Hour}
 }
 
 func (f *oddsFlags) register(command *cobra.Command) {
 	f.registerHistory(command)
-	choose(command, &f.arrivals, "arrivals", "", "whether jobs arrive as they did in the history, or none does",
+	cli.Choose(command, &f.arrivals, "arrivals", "", "whether jobs arrive as they did in the history, or none does",
 		arrivalsRecent, arrivalsNone)
 	flags := command.Flags()
 	flags.Uint32Var(&f.ask.Runs, "runs", f.ask.Runs,
 		fmt.Sprintf("`NUMBER` of times to run the cluster forward, from 1 to %d", wire.MaxForecastRuns))
 	flags.Uint64Var(&f.ask.Seed, "seed", f.ask.Seed, "`NUMBER` that determines what is drawn: equal seeds have equal answers")
-	durationVar(flags, &f.ask.Horizon, "horizon", f.ask.Horizon,
+	cli.DurationVar(flags, &f.ask.Horizon, "horizon", f.ask.Horizon,
 		"`TIME` that runs look ahead, at most "+duration.Seconds(wire.MaxForecastHorizon))
 }
 
 // forecasting are the flags of `apportion forecast`.
 type forecasting struct {
-	asking
-	ends endFlags
+	question.Asking
+	ends question.EndFlags
 	odds oddsFlags
 }
 
 // newForecast is `apportion forecast`.
-func newForecast(s streams) *cobra.Command {
-	f := &forecasting{asking: asking{answering: answering{streams: s}}}
-	command := f.command(&cobra.Command{
+func newForecast(s cli.Streams) *cobra.Command {
+	f := &forecasting{Asking: question.Asking{Answering: cli.Answering{Streams: s}}}
+	command := f.Command(&cobra.Command{
 		Use:   "forecast JOB",
 		Short: "Say when a waiting job starts, by chance",
 		Long: `Run the cluster forward many times, with runtimes drawn from a history of jobs, until the job starts, and
@@ -87,23 +89,23 @@ JOB is NAMESPACE/NAME, or NAME alone, of a job or of one of its pods. The exit c
 in half of the runs.`,
 		Example: `  apportion forecast vision/segment-x -f cluster.yaml --history jobs.csv
   apportion forecast vision/segment-x -f cluster.yaml --history jobs.swf --arrivals none --runs 1000 -o json`,
-		Args: arguments(1, 1, "one job"),
+		Args: cli.Arguments(1, 1, "one job"),
 	}, f.answer)
-	f.ends.register(command.Flags())
+	f.ends.Register(command.Flags())
 	f.odds.register(command)
-	f.completeArgs(command, 1, waitingJobNames)
+	f.CompleteArgs(command, 1, question.WaitingJobNames)
 	return command
 }
 
-func (f *forecasting) answer(ctx context.Context, q *question, names []string) error {
-	if err := f.ends.set(q.input, f.input.live.On); err != nil {
+func (f *forecasting) answer(ctx context.Context, q *question.Question, names []string) error {
+	if err := f.ends.Set(q.Loaded, f.From.Live.On); err != nil {
 		return err
 	}
-	name, err := workloadOf(q.snapshot, "", names[0])
+	name, err := question.WorkloadOf(q.Lookup, "", names[0])
 	if err != nil {
 		return err
 	}
-	_, job, _, err := q.jobNamed(name)
+	_, job, _, err := q.JobNamed(name)
 	if err != nil {
 		return err
 	}
@@ -112,13 +114,13 @@ func (f *forecasting) answer(ctx context.Context, q *question, names []string) e
 		return err
 	}
 	response := &apportionv1.ForecastResponse{Basis: found.Basis, Forecast: found.Answer}
-	err = q.answer(found.Basis, response, func(p *render.Printer) {
+	err = q.Answer(found.Basis, response, func(p *render.Printer) {
 		p.Forecast(found.Answer)
 		if f.odds.left > 0 {
 			p.Wrapped("Of the history, %s left out; the warnings say why.", text.Are(f.odds.left, "job"))
 		}
 	})
-	return cmp.Or(err, verdict(found.Answer.P50 != nil || found.Answer.Latest != nil))
+	return cmp.Or(err, cli.Verdict(found.Answer.P50 != nil || found.Answer.Latest != nil))
 }
 
 // later reports whether the odds of a start are later than the earliest time at which it could be, on which they do not agree then.
@@ -134,14 +136,14 @@ func later(a *apportionv1.ForecastAnswer, f *apportionv1.Forecast, asOf int64) b
 
 // remembered returns the name of the cluster whose past the server knows, if the history is that.
 func (f *oddsFlags) remembered() (name string, ok bool) {
-	if len(f.past.files) != 1 {
+	if len(f.past.Files) != 1 {
 		return "", false
 	}
-	return strings.CutPrefix(f.past.files[0], serverHistory)
+	return strings.CutPrefix(f.past.Files[0], serverHistory)
 }
 
 // check returns an error that names the flag whose value no forecast can have.
-func (f *oddsFlags) check(server *serverFlags) error {
+func (f *oddsFlags) check(server *question.ServerFlags) error {
 	most := wire.MaxForecastHorizon * time.Second
 	if f.ask.Horizon < time.Second || f.ask.Horizon%time.Second != 0 || f.ask.Horizon > most {
 		return fmt.Errorf("--horizon: %s is not a whole number of seconds from 1s to %s",
@@ -157,40 +159,40 @@ func (f *oddsFlags) check(server *serverFlags) error {
 	switch {
 	case ok && name == "":
 		return fmt.Errorf("--history: %s names no cluster; write %sNAME", serverHistory, serverHistory)
-	case ok && server.address == "":
+	case ok && server.Address == "":
 		return fmt.Errorf("--history: %s%s is the ledger of a server; name it with --server ADDRESS", serverHistory, name)
 	}
 	return nil
 }
 
 // forecast asks when a job starts.
-func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.Job) (*client.Odds, error) {
+func (f *oddsFlags) forecast(ctx context.Context, q *question.Question, job *apportionv1.Job) (*client.Odds, error) {
 	if q.Snapshot.GetAsOf() == 0 {
 		q.Snapshot.AsOf = time.Now().UnixNano()
 	}
-	if err := f.check(&q.server); err != nil {
+	if err := f.check(&q.Server); err != nil {
 		return nil, err
 	}
 	ask := f.ask
-	ask.Job, ask.Arrivals = idOf(job), f.arrivals == arrivalsRecent
+	ask.Job, ask.Arrivals = question.JobID(job), f.arrivals == arrivalsRecent
 	if name, ok := f.remembered(); ok {
 		ask.Remembered = name
-	} else if len(f.past.files) > 0 {
-		if err := f.past.check(); err != nil {
+	} else if len(f.past.Files) > 0 {
+		if err := f.past.Check(); err != nil {
 			return nil, err
 		}
-		read, err := f.past.read(q.in)
+		read, err := f.past.Read(q.In)
 		if err != nil {
 			return nil, err
 		}
-		past, left := read.Past(q.snapshot, time.Unix(0, q.Snapshot.GetAsOf()))
+		past, left := read.Past(q.Lookup, time.Unix(0, q.Snapshot.GetAsOf()))
 		for _, list := range [][]string{read.Faulty.Summary(), read.Notes, left} {
 			for _, note := range list {
-				render.Warn(q.err, "--history: "+note)
+				render.Warn(q.Err, "--history: "+note)
 			}
 		}
 		if len(past.GetKind()) == 0 {
-			render.Warn(q.err, fmt.Sprintf("--history: %s has no job that can be used", visible.Text(f.past.files[0])))
+			render.Warn(q.Err, fmt.Sprintf("--history: %s has no job that can be used", visible.Text(f.past.Files[0])))
 		}
 		ask.Past, f.left = past, len(read.Jobs)-len(past.GetKind())
 		if read.Faulty != nil {
@@ -198,12 +200,12 @@ func (f *oddsFlags) forecast(ctx context.Context, q *question, job *apportionv1.
 		}
 	}
 	ask.Started = map[uint32]int64{}
-	for i, job := range q.snapshot.GetJobs() {
-		if at := q.started(i, job); at != 0 {
+	for i, job := range q.Lookup.GetJobs() {
+		if at := q.Started(i, job); at != 0 {
 			ask.Started[uint32(i)] = at
 		}
 	}
-	end := showWaiting(q.err, "running the cluster forward")
+	end := cli.ShowWaiting(q.Err, "running the cluster forward")
 	defer end()
-	return q.decider.Forecast(ctx, q.Input, ask)
+	return q.Decider.Forecast(ctx, q.Input, ask)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 )
 
 // full is a stream that takes nothing.
@@ -20,13 +22,13 @@ func TestAnAnswerThatCannotBeWrittenFailsInEveryFormat(t *testing.T) {
 		{"shares"}, {"shares", "-o", "json"}, {"shares", "-o", "yaml"}, {"pending"}, {"get", "jobs"}, {"explain", "language/pretrain-7b"},
 	} {
 		var problems bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), append(line, "-f", cluster), nil, full{}, &problems), line)
+		require.Equal(t, cli.ExitUsage, run(t.Context(), append(line, "-f", cluster), nil, full{}, &problems), line)
 		require.Equal(t, "apportion: no space left on device\n", problems.String(), line)
 	}
 }
 
 func TestAnUnknownCommandIsAnsweredWithThoseThatItResembles(t *testing.T) {
 	var problems bytes.Buffer
-	require.Equal(t, exitUsage, run(t.Context(), []string{"share"}, nil, io.Discard, &problems))
+	require.Equal(t, cli.ExitUsage, run(t.Context(), []string{"share"}, nil, io.Discard, &problems))
 	require.Equal(t, "apportion: unknown command \"share\" for \"apportion\"\n\nDid you mean this?\n  shares\n", problems.String())
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -33,13 +35,13 @@ func (f *listFlags) register(command *cobra.Command, keys ...string) {
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "jobs of all namespaces, which is the default")
 	flags.StringSliceVar(&f.sort, "sort", keys[:1], "sort by these `KEYS`, most significant first: "+strings.Join(keys, ", "))
 	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
-	mustComplete(command, "sort", keys...)
+	cli.MustComplete(command, "sort", keys...)
 	f.keys = keys
 }
 
 // checkNamespace returns an error for a namespace without objects in the snapshot.
 func (f *listFlags) checkNamespace(snapshot *lookup.Snapshot) error {
-	known := namespaceNames(snapshot)
+	known := question.NamespaceNames(snapshot)
 	if f.namespace == "" || slices.Contains(known, f.namespace) {
 		return nil
 	}
@@ -51,7 +53,7 @@ func (f *listFlags) checkNamespace(snapshot *lookup.Snapshot) error {
 
 // order returns the comparison by all requested keys.
 func order[T any](f *listFlags, compare map[string]func(l, r T) int) (func(l, r T) int, error) {
-	if err := checkAll("sort", "key", f.sort, f.keys); err != nil {
+	if err := cli.CheckAll("sort", "key", f.sort, f.keys); err != nil {
 		return nil, err
 	}
 	return func(l, r T) int {
@@ -73,7 +75,7 @@ func (f *listFlags) wants(job *apportionv1.Job) bool {
 }
 
 // newGet is `apportion get`.
-func newGet(s streams) *cobra.Command {
+func newGet(s cli.Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get KIND",
 		Short: "List queues, jobs or nodes, with their states and counts",
@@ -81,36 +83,36 @@ func newGet(s streams) *cobra.Command {
 		Example: `  apportion get queues -f cluster.yaml
   apportion get jobs -n ml --sort queue,waiting -o wide -f cluster.yaml`,
 	}
-	return withKinds(command, newGetQueues(s), newGetJobs(s), newGetNodes(s))
+	return cli.WithKinds(command, newGetQueues(s), newGetJobs(s), newGetNodes(s))
 }
 
-func newGetJobs(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}}
+func newGetJobs(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}}
 	var list listFlags
-	command := a.command(&cobra.Command{
+	command := a.Command(&cobra.Command{
 		Use:   "jobs",
 		Short: "List jobs with their queues, phases and numbers of tasks",
 		Long: `List jobs with their queues and phases, and the numbers of their waiting and running tasks. -o wide adds
 the number of all tasks, the priority and the minimum resources. priority, waiting and running sort in
 descending order.`,
 		Example: `  apportion get jobs -n ml --sort queue,waiting -f cluster.yaml`,
-		Args:    noArgs,
-	}, func(_ context.Context, q *question, _ []string) error { return listJobs(q, &list) }, formatWide, formatName)
+		Args:    cli.NoArgs,
+	}, func(_ context.Context, q *question.Question, _ []string) error { return listJobs(q, &list) }, cli.FormatWide, cli.FormatName)
 	list.register(command, "name", byQueue, "priority", "waiting", "running")
-	a.complete(command, "namespace", namespaceNames)
+	a.Complete(command, "namespace", question.NamespaceNames)
 	return command
 }
 
-func newGetQueues(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}}
-	return a.command(&cobra.Command{
+func newGetQueues(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}}
+	return a.Command(&cobra.Command{
 		Use:   "queues",
 		Short: "List queues with their states and numbers of jobs",
 		Long: `List queues with their states and weights, and count their jobs by phase. -o wide adds the priority and
 the parent.`,
 		Example: `  apportion get queues -f cluster.yaml -o wide`,
-		Args:    noArgs,
-	}, func(_ context.Context, q *question, _ []string) error { return listQueues(q) }, formatWide, formatName)
+		Args:    cli.NoArgs,
+	}, func(_ context.Context, q *question.Question, _ []string) error { return listQueues(q) }, cli.FormatWide, cli.FormatName)
 }
 
 // column is a column of a list. The table of -o wide has them all.
@@ -121,22 +123,22 @@ type column[R any] struct {
 }
 
 // writeList writes rows as a table, by the first column, or as JSON or YAML.
-func writeList[R any](q *question, rows []R, columns []column[R], none string) error {
-	q.warn(nil)
+func writeList[R any](q *question.Question, rows []R, columns []column[R], none string) error {
+	q.Warn(nil)
 	switch {
-	case q.format == formatName:
+	case q.Format == cli.FormatName:
 		names := make([]string, len(rows))
 		for i := range rows {
 			names[i] = fmt.Sprint(columns[0].cell(&rows[i]))
 		}
-		return q.list(names)
-	case q.format != formatWide:
+		return q.List(names)
+	case q.Format != cli.FormatWide:
 		columns = slices.DeleteFunc(columns, func(c column[R]) bool { return c.wide })
 	}
-	if len(rows) == 0 && (q.format == formatTable || q.format == formatWide) {
+	if len(rows) == 0 && (q.Format == cli.FormatTable || q.Format == cli.FormatWide) {
 		return errors.New(none + " in the input")
 	}
-	return q.write(rows, func(p *render.Printer) {
+	return q.Write(rows, func(p *render.Printer) {
 		headings := make([]string, len(columns))
 		for i, c := range columns {
 			headings[i] = c.heading
@@ -148,7 +150,7 @@ func writeList[R any](q *question, rows []R, columns []column[R], none string) e
 				switch cell := c.cell(&rows[i]).(type) {
 				case *apportionv1.Resource:
 					if cell != nil {
-						cells[k] = table.Amounts(snapshotNames(q.snapshot), cell)
+						cells[k] = table.Amounts(snapshotNames(q.Lookup), cell)
 					}
 				default:
 					cells[k] = fmt.Sprint(cell)
@@ -187,13 +189,13 @@ var jobColumns = []column[jobRow]{
 	{"MINIMUM RESOURCES", true, func(r *jobRow) any { return r.minResources }},
 }
 
-func jobRowOf(q *question, job *apportionv1.Job) jobRow {
+func jobRowOf(q *question.Question, job *apportionv1.Job) jobRow {
 	row := jobRow{
 		Name: lookup.JobName(job), Queue: job.GetQueue(), Phase: text.Enum(job.GetPhase(), "JOB_PHASE_"), Priority: job.GetPriority(),
 		MinAvailable: job.GetMinAvailable(),
 	}
 	if job.GetMinResources() != nil {
-		row.MinResources, row.minResources = text.Amounts(snapshotNames(q.snapshot), job.GetMinResources()), job.GetMinResources()
+		row.MinResources, row.minResources = text.Amounts(snapshotNames(q.Lookup), job.GetMinResources()), job.GetMinResources()
 	}
 	for _, group := range job.GetGroups() {
 		for _, task := range group.GetTasks() {
@@ -217,8 +219,8 @@ func (r *jobRow) add(status apportionv1.TaskStatus, n int) {
 }
 
 // listJobs lists the jobs of the input.
-func listJobs(q *question, list *listFlags) error {
-	if err := q.unknown(nodeKind); err != nil {
+func listJobs(q *question.Question, list *listFlags) error {
+	if err := q.Unknown(question.NodeKind); err != nil {
 		return err
 	}
 	compare, err := order(list, map[string]func(l, r jobRow) int{
@@ -228,11 +230,11 @@ func listJobs(q *question, list *listFlags) error {
 		"waiting":  func(l, r jobRow) int { return cmp.Compare(r.Waiting, l.Waiting) },
 		"running":  func(l, r jobRow) int { return cmp.Compare(r.Running, l.Running) },
 	})
-	if err := cmp.Or(list.checkNamespace(q.snapshot), err); err != nil {
+	if err := cmp.Or(list.checkNamespace(q.Lookup), err); err != nil {
 		return err
 	}
 	var rows []jobRow
-	for _, job := range q.snapshot.GetJobs() {
+	for _, job := range q.Lookup.GetJobs() {
 		if list.wants(job) {
 			rows = append(rows, jobRowOf(q, job))
 		}
@@ -267,12 +269,12 @@ var queueColumns = []column[queueRow]{
 }
 
 // listQueues lists the queues of the input.
-func listQueues(q *question) error {
-	if err := q.unknown(nodeKind, podKind, classKind); err != nil {
+func listQueues(q *question.Question) error {
+	if err := q.Unknown(question.NodeKind, question.PodKind, question.ClassKind); err != nil {
 		return err
 	}
 	rows := make(map[string]*queueRow)
-	for _, queue := range q.snapshot.GetQueues() {
+	for _, queue := range q.Lookup.GetQueues() {
 		row := &queueRow{Name: queue.GetName(), Parent: queue.GetParent(), State: "open", Weight: 1, Priority: queue.GetPriority()}
 		if queue.Weight != nil {
 			row.Weight = queue.GetWeight()
@@ -282,7 +284,7 @@ func listQueues(q *question) error {
 		}
 		rows[row.Name] = row
 	}
-	for _, job := range q.snapshot.GetJobs() {
+	for _, job := range q.Lookup.GetJobs() {
 		row := rows[job.GetQueue()]
 		if row == nil {
 			continue

@@ -8,21 +8,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
 )
 
-func newGetNodes(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}}
-	return a.command(&cobra.Command{
+func newGetNodes(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}}
+	return a.Command(&cobra.Command{
 		Use:   "nodes",
 		Short: "List nodes with their tasks and what is reserved of them",
 		Long: `List nodes with the number of their tasks, and whether they take new ones. If a node has reservations
 that have not ended, such as planned downtime, RESERVED says what is kept, for what and when. -o wide
 adds what nodes offer to tasks.`,
 		Example: `  apportion get nodes -f cluster.yaml -o wide`,
-		Args:    noArgs,
-	}, func(_ context.Context, q *question, _ []string) error { return listNodes(q) }, formatWide, formatName)
+		Args:    cli.NoArgs,
+	}, func(_ context.Context, q *question.Question, _ []string) error { return listNodes(q) }, cli.FormatWide, cli.FormatName)
 }
 
 // nodeRow is one node in a list.
@@ -57,22 +59,22 @@ var nodeColumns = []column[nodeRow]{
 const reservedColumn = "RESERVED"
 
 // listNodes lists the nodes of the input.
-func listNodes(q *question) error {
-	if err := q.unknown(nodeKind, classKind); err != nil {
+func listNodes(q *question.Question) error {
+	if err := q.Unknown(question.NodeKind, question.ClassKind); err != nil {
 		return err
 	}
-	names := snapshotNames(q.snapshot)
-	rows := make([]nodeRow, len(q.snapshot.GetNodes()))
-	for i, node := range q.snapshot.GetNodes() {
+	names := snapshotNames(q.Lookup)
+	rows := make([]nodeRow, len(q.Lookup.GetNodes()))
+	for i, node := range q.Lookup.GetNodes() {
 		rows[i] = nodeRow{
 			Name: node.GetName(), State: nodeState(node.GetUnschedulable()), allocatable: node.GetAllocatable(),
-			reserved: q.snapshot.Reserved(names, node.GetReservations()),
+			reserved: q.Lookup.Reserved(names, node.GetReservations()),
 		}
 		for _, r := range node.GetReservations() {
 			rows[i].Reservations = append(rows[i].Reservations, reservationRowOf(names, r))
 		}
 	}
-	for _, task := range q.snapshot.Tasks {
+	for _, task := range q.Lookup.Tasks {
 		if task.Node != nil && int(task.GetNode()) < len(rows) {
 			rows[task.GetNode()].Tasks++
 		}

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/service/history"
 )
@@ -61,7 +62,7 @@ func newGround(t *testing.T) *ground {
 		"verify -f research --policy fair --keep .",
 		"rehearse -f research --trace week.csv --every 12h --results results",
 	} {
-		require.Equal(t, exitYes, run(t.Context(), strings.Fields(line), nil, io.Discard, io.Discard), line)
+		require.Equal(t, cli.ExitYes, run(t.Context(), strings.Fields(line), nil, io.Discard, io.Discard), line)
 	}
 
 	g := &ground{t: t, runs: runsAbout("", "scenario.yaml")}
@@ -116,7 +117,7 @@ func (g *ground) each(format string, answered func(answer any) error, check func
 	g.t.Helper()
 	// What these write has a form of its own: a log, a protocol, and a script for the shell.
 	without := regexp.MustCompile(`^(serve|mcp|completion.*)$`)
-	for name, command := range everyCommand(newRoot(streams{})) {
+	for name, command := range everyCommand(newRoot(cli.Streams{})) {
 		if without.MatchString(name) || command.HasSubCommands() && command.Flags().Lookup("output") == nil {
 			continue
 		}
@@ -138,14 +139,14 @@ func (g *ground) each(format string, answered func(answer any) error, check func
 			if name == "ui" {
 				to = &ending{&out, cancel}
 			}
-			root := newRoot(streams{in: strings.NewReader(""), out: to, err: &problems, answered: answered})
+			root := newRoot(cli.Streams{In: strings.NewReader(""), Out: to, Err: &problems, Answered: answered})
 			root.SetArgs(args)
 			err := root.ExecuteContext(ctx)
 			cancel()
 			line := strings.Join(args, " ")
 			if out.Len() == 0 {
 				require.Error(g.t, err, line)
-				require.NotErrorIs(g.t, err, errDecidedNo, "%s: %s", line, problems.String())
+				require.NotErrorIs(g.t, err, cli.ErrDecidedNo, "%s: %s", line, problems.String())
 				last = fmt.Sprintf("%s: %v", line, err)
 				continue
 			}
@@ -178,7 +179,7 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	const columns, heading = 60, 30
 	g := newGround(t)
 	t.Setenv("COLUMNS", strconv.Itoa(columns))
-	g.each(formatTable, nil, func(line, out string, _ error) {
+	g.each(cli.FormatTable, nil, func(line, out string, _ error) {
 		for text := range strings.Lines(out) {
 			text = strings.TrimSuffix(text, "\n")
 			before, _ := cutLast(text)
@@ -211,7 +212,7 @@ func TestEveryAnswerIsADocumentInJSONAndYAML(t *testing.T) {
 		return nil
 	}
 	settings := regexp.MustCompile(`^config (print|schema) `)
-	g.each(formatJSON, keep, func(line, out string, _ error) {
+	g.each(cli.FormatJSON, keep, func(line, out string, _ error) {
 		decoder, documents := json.NewDecoder(strings.NewReader(out)), 0
 		for ; ; documents++ {
 			var raw json.RawMessage
@@ -225,7 +226,7 @@ func TestEveryAnswerIsADocumentInJSONAndYAML(t *testing.T) {
 		require.Positive(t, documents, line)
 		answers = nil
 	})
-	g.each(formatYAML, keep, func(line, out string, _ error) {
+	g.each(cli.FormatYAML, keep, func(line, out string, _ error) {
 		decoder, documents := yaml.NewDecoder(strings.NewReader(out)), 0
 		for ; ; documents++ {
 			var value any
@@ -251,16 +252,16 @@ func TestEveryFormatSaysTheSame(t *testing.T) {
 	once := regexp.MustCompile(`^(config token|health|usage( [a-z]+)?|ui) `)
 	values, codes := map[string][]any{}, map[string]int{}
 	line := func(line, format string) string { return strings.TrimSuffix(line, " -o "+format) }
-	g.each(formatJSON, nil, func(said, out string, err error) {
+	g.each(cli.FormatJSON, nil, func(said, out string, err error) {
 		decoder := json.NewDecoder(strings.NewReader(out))
 		for decoder.More() {
 			var value any
 			require.NoError(t, decoder.Decode(&value), said)
-			values[line(said, formatJSON)] = append(values[line(said, formatJSON)], value)
+			values[line(said, cli.FormatJSON)] = append(values[line(said, cli.FormatJSON)], value)
 		}
-		codes[line(said, formatJSON)] = ended(err)
+		codes[line(said, cli.FormatJSON)] = ended(err)
 	})
-	g.each(formatYAML, nil, func(said, out string, err error) {
+	g.each(cli.FormatYAML, nil, func(said, out string, err error) {
 		if once.MatchString(said) {
 			return
 		}
@@ -276,11 +277,11 @@ func TestEveryFormatSaysTheSame(t *testing.T) {
 			require.NoError(t, json.Unmarshal(raw, &again), said)
 			list = append(list, again)
 		}
-		require.Equal(t, values[line(said, formatYAML)], list, said)
-		require.Equal(t, codes[line(said, formatYAML)], ended(err), said)
+		require.Equal(t, values[line(said, cli.FormatYAML)], list, said)
+		require.Equal(t, codes[line(said, cli.FormatYAML)], ended(err), said)
 	})
-	g.each(formatTable, nil, func(said, _ string, err error) {
-		if code, known := codes[line(said, formatTable)]; known && !once.MatchString(said) {
+	g.each(cli.FormatTable, nil, func(said, _ string, err error) {
+		if code, known := codes[line(said, cli.FormatTable)]; known && !once.MatchString(said) {
 			require.Equal(t, code, ended(err), said)
 		}
 	})
@@ -290,11 +291,11 @@ func TestEveryFormatSaysTheSame(t *testing.T) {
 func ended(err error) int {
 	switch {
 	case err == nil:
-		return exitYes
-	case errors.Is(err, errDecidedNo):
-		return exitNo
+		return cli.ExitYes
+	case errors.Is(err, cli.ErrDecidedNo):
+		return cli.ExitNo
 	}
-	return exitCode(err)
+	return cli.ExitCode(err)
 }
 
 // snake matches a name that is not in camelCase.

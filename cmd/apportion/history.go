@@ -13,22 +13,24 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // past is `apportion history` with its flags.
 type past struct {
-	answering
-	server serverFlags
+	cli.Answering
+	server question.ServerFlags
 	name   string
 	top    int
 	whole  bool
 }
 
 // newHistory is `apportion history`.
-func newHistory(s streams) *cobra.Command {
-	h := &past{answering: answering{streams: s}}
+func newHistory(s cli.Streams) *cobra.Command {
+	h := &past{Answering: cli.Answering{Streams: s}}
 	command := &cobra.Command{
 		Use:   "history job/NAME|queue/NAME...",
 		Short: "Show what jobs waited for, and what queues deserved and held over time",
@@ -47,16 +49,16 @@ are those of this machine's time zone.`,
 		},
 		RunE: func(command *cobra.Command, names []string) error { return h.run(command.Context(), names) },
 	}
-	h.server.register(command.Flags())
-	h.register(command)
+	h.server.Register(command.Flags())
+	h.Register(command)
 	flags := command.Flags()
 	flags.StringVar(&h.name, "snapshot-name", "cluster", "the cluster that the server follows under this `NAME`")
-	flags.StringSliceVar(&h.resources, "resource", nil,
+	flags.StringSliceVar(&h.Resources, "resource", nil,
 		"show only this `RESOURCE`, such as cpu or gpu (repeatable); all shows every resource")
 	flags.IntVar(&h.top, "top", mostListed, "list at most the `N` newest causes and samples")
 	flags.BoolVar(&h.whole, "all", false, "list all causes and samples")
 	command.MarkFlagsMutuallyExclusive("top", "all")
-	must(command, command.MarkFlagRequired("server"))
+	cli.Must(command, command.MarkFlagRequired("server"))
 	command.SetFlagErrorFunc(noFileOfHistory)
 	return command
 }
@@ -65,7 +67,7 @@ are those of this machine's time zone.`,
 func noFileOfHistory(command *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || !slices.Contains([]string{"f", "file", "snapshot", "cluster", "ledger", "history"}, unknown.GetSpecifiedName()) {
-		return meantFlag(command, err)
+		return cli.MeantFlag(command, err)
 	}
 	dashes := "--"
 	if unknown.GetSpecifiedShortnames() != "" {
@@ -100,7 +102,7 @@ func (h *past) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	decider, ctx, done, err := h.server.decider(ctx)
+	decider, ctx, done, err := h.server.Decider(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (h *past) run(ctx context.Context, names []string) error {
 	if missing := unknown(answer, jobs, queues); missing != "" {
 		return fmt.Errorf("%s is not known to the history, which begins at %s", missing, clock(answer.GetBegins()))
 	}
-	return h.write(answer, func(p *render.Printer) {
+	return h.Write(answer, func(p *render.Printer) {
 		most := h.top
 		if h.whole {
 			most = 0
@@ -146,21 +148,21 @@ func unknown(answer *apportionv1.GetHistoryResponse, jobs, queues []string) stri
 
 // pastAnswer is an explanation with what is known of the past, in its JSON form.
 type pastAnswer struct {
-	Basis   message  `json:"basis"`
-	Explain message  `json:"explain"`
-	History *message `json:"history,omitempty"`
+	Basis   cli.Message `json:"basis"`
+	Explain cli.Message `json:"explain"`
+	History cli.Message `json:"history,omitzero"`
 	// Odds is set if a history of jobs is given.
-	Odds *message `json:"odds,omitempty"`
+	Odds cli.Message `json:"odds,omitzero"`
 }
 
 // pastOf returns what the server that follows the cluster knows of the past; nil: it is about no such cluster, or the server keeps no
 // history of it.
-func pastOf(ctx context.Context, q *question, asked *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
-	if q.asking.input.snapshotName == "" {
+func pastOf(ctx context.Context, q *question.Question, asked *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
+	if q.Asking.From.SnapshotName == "" {
 		return nil, nil //nolint:nilnil // No history is an answer.
 	}
-	asked.Name = q.asking.input.snapshotName
-	answer, err := q.decider.History(ctx, asked)
+	asked.Name = q.Asking.From.SnapshotName
+	answer, err := q.Decider.History(ctx, asked)
 	if status.Code(err) == codes.Unimplemented || err == nil && answer.GetBegins() == 0 {
 		return nil, nil //nolint:nilnil // No history is an answer.
 	}
@@ -168,13 +170,13 @@ func pastOf(ctx context.Context, q *question, asked *apportionv1.GetHistoryReque
 }
 
 // sincePending returns since when jobs wait for their present cause, by their position.
-func sincePending(q *question, h *apportionv1.GetHistoryResponse, clock func(int64) string) map[uint32]string {
+func sincePending(q *question.Question, h *apportionv1.GetHistoryResponse, clock func(int64) string) map[uint32]string {
 	if h == nil {
 		return nil
 	}
 	since := map[uint32]string{}
 	for _, job := range h.GetJobs() {
-		if i, err := q.snapshot.Job(job.GetUid()); err == nil && len(job.GetIntervals()) > 0 {
+		if i, err := q.Lookup.Job(job.GetUid()); err == nil && len(job.GetIntervals()) > 0 {
 			since[i] = clock(job.GetIntervals()[0].GetFrom())
 		}
 	}
@@ -183,7 +185,7 @@ func sincePending(q *question, h *apportionv1.GetHistoryResponse, clock func(int
 
 // recentOnly returns a filter that also requires that the present cause of a job began within a time, and the history that says so. A time
 // of 0 selects all, without a history.
-func recentOnly(ctx context.Context, q *question, filter *apportionv1.PendingFilter, within time.Duration) (
+func recentOnly(ctx context.Context, q *question.Question, filter *apportionv1.PendingFilter, within time.Duration) (
 	*apportionv1.PendingFilter, *apportionv1.GetHistoryResponse, error,
 ) {
 	if within <= 0 {
@@ -205,14 +207,14 @@ func recentOnly(ctx context.Context, q *question, filter *apportionv1.PendingFil
 }
 
 // recent returns the jobs of the snapshot of which no cause is known that began longer ago than a time.
-func recent(q *question, h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Jobs {
+func recent(q *question.Question, h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Jobs {
 	old := map[string]bool{}
 	for _, job := range h.GetJobs() {
 		old[job.GetUid()] = h.GetLatest()-job.GetIntervals()[0].GetFrom() > int64(within)
 	}
 	jobs := &apportionv1.Jobs{}
-	for i, job := range q.snapshot.GetJobs() {
-		if !old[idOf(job)] {
+	for i, job := range q.Lookup.GetJobs() {
+		if !old[question.JobID(job)] {
 			jobs.Index = append(jobs.Index, uint32(i))
 		}
 	}

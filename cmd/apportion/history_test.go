@@ -14,6 +14,8 @@ import (
 
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
@@ -36,7 +38,7 @@ func serveKeptTo(t *testing.T, file string, at time.Time, past *history.History,
 	ctx, cancel := context.WithCancel(context.Background())
 	done, recorded := make(chan error, 1), make(chan error, 1)
 	go func() { done <- server.Serve(ctx, listener) }()
-	sources, err := (&inputFlags{files: []string{file}}).sources(t.Context(), nil)
+	sources, err := (&question.InputFlags{Files: []string{file}}).Sources(t.Context(), nil)
 	require.NoError(t, err)
 	cluster, err := volcano.ReadManifests(sources)
 	require.NoError(t, err)
@@ -91,7 +93,7 @@ func TestCommandsTellSinceWhenAndWhatChanged(t *testing.T) {
 		t.Helper()
 		out, _, err := runLine(t, args...)
 		if err != nil {
-			require.ErrorIs(t, err, errDecidedNo)
+			require.ErrorIs(t, err, cli.ErrDecidedNo)
 		}
 		return out
 	}
@@ -189,7 +191,7 @@ func TestAHistoryOfAFileSaysWhereAHistoryComesFrom(t *testing.T) {
 		{"-z", "apportion: unknown flag: -z; \"apportion history --help\" lists the flags\n"},
 	} {
 		code, out, errors := execute(t, "", "history", "job/ml/train", c.flag, "cluster.yaml")
-		require.Equal(t, exitUsage, code)
+		require.Equal(t, cli.ExitUsage, code)
 		require.Empty(t, out)
 		require.True(t, strings.HasPrefix(errors, c.want), errors)
 	}

@@ -13,7 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -48,8 +50,8 @@ func poison(m protoreflect.Message) {
 // hostileFile writes the sample cluster with hostile texts everywhere, and returns its path.
 func hostileFile(t *testing.T) string {
 	t.Helper()
-	flags := inputFlags{files: []string{filepath.Join("..", "..", "examples", "clusters", "research")}}
-	in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: &bytes.Buffer{}})
+	flags := question.InputFlags{Files: []string{filepath.Join("..", "..", "examples", "clusters", "research")}}
+	in, err := flags.Load(t.Context(), cli.Streams{In: strings.NewReader(""), Err: &bytes.Buffer{}})
 	require.NoError(t, err)
 	snapshot := proto.CloneOf(in.Snapshot)
 	poison(snapshot.ProtoReflect())
@@ -128,7 +130,7 @@ func TestNoNameOfAClusterControlsATerminal(t *testing.T) {
 	path := hostileFile(t)
 	require.NoError(t, os.WriteFile(scenarioOf(path), []byte(scenarioAbout(hostile)), 0o600))
 	runs := runsAbout(hostile, scenarioOf(path))
-	for name, command := range everyCommand(newRoot(streams{})) {
+	for name, command := range everyCommand(newRoot(cli.Streams{})) {
 		if command.Flags().Lookup("snapshot") == nil || command.HasSubCommands() {
 			continue
 		}

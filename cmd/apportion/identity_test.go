@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/internal/test/certtest"
 )
 
@@ -23,7 +24,7 @@ func TestAServerIsAskedWithATokenOrACertificate(t *testing.T) {
 	certificate, key := file("me.crt", string(mine.Certificate)), file("me.key", string(mine.Key))
 
 	var made bytes.Buffer
-	require.Equal(t, exitYes, run(t.Context(), []string{"config", "token"}, nil, &made, io.Discard))
+	require.Equal(t, cli.ExitYes, run(t.Context(), []string{"config", "token"}, nil, &made, io.Discard))
 	words := strings.Fields(made.String())
 	require.Len(t, words, 4)
 	token, wrong := file("token", words[1]), file("wrong", "guess")
@@ -37,7 +38,7 @@ identities:
 - {name: dashboard, tokens: ["`+words[3]+`"], methods: [CheckEnqueue]}
 `)
 	var out, problems bytes.Buffer
-	require.Equal(t, exitYes, run(t.Context(), []string{"config", "validate", "--config", settings}, nil, &out, &problems), problems.String())
+	require.Equal(t, cli.ExitYes, run(t.Context(), []string{"config", "validate", "--config", settings}, nil, &out, &problems), problems.String())
 	require.Equal(t, "the configuration is valid\n", out.String())
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -56,23 +57,23 @@ identities:
 		require.Contains(t, problems.String(), says)
 	}
 	trusting := []string{"--tls-ca", filepath.Join(dir, "ca.crt")}
-	ask(exitYes, "", append(trusting, "--tls-certificate", certificate, "--tls-key", key)...)
-	ask(exitService, "the client presented neither a certificate nor a bearer token (Unauthenticated)", trusting...)
-	ask(exitService, "the bearer token is not known (Unauthenticated)", append(trusting, "--token-file", wrong)...)
-	ask(exitService, `identity "dashboard" may not call EvaluateShares (PermissionDenied)`, append(trusting, "--token-file", token)...)
-	ask(exitUsage, "--tls-certificate, --tls-key", append(trusting, "--tls-certificate", certificate)...)
-	ask(exitService, "if it uses TLS, set --tls or --tls-ca (Unavailable)", "--timeout", "2s")
-	ask(exitUsage, "--server: write localhost:7171, without http://", "--server", "http://localhost:7171/")
-	ask(exitUsage, "--server: write localhost:7171 and --tls, without https://", "--server", "https://localhost:7171")
-	ask(exitUsage, "--token-file: "+file("lines", "one\ntwo\n")+": a token is one line", append(trusting, "--token-file", filepath.Join(dir, "lines"))...)
+	ask(cli.ExitYes, "", append(trusting, "--tls-certificate", certificate, "--tls-key", key)...)
+	ask(cli.ExitService, "the client presented neither a certificate nor a bearer token (Unauthenticated)", trusting...)
+	ask(cli.ExitService, "the bearer token is not known (Unauthenticated)", append(trusting, "--token-file", wrong)...)
+	ask(cli.ExitService, `identity "dashboard" may not call EvaluateShares (PermissionDenied)`, append(trusting, "--token-file", token)...)
+	ask(cli.ExitUsage, "--tls-certificate, --tls-key", append(trusting, "--tls-certificate", certificate)...)
+	ask(cli.ExitService, "if it uses TLS, set --tls or --tls-ca (Unavailable)", "--timeout", "2s")
+	ask(cli.ExitUsage, "--server: write localhost:7171, without http://", "--server", "http://localhost:7171/")
+	ask(cli.ExitUsage, "--server: write localhost:7171 and --tls, without https://", "--server", "https://localhost:7171")
+	ask(cli.ExitUsage, "--token-file: "+file("lines", "one\ntwo\n")+": a token is one line", append(trusting, "--token-file", filepath.Join(dir, "lines"))...)
 	var answer bytes.Buffer
 	args := append([]string{"decide", "enqueue", "-f", filepath.Join("testdata", "cluster.yaml"), "--server", address, "--token-file", token}, trusting...)
-	require.NotEqual(t, exitService, run(t.Context(), args, nil, &answer, &problems), problems.String())
+	require.NotEqual(t, cli.ExitService, run(t.Context(), args, nil, &answer, &problems), problems.String())
 	stop()
-	require.Equal(t, exitYes, <-ended)
+	require.Equal(t, cli.ExitYes, <-ended)
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "tls.key")))
 	problems.Reset()
-	require.Equal(t, exitUsage, run(t.Context(), []string{"config", "validate", "--config", settings}, nil, io.Discard, &problems))
+	require.Equal(t, cli.ExitUsage, run(t.Context(), []string{"config", "validate", "--config", settings}, nil, io.Discard, &problems))
 	require.Contains(t, problems.String(), "tls.key: no such file")
 }

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/history"
@@ -22,7 +24,7 @@ import (
 func runLine(t *testing.T, args ...string) (out, told string, err error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	root := newRoot(streams{out: &stdout, err: &stderr})
+	root := newRoot(cli.Streams{Out: &stdout, Err: &stderr})
 	root.SetArgs(args)
 	err = root.ExecuteContext(t.Context())
 	return stdout.String(), stderr.String(), err
@@ -41,7 +43,7 @@ func TestCommandsAskAboutTheClusterThatAServerFollows(t *testing.T) {
 		require.NoError(t, <-done)
 	})
 	file := filepath.Join("testdata", "cluster.yaml")
-	sources, err := (&inputFlags{files: []string{file}}).sources(t.Context(), nil)
+	sources, err := (&question.InputFlags{Files: []string{file}}).Sources(t.Context(), nil)
 	require.NoError(t, err)
 	cluster, err := volcano.ReadManifests(sources)
 	require.NoError(t, err)
@@ -105,7 +107,7 @@ func TestARestrictedCallerIsToldOfItsOwnQueues(t *testing.T) {
 	} {
 		out, told, err := runLine(t, append(args, named...)...)
 		if err != nil {
-			require.ErrorIs(t, err, errDecidedNo, "%v", args)
+			require.ErrorIs(t, err, cli.ErrDecidedNo, "%v", args)
 		}
 		require.Contains(t, out, want, args)
 		require.NotContains(t, out+told, "web", "%v: another queue", args)

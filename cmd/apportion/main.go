@@ -14,6 +14,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -34,28 +35,28 @@ func main() {
 
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	answer := &output{to: out}
-	root := newRootFor(streams{in: in, out: answer, err: errOut, version: version}, args)
+	answer := &cli.Output{To: out}
+	root := newRootFor(cli.Streams{In: in, Out: answer, Err: errOut}, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if failed := answer.failed(); failed != nil && (err == nil || errors.Is(err, errDecidedNo)) {
+	if failed := answer.Failed(); failed != nil && (err == nil || errors.Is(err, cli.ErrDecidedNo)) {
 		err = failed
 	}
 	switch {
-	case err == nil, errors.Is(err, errDecidedNo):
-		return exitCode(err)
+	case err == nil, errors.Is(err, cli.ErrDecidedNo):
+		return cli.ExitCode(err)
 	case ctx.Err() != nil:
 		fmt.Fprintln(errOut, "apportion: interrupted")
 		return exitInterrupted
 	}
-	text := describe(err)
+	text := cli.Describe(err)
 	if n := faultsOf(err); n > 1 {
 		text = fmt.Sprintf("the input has %d faults\n%s", n, text)
 	}
 	// The commands that an unknown one resembles come after tabs.
 	text = strings.TrimRight(strings.ReplaceAll(text, "\n\t", "\n  "), "\n")
 	fmt.Fprintln(errOut, "apportion: "+visible.Lines(text))
-	return exitCode(err)
+	return cli.ExitCode(err)
 }
 
 // faultsOf counts the faults of the input that an error lists.

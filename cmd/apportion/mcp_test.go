@@ -13,13 +13,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/serve"
 	"github.com/apportion/apportion/internal/test/raced"
 )
 
 // agentSession is a session of the SDK's client with `apportion mcp`.
 func agentSession(t *testing.T, flags ...string) *mcp.ClientSession {
 	t.Helper()
-	server, err := agentServer(streams{version: version}, newRoot, flags)
+	server, err := serve.Agent(cli.Streams{Version: version}, newRoot, flags)
 	require.NoError(t, err)
 	near, far := mcp.NewInMemoryTransports()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -143,7 +145,7 @@ func TestALongAnswerIsCutAndItsWholeIsAResource(t *testing.T) {
 	raced.Skip(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "snapshot.bin")
-	require.Equal(t, exitYes, run(t.Context(), []string{"generate", "--jobs", "2000", "--queues", "50", "--tasks", "8000", "--nodes", "100", "-o", "json"}, nil, fileOf(t, file), os.Stderr))
+	require.Equal(t, cli.ExitYes, run(t.Context(), []string{"generate", "--jobs", "2000", "--queues", "50", "--tasks", "8000", "--nodes", "100", "-o", "json"}, nil, fileOf(t, file), os.Stderr))
 	s := agentSession(t, "--snapshot", file)
 	r := callTool(t, s, "pending", nil)
 	require.False(t, r.IsError, textsOf(r))
@@ -223,7 +225,7 @@ func TestNamesFromAClusterReachAgentsAsData(t *testing.T) {
 
 func TestMCPNeedsAnInput(t *testing.T) {
 	var errOut strings.Builder
-	require.Equal(t, exitUsage, run(t.Context(), []string{"mcp"}, strings.NewReader(""), os.Stdout, &errOut))
+	require.Equal(t, cli.ExitUsage, run(t.Context(), []string{"mcp"}, strings.NewReader(""), os.Stdout, &errOut))
 	require.Contains(t, errOut.String(), "no input")
 }
 
@@ -247,7 +249,7 @@ func TestALineThatIsNoMessageIsAnsweredAndTheSessionGoesOn(t *testing.T) {
 	ask("[]", `"code":-32600`)
 	ask(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, `"id":2`)
 	require.NoError(t, write.Close())
-	require.Equal(t, exitYes, <-done)
+	require.Equal(t, cli.ExitYes, <-done)
 }
 
 func TestQuestionsFromAFileAreAnsweredBeforeTheSessionEnds(t *testing.T) {
@@ -263,7 +265,7 @@ func TestQuestionsFromAFileAreAnsweredBeforeTheSessionEnds(t *testing.T) {
 	var out strings.Builder
 	code := run(t.Context(), []string{"mcp", "-f", "../../examples/clusters/research"}, strings.NewReader(strings.Join(questions, "\n")),
 		&out, os.Stderr)
-	require.Equal(t, exitYes, code)
+	require.Equal(t, cli.ExitYes, code)
 	for _, id := range []string{`"id":1,`, `"id":"a",`, `"id":3,`} {
 		require.Contains(t, out.String(), id)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 )
 
 func TestAMistakeOfTheCommandLineSaysWhatWasMeant(t *testing.T) {
@@ -35,11 +37,11 @@ func TestAMistakeOfTheCommandLineSaysWhatWasMeant(t *testing.T) {
 		{extender + "json", "-o: --to extender, and --to fair with -f, write files for other programs, in YAML"},
 	} {
 		code, out, errors := execute(t, "", strings.Fields(test.line)...)
-		require.Equal(t, exitUsage, code, test.line)
+		require.Equal(t, cli.ExitUsage, code, test.line)
 		require.Empty(t, out, test.line)
 		require.Equal(t, "apportion: "+test.want+"\n", errors)
 	}
 	code, out, _ := execute(t, "", strings.Fields(extender+"yaml")...)
-	require.Equal(t, exitYes, code)
+	require.Equal(t, cli.ExitYes, code)
 	require.Contains(t, out, "extender")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -48,7 +49,7 @@ func TestTheTableOfNamesHasEveryCallStepCommandAndMethod(t *testing.T) {
 	for i := range fields.Len() {
 		steps = append(steps, string(fields.Get(i).Name()))
 	}
-	root := newRoot(streams{})
+	root := newRoot(cli.Streams{})
 	root.InitDefaultCompletionCmd()
 	for name, command := range everyCommand(root) {
 		if command.Parent().Name() != "completion" {

@@ -16,6 +16,8 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -111,20 +113,20 @@ func TestPatchesMakeEachRemedyOfACauseTrue(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			flags := flagsOf(c)
-			read := func() *input {
-				in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
+			read := func() *question.Loaded {
+				in, err := flags.Load(t.Context(), cli.Streams{In: strings.NewReader(""), Err: io.Discard})
 				require.NoError(t, err)
 				return in
 			}
 			in := read()
-			data, err := os.ReadFile(flags.files[0])
+			data, err := os.ReadFile(flags.Files[0])
 			require.NoError(t, err)
 			decider := client.InProcess()
 			question := client.RemediesQuestion{Job: jobOf(in, c.headers["job"])}
 			found, err := decider.Remedies(t.Context(), in.Input, question)
 			require.NoError(t, err)
 			for _, remedy := range found.Answer.GetRemedies() {
-				patches := volcano.Patches(in.snapshot, in.snapshot.Names(found.Basis), in.cluster, found.Answer.GetJob(), remedy)
+				patches := volcano.Patches(in.Lookup, in.Lookup.Names(found.Basis), in.Cluster, found.Answer.GetJob(), remedy)
 				kind := strings.TrimPrefix(remedy.GetKind().String(), "REMEDY_KIND_")
 				if len(patches) == 0 {
 					require.Contains(t, []string{"NODES", "JOBS_END", "EVICTION", "WAIT"}, kind)
@@ -141,8 +143,8 @@ func TestPatchesMakeEachRemedyOfACauseTrue(t *testing.T) {
 				}
 				var out bytes.Buffer
 				require.NoError(t, yaml.NewEncoder(&out).Encode(dump))
-				flags.files = []string{filepath.Join(t.TempDir(), "dump.yaml")}
-				require.NoError(t, os.WriteFile(flags.files[0], out.Bytes(), 0o600))
+				flags.Files = []string{filepath.Join(t.TempDir(), "dump.yaml")}
+				require.NoError(t, os.WriteFile(flags.Files[0], out.Bytes(), 0o600))
 				after, err := decider.Remedies(t.Context(), read().Input, question)
 				require.NoError(t, err)
 				require.Equal(t, apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW, after.Answer.GetOutcome(), "%s: %+v", remedy.GetText(), patches)

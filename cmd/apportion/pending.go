@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -29,10 +31,10 @@ type pendingFlags struct {
 }
 
 // newPending is `apportion pending`.
-func newPending(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}}
+func newPending(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}}
 	var flags pendingFlags
-	command := a.command(&cobra.Command{
+	command := a.Command(&cobra.Command{
 		Use:   "pending",
 		Short: "Show what waits and why: the kinds of causes and the queues, the worst first",
 		Long: `Show why jobs wait. If at most --top jobs wait (10), or with --all, each of them is listed under its
@@ -54,37 +56,37 @@ The exit code is 0 even if jobs wait, and 2 if none waits that is considered, bu
   apportion pending --queue research --cause share,nodes -f cluster.yaml
   apportion pending --all -n ml --sort queue,priority -f cluster.yaml
   apportion pending --since 1h --server apportion:7171 --snapshot-name cluster`,
-		Args: noArgs,
-	}, func(ctx context.Context, q *question, _ []string) error { return pending(ctx, q, &flags) }, formatWide, formatName)
+		Args: cli.NoArgs,
+	}, func(ctx context.Context, q *question.Question, _ []string) error { return pending(ctx, q, &flags) }, cli.FormatWide, cli.FormatName)
 	flags.register(command, a)
 	flags.registerFilter(command, a)
-	durationVar(command.Flags(), &flags.since, "since", 0,
+	cli.DurationVar(command.Flags(), &flags.since, "since", 0,
 		"only jobs whose present cause was seen first within this `TIME`, such as 1h (needs --snapshot-name)")
-	command.Flags().StringSliceVar(&a.resources, "resource", nil,
+	command.Flags().StringSliceVar(&a.Resources, "resource", nil,
 		"only jobs for which this `RESOURCE` is short, such as cpu or gpu (repeatable)")
-	a.complete(command, "resource", resourceNames)
+	a.Complete(command, "resource", question.ResourceNames)
 	return command
 }
 
 // register adds the flags that list jobs to a command that asks.
-func (f *pendingFlags) register(command *cobra.Command, a *asking) {
+func (f *pendingFlags) register(command *cobra.Command, a *question.Asking) {
 	f.listFlags.register(command, "cause", "name", byQueue, "priority", "tasks")
 	f.top = mostListed
 	command.Flags().BoolVar(&f.whole, "all", false, "list every waiting job")
-	a.complete(command, "namespace", namespaceNames)
+	a.Complete(command, "namespace", question.NamespaceNames)
 }
 
 // mostListed is the number of jobs, causes and queues that are listed unless a flag says otherwise.
 const mostListed = 10
 
 // registerFilter adds the flags that select jobs, and how many are listed.
-func (f *pendingFlags) registerFilter(command *cobra.Command, a *asking) {
+func (f *pendingFlags) registerFilter(command *cobra.Command, a *question.Asking) {
 	flags := command.Flags()
 	flags.IntVar(&f.top, "top", f.top, "list at most `N` jobs, causes and queues")
 	flags.StringSliceVar(&f.queues, "queue", nil, "only jobs of this `QUEUE` or of one below it (repeatable)")
-	flags.StringSliceVar(&f.causes, "cause", nil, "only jobs that this `CHECK` blocks (repeatable): "+orList(checkNames()))
-	a.complete(command, "queue", queueNames)
-	mustComplete(command, "cause", checkNames()...)
+	flags.StringSliceVar(&f.causes, "cause", nil, "only jobs that this `CHECK` blocks (repeatable): "+cli.OrList(checkNames()))
+	a.Complete(command, "queue", question.QueueNames)
+	cli.MustComplete(command, "cause", checkNames()...)
 	command.MarkFlagsMutuallyExclusive("top", "all")
 }
 
@@ -103,7 +105,7 @@ func checkNames() []string {
 // filter returns what the flags select; nil: every job.
 func (f *pendingFlags) filter(snapshot *lookup.Snapshot, resources []string) (*apportionv1.PendingFilter, error) {
 	filter := &apportionv1.PendingFilter{}
-	if err := cmp.Or(f.checkNamespace(snapshot), checkAll("cause", "check", f.causes, checkNames())); err != nil {
+	if err := cmp.Or(f.checkNamespace(snapshot), cli.CheckAll("cause", "check", f.causes, checkNames())); err != nil {
 		return nil, err
 	}
 	if f.namespace != "" {
@@ -132,11 +134,11 @@ func (f *pendingFlags) filter(snapshot *lookup.Snapshot, resources []string) (*a
 }
 
 // pending explains the jobs that wait.
-func pending(ctx context.Context, q *question, f *pendingFlags) error {
+func pending(ctx context.Context, q *question.Question, f *pendingFlags) error {
 	if f.top < 1 {
 		return errors.New("--top must be at least 1")
 	}
-	filter, err := f.filter(q.snapshot, q.resources)
+	filter, err := f.filter(q.Lookup, q.Resources)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func pending(ctx context.Context, q *question, f *pendingFlags) error {
 	if err != nil {
 		return err
 	}
-	explanations, err := q.decider.Explain(ctx, q.Input, client.ExplainQuestion{Filter: filter})
+	explanations, err := q.Decider.Explain(ctx, q.Input, client.ExplainQuestion{Filter: filter})
 	if err != nil {
 		return err
 	}
@@ -152,24 +154,21 @@ func pending(ctx context.Context, q *question, f *pendingFlags) error {
 	if err := f.sortPending(q, answer); err != nil {
 		return err
 	}
-	if q.format == formatName {
-		return q.list(namesOf(answer.GetJobs(), (*apportionv1.Explanation).GetName))
+	if q.Format == cli.FormatName {
+		return q.List(question.NamesOf(answer.GetJobs(), (*apportionv1.Explanation).GetName))
 	}
-	listed := f.whole || len(answer.GetJobs()) <= f.top || q.format != formatTable
+	listed := f.whole || len(answer.GetJobs()) <= f.top || q.Format != cli.FormatTable
 	if past == nil && listed && len(answer.GetJobs()) > 0 {
 		if past, err = pastOf(ctx, q, &apportionv1.GetHistoryRequest{Waiting: true}); err != nil {
 			return err
 		}
 	}
-	response := pastAnswer{Basis: message{explanations.Basis}, Explain: message{answer}}
-	if past != nil {
-		response.History = &message{past}
-	}
+	response := pastAnswer{Basis: cli.Within(explanations.Basis), Explain: cli.Within(answer), History: cli.Within(past)}
 	unread := ""
 	if answer.GetWaitingCount() == 0 {
-		unread = q.unread()
+		unread = q.Unread()
 	}
-	err = q.answer(explanations.Basis, response, func(p *render.Printer) {
+	err = q.Answer(explanations.Basis, response, func(p *render.Printer) {
 		p.Since = sincePending(q, past, clock)
 		p.Pending(answer, f.listing(answer))
 		if f.since > 0 {
@@ -181,7 +180,7 @@ func pending(ctx context.Context, q *question, f *pendingFlags) error {
 	})
 	// If no considered job waits, jobs that are not considered may.
 	nothing := answer.GetWaitingCount() == 0 && (len(answer.GetLeftOut()) > 0 || unread != "")
-	return cmp.Or(err, verdict(!nothing))
+	return cmp.Or(err, cli.Verdict(!nothing))
 }
 
 // listing says how the waiting jobs are listed.
@@ -194,9 +193,9 @@ func (f *pendingFlags) listing(answer *apportionv1.ExplainAnswer) render.Listing
 }
 
 // sortPending sorts the jobs of an answer, and those of each group, as the flags say.
-func (f *pendingFlags) sortPending(q *question, answer *apportionv1.ExplainAnswer) error {
+func (f *pendingFlags) sortPending(q *question.Question, answer *apportionv1.ExplainAnswer) error {
 	priority := func(e *apportionv1.Explanation) int32 {
-		if jobs := q.snapshot.GetJobs(); int(e.GetJob()) < len(jobs) {
+		if jobs := q.Lookup.GetJobs(); int(e.GetJob()) < len(jobs) {
 			return jobs[e.GetJob()].GetPriority()
 		}
 		return 0
@@ -204,7 +203,7 @@ func (f *pendingFlags) sortPending(q *question, answer *apportionv1.ExplainAnswe
 	compare, err := order(&f.listFlags, map[string]func(l, r *apportionv1.Explanation) int{
 		"name": func(l, r *apportionv1.Explanation) int { return cmp.Compare(l.GetName(), r.GetName()) },
 		byQueue: func(l, r *apportionv1.Explanation) int {
-			return cmp.Compare(q.snapshot.GetQueues()[l.GetQueue()].GetName(), q.snapshot.GetQueues()[r.GetQueue()].GetName())
+			return cmp.Compare(q.Lookup.GetQueues()[l.GetQueue()].GetName(), q.Lookup.GetQueues()[r.GetQueue()].GetName())
 		},
 		"priority": func(l, r *apportionv1.Explanation) int { return cmp.Compare(priority(r), priority(l)) },
 		"tasks":    func(l, r *apportionv1.Explanation) int { return cmp.Compare(r.GetWaitingTasks(), l.GetWaitingTasks()) },

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -68,14 +70,14 @@ func causes(t *testing.T) map[string]*cause {
 // agrees asks the Explain call about the cause, and then the question of the check, whose answer must be the same.
 func (c *cause) agrees(t *testing.T) {
 	t.Helper()
-	var flags inputFlags
-	flags.files = []string{filepath.Join(c.folder, "dump.yaml")}
-	flags.policy = c.headers["policy"]
+	var flags question.InputFlags
+	flags.Files = []string{filepath.Join(c.folder, "dump.yaml")}
+	flags.Policy = c.headers["policy"]
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
-		flags.policy = config
+		flags.Policy = config
 	}
-	flags.asOf = c.headers["as-of"]
-	in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
+	flags.AsOf = c.headers["as-of"]
+	in, err := flags.Load(t.Context(), cli.Streams{In: strings.NewReader(""), Err: io.Discard})
 	require.NoError(t, err)
 	decider := client.InProcess()
 	explanations, err := decider.Explain(t.Context(), in.Input, client.ExplainQuestion{Jobs: []string{jobOf(in, c.headers["job"])}})
@@ -90,7 +92,7 @@ func (c *cause) agrees(t *testing.T) {
 	require.Equal(t, c.headers["check"], text.Enum(finding.GetCheck(), "CHECK_KIND_"))
 	require.NotEmpty(t, finding.GetReasons())
 	require.Equal(t, c.headers["reason"], strings.TrimPrefix(finding.GetReasons()[0].GetCode().String(), "REASON_CODE_"))
-	index, err := in.snapshot.Job(c.headers["job"])
+	index, err := in.Lookup.Job(c.headers["job"])
 	require.NoError(t, err)
 	asked, err := decider.Simulate(t.Context(), in.Input, plainQuestion(t, in, index, finding)...)
 	require.NoError(t, err)
@@ -98,19 +100,19 @@ func (c *cause) agrees(t *testing.T) {
 }
 
 // jobOf returns the contract's name of a job, or of an entity that is left out.
-func jobOf(in *input, name string) string {
-	if index, err := in.snapshot.Job(name); err == nil {
-		return idOf(in.snapshot.GetJobs()[index])
+func jobOf(in *question.Loaded, name string) string {
+	if index, err := in.Lookup.Job(name); err == nil {
+		return question.JobID(in.Lookup.GetJobs()[index])
 	}
 	return name
 }
 
 // plainQuestion are the steps that ask what a check asks, the last of them the question itself.
-func plainQuestion(t *testing.T, in *input, job uint32, finding *apportionv1.Finding) []*apportionv1.Step {
+func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *apportionv1.Finding) []*apportionv1.Step {
 	t.Helper()
 	jobs := &apportionv1.Jobs{Index: []uint32{job}}
 	waiting := &apportionv1.Tasks{}
-	for _, task := range in.snapshot.TasksOf(job) {
+	for _, task := range in.Lookup.TasksOf(job) {
 		if task.Pending() {
 			waiting.Index = append(waiting.Index, task.Number)
 		}
@@ -127,15 +129,15 @@ func plainQuestion(t *testing.T, in *input, job uint32, finding *apportionv1.Fin
 		}
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobs}}}}
 	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
-		queue := in.snapshot.GetJobs()[job].GetQueue()
+		queue := in.Lookup.GetJobs()[job].GetQueue()
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
 			Queues: &apportionv1.Queues{Name: []string{queue}},
 		}}}}
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting, Jointly: true}}}}
 	case apportionv1.CheckKind_CHECK_KIND_FEASIBILITY:
-		switch phase := in.snapshot.GetJobs()[job].GetPhase(); {
-		case finding.Task == nil && phase == apportionv1.JobPhase_JOB_PHASE_PENDING && in.snapshot.GetJobs()[job].GetMinResources() != nil:
+		switch phase := in.Lookup.GetJobs()[job].GetPhase(); {
+		case finding.Task == nil && phase == apportionv1.JobPhase_JOB_PHASE_PENDING && in.Lookup.GetJobs()[job].GetMinResources() != nil:
 			return []*apportionv1.Step{{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobs}}}}
 		case finding.Task == nil && finding.GetReasons()[0].Queue != nil:
 			return []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting, Jointly: true}}}}
@@ -148,13 +150,13 @@ func plainQuestion(t *testing.T, in *input, job uint32, finding *apportionv1.Fin
 		steps := make([]*apportionv1.Step, 0, 2)
 		first := &apportionv1.Tasks{}
 		for _, other := range finding.GetFirstJobs() {
-			for _, task := range in.snapshot.TasksOf(other) {
+			for _, task := range in.Lookup.TasksOf(other) {
 				if task.Pending() {
 					first.Index = append(first.Index, task.Number)
 				}
 			}
 		}
-		if in.snapshot.GetJobs()[job].GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
+		if in.Lookup.GetJobs()[job].GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
 			return append(steps, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
 				Jobs: &apportionv1.Jobs{Index: append(finding.GetFirstJobs(), job)}, Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
 			}}})
@@ -207,10 +209,10 @@ func TestPending(t *testing.T) {
 	for name, c := range causes(t) {
 		t.Run(name, func(t *testing.T) {
 			var out, warnings bytes.Buffer
-			root := newRoot(streams{in: strings.NewReader(""), out: &out, err: &warnings})
+			root := newRoot(cli.Streams{In: strings.NewReader(""), Out: &out, Err: &warnings})
 			root.SetArgs(append([]string{"explain", "--no-remedies", c.headers["job"]}, c.input()...))
 			err := root.ExecuteContext(t.Context())
-			require.ErrorIs(t, err, errDecidedNo, "%s%s", out.String(), warnings.String())
+			require.ErrorIs(t, err, cli.ErrDecidedNo, "%s%s", out.String(), warnings.String())
 			paragraphs := strings.Split(strings.TrimSpace(out.String()), "\n\n")
 			said := unwrapped(paragraphs[len(paragraphs)-1])
 			if *update {

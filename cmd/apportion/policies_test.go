@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -108,11 +109,11 @@ apportion_decisions_total{plugin="tide",question="enqueue",reason="ABOVE_OVERCOM
 	require.NoError(t, enqueueWithin(t, preset, 100), "work at one level")
 	require.ErrorContains(t, enqueueWithin(t, chosen, 100), "costs more than is allowed", "work at each level")
 
-	require.Regexp(t, `(?m)^tide +job enqueued, reclaimable$`, outputOf(t, exitYes, "version", "--policies"), "the command line")
-	require.Regexp(t, `(?m)^tide +gang; tide, proportion$`, outputOf(t, exitYes, "version", "--policies"))
-	require.Contains(t, outputOf(t, exitYes, "shares", "--help"), "drf-hierarchical, fair, kueue, tide")
-	require.Contains(t, outputOf(t, exitNo, "decide", "enqueue", "-f", "testdata/cluster.yaml", "--policy", "tide"), "(tide)")
-	shares := outputOf(t, exitYes, "shares", "-f", "testdata/cluster.yaml", "--policy", "tide", "--explain")
+	require.Regexp(t, `(?m)^tide +job enqueued, reclaimable$`, outputOf(t, cli.ExitYes, "version", "--policies"), "the command line")
+	require.Regexp(t, `(?m)^tide +gang; tide, proportion$`, outputOf(t, cli.ExitYes, "version", "--policies"))
+	require.Contains(t, outputOf(t, cli.ExitYes, "shares", "--help"), "drf-hierarchical, fair, kueue, tide")
+	require.Contains(t, outputOf(t, cli.ExitNo, "decide", "enqueue", "-f", "testdata/cluster.yaml", "--policy", "tide"), "(tide)")
+	shares := outputOf(t, cli.ExitYes, "shares", "-f", "testdata/cluster.yaml", "--policy", "tide", "--explain")
 	require.Contains(t, shares, "AFLOAT", "the words of its numbers")
 	require.Contains(t, shares, "(under water)")
 	require.Contains(t, shares, "by weights of 2 in all", "how it came by its numbers")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/internal/test/raced"
 )
 
@@ -30,8 +31,8 @@ func TestEveryCommandTakesEveryFormOfAPolicy(t *testing.T) {
 	for name, text := range files {
 		write(name, text)
 	}
-	for name, format := range map[string]string{"policy.json": formatJSON, "policy.yaml": formatYAML, "policy.pb": formatBinary} {
-		files[name] = outputOf(t, exitYes, "convert", "--policy", filepath.Join(folder, "scheduler.conf"), "-o", format)
+	for name, format := range map[string]string{"policy.json": cli.FormatJSON, "policy.yaml": cli.FormatYAML, "policy.pb": cli.FormatBinary} {
+		files[name] = outputOf(t, cli.ExitYes, "convert", "--policy", filepath.Join(folder, "scheduler.conf"), "-o", format)
 		write(name, files[name])
 	}
 	given := map[string][]string{
@@ -46,7 +47,7 @@ func TestEveryCommandTakesEveryFormOfAPolicy(t *testing.T) {
 		"simulate": {filepath.Join("..", "..", "examples", "scenarios", "make-room.yaml")},
 		"whatif":   {"--finish", "scavenge/hyperopt", "-f", research},
 	}
-	for name, command := range everyCommand(newRoot(streams{})) {
+	for name, command := range everyCommand(newRoot(cli.Streams{})) {
 		// These take two policies as their arguments, serve pages, serve agents, and check plugin fair alone.
 		if command.Flags().Lookup("policy") == nil || slices.Contains([]string{"diff", "ui", "mcp", "verify"}, name) {
 			continue
@@ -57,7 +58,7 @@ func TestEveryCommandTakesEveryFormOfAPolicy(t *testing.T) {
 			var want string
 			for _, form := range []string{"policy.json", "policy.yaml", "policy.pb", "scheduler.conf", "configuration.yaml", "configmap.yaml", "configmaps.json"} {
 				out, code := answerOf(t, slices.Concat(strings.Fields(name), arguments, []string{"--policy", filepath.Join(folder, form)})...)
-				require.Contains(t, []int{exitYes, exitNo}, code, form)
+				require.Contains(t, []int{cli.ExitYes, cli.ExitNo}, code, form)
 				out = strings.ReplaceAll(out, form, "POLICY")
 				if want == "" {
 					want = out
@@ -68,7 +69,7 @@ func TestEveryCommandTakesEveryFormOfAPolicy(t *testing.T) {
 	}
 	for form := range files {
 		out, code := answerOf(t, "diff", filepath.Join(folder, form), "capacity", "-f", research, "-o", "json")
-		require.Contains(t, []int{exitYes, exitNo}, code, form)
+		require.Contains(t, []int{cli.ExitYes, cli.ExitNo}, code, form)
 		require.Contains(t, out, `"was"`, "policies are compared, not files")
 	}
 }

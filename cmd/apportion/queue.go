@@ -8,27 +8,29 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // queueAnswer is the answer of `apportion queue`, in its JSON form.
 type queueAnswer struct {
-	Basis   message `json:"basis"`
-	Queue   message `json:"queue"`
-	Shares  message `json:"shares"`
-	Explain message `json:"explain"`
+	Basis   cli.Message `json:"basis"`
+	Queue   cli.Message `json:"queue"`
+	Shares  cli.Message `json:"shares"`
+	Explain cli.Message `json:"explain"`
 	// Next explains the first waiting jobs, with forecasts where the ends of running jobs are known.
-	Next    *message `json:"next,omitempty"`
-	History *message `json:"history,omitempty"`
+	Next    cli.Message `json:"next,omitzero"`
+	History cli.Message `json:"history,omitzero"`
 }
 
 // newQueue is `apportion queue`.
-func newQueue(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}, amounts: true}
+func newQueue(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}, Amounts: true}
 	var top int
 	var whole bool
-	command := a.command(&cobra.Command{
+	command := a.Command(&cobra.Command{
 		Use:   "queue NAME",
 		Short: "Show one queue: what it has, deserves and uses, what waits in it and why, and what comes next",
 		Long: `Show a queue for the team that uses it: its settings, what it is guaranteed, deserves and holds, when it
@@ -39,15 +41,15 @@ About a cluster that a server follows (--snapshot-name), it also says since when
 since when it is not served, and shows what it held over time.`,
 		Example: `  apportion queue research -f cluster.yaml
   apportion queue research --server apportion:7171 --snapshot-name cluster`,
-		Args: arguments(1, 1, "one queue"),
-	}, func(ctx context.Context, q *question, names []string) error {
+		Args: cli.Arguments(1, 1, "one queue"),
+	}, func(ctx context.Context, q *question.Question, names []string) error {
 		most := top
 		if whole {
 			most = 0
 		}
 		return showQueue(ctx, q, names[0], most)
 	})
-	a.completeArgs(command, 1, queueNames)
+	a.CompleteArgs(command, 1, question.QueueNames)
 	command.Flags().IntVar(&top, "top", mostListed, "list at most `N` waiting jobs")
 	command.Flags().BoolVar(&whole, "all", false, "list every waiting job")
 	command.MarkFlagsMutuallyExclusive("top", "all")
@@ -55,19 +57,19 @@ since when it is not served, and shows what it held over time.`,
 }
 
 // showQueue shows a queue and what waits in it, at most so many jobs; 0: all.
-func showQueue(ctx context.Context, q *question, name string, most int) error {
-	index, err := q.snapshot.Queue(name)
+func showQueue(ctx context.Context, q *question.Question, name string, most int) error {
+	index, err := q.Lookup.Queue(name)
 	if err != nil {
 		return err
 	}
 	// Without nodes no task is on one, and no share is known.
-	if err := cmp.Or(q.unknown(), q.undivided()); err != nil {
+	if err := cmp.Or(q.Unknown(), q.Undivided()); err != nil {
 		return err
 	}
-	queue := q.snapshot.GetQueues()[index]
-	explain := explainStep(nil)
+	queue := q.Lookup.GetQueues()[index]
+	explain := question.ExplainStep(nil)
 	explain.GetExplain().Filter = &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Name: []string{queue.GetName()}}}
-	simulation, err := q.simulate(ctx, q.withShares(explain, queue.GetName())...)
+	simulation, err := q.Simulate(ctx, q.WithShares(explain, queue.GetName())...)
 	if err != nil {
 		return err
 	}
@@ -80,20 +82,20 @@ func showQueue(ctx context.Context, q *question, name string, most int) error {
 	if err != nil {
 		return err
 	}
-	answer := queueAnswer{Basis: message{simulation.Basis}, Queue: message{queue}, Shares: message{shares}, Explain: message{explained}}
-	if past != nil {
-		answer.History = &message{past}
+	answer := queueAnswer{
+		Basis: cli.Within(simulation.Basis), Queue: cli.Within(queue), Shares: cli.Within(shares), Explain: cli.Within(explained),
+		History: cli.Within(past),
 	}
 	var next *apportionv1.ExplainAnswer
 	if ids := first(explained, mostForecasts); len(ids) > 0 && endsKnown(q) {
-		simulation, err := q.simulate(ctx, explainStep(&apportionv1.Jobs{Uid: ids}))
+		simulation, err := q.Simulate(ctx, question.ExplainStep(&apportionv1.Jobs{Uid: ids}))
 		if err != nil {
 			return err
 		}
 		next = simulation.Answers[0].GetExplain()
-		answer.Next = &message{next}
+		answer.Next = cli.Within(next)
 	}
-	return q.answer(simulation.Basis, answer, func(p *render.Printer) {
+	return q.Answer(simulation.Basis, answer, func(p *render.Printer) {
 		clock := render.Clock(time.Now())
 		p.Since = sincePending(q, past, clock)
 		p.Queue(index, shares, explained, most)
@@ -117,6 +119,6 @@ func first(explained *apportionv1.ExplainAnswer, most int) []string {
 }
 
 // endsKnown reports whether the end of some job is known.
-func endsKnown(q *question) bool {
-	return slices.ContainsFunc(q.snapshot.GetJobs(), func(job *apportionv1.Job) bool { return job.GetExpectedEnd() != 0 })
+func endsKnown(q *question.Question) bool {
+	return slices.ContainsFunc(q.Lookup.GetJobs(), func(job *apportionv1.Job) bool { return job.GetExpectedEnd() != 0 })
 }

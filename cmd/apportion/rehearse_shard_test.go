@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/internal/test/raced"
 )
 
@@ -60,7 +61,7 @@ func TestShardsGiveTheReportOfOneProcessAlsoIfOneIsKilled(t *testing.T) {
 	kept := done() - 8
 	if kept < 4 {
 		var problems bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), []string{"rehearse", "merge", results}, nil, &bytes.Buffer{}, &problems))
+		require.Equal(t, cli.ExitUsage, run(t.Context(), []string{"rehearse", "merge", results}, nil, &bytes.Buffer{}, &problems))
 		require.Contains(t, problems.String(), "run these shards again: 3/3")
 	}
 
@@ -68,13 +69,13 @@ func TestShardsGiveTheReportOfOneProcessAlsoIfOneIsKilled(t *testing.T) {
 	require.NoError(t, again.Wait())
 	require.Contains(t, said.String(), `"before": `+strconv.Itoa(kept))
 	require.Equal(t, 12, done())
-	for _, format := range []string{formatTable, formatJSON, formatYAML} {
-		require.Equal(t, outputOf(t, exitYes, append(swept, "-o", format)...), outputOf(t, exitYes, "rehearse", "merge", results, "-o", format))
+	for _, format := range []string{cli.FormatTable, cli.FormatJSON, cli.FormatYAML} {
+		require.Equal(t, outputOf(t, cli.ExitYes, append(swept, "-o", format)...), outputOf(t, cli.ExitYes, "rehearse", "merge", results, "-o", format))
 	}
 	directory := t.TempDir()
 	file := func(name string) string { return filepath.Join(directory, name) }
-	outputOf(t, exitYes, append(swept, "--report", file("one.html"), "--plot", file("one.svg"))...)
-	outputOf(t, exitYes, "rehearse", "merge", results, "--report", file("merged.html"), "--plot", file("merged.svg"))
+	outputOf(t, cli.ExitYes, append(swept, "--report", file("one.html"), "--plot", file("one.svg"))...)
+	outputOf(t, cli.ExitYes, "rehearse", "merge", results, "--report", file("merged.html"), "--plot", file("merged.svg"))
 	for _, kind := range []string{".html", ".svg"} {
 		one, err := os.ReadFile(file("one" + kind))
 		require.NoError(t, err)

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -25,7 +27,7 @@ func variationOf(t *testing.T, arguments []string) *variation.Variation {
 }
 
 // tryRemedies asks for the remedies of a job and makes each change as whatif does: the job then has a place. It returns the kinds.
-func tryRemedies(t *testing.T, in *input, job string) []string {
+func tryRemedies(t *testing.T, in *question.Loaded, job string) []string {
 	t.Helper()
 	decider := client.InProcess()
 	found, err := decider.Remedies(t.Context(), in.Input, client.RemediesQuestion{Job: job})
@@ -36,7 +38,7 @@ func tryRemedies(t *testing.T, in *input, job string) []string {
 		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
 			continue
 		}
-		made, err := variationOf(t, remedy.GetWhatif()).Of(in.snapshot, nil)
+		made, err := variationOf(t, remedy.GetWhatif()).Of(in.Lookup, nil)
 		require.NoError(t, err, "%s", remedy.GetWhatif())
 		varied := in.Input
 		varied.Snapshot = made.Base.Snapshot
@@ -54,11 +56,11 @@ func tryRemedies(t *testing.T, in *input, job string) []string {
 }
 
 // flagsOf returns the flags that name the input of a cause.
-func flagsOf(c *cause) inputFlags {
-	var flags inputFlags
-	flags.files, flags.asOf = []string{filepath.Join(c.folder, "dump.yaml")}, c.headers["as-of"]
+func flagsOf(c *cause) question.InputFlags {
+	var flags question.InputFlags
+	flags.Files, flags.AsOf = []string{filepath.Join(c.folder, "dump.yaml")}, c.headers["as-of"]
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
-		flags.policy = config
+		flags.Policy = config
 	}
 	return flags
 }
@@ -72,7 +74,7 @@ func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			flags := flagsOf(c)
-			in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
+			in, err := flags.Load(t.Context(), cli.Streams{In: strings.NewReader(""), Err: io.Discard})
 			require.NoError(t, err)
 			for _, kind := range tryRemedies(t, in, jobOf(in, c.headers["job"])) {
 				kinds[kind]++
@@ -80,8 +82,8 @@ func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 		})
 	}
 	t.Run("sample", func(t *testing.T) {
-		flags := inputFlags{files: []string{filepath.Join("..", "..", "examples", "clusters", "research")}}
-		in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
+		flags := question.InputFlags{Files: []string{filepath.Join("..", "..", "examples", "clusters", "research")}}
+		in, err := flags.Load(t.Context(), cli.Streams{In: strings.NewReader(""), Err: io.Discard})
 		require.NoError(t, err)
 		for _, job := range []string{"language/pretrain-7b", "robotics/grasp-train", "robotics/grasp-eval"} {
 			for _, kind := range tryRemedies(t, in, jobOf(in, job)) {
@@ -106,8 +108,8 @@ func TestNoRemedyIsListedThatRulesPrevent(t *testing.T) {
 		"volume-in-a-full-zone": {"REQUEST", "NODES a1", "JOBS_END"}, "volume-on-a-full-node": {"REQUEST", "JOBS_END"}, "claim-missing": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			flags := inputFlags{files: []string{filepath.Join("..", "..", "testdata", "pending", name, "dump.yaml")}}
-			in, err := flags.load(t.Context(), streams{in: strings.NewReader(""), err: io.Discard})
+			flags := question.InputFlags{Files: []string{filepath.Join("..", "..", "testdata", "pending", name, "dump.yaml")}}
+			in, err := flags.Load(t.Context(), cli.Streams{In: strings.NewReader(""), Err: io.Discard})
 			require.NoError(t, err)
 			found, err := client.InProcess().Remedies(t.Context(), in.Input, client.RemediesQuestion{Job: jobOf(in, "ml/train")})
 			require.NoError(t, err)
@@ -138,7 +140,7 @@ func TestAForecastRespectsRulesOnOtherPodsAndVolumes(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "dump.yaml")
 				annotated := strings.Replace(string(dump), group, group+", annotations: {apportion.dev/expected-end: 2026-03-02T13:00:00Z}", 1)
 				require.NoError(t, os.WriteFile(file, []byte(annotated), 0o600))
-				said := unwrapped(outputOf(t, exitNo, "explain", "ml/train", "--no-remedies", "-f", file, "--as-of", "2026-03-02T12:00:00Z"))
+				said := unwrapped(outputOf(t, cli.ExitNo, "explain", "ml/train", "--no-remedies", "-f", file, "--as-of", "2026-03-02T12:00:00Z"))
 				require.Contains(t, said, "ml/train could start at 2026-03-02 13:00:00 UTC")
 			})
 		}

@@ -11,6 +11,14 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/compare"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/convert"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/play"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/rehearse"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/review"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/serve"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/usage"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -33,27 +41,27 @@ func groups() []group {
 			{"shares", newShares},
 			{"history", newHistory},
 			{"get", newGet},
-			{"usage", newUsage},
-			{"audit", newAudit},
+			{"usage", usage.New},
+			{"audit", review.NewAudit},
 		}},
 		{"what-if", "What if:", []row{
-			{"whatif", newWhatIf}, {"diff", newDiff}, {"simulate", newSimulate}, {"rehearse", newRehearse}, {"forecast", newForecast},
+			{"whatif", compare.NewWhatIf}, {"diff", compare.NewDiff}, {"simulate", play.NewSimulate}, {"rehearse", rehearse.New}, {"forecast", newForecast},
 		}},
 		{"decide", "Decide:", []row{{"decide", newDecide}, {"plan", newPlan}}},
 		{"files", "Files:", []row{
-			{"convert", newConvert},
-			{"generate", newGenerate},
-			{"test", newTest},
-			{"replay", newReplay},
-			{"verify", newVerify},
+			{"convert", convert.New},
+			{"generate", convert.NewGenerate},
+			{"test", play.NewTest},
+			{"replay", play.NewReplay},
+			{"verify", review.NewVerify},
 			{"man", newMan},
 		}},
 		{"serve", "Serve:", []row{
-			{"serve", newServe},
-			{"ui", newUI},
-			{"mcp", func(s streams) *cobra.Command { return newMCP(s, newRoot) }},
-			{"config", newConfig},
-			{"health", newHealth},
+			{"serve", serve.NewServe},
+			{"ui", serve.NewUI},
+			{"mcp", func(s cli.Streams) *cobra.Command { return serve.NewMCP(s, newRoot) }},
+			{"config", serve.NewConfig},
+			{"health", serve.NewHealth},
 			{"version", newVersion},
 		}},
 	}
@@ -68,14 +76,14 @@ type group struct {
 // row is a command: its name, and what builds it.
 type row struct {
 	name  string
-	build func(streams) *cobra.Command
+	build func(cli.Streams) *cobra.Command
 }
 
 // newRoot returns the command line with all commands.
-func newRoot(s streams) *cobra.Command { return newRootOf(s, "") }
+func newRoot(s cli.Streams) *cobra.Command { return newRootOf(s, "") }
 
 // newRootFor returns the command line for some arguments: with the command that the first one names, or with all, as help needs them.
-func newRootFor(s streams, args []string) *cobra.Command {
+func newRootFor(s cli.Streams, args []string) *cobra.Command {
 	for _, group := range groups() {
 		for _, command := range group.commands {
 			if len(args) > 0 && args[0] == command.name {
@@ -87,7 +95,8 @@ func newRootFor(s streams, args []string) *cobra.Command {
 }
 
 // newRootOf returns the command line with the named command alone; "" is all.
-func newRootOf(s streams, name string) *cobra.Command {
+func newRootOf(s cli.Streams, name string) *cobra.Command {
+	s.Version = version
 	root := &cobra.Command{
 		Use:   "apportion",
 		Short: "Decide fair shares of a cluster for queues and jobs, and explain the decisions",
@@ -99,14 +108,14 @@ of kubectl:
   apportion shares -f cluster.yaml
   apportion explain my-namespace/my-job -f cluster.yaml
 ` + exitCodes,
-		Version:       s.version,
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetIn(s.in)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
-	root.SetFlagErrorFunc(meantFlag)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetFlagErrorFunc(cli.MeantFlag)
 	for _, group := range groups() {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, row := range group.commands {
@@ -146,14 +155,14 @@ func askLive(parent *cobra.Command) {
 		askLive(command)
 		if flag := command.Flags().Lookup("cluster"); flag != nil {
 			flag.DefValue = "true"
-			must(command, flag.Value.Set("true"))
+			cli.Must(command, flag.Value.Set("true"))
 		}
 	}
 }
 
 // newMan is `apportion man`.
-func newMan(s streams) *cobra.Command {
-	a := &answering{streams: s}
+func newMan(s cli.Streams) *cobra.Command {
+	a := &cli.Answering{Streams: s}
 	command := &cobra.Command{
 		Use:    "man DIRECTORY",
 		Hidden: true, // The first help lists what people ask about a cluster.
@@ -162,7 +171,7 @@ func newMan(s streams) *cobra.Command {
 created if it does not exist. SOURCE_DATE_EPOCH sets their date.`,
 		Example: `  apportion man ~/.local/share/man/man1
   man apportion-explain`,
-		Args: arguments(1, 1, "a directory"),
+		Args: cli.Arguments(1, 1, "a directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manual pages are for everyone.
 				return err
@@ -177,9 +186,9 @@ created if it does not exist. SOURCE_DATE_EPOCH sets their date.`,
 			if err != nil {
 				return err
 			}
-			return a.write(pages, func(p *render.Printer) { p.Line("%s in %s", text.Count(len(pages), "manual page"), args[0]) })
+			return a.Write(pages, func(p *render.Printer) { p.Line("%s in %s", text.Count(len(pages), "manual page"), args[0]) })
 		},
 	}
-	a.register(command)
+	a.Register(command)
 	return command
 }

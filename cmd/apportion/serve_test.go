@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 )
 
 // lockedBuffer is written by a server while a test reads it.
@@ -63,7 +65,7 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 	var out, problems bytes.Buffer
 	cluster := filepath.Join("testdata", "cluster.yaml")
 	code := run(t.Context(), []string{"shares", "-f", cluster, "--server", address, "--policy-name", "house", "--ascii"}, nil, &out, &problems)
-	require.Equal(t, exitYes, code, problems.String())
+	require.Equal(t, cli.ExitYes, code, problems.String())
 	require.Contains(t, out.String(), "queue order: ml, web")
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+admin+"/metrics", nil)
@@ -76,7 +78,7 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 	require.Contains(t, string(metrics), "apportion_")
 
 	stop()
-	require.Equal(t, exitYes, <-ended)
+	require.Equal(t, cli.ExitYes, <-ended)
 	require.Contains(t, log.String(), "stopped")
 }
 
@@ -95,7 +97,7 @@ func TestServeRefusesToStartOnABadPolicy(t *testing.T) {
 				flag = "house=" + file
 			}
 			var problems bytes.Buffer
-			require.Equal(t, exitUsage, run(t.Context(), []string{"serve", "--policies", flag}, nil, io.Discard, &problems))
+			require.Equal(t, cli.ExitUsage, run(t.Context(), []string{"serve", "--policies", flag}, nil, io.Discard, &problems))
 			require.Contains(t, problems.String(), test.says)
 		})
 	}

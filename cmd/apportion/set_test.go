@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/command/compare"
 )
 
 // documentedFields returns the fields of --set that the help of whatif lists, each as KIND/NAME.FIELD.
 func documentedFields(t *testing.T) []string {
 	t.Helper()
-	_, list, found := strings.Cut(newWhatIf(streams{}).Long, "\nFields for --set:\n\n")
+	_, list, found := strings.Cut(compare.NewWhatIf(cli.Streams{}).Long, "\nFields for --set:\n\n")
 	require.True(t, found)
 	list, _, _ = strings.Cut(list, "\n\n")
 	var fields []string
@@ -50,7 +53,7 @@ func TestEveryFieldOfSetInTheHelpCanBeSet(t *testing.T) {
 			arguments = append(arguments, "--set", "queue/ml.budget.cpu=100")
 		}
 		code, out, errors := execute(t, "", append(arguments, "--set", names.Replace(field)+"="+value)...)
-		require.Equal(t, exitYes, code, "%s: %s", field, errors)
+		require.Equal(t, cli.ExitYes, code, "%s: %s", field, errors)
 		require.Contains(t, out, `"change": {`, field)
 	}
 

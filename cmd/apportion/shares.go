@@ -10,16 +10,18 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // newShares is `apportion shares`.
-func newShares(s streams) *cobra.Command {
-	a := &asking{answering: answering{streams: s}, amounts: true}
+func newShares(s cli.Streams) *cobra.Command {
+	a := &question.Asking{Answering: cli.Answering{Streams: s}, Amounts: true}
 	var ask client.SharesQuestion
 	var tree bool
-	command := a.command(&cobra.Command{
+	command := a.Command(&cobra.Command{
 		Use:   "shares [QUEUE...]",
 		Short: "Show what each queue deserves and holds, in the order of serving or as a tree",
 		Long: `Show for each queue, in the order in which queues are served, what it is guaranteed, deserves, holds
@@ -40,13 +42,13 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 			}
 			return nil
 		},
-	}, func(ctx context.Context, q *question, queues []string) error {
+	}, func(ctx context.Context, q *question.Question, queues []string) error {
 		if lacks := incomplete(q); lacks != nil {
 			// Faults of the input come first.
-			_, err := q.decider.Shares(ctx, q.Input, ask)
+			_, err := q.Decider.Shares(ctx, q.Input, ask)
 			if err == nil {
 				// They may say why the input lacks something.
-				render.Warnings(q.err, q.warnings)
+				render.Warnings(q.Err, q.Warnings)
 			}
 			return cmp.Or(err, lacks)
 		}
@@ -54,7 +56,7 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 			return showTree(ctx, q)
 		}
 		for _, name := range queues {
-			if _, err := q.snapshot.Queue(name); err != nil {
+			if _, err := q.Lookup.Queue(name); err != nil {
 				return err
 			}
 		}
@@ -63,8 +65,8 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 		}
 		asked := ask
 		// The table shows the weights that follow from past usage, which are part of the derivation.
-		asked.Explain = ask.Explain || q.snapshot.GetMemory() != nil && (q.format == formatTable || q.format == formatWide)
-		shares, err := q.decider.Shares(ctx, q.Input, asked)
+		asked.Explain = ask.Explain || q.Lookup.GetMemory() != nil && (q.Format == cli.FormatTable || q.Format == cli.FormatWide)
+		shares, err := q.Decider.Shares(ctx, q.Input, asked)
 		if err != nil {
 			return err
 		}
@@ -72,12 +74,12 @@ With --tree, show all queues as a tree, with the amounts that they hold, deserve
 		if !ask.Explain {
 			response.Shares = underived(shares.Answer)
 		}
-		return q.answer(shares.Basis, response, func(p *render.Printer) {
+		return q.Answer(shares.Basis, response, func(p *render.Printer) {
 			p.Brief = !ask.Explain
 			p.Shares(shares.Answer)
 		})
 	})
-	a.completeArgs(command, 0, queueNames)
+	a.CompleteArgs(command, 0, question.QueueNames)
 	command.Flags().BoolVar(&tree, "tree", false, "show the queues as a tree")
 	command.Flags().BoolVar(&ask.Explain, "explain", false, "add the derivation of the numbers, step by step")
 	command.Flags().BoolVar(&ask.JobShares, "jobs", false, "add the dominant share of every job (drf)")
@@ -99,30 +101,30 @@ func underived(answer *apportionv1.SharesAnswer) *apportionv1.SharesAnswer {
 }
 
 // incomplete returns an error if the input lacks what is divided, or those among which it is divided. An empty input lacks nothing.
-func incomplete(q *question) error {
-	of := q.snapshot
+func incomplete(q *question.Question) error {
+	of := q.Lookup
 	queues, nodes := len(of.GetQueues()), len(of.GetNodes())
 	switch {
 	case queues+nodes+len(of.GetJobs())+len(of.GetLeftOut()) == 0:
-		fmt.Fprintln(q.err, "The input holds no queues and no nodes: there is nothing to divide.")
+		fmt.Fprintln(q.Err, "The input holds no queues and no nodes: there is nothing to divide.")
 		return nil
 	case queues+nodes == 0:
-		return errors.New("no share is known: the input has no queues and no nodes" + q.whyNoNodes())
+		return errors.New("no share is known: the input has no queues and no nodes" + q.WhyNoNodes())
 	case queues == 0:
 		return errors.New("there are no shares: the input has no queues")
 	}
-	return q.undivided()
+	return q.Undivided()
 }
 
 // showTree shows the queues as a tree.
-func showTree(ctx context.Context, q *question) error {
+func showTree(ctx context.Context, q *question.Question) error {
 	inspect := &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{}}}
-	simulation, err := q.simulate(ctx, sharesStep(), inspect)
+	simulation, err := q.Simulate(ctx, question.SharesStep(), inspect)
 	if err != nil {
 		return err
 	}
 	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: simulation.Answers}
-	return q.answer(simulation.Basis, response, func(p *render.Printer) {
+	return q.Answer(simulation.Basis, response, func(p *render.Printer) {
 		p.Tree(simulation.Answers[0].GetShares(), simulation.Answers[1].GetInspect().GetTotal())
 	})
 }

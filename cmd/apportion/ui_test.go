@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 )
 
 // look starts `apportion ui` and returns its address. It ends with the test.
@@ -17,7 +19,7 @@ func look(t *testing.T, flags ...string) string {
 	t.Helper()
 	read, write := io.Pipe()
 	ctx, end := context.WithCancel(t.Context())
-	root := newRoot(streams{in: strings.NewReader(""), out: write, err: io.Discard})
+	root := newRoot(cli.Streams{In: strings.NewReader(""), Out: write, Err: io.Discard})
 	root.SetArgs(append([]string{"ui", "--no-open"}, flags...))
 	done := make(chan error, 1)
 	go func() {
@@ -91,7 +93,7 @@ func TestPagesOfOtherSitesAreRefused(t *testing.T) {
 }
 
 func TestThePageIsServedOnLoopbackAlone(t *testing.T) {
-	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+	root := newRoot(cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	root.SetArgs([]string{"ui", "--no-open", "--listen", "0.0.0.0:0", "-f", "../../examples/clusters/research"})
 	require.ErrorContains(t, root.ExecuteContext(t.Context()), "not a loopback address")
 }

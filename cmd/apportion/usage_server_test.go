@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/service"
 )
@@ -16,7 +17,7 @@ func TestAServerAnswersAboutItsLedgerAsTheFileDoes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ledger")
 	code, _, errors := execute(t, "", "usage", "import", "--ledger", name, "--from", "csv", "testdata/history/usage.csv")
 	require.Zero(t, code, errors)
-	kept, err := (&keptLedger{name: name}).read()
+	kept, err := (&question.KeptLedger{Name: name}).Read()
 	require.NoError(t, err)
 	server, err := service.New(service.Options{})
 	require.NoError(t, err)

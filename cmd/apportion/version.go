@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -36,8 +37,8 @@ type presetOfName struct {
 }
 
 // newVersion is `apportion version`.
-func newVersion(s streams) *cobra.Command {
-	a := &answering{streams: s}
+func newVersion(s cli.Streams) *cobra.Command {
+	a := &cli.Answering{Streams: s}
 	var policies bool
 	command := &cobra.Command{
 		Use:   "version",
@@ -46,16 +47,16 @@ func newVersion(s streams) *cobra.Command {
 their decisions, and the presets of --policy with their plugins tier by tier.`,
 		Example: `  apportion version
   apportion version --policies`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := versions{Version: s.version, Engine: engine.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			v := versions{Version: s.Version, Engine: engine.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			if policies {
 				v.addPolicies()
 			}
-			return a.write(v, v.print)
+			return a.Write(v, v.print)
 		},
 	}
-	a.register(command)
+	a.Register(command)
 	command.Flags().BoolVar(&policies, "policies", false, "list the supported plugins and the presets of --policy")
 	return command
 }

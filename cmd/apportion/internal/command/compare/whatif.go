@@ -1,0 +1,209 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/question"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
+	"github.com/apportion/apportion/cmd/apportion/internal/submission"
+	"github.com/apportion/apportion/cmd/apportion/internal/variation"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+)
+
+// supposing contains the flags of `apportion whatif`.
+type supposing struct {
+	question.Asking
+	file      string
+	variation variation.Variation
+	// half is another half-life of usage; 0: that of 7 days.
+	half time.Duration
+}
+
+// NewWhatIf is `apportion whatif`.
+func NewWhatIf(s cli.Streams) *cobra.Command {
+	w := &supposing{Asking: question.Asking{Answering: cli.Answering{Streams: s}, Amounts: true}}
+	command := &cobra.Command{
+		Use:   "whatif [--job FILE] [--set KIND/NAME.FIELD=VALUE]...",
+		Short: "Show what would happen if a job were submitted, or the cluster were different",
+		Long: `Show what would happen if something were different: a queue's weight or limit, a job's priority,
+more or fewer nodes, a finished job, a submitted job. All flags together define one change; the answer
+shows the shares of queues, the waiting jobs and the possible evictions, before and after.
+
+With --job alone: would the job enter its queue, may it be allocated, which tasks could be evicted for
+it, and what would each queue then deserve. The file contains one of these kinds:
+
+  Job of batch.volcano.sh    with the PodGroup that Volcano's job controller creates
+  PodGroup with its Pods     as they are
+  PyTorchJob                 as Kubeflow's training operator does with --gang-scheduler-name=volcano:
+                             the queue is spec.runPolicy.schedulingPolicy.queue
+  RayJob, RayCluster         as KubeRay does with --batch-scheduler=volcano: the queue is the label
+                             volcano.sh/queue-name
+  Job of batch, JobSet,      as Volcano's podgroup controller does for plain pods: the queue is the
+  Deployment, ReplicaSet,    annotation scheduling.volcano.sh/queue-name of the pod template, the
+  StatefulSet                minimum is 1 or the owner's scheduling.volcano.sh/group-min-member
+
+or a job in short form:
+
+  name: train
+  namespace: ml
+  queue: research
+  minAvailable: 4
+  minResources: {cpu: "32", memory: 256Gi, nvidia.com/gpu: "32"}
+  groups:
+  - {role: worker, replicas: 4, request: {cpu: "8", memory: 64Gi, nvidia.com/gpu: "8"}}
+
+Fields for --set:
+
+  queue/NAME.weight, .priority, .state (open, closing, closed), .reclaimable (true, false)
+  queue/NAME.capability.RESOURCE, .guarantee.RESOURCE, .deserved.RESOURCE; none removes it
+  queue/NAME.usage.RESOURCE, .budget.RESOURCE, .spent.RESOURCE (quantum-seconds), .budgetKind (hard, soft)
+  job/NAMESPACE/NAME.priority, .queue, .minAvailable, .minResources.RESOURCE
+  job/NAMESPACE/NAME.role.ROLE.minAvailable, and .role.ROLE.request.RESOURCE: what each waiting task
+  of the role asks for at most
+  job/NAMESPACE/NAME.otherNode: a node that its waiting tasks may use besides those that taints,
+  selectors and affinities leave them
+  node/NAME.allocatable.RESOURCE
+  node/NAME.maintenance: planned downtime, 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z, or several periods
+  separated by commas, in place of that of the node; nothing or none removes it
+
+About a cluster with Kueue: clusterqueue/NAME.nominal.RESOURCE, .borrowingLimit.RESOURCE and .lendingLimit.RESOURCE (none
+removes the limit; RESOURCE@FLAVOR if several flavors have it), .weight, .cohort (none: no cohort) and
+.stopPolicy (None, Hold, HoldAndDrain).
+
+A name may be in quotation marks, such as queue/"a.weight=b".weight=5. Without them, the longest name
+that exists is meant.
+
+The exit code is 2 if the submitted job would have to wait.`,
+		Example: `  apportion whatif --job train.yaml -f cluster.yaml
+  apportion whatif --set queue/vision.weight=5 --set queue/vision.capability.gpu=64 -f cluster.yaml
+  apportion whatif --half-life 24h --ledger usage.ledger --policy fair -f cluster.yaml
+  apportion whatif --set node/n7.maintenance=2026-03-02T15:00:00Z/2026-03-02T17:00:00Z -f cluster.yaml --as-of 2026-03-02T14:00:00Z
+  apportion whatif --add-nodes 8 --like node-3 --remove-node n7 --finish ml/train --job train.yaml -f cluster.yaml`,
+		Args: cli.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if w.file == "" && w.half == 0 && w.variation.Empty() {
+				return errNothingToTry
+			}
+			if err := w.Watch.Check(&w.From); err != nil {
+				return err
+			}
+			return w.Repeat(command.Context(), w.suppose)
+		},
+	}
+	w.Register(command)
+	command.Flags().StringVar(&w.file, "job", "", "`FILE` of the job; - is standard input")
+	registerVariation(&w.Asking, command, &w.variation)
+	cli.DurationVar(command.Flags(), &w.half, "half-life", 0,
+		"time after which the usage in --ledger counts half, instead of --ledger-half-life")
+	command.Flags().BoolVar(&w.variation.Forget, "no-memory", false, "ignore usage, budgets and owners")
+	command.MarkFlagsMutuallyExclusive("half-life", "no-memory")
+	cli.Must(command, command.MarkFlagFilename("job", "yaml", "yml", "json"))
+	return command
+}
+
+// suppose asks about a submitted job, a changed cluster, or both.
+func (w *supposing) suppose(ctx context.Context) error {
+	if w.file == "" {
+		loaded, err := w.From.Load(ctx, w.Streams)
+		if err == nil {
+			err = w.remember(loaded)
+		}
+		if err != nil {
+			return err
+		}
+		return w.About(ctx, loaded, func(ctx context.Context, q *question.Question) error { return vary(ctx, q, &w.variation, nil) })
+	}
+	loaded, submitted, err := w.submit(ctx)
+	if err == nil {
+		err = w.remember(loaded)
+	}
+	if err != nil {
+		return err
+	}
+	return w.About(ctx, loaded, func(ctx context.Context, q *question.Question) error {
+		if w.variation.Empty() {
+			return submit(ctx, q, submitted)
+		}
+		return vary(ctx, q, &w.variation, submitted.Jobs)
+	})
+}
+
+// remember takes the usage with another half-life into the change.
+func (w *supposing) remember(loaded *question.Loaded) error {
+	if w.half == 0 {
+		return nil
+	}
+	var err error
+	w.variation.Remembered, err = w.From.Refill(loaded, w.half)
+	return err
+}
+
+// submit reads the cluster and the job.
+func (w *supposing) submit(ctx context.Context) (*question.Loaded, *submission.Submission, error) {
+	f := &w.From
+	if f.Snapshot != "" {
+		return nil, nil, errors.New("--job requires manifests: use -f instead of --snapshot")
+	}
+	sources, err := f.Sources(ctx, w.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	job, err := question.ReadInput(w.file, w.In)
+	if err != nil {
+		return nil, nil, err
+	}
+	rules, err := f.Rules(sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	question.TellOrigin(w.Err, rules)
+	moment, given, err := f.Moment(rules.Message)
+	if err != nil {
+		return nil, nil, err
+	}
+	submitted, err := submission.Read(job.Name, job.Data, sources, f.Options(moment, given)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	loaded := &question.Loaded{Lookup: submitted.Snapshot, Cluster: submitted.Cluster}
+	loaded.Warnings = slices.Concat(submitted.Cluster.Warnings, rules.Warnings, submitted.Warnings)
+	loaded.Snapshot, loaded.Policy, loaded.PolicyName = submitted.Snapshot.Snapshot, rules.Message, f.PolicyName
+	return loaded, submitted, f.Remember(loaded, moment, given)
+}
+
+// submit asks what would happen to jobs if they were submitted now.
+func submit(ctx context.Context, q *question.Question, s *submission.Submission) error {
+	if err := q.Undivided(); err != nil {
+		return err
+	}
+	larger, indices := q.Lookup, &apportionv1.Jobs{}
+	steps := []*apportionv1.Step{question.SharesStep()}
+	for _, job := range s.Jobs {
+		var index uint32
+		larger, index = larger.With(job)
+		indices.Index = append(indices.Index, index)
+		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}})
+	}
+	end := cli.ShowWaiting(q.Err, "trying the job")
+	simulation, err := q.Simulate(ctx, append(steps, question.SharesStep(), question.ExplainStep(indices))...)
+	end()
+	if err != nil {
+		return err
+	}
+	answers := simulation.Answers
+	explained := answers[len(answers)-1].GetExplain().GetJobs()
+	response := &apportionv1.SimulateResponse{Basis: simulation.Basis, Answers: answers}
+	err = q.Answer(simulation.Basis, response, func(p *render.Printer) {
+		p.Snapshot = larger
+		p.Submitted(s.Jobs, explained, answers[0].GetShares(), answers[len(answers)-2].GetShares())
+	})
+	waits := slices.ContainsFunc(explained, func(e *apportionv1.Explanation) bool { return !question.GoesOn(e) })
+	return cmp.Or(err, cli.Verdict(!waits))
+}
