@@ -57,7 +57,7 @@ func TestTheDocumentedConfigurationsAreWhatTheySay(t *testing.T) {
 	}
 	settings, err := os.ReadFile("../../docs/configuration.md")
 	require.NoError(t, err)
-	convert, err := os.ReadFile("../../cmd/apportion/convert.go")
+	convert, err := os.ReadFile("../../cmd/apportion/internal/command/convert/convert.go")
 	require.NoError(t, err)
 	for _, flag := range regexp.MustCompile("--extender-[a-z-]+|--policies|--admin-[a-z]+").FindAllString(string(page), -1) {
 		if !strings.Contains(string(convert), `"`+strings.TrimPrefix(flag, "--")+`"`) {
