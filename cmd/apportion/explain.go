@@ -123,7 +123,7 @@ func (e *explaining) explain(ctx context.Context, q *question.Question, names []
 		}
 		return cmp.Or(showRemedies(q, found, e.Format == cli.FormatWide), cli.Verdict(found.Found() && found.Judged()))
 	}
-	return e.one(ctx, q, index, job)
+	return e.explainJob(ctx, q, index, job)
 }
 
 // remedied is an answer about remedies, with the command that tries each and the changes of objects that make it, in their order.
@@ -164,8 +164,8 @@ func explainLeftOut(ctx context.Context, q *question.Question, name string) erro
 	return cmp.Or(err, cli.ErrDecidedNo)
 }
 
-// one says why one job waits, and shows the shares of its queue.
-func (e *explaining) one(ctx context.Context, q *question.Question, index uint32, job *apportionv1.Job) error {
+// explainJob says why one job waits, and shows the shares of its queue.
+func (e *explaining) explainJob(ctx context.Context, q *question.Question, index uint32, job *apportionv1.Job) error {
 	end := cli.ShowWaiting(q.Err, "explaining")
 	simulation, err := q.Simulate(ctx, q.WithShares(question.ExplainStep(&apportionv1.Jobs{Index: []uint32{index}}), job.GetQueue())...)
 	end()

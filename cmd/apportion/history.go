@@ -158,10 +158,10 @@ type pastAnswer struct {
 // pastOf returns what the server that follows the cluster knows of the past; nil: it is about no such cluster, or the server keeps no
 // history of it.
 func pastOf(ctx context.Context, q *question.Question, asked *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
-	if q.Asking.From.SnapshotName == "" {
+	if q.From.SnapshotName == "" {
 		return nil, nil //nolint:nilnil // No history is an answer.
 	}
-	asked.Name = q.Asking.From.SnapshotName
+	asked.Name = q.From.SnapshotName
 	answer, err := q.Decider.History(ctx, asked)
 	if status.Code(err) == codes.Unimplemented || err == nil && answer.GetBegins() == 0 {
 		return nil, nil //nolint:nilnil // No history is an answer.

@@ -45,7 +45,11 @@ func groups() []group {
 			{"audit", review.NewAudit},
 		}},
 		{"what-if", "What if:", []row{
-			{"whatif", compare.NewWhatIf}, {"diff", compare.NewDiff}, {"simulate", play.NewSimulate}, {"rehearse", rehearse.New}, {"forecast", newForecast},
+			{"whatif", compare.NewWhatIf},
+			{"diff", compare.NewDiff},
+			{"simulate", play.NewSimulate},
+			{"rehearse", rehearse.New},
+			{"forecast", newForecast},
 		}},
 		{"decide", "Decide:", []row{{"decide", newDecide}, {"plan", newPlan}}},
 		{"files", "Files:", []row{

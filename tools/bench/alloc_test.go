@@ -35,8 +35,8 @@ func TestAQuestionAllocatesNothingButItsAnswer(t *testing.T) {
 				},
 				"allocatable": func() {
 					for _, p := range s.pending {
-						s.Allocatable(s.one(p), 0, nil, nil)
-						s.Preemptive(s.one(p), nil, nil)
+						s.Allocatable(s.list(p), 0, nil, nil)
+						s.Preemptive(s.list(p), nil, nil)
 					}
 				},
 				"overused": func() {

@@ -101,13 +101,13 @@ func (s *subject) questions() {
 	}
 	_ = s.Rollback(mark)
 	for _, t := range s.pending {
-		s.Allocatable(s.one(t), 0, nil, nil)
+		s.Allocatable(s.list(t), 0, nil, nil)
 	}
 	s.Reclaim().Choose(&policy.Claim{Tasks: []model.TaskID{s.claimant}, Candidates: s.candidates}, false)
 	mark = s.Mark()
 	for _, t := range s.pending[:50] {
 		s.Order().SortQueues(s.View().Busy())
-		s.Allocatable(s.one(t), policy.InSession, nil, nil)
+		s.Allocatable(s.list(t), policy.InSession, nil, nil)
 		_ = s.Allocate(t, model.None)
 	}
 	_ = s.Rollback(mark)

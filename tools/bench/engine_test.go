@@ -86,7 +86,7 @@ func BenchmarkAllocatable1000(b *testing.B) {
 		b.Helper()
 		for b.Loop() {
 			for _, t := range s.pending {
-				s.Allocatable(s.one(t), 0, nil, nil)
+				s.Allocatable(s.list(t), 0, nil, nil)
 			}
 		}
 	})

@@ -33,7 +33,7 @@ func BenchmarkFairRound(b *testing.B) {
 			for b.Loop() {
 				for _, t := range tasks {
 					s.Order().SortQueues(queues)
-					s.Allocatable(s.one(t), policy.InSession, nil, nil)
+					s.Allocatable(s.list(t), policy.InSession, nil, nil)
 					if err := s.Allocate(t, model.None); err != nil {
 						b.Fatal(err)
 					}
@@ -57,7 +57,7 @@ func (s *subject) chosen(borrow bool, n int) []model.TaskID {
 		if len(list) == n {
 			break
 		}
-		if s.View().Status(t) != model.Pending || s.Preemptive(s.one(t), nil, nil) == borrow {
+		if s.View().Status(t) != model.Pending || s.Preemptive(s.list(t), nil, nil) == borrow {
 			continue
 		}
 		list = append(list, t)

@@ -122,12 +122,12 @@ func (s *subject) whatIf(mark int) bool {
 			return false
 		}
 	}
-	s.Allocatable(s.one(s.claimant), 0, nil, nil)
+	s.Allocatable(s.list(s.claimant), 0, nil, nil)
 	return s.Rollback(mark) == nil
 }
 
-// one is a list of one task, in memory that the test keeps.
-func (s *subject) one(t model.TaskID) []model.TaskID {
+// list returns a list of one task, in memory that the test keeps.
+func (s *subject) list(t model.TaskID) []model.TaskID {
 	single[0] = t
 	return single[:]
 }

@@ -177,6 +177,7 @@ func notOfType(invalid *pflag.InvalidValueError) error {
 // durationValue is a duration as people write it.
 type durationValue time.Duration
 
+// Set reads a duration.
 func (d *durationValue) Set(text string) error {
 	read, err := duration.Parse(text)
 	*d = durationValue(read)
@@ -185,6 +186,7 @@ func (d *durationValue) Set(text string) error {
 
 func (d *durationValue) String() string { return duration.Format(time.Duration(*d)) }
 
+// Type returns the name of the type in the help.
 func (d *durationValue) Type() string { return "duration" }
 
 // DurationVar defines a flag for a duration. Help shows no default of zero.

@@ -18,6 +18,7 @@ type StatusLine struct {
 	text string
 }
 
+// NewStatusLine returns a line that shows nothing yet.
 func NewStatusLine(out io.Writer) *StatusLine {
 	if TerminalOf(out) == nil {
 		out = nil

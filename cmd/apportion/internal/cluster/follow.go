@@ -160,7 +160,7 @@ func (f *Follower) put(ctx context.Context) bool {
 		kind := state.view()
 		kind.Count = uint32(f.objects.Count(state.kind))
 		f.metrics.objects.WithLabelValues(state.resource).Set(float64(kind.GetCount()))
-		f.metrics.read.WithLabelValues(state.resource).Set(oneIf(kind.GetRead()))
+		f.metrics.read.WithLabelValues(state.resource).Set(number(kind.GetRead()))
 		view.Kinds = append(view.Kinds, kind)
 	}
 	err := f.identify(ctx)
@@ -176,7 +176,8 @@ func (f *Follower) put(ctx context.Context) bool {
 	return err == nil
 }
 
-func oneIf(is bool) float64 {
+// number returns 1 for true, 0 for false.
+func number(is bool) float64 {
 	if is {
 		return 1
 	}

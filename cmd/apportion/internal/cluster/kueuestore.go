@@ -57,9 +57,9 @@ func (s *kueueStore) version(
 
 // within leaves out what exceeds the limits in number.
 func (s *kueueStore) within(m *made) {
-	one := func(*apportionv1.Job) int { return 1 }
+	size := func(*apportionv1.Job) int { return 1 }
 	if excess := int64(len(m.snapshot.GetJobs())) - s.limits.Jobs; s.limits.Jobs > 0 && excess > 0 {
-		shorten(m, int(excess), fmt.Sprintf("there are more than %d workloads", s.limits.Jobs), model.MaxLeftOut, one)
+		shorten(m, int(excess), fmt.Sprintf("there are more than %d workloads", s.limits.Jobs), model.MaxLeftOut, size)
 	}
 	queues := m.snapshot.GetQueues()
 	if s.limits.Queues <= 0 || int64(len(queues)) <= s.limits.Queues {

@@ -84,7 +84,7 @@ func (c *checker) addresses() {
 		c.fail("listen", "the server must listen somewhere")
 	}
 	seen := map[string]bool{}
-	one := func(address, path string) {
+	check := func(address, path string) {
 		if seen[address] && !strings.HasSuffix(address, ":0") {
 			c.fail(path, address+" is listened on twice")
 		}
@@ -94,16 +94,16 @@ func (c *checker) addresses() {
 		}
 	}
 	for i, address := range c.Listen {
-		one(address, element("listen", i))
+		check(address, element("listen", i))
 	}
 	if c.Admin.Listen != "" {
-		one(c.Admin.Listen, "admin.listen")
+		check(c.Admin.Listen, "admin.listen")
 	}
 	if c.HTTP.Listen != "" {
-		one(c.HTTP.Listen, "http.listen")
+		check(c.HTTP.Listen, "http.listen")
 	}
 	if c.Extender.Listen != "" {
-		one(c.Extender.Listen, "extender.listen")
+		check(c.Extender.Listen, "extender.listen")
 	}
 }
 

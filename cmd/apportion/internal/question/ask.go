@@ -1,3 +1,5 @@
+// Package question asks about a cluster: the flags that name where its objects and the policy are, reading them, asking a server or this
+// process, repeatedly with --watch, and what an input lacks for an answer. Commands differ in what they ask and in what they show.
 package question
 
 import (
@@ -39,6 +41,7 @@ type WatchFlags struct {
 	Interval time.Duration
 }
 
+// Register adds the flags.
 func (f *WatchFlags) Register(command *cobra.Command) {
 	command.Flags().BoolVar(&f.On, "watch", false,
 		"repeat every --interval until interrupted, and print what changed: + new, - gone, ~ changed; "+

@@ -13,24 +13,30 @@ import (
 	"github.com/apportion/apportion/internal/lookup"
 )
 
-// The names in a snapshot that the shell completes.
+// QueueNames returns the queues of a snapshot, which the shell completes.
 func QueueNames(s *lookup.Snapshot) []string {
 	return NamesOf(s.GetQueues(), (*apportionv1.Queue).GetName)
 }
+
+// JobNames returns the names of its jobs.
 func JobNames(s *lookup.Snapshot) []string { return NamesOf(s.GetJobs(), lookup.JobName) }
+
+// NodeNames returns the names of its nodes.
 func NodeNames(s *lookup.Snapshot) []string {
 	return NamesOf(s.GetNodes(), (*apportionv1.Node).GetName)
 }
 
-// WaitingTaskNames are the names of tasks that wait, waitingJobNames those of their jobs, placedTaskNames of tasks on a node.
+// WaitingTaskNames returns the names of tasks that wait.
 func WaitingTaskNames(s *lookup.Snapshot) []string {
 	return NamesOf(s.Tasks, func(t lookup.Task) string { return nameIf(t.Pending(), t.Name()) })
 }
 
+// WaitingJobNames returns the names of jobs with tasks that wait.
 func WaitingJobNames(s *lookup.Snapshot) []string {
 	return slices.Compact(NamesOf(s.Tasks, func(t lookup.Task) string { return nameIf(t.Pending(), lookup.JobName(t.Job)) }))
 }
 
+// PlacedTaskNames returns the names of tasks on a node.
 func PlacedTaskNames(s *lookup.Snapshot) []string {
 	return NamesOf(s.Tasks, func(t lookup.Task) string { return nameIf(t.Node != nil, t.Name()) })
 }
@@ -53,6 +59,7 @@ func nameIf(listed bool, name string) string {
 	return ""
 }
 
+// NamespaceNames returns the namespaces of jobs, and of what was left out.
 func NamespaceNames(s *lookup.Snapshot) (names []string) {
 	names = append(NamesOf(s.GetJobs(), (*apportionv1.Job).GetNamespace), NamesOf(s.GetLeftOut(), (*apportionv1.LeftOut).GetNamespace)...)
 	slices.Sort(names)

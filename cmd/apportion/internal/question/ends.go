@@ -19,6 +19,7 @@ type EndFlags struct {
 	ends, runtimes []string
 }
 
+// Register adds the flags.
 func (f *EndFlags) Register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.ends, "ends", nil,
 		"expect a running job to end then: `JOB=TIME`, as 2006-01-02T15:04:05Z or 2h30m from now (repeatable)")

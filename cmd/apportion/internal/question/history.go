@@ -58,8 +58,8 @@ func (f *HistoryFlags) Register(command *cobra.Command, name string) {
 	flags.StringArrayVar(&f.Files, name, nil,
 		"`FILE` of the jobs: .csv, .swf, .jsonl, .ledger, or .yaml with Kueue's workloads, .gz too; - is standard input "+
 			"(repeatable for the files of a decision log, oldest first)")
-	cli.Choose(command, &f.format, name+"-format", "", "format of that; default: by the name of the file", cli.FormatCSV, formatSWF, formatLog,
-		formatWorkloads, formatLedger)
+	cli.Choose(command, &f.format, name+"-format", "", "format of that; default: by the name of the file",
+		cli.FormatCSV, formatSWF, formatLog, formatWorkloads, formatLedger)
 	flags.StringVar(&f.store, "store", "", "`DIRECTORY` of the snapshots of a decision log; default: store next to the first file")
 	flags.StringToStringVar(&f.queues, "map", nil,
 		"`VALUE=QUEUE`: the queue of a value of that column; * is every other value (repeatable)")
@@ -76,6 +76,7 @@ func (f *HistoryFlags) RegisterRepeat(command *cobra.Command) {
 	cli.DurationVar(command.Flags(), &f.period, "period", week, "`TIME` from one repetition to the next")
 }
 
+// Check returns an error that names the flag whose value cannot be used, and finds the format of the files.
 func (f *HistoryFlags) Check() error {
 	if len(f.Files) == 0 {
 		return fmt.Errorf("--%s: name a file of jobs", f.name)

@@ -107,7 +107,7 @@ func (q *Question) TurnToKueue(namespace, name string) (*Question, error) {
 		return q, nil
 	}
 	preset, _ := client.Preset(kueuePolicy)
-	loaded, err := q.Asking.From.ReadKueue(q.both, preset)
+	loaded, err := q.From.ReadKueue(q.both, preset)
 	if err != nil {
 		return nil, err
 	}

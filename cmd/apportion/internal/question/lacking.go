@@ -16,8 +16,12 @@ import (
 	"github.com/apportion/apportion/internal/text"
 )
 
-// NodeKind, podKind and classKind are kinds of objects on which some answers do not depend.
-const NodeKind, PodKind, ClassKind = "Node", "Pod", "PriorityClass"
+// These are kinds of objects on which some answers do not depend.
+const (
+	NodeKind  = "Node"
+	PodKind   = "Pod"
+	ClassKind = "PriorityClass"
+)
 
 // Unknown returns an error if kinds of objects other than these were not read.
 func (q *Question) Unknown(except ...string) error {

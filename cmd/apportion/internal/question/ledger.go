@@ -213,6 +213,7 @@ func (k *KeptLedger) Register(command *cobra.Command) {
 	cli.Must(command, command.MarkFlagRequired("ledger"))
 }
 
+// Flags adds the flags of a ledger.
 func (k *KeptLedger) Flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&k.Name, "ledger", "", "file of the ledger")
@@ -221,6 +222,7 @@ func (k *KeptLedger) Flags(command *cobra.Command) {
 	cli.Must(command, command.MarkFlagFilename("ledger"))
 }
 
+// Options returns the epochs and the half-life of the ledger: those of its file, if the flags name none.
 func (k *KeptLedger) Options() (ledger.Options, error) {
 	epoch, err := k.Epoch, error(nil)
 	if epoch == 0 {

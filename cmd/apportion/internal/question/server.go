@@ -22,6 +22,7 @@ type ServerFlags struct {
 	timeout          time.Duration
 }
 
+// Register adds the flags.
 func (f *ServerFlags) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Address, "server", "", "use the server at this `ADDRESS`, such as localhost:7171; default: decide in this process")
 	flags.BoolVar(&f.tls, "tls", false, "use TLS")

@@ -46,7 +46,7 @@ func newFairAsked(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy, se
 
 // answers returns the answers to all questions. A run to rest comes last: it changes the state.
 func (a *fairAsked) answers(ctx context.Context, questions []recording.FairQuestion) (object, error) {
-	answer, err := a.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Shares{
+	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Shares{
 		Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}},
 	}})
 	if err != nil {
@@ -68,8 +68,8 @@ func (a *fairAsked) answers(ctx context.Context, questions []recording.FairQuest
 	return out, nil
 }
 
-// one asks one step.
-func (a *fairAsked) one(ctx context.Context, step *apportionv1.Step) (*apportionv1.Answer, error) {
+// ask asks one step.
+func (a *fairAsked) ask(ctx context.Context, step *apportionv1.Step) (*apportionv1.Answer, error) {
 	answers, err := a.session.Do(ctx, step)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (a *fairAsked) answer(ctx context.Context, q recording.FairQuestion) (any, 
 	case "overused":
 		return a.shares.GetStandings()[a.queues[q.Queue]].GetOverused(), nil
 	case "enqueue":
-		answer, err := a.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{
+		answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{
 			Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Uid: []string{q.Job}}},
 		}})
 		if err != nil {
@@ -99,7 +99,7 @@ func (a *fairAsked) answer(ctx context.Context, q recording.FairQuestion) (any, 
 		}
 		return a.verdict(answer.GetEnqueue().GetJobs()[0].GetVerdict()), nil
 	case allocatableKey:
-		answer, err := a.one(ctx, jointlyAllocatable(&apportionv1.Tasks{Uid: q.Tasks}))
+		answer, err := a.ask(ctx, jointlyAllocatable(&apportionv1.Tasks{Uid: q.Tasks}))
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (a *fairAsked) inOrder(ctx context.Context) ([]uint32, error) {
 	if len(leaves) == 0 {
 		return nil, nil
 	}
-	answer, err := a.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Order{
+	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Order{
 		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{Index: leaves}}},
 	}})
 	return answer.GetOrder().GetSorted(), err
@@ -209,7 +209,7 @@ func (a *fairAsked) reclaim(ctx context.Context, q recording.FairQuestion) (any,
 	if node, err := strconv.ParseUint(fmt.Sprint(q.Room), 10, 32); err == nil {
 		step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Nodes{Index: []uint32{uint32(node)}}
 	}
-	answer, err := a.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
+	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
 	if err != nil {
 		return nil, err
 	}

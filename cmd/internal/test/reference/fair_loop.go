@@ -129,7 +129,7 @@ func (l *fairLoop) start(ctx context.Context, block, nodes []uint32) error {
 
 // evictFor asks for a plan for a block and carries it out: the victims are pending again, the block runs.
 func (l *fairLoop) evictFor(ctx context.Context, block []uint32) error {
-	answer, err := l.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
+	answer, err := l.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
 		Claimant: &apportionv1.Tasks{Index: block}, Candidates: &apportionv1.Tasks{Index: l.cluster.candidates()},
 		Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}}})

@@ -223,7 +223,7 @@ func (a *fairAsked) row(r *apportionv1.Resource) []any {
 
 // preemptive is the answer to `preemptive`.
 func (a *fairAsked) preemptive(ctx context.Context, task string) (any, error) {
-	answer, err := a.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
+	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
 		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Uid: []string{task}}},
 	}})
 	if err != nil {
@@ -249,7 +249,7 @@ func (a *fairAsked) jobsInOrder(ctx context.Context, queue string) ([]uint32, er
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	answer, err := a.one(ctx, &apportionv1.Step{Step: &apportionv1.Step_Order{
+	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Order{
 		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{Index: jobs}}},
 	}})
 	return answer.GetOrder().GetSorted(), err

@@ -1,3 +1,4 @@
+// Package compare has the commands that say what another policy, other queues or a change of the cluster would do: diff and whatif.
 package compare
 
 import (

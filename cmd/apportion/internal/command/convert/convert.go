@@ -1,3 +1,4 @@
+// Package convert has the commands that write clusters, policies and settings for other programs: convert and generate.
 package convert
 
 import (
@@ -93,7 +94,8 @@ be delegated exactly, and the shadow form, in which Volcano does not use Apporti
 	}
 	input.Register(command)
 	c.Register(command, cli.FormatBinary)
-	cli.Choose(command, &target, "to", "", "propose settings of another policy, or of Volcano's extender plugin", policyFair, targetExtender)
+	cli.Choose(command, &target, "to", "", "propose settings of another policy, or of Volcano's extender plugin",
+		policyFair, targetExtender)
 	cli.Choose(command, &release, "volcano", "", "release of Volcano whose decisions the policy takes; default: that of the Deployment, "+
 		"else "+release115, release115, release116)
 	registerFrom(command, &system, &into)

@@ -1,3 +1,5 @@
+// Package play has the commands that run what a file says: the steps of a scenario (simulate), tests with expectations (test), and a log of
+// decisions (replay).
 package play
 
 import (

@@ -1,3 +1,5 @@
+// Package rehearse has the command of that name: what policies, queues, half-lives and seeds combine to, and runs that several processes
+// share.
 package rehearse
 
 import (

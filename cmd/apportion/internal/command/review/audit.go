@@ -1,3 +1,4 @@
+// Package review has the commands that say what is wrong: with a cluster and its policy (audit), and with an answer (verify).
 package review
 
 import (
@@ -166,9 +167,8 @@ func (a *auditing) finish(c *checked, err error) error {
 		failed = a.Write(c, c.print)
 	}
 	least := slices.Index(audit.Severities, audit.Severity(a.severity))
-	return cmp.Or(failed, err, cli.Verdict(a.severity == "never" || !c.unjudged && !slices.ContainsFunc(c.Findings, func(f audit.Finding) bool {
-		return slices.Index(audit.Severities, f.Severity) <= least
-	})))
+	severe := slices.ContainsFunc(c.Findings, func(f audit.Finding) bool { return slices.Index(audit.Severities, f.Severity) <= least })
+	return cmp.Or(failed, err, cli.Verdict(a.severity == "never" || !c.unjudged && !severe))
 }
 
 func firstFile(files []string) string {

@@ -86,7 +86,8 @@ an answer is an error, and 1 if nothing of the answers is checked.`,
 			return ask(command, files)
 		}
 		request, response := &apportionv1.SimulateRequest{}, &apportionv1.SimulateResponse{}
-		if err := errors.Join(question.ReadMessage(files[0], "request", request), question.ReadMessage(files[1], "response", response)); err != nil {
+		err := errors.Join(question.ReadMessage(files[0], "request", request), question.ReadMessage(files[1], "response", response))
+		if err != nil {
 			return err
 		}
 		return verify(&a.Answering, request, response)

@@ -1,3 +1,4 @@
+// Package serve has the commands that answer others until they are ended, serve, ui and mcp, and those about a server: config and health.
 package serve
 
 import (

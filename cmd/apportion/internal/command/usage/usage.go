@@ -1,3 +1,4 @@
+// Package usage has the command of that name: tables of what queues used, from a ledger, and how a ledger is filled.
 package usage
 
 import (
