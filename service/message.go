@@ -18,6 +18,7 @@ import (
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/buffer"
 )
 
 // gRPC reads a message whole before it calls a handler. Here the five bytes with its length are read first, and the rest once there is
@@ -132,7 +133,7 @@ func (in *receiver) next(ctx context.Context, patience time.Duration) (m message
 	if length > in.maximum {
 		return message{}, in.tooLarge(length)
 	}
-	if m.booked[0], err = in.held.Book(ctx, min(pooled(length), in.budget.Most()), patience); err != nil {
+	if m.booked[0], err = in.held.Book(ctx, min(buffer.Size(length), in.budget.Most()), patience); err != nil {
 		return message{}, err
 	}
 	if m.buffer, err = in.body(ctx, int(length)); err != nil {
@@ -177,19 +178,19 @@ func (in *receiver) body(ctx context.Context, length int) (mem.Buffer, error) {
 			return nil, broken(ctx, err)
 		}
 		defer read.Free()
-		return read.MaterializeToBuffer(&pool), nil
+		return read.MaterializeToBuffer(&buffer.Messages), nil
 	}
-	whole := pool.Get(length)
+	whole := buffer.Messages.Get(length)
 	for at := 0; at < length; {
 		read, err := in.from.Read(min(length-at, pieceBytes))
 		if err != nil {
-			pool.Put(whole)
+			buffer.Messages.Put(whole)
 			return nil, broken(ctx, err)
 		}
 		at += read.CopyTo((*whole)[at:])
 		read.Free()
 	}
-	return mem.NewBuffer(whole, &pool), nil
+	return mem.NewBuffer(whole, &buffer.Messages), nil
 }
 
 // inflated returns a message decompressed. Its memory grows with the bytes that arrive.

@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/buffer"
 )
 
 // metrics of a service. Labels take a few fixed values, never what a caller sends.
@@ -95,7 +96,7 @@ func newMetrics(s *Server) *metrics {
 		}),
 		gauge("apportion_message_mapped_bytes",
 			"Memory outside Go's heap for messages of this process, in use or kept for later ones.", func() float64 {
-				return float64(pool.mapped.Load().size())
+				return float64(buffer.Mapped())
 			}),
 		gauge("apportion_answer_bytes", "Memory booked for answers until the transport has sent them.", func() float64 {
 			return float64(s.outbox.budget.Used())

@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/internal/wire/method"
+	"github.com/apportion/apportion/service/buffer"
 )
 
 // opened is a session on the input of a unary call.
@@ -242,7 +243,7 @@ func (s *Server) guard(stop func() bool) decode.Guard {
 }
 
 // decoders are reused with their memory: a model that answers one call is built where the last one was.
-var decoders idle[*decode.Decoder]
+var decoders buffer.Idle[*decode.Decoder]
 
 // compile returns the model of the snapshot in a unary request, and a function that takes the model's memory back. No answer may refer to
 // the model then but by strings. sums is true if the questions need only the sums of tasks.
@@ -259,11 +260,11 @@ func (c *call) compile(
 	}
 	g := s.guard(stop)
 	g.Size, g.Sums = c.snapshot.measure(), sums
-	d, ok := decoders.get()
+	d, ok := decoders.Get()
 	if !ok {
 		d = new(decode.Decoder)
 	}
-	release := func() { decoders.put(d) }
+	release := func() { decoders.Put(d) }
 	m, err := d.CompileWithin(data, g)
 	s.metrics.compiledModel(began, m)
 	if err != nil {

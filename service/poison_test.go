@@ -14,6 +14,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/buffer"
 )
 
 // secret returns a question about a cluster whose texts all hold a word that no other cluster has, and whose answer contains them.
@@ -35,18 +36,18 @@ func secret(t *testing.T, word string, tasks int) *apportionv1.SimulateRequest {
 
 // TestNoByteOfOneRequestIsSeenInAnother overwrites whatever memory is given back, and lets the race detector watch who still reads it.
 func TestNoByteOfOneRequestIsSeenInAnother(t *testing.T) {
-	clean := service.Spoil(func(memory []byte) {
+	buffer.Spoil = func(memory []byte) {
 		for i := range memory {
 			memory[i] = 0xdb
 		}
-	})
-	defer clean()
+	}
+	defer func() { buffer.Spoil = nil }()
 	t.Run("calls", func(t *testing.T) { askSecrets(t, 300) })
 }
 
 // TestMemoryThatIsGivenBackIsNotReadAgain ends the test program if it is.
 func TestMemoryThatIsGivenBackIsNotReadAgain(t *testing.T) {
-	clean, ok := service.Protect()
+	clean, ok := buffer.Protect(32<<10 + 1)
 	if !ok {
 		t.Skip("this system cannot protect memory")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/buffer"
 )
 
 // A handler returns before gRPC has sent the response: it waits in the transport until the client reads it, which may be never. So what a
@@ -251,7 +252,7 @@ type lent struct {
 
 // lentPool keeps the memory of responses for the next ones, and smallPool memory of leastBytes.
 var (
-	lentPool  idle[*lent]
+	lentPool  buffer.Idle[*lent]
 	smallPool = sync.Pool{New: func() any { return &lent{memory: make([]byte, smallResponse, leastBytes), small: true} }}
 )
 
@@ -269,7 +270,7 @@ func lend(size int) *lent {
 		l, _ := smallPool.Get().(*lent)
 		return l
 	}
-	l, ok := lentPool.get()
+	l, ok := lentPool.Get()
 	if !ok {
 		l = new(lent)
 	}
@@ -287,15 +288,15 @@ func (l *lent) Put(*[]byte) {
 		r.release()
 	}
 	l.out = nil
-	if spoil != nil {
-		spoil(l.memory[:cap(l.memory)])
+	if buffer.Spoil != nil {
+		buffer.Spoil(l.memory[:cap(l.memory)])
 	}
 	switch {
 	case l.copied || len(l.memory) > largestLent:
 	case l.small:
 		smallPool.Put(l)
 	default:
-		lentPool.put(l)
+		lentPool.Put(l)
 	}
 }
 

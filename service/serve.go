@@ -17,6 +17,7 @@ import (
 
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/buffer"
 )
 
 // New returns a server that is not ready yet, or an error about the named policies.
@@ -83,7 +84,7 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.ForceServerCodecV2(newCodec(s.outbox)),
 		grpc.MaxRecvMsgSize(otherMessageBytes),
 		// gRPC clears the memory of its own pool before it reads a frame into it.
-		experimental.BufferPool(&pool),
+		experimental.BufferPool(&buffer.Messages),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		// The size of an answer is bounded where the answer is made, with an error that says which selection to narrow.

@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/buffer"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
 	"github.com/apportion/apportion/tools/bench/internal/floor"
 )
@@ -46,7 +47,7 @@ func runService() error {
 		return err
 	}
 	processor.Spare()
-	service.MapMessages(memory.Outside())
+	buffer.Map(memory.Outside())
 	server, err := service.New(service.Options{Policies: policies, Limit: setting.Limit{MessageBytes: RequestBytes}})
 	if err != nil {
 		return err

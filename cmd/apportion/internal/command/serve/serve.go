@@ -12,7 +12,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/daemon"
 	"github.com/apportion/apportion/internal/memory"
 	"github.com/apportion/apportion/internal/processor"
-	"github.com/apportion/apportion/service"
+	"github.com/apportion/apportion/service/buffer"
 )
 
 const settingsHelp = `Settings come from flags, variables (APPORTION_…) and the file of --config or APPORTION_CONFIG. Flags take
@@ -49,7 +49,7 @@ may complete. SIGHUP reads policies, identities and certificates again, as does 
 	})
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		processor.Spare()
-		service.MapMessages(memory.Outside())
+		buffer.Map(memory.Outside())
 		sources := flags.Sources(os.Environ())
 		settings, err := config.Read(sources)
 		if err != nil {

@@ -1,16 +1,16 @@
-package service
+package buffer
 
 import (
 	"runtime"
 	"sync"
 )
 
-// MapMessages makes all servers of this process put together messages from 8 MiB on in memory outside Go's heap from now on, where the
+// Map makes this process put together messages from 8 MiB on in memory outside Go's heap from now on, where the
 // system has such memory. The garbage collector lets a heap grow to twice what is alive, and what lies outside is not part of that. Go's
 // memory limit does not count it either, so a program with a limit has to subtract it: changed is called with the bytes that are mapped
-// whenever they change, one call at a time. It must be fast, and may be nil. Only the first MapMessages of a process has an effect.
-func MapMessages(changed func(bytes int64)) {
-	pool.mapped.CompareAndSwap(nil, newMapped(leastMapped, changed))
+// whenever they change, one call at a time. It must be fast, and may be nil. Only the first Map of a process has an effect.
+func Map(changed func(bytes int64)) {
+	Messages.mapped.CompareAndSwap(nil, newMapped(leastMapped, changed))
 }
 
 const (
@@ -26,7 +26,7 @@ const (
 type mapped struct {
 	least   int
 	changed func(bytes int64)
-	idle    idle[*[]byte]
+	idle    Idle[*[]byte]
 	// once is true if memory is lent only once. Tests protect it from being read.
 	once bool
 
@@ -79,7 +79,7 @@ func (m *mapped) put(data *[]byte) bool {
 	_, ok := m.regions[firstOf(data)]
 	m.mutex.Unlock()
 	if ok && !m.once {
-		m.idle.put(data)
+		m.idle.Put(data)
 	}
 	return ok
 }
@@ -135,8 +135,9 @@ func (m *mapped) count(bytes int) {
 	}
 }
 
-// size returns how many bytes are mapped.
-func (m *mapped) size() int64 {
+// Mapped returns how many bytes are mapped.
+func Mapped() int64 {
+	m := Messages.mapped.Load()
 	if m == nil {
 		return 0
 	}

@@ -1,4 +1,5 @@
-package service
+// Package buffer lends the memory of messages: what was given back is lent again, and large memory may lie outside Go's heap.
+package buffer
 
 import (
 	"math/bits"
@@ -8,19 +9,19 @@ import (
 	"sync/atomic"
 )
 
-// pool holds the memory that requests are put together in. gRPC's own pool clears what it lends, up to a mebibyte for a message of
+// Messages holds the memory that requests are put together in. gRPC's own pool clears what it lends, up to a mebibyte for a message of
 // some ten kilobytes, and throws away all above that; here the borrower writes every byte before any is read.
-var pool buffers
+var Messages Pool
 
-// spoil, if it is set, is given all memory that is no longer read. Tests overwrite it.
-var spoil func([]byte)
+// Spoil, if it is set, is given all memory that is no longer read. Tests overwrite it.
+var Spoil func([]byte)
 
 // steps is the number of buffer sizes between two powers of two.
 const steps = 8
 
-// buffers lends memory, at most an eighth more than is asked for. It implements mem.BufferPool.
-type buffers struct {
-	classes [bits.UintSize * steps]idle[*[]byte]
+// Pool lends memory, at most an eighth more than is asked for. It implements mem.BufferPool.
+type Pool struct {
+	classes [bits.UintSize * steps]Idle[*[]byte]
 	// mapped lends large memory, if that may lie outside Go's heap.
 	mapped atomic.Pointer[mapped]
 }
@@ -34,7 +35,7 @@ func sizeOf(n int) (size, class int) {
 }
 
 // Get returns n bytes with arbitrary contents.
-func (b *buffers) Get(n int) *[]byte {
+func (b *Pool) Get(n int) *[]byte {
 	size, class := sizeOf(n)
 	if m := b.mapped.Load(); m != nil && size >= m.least {
 		if data := m.get(size); data != nil {
@@ -42,7 +43,7 @@ func (b *buffers) Get(n int) *[]byte {
 			return data
 		}
 	}
-	if data, ok := b.classes[class].get(); ok {
+	if data, ok := b.classes[class].Get(); ok {
 		*data = (*data)[:n]
 		return data
 	}
@@ -51,28 +52,28 @@ func (b *buffers) Get(n int) *[]byte {
 }
 
 // Put returns bytes from Get to the pool.
-func (b *buffers) Put(data *[]byte) {
-	if spoil != nil {
-		spoil((*data)[:cap(*data)])
+func (b *Pool) Put(data *[]byte) {
+	if Spoil != nil {
+		Spoil((*data)[:cap(*data)])
 	}
 	if m := b.mapped.Load(); m != nil && m.put(data) {
 		return
 	}
 	if size, class := sizeOf(cap(*data)); size == cap(*data) {
-		b.classes[class].put(data)
+		b.classes[class].Put(data)
 	}
 }
 
-// pooled returns the size of the buffer for a requested size.
-func pooled(n int64) int64 {
+// Size returns the size of the memory that is lent for so many bytes.
+func Size(n int64) int64 {
 	size, _ := sizeOf(int(n))
 	return int64(size)
 }
 
-// idle contains the unused buffers, of which the most recently used one is lent first. A sync.Pool keeps one for every processor, because
+// Idle contains the unused buffers, of which the most recently used one is lent first. A sync.Pool keeps one for every processor, because
 // none reaches what another put away for itself: twice the memory on two. Like a sync.Pool it drops what was not borrowed between two
 // collections of garbage. The zero value is empty.
-type idle[T any] struct {
+type Idle[T any] struct {
 	mutex sync.Mutex
 	kept  []aged[T]
 	// watched is true if the next collection will be noticed.
@@ -86,8 +87,8 @@ type aged[T any] struct {
 	collections int
 }
 
-// get takes what was put away last.
-func (i *idle[T]) get() (value T, ok bool) {
+// Get takes what was put away last.
+func (i *Idle[T]) Get() (value T, ok bool) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	if len(i.kept) == 0 {
@@ -100,7 +101,7 @@ func (i *idle[T]) get() (value T, ok bool) {
 }
 
 // find takes what was put away last among the values that fit.
-func (i *idle[T]) find(fits func(T) bool) (value T, ok bool) {
+func (i *Idle[T]) find(fits func(T) bool) (value T, ok bool) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	for k, a := range slices.Backward(i.kept) {
@@ -112,8 +113,8 @@ func (i *idle[T]) find(fits func(T) bool) (value T, ok bool) {
 	return value, false
 }
 
-// put keeps a value.
-func (i *idle[T]) put(value T) {
+// Put keeps a value.
+func (i *Idle[T]) Put(value T) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	i.kept = append(i.kept, aged[T]{value: value})
@@ -121,19 +122,19 @@ func (i *idle[T]) put(value T) {
 }
 
 // watch notices the next garbage collection, by an object without references.
-func (i *idle[T]) watch() {
+func (i *Idle[T]) watch() {
 	if i.watched {
 		return
 	}
 	i.watched = true
-	runtime.AddCleanup(new(sentinel), func(i *idle[T]) { i.collected() }, i)
+	runtime.AddCleanup(new(sentinel), func(i *Idle[T]) { i.collected() }, i)
 }
 
 // sentinel is an object of its own: an object without pointers may share its memory with others.
 type sentinel struct{ _ *sentinel }
 
 // collected drops what was not wanted since the collection before this one.
-func (i *idle[T]) collected() {
+func (i *Idle[T]) collected() {
 	i.mutex.Lock()
 	for k := range i.kept {
 		i.kept[k].collections++
@@ -148,7 +149,7 @@ func (i *idle[T]) collected() {
 }
 
 // take takes out the values that are unwanted, the oldest first.
-func (i *idle[T]) take(unwanted func(aged[T]) bool) (taken []T) {
+func (i *Idle[T]) take(unwanted func(aged[T]) bool) (taken []T) {
 	i.kept = slices.DeleteFunc(i.kept, func(a aged[T]) bool {
 		if !unwanted(a) {
 			return false
@@ -162,7 +163,7 @@ func (i *idle[T]) take(unwanted func(aged[T]) bool) (taken []T) {
 }
 
 // drop drops values that were taken out. It may take milliseconds, so the lock is released meanwhile.
-func (i *idle[T]) drop(values []T) {
+func (i *Idle[T]) drop(values []T) {
 	for _, value := range values {
 		i.dropped(value)
 	}

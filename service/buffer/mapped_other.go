@@ -1,6 +1,6 @@
 //go:build !darwin && !dragonfly && !freebsd && !linux && !netbsd && !openbsd
 
-package service
+package buffer
 
 import "errors"
 
@@ -8,3 +8,6 @@ import "errors"
 func mapMemory(int) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func unmapMemory([]byte) error { return errors.ErrUnsupported }
+
+// Protect cannot protect memory here.
+func Protect(int) (end func(), ok bool) { return nil, false }

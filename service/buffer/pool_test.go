@@ -1,4 +1,4 @@
-package service
+package buffer
 
 import (
 	"runtime"
@@ -10,24 +10,24 @@ import (
 )
 
 func TestWhatWasUsedLastIsUsedFirst(t *testing.T) {
-	var kept idle[int]
-	_, ok := kept.get()
+	var kept Idle[int]
+	_, ok := kept.Get()
 	require.False(t, ok)
-	kept.put(1)
-	kept.put(2)
+	kept.Put(1)
+	kept.Put(2)
 	for _, want := range []int{2, 1} {
-		got, ok := kept.get()
+		got, ok := kept.Get()
 		require.True(t, ok)
 		require.Equal(t, want, got)
 	}
-	_, ok = kept.get()
+	_, ok = kept.Get()
 	require.False(t, ok)
 }
 
 func TestWhatNobodyWantsIsDroppedWithTheGarbage(t *testing.T) {
-	var kept idle[*[]byte]
+	var kept Idle[*[]byte]
 	data := make([]byte, 1<<20)
-	kept.put(&data)
+	kept.Put(&data)
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		kept.mutex.Lock()
