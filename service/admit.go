@@ -14,6 +14,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/connection"
 )
 
 // gRPC runs unary interceptors after it has received and decoded the request. A tap sees the headers of a call alone: whatever it refuses
@@ -24,7 +25,7 @@ import (
 func (s *Server) arrived(ctx context.Context, call *tap.Info) (context.Context, error) {
 	ctx, err := s.tap(ctx, call)
 	if err == nil && s.calls.unknown(ctx, call.FullMethodName) {
-		connectionOf(ctx).waste()
+		connection.Of(ctx).Waste()
 	}
 	return ctx, err
 }
@@ -34,13 +35,13 @@ func (s *Server) arrived(ctx context.Context, call *tap.Info) (context.Context, 
 //
 // It runs in the goroutine that reads the connection, one call at a time.
 func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, error) {
-	c := connectionOf(ctx)
-	if fault := c.begin(); fault != nil {
+	c := connection.Of(ctx)
+	if fault := c.Admit(); fault != nil {
 		return ctx, s.fail(ctx, fault)
 	}
 	if quiet(call.FullMethodName) {
 		// gRPC reads its message, so that the end of a call that is reset before is not seen.
-		c.waste()
+		c.Waste()
 	}
 	if strings.HasPrefix(call.FullMethodName, "/"+healthv1.Health_ServiceDesc.ServiceName+"/") {
 		return ctx, nil
@@ -51,14 +52,14 @@ func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, erro
 		if err != nil {
 			s.refuse(in, call.FullMethodName, err)
 			if status.Code(err) == codes.Unauthenticated {
-				c.waste()
+				c.Waste()
 			}
 			return in, err
 		}
 		ctx = next //nolint:fatcontext // Each asks with what the one before learnt.
 	}
-	if identity := IdentityOf(ctx); identity != anonymous {
-		c.authenticated(identity)
+	if identity := IdentityOf(ctx); identity != connection.Anonymous {
+		c.Authenticated(identity)
 	}
 	if err := s.again(ctx, call.FullMethodName); err != nil {
 		s.refuse(in, call.FullMethodName, err)
@@ -70,7 +71,7 @@ func (s *Server) tap(ctx context.Context, call *tap.Info) (context.Context, erro
 // again returns the status of a call whose client does not wait as long as it was told to, while its calls are not received. A refusal here
 // costs a third of a refusal in a handler, and lacks only the trailer that the client was sent before.
 func (s *Server) again(ctx context.Context, method string) error {
-	if uncounted(method) || !connectionOf(ctx).mustWait() {
+	if uncounted(method) || !connection.Of(ctx).MustWait() {
 		return nil
 	}
 	return StatusOf(s.admission.Saturated(TenantOf(ctx)))

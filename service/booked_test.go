@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/connection"
 )
 
 // bookedShape is a kind of snapshot, or of change, of which a cache may hold many.
@@ -228,7 +229,7 @@ func TestWhatIsBookedForASnapshotIsWhatItTakes(t *testing.T) {
 			s, err := New(Options{Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler)})
 			require.NoError(t, err)
 			hold := func(data []byte, digest string, base *entry) *entry {
-				k := entryKey{anonymous, digest}
+				k := entryKey{connection.Anonymous, digest}
 				_, cached, _, err := s.store(t.Context(), k, data, base, follow(t.Context()))
 				require.NoError(t, err)
 				require.True(t, cached)

@@ -162,7 +162,7 @@ func (c *call) reserve(sent context.Context) (*reply, error) {
 	if c.messages != nil && !c.transported {
 		c.reply = r
 	} else {
-		context.AfterFunc(sent, r.release)
+		context.AfterFunc(sent, r.Release)
 	}
 	return r, nil
 }

@@ -14,6 +14,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/connection"
 )
 
 // call is one call of the contract. gRPC's generated code decodes the request and then calls the method of this value, so a method finds
@@ -52,7 +53,7 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 		method := &d.Methods[i]
 		name, handle := "/"+d.ServiceName+"/"+method.MethodName, method.Handler
 		method.Handler = func(_ any, ctx context.Context, _ func(any) error, with grpc.UnaryServerInterceptor) (response any, err error) {
-			defer connectionOf(ctx).end(ctx)
+			defer connection.Of(ctx).End(ctx)
 			m := s.calls.begin(ctx, name)
 			c, end, err := s.accept(ctx, name, m)
 			if err != nil {
@@ -73,13 +74,13 @@ func (s *Server) serviceDesc() *grpc.ServiceDesc {
 			m, _ := ctx.Value(measuredKey{}).(*measured)
 			c, end, err := s.accept(ctx, name, m)
 			if err != nil {
-				connectionOf(ctx).end(ctx)
+				connection.Of(ctx).End(ctx)
 				return err
 			}
 			defer func() {
 				end()
 				if !c.settled {
-					connectionOf(ctx).end(ctx)
+					connection.Of(ctx).End(ctx)
 				}
 			}()
 			return handle(c, &messageStream{ServerStream: stream, call: c, first: true, method: name})
@@ -103,7 +104,7 @@ func (s *Server) accept(ctx context.Context, method string, m *measured) (c *cal
 		err = s.outbox.budget.Busy()
 	}
 	if err != nil {
-		connectionOf(ctx).wait(decode.AsFault(err).Retry)
+		connection.Of(ctx).Wait(decode.AsFault(err).Retry)
 		err = s.fail(ctx, err)
 		s.refuse(ctx, method, err)
 		return nil, nil, err
@@ -112,7 +113,7 @@ func (s *Server) accept(ctx context.Context, method string, m *measured) (c *cal
 	c = &call{server: s, messages: messages, measured: m}
 	return c, func() {
 		if c.reply != nil {
-			c.reply.release()
+			c.reply.Release()
 		}
 		c.snapshot.free()
 		c.endChunk()
@@ -130,7 +131,7 @@ func (c *call) booked(response any, err error) (any, error) {
 		return r, nil
 	}
 	if r != nil {
-		r.release()
+		r.Release()
 		response = nil
 	}
 	c.measured.end(err)
@@ -258,7 +259,7 @@ func (s *messageStream) SendMsg(response any) error {
 		err := s.ServerStream.SendMsg(r)
 		if err != nil {
 			// Perhaps it was not encoded.
-			r.release()
+			r.Release()
 		}
 		return err
 	}

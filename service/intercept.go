@@ -18,6 +18,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/service/connection"
 )
 
 // chain lists the interceptors, the outermost first: what is measured and logged includes what the inner ones refuse, and a panic is an
@@ -44,7 +45,7 @@ func (s *Server) logUnary(ctx context.Context, request any, info *grpc.UnaryServ
 	began := time.Now()
 	answer, err := handle(ctx, request)
 	if quiet(info.FullMethod) {
-		connectionOf(ctx).keep(ctx)
+		connection.Of(ctx).Keep(ctx)
 	}
 	s.logEnd(ctx, info.FullMethod, began, err)
 	return answer, err
@@ -63,7 +64,7 @@ func (s *Server) watched(service any, stream grpc.ServerStream, method string, h
 		return handle(service, stream)
 	}
 	ctx := stream.Context()
-	defer connectionOf(ctx).keep(ctx)
+	defer connection.Of(ctx).Keep(ctx)
 	tenant, most := TenantOf(ctx), s.options.Connection.Watches
 	mine, all := s.watches.Add(tenant, 1)
 	defer s.watches.Add(tenant, -1)

@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/buffer"
+	"github.com/apportion/apportion/service/connection"
 )
 
 // A handler returns before gRPC has sent the response: it waits in the transport until the client reads it, which may be never. So what a
@@ -37,7 +38,7 @@ type reply struct {
 
 	outbox   *outbox
 	identity string
-	from     *connection
+	from     *connection.Conn
 	booked   atomic.Int64
 	// measured is the call of the response, or nil. The call ends with a response that is its last.
 	measured *measured
@@ -45,10 +46,8 @@ type reply struct {
 	// room is the Room that contains the response, nil if the response has its own memory.
 	room *wire.Room
 
-	// before and after are its neighbours in the list of its connection, which holds it since that time.
-	before, after *reply
-	since         time.Time
-	held          bool
+	// unread is its place on its connection.
+	unread connection.Unread
 }
 
 const (
@@ -60,12 +59,12 @@ const (
 
 // reserve books memory for a response to the caller of ctx, or as much as any may have.
 func (o *outbox) reserve(ctx context.Context, bytes int64, patience time.Duration) (*reply, error) {
-	return o.reserveFor(ctx, TenantOf(ctx), connectionOf(ctx), bytes, patience)
+	return o.reserveFor(ctx, TenantOf(ctx), connection.Of(ctx), bytes, patience)
 }
 
 // reserveFor is reserve for a tenant whose call came over a connection.
 func (o *outbox) reserveFor(
-	ctx context.Context, tenant string, from *connection, bytes int64, patience time.Duration,
+	ctx context.Context, tenant string, from *connection.Conn, bytes int64, patience time.Duration,
 ) (*reply, error) {
 	r := &reply{outbox: o, identity: tenant, from: from}
 	if err := r.grow(ctx, nil, bytes, patience); err != nil {
@@ -107,8 +106,8 @@ func (r *reply) shrink(bytes int64) {
 	}
 }
 
-// release gives back all that is booked. A second time it does nothing.
-func (r *reply) release() {
+// Release gives back all that is booked. A second time it does nothing.
+func (r *reply) Release() {
 	if booked := r.booked.Swap(0); booked > 0 {
 		r.outbox.budget.Give(r.identity, booked)
 	}
@@ -121,7 +120,7 @@ func (o *outbox) send(stream grpc.ServerStream, message any, r *reply) error {
 	err := stream.SendMsg(message)
 	if r := o.take(message); r != nil {
 		// It was not encoded.
-		r.release()
+		r.Release()
 	}
 	return err
 }
@@ -161,7 +160,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	if err != nil {
 		l.Put(nil)
-		r.release()
+		r.Release()
 		return nil, err
 	}
 	if !l.small && (len(encoded) < cap(l.memory)/2 || cap(encoded) < smallestLent) {
@@ -173,7 +172,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	l.out, l.reply = encoded, r
 	r.shrink(int64(cap(l.memory)))
-	r.from.hold(r)
+	r.from.Hold(&r.unread, r)
 	return mem.BufferSlice{mem.NewBuffer(&l.out, l)}, nil
 }
 
@@ -284,8 +283,8 @@ func lend(size int) *lent {
 func (l *lent) Put(*[]byte) {
 	if r := l.reply; r != nil {
 		l.reply = nil
-		r.from.drop(r)
-		r.release()
+		r.from.Drop(&r.unread)
+		r.Release()
 	}
 	l.out = nil
 	if buffer.Spoil != nil {

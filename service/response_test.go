@@ -103,7 +103,7 @@ func TestMemoryOfEveryResponseIsGivenBack(t *testing.T) {
 		require.NoError(t, err)
 		part := &reply{}
 		r.part(part, book(size))
-		r.release()
+		r.Release()
 		part.response = response
 		data, err := newCodec(o).Marshal(part)
 		require.NoError(t, err)

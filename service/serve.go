@@ -18,6 +18,7 @@ import (
 	"github.com/apportion/apportion/internal/processor"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/buffer"
+	"github.com/apportion/apportion/service/connection"
 )
 
 // New returns a server that is not ready yet, or an error about the named policies.
@@ -51,6 +52,10 @@ func New(options Options) (*Server, error) {
 	}
 	s.late.limit, s.answering.limit = o.Deadline.Message, o.Deadline.Call
 	s.metrics = newMetrics(s)
+	s.connections = &connection.Bounds{
+		Streams: o.Connection.Streams, Resets: o.Connection.Resets, Answer: o.Deadline.Answer, Log: s.log,
+		Untaken: s.metrics.untaken, Reset: s.metrics.reset,
+	}
 	s.cache = newCache(int64(o.Limit.CacheBytes), int64(o.Limit.IdentityBytes), max(2, processor.Count()), s.metrics.evicted.Inc)
 	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
@@ -111,7 +116,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	s.setHealth(healthv1.HealthCheckResponse_SERVING)
 	for _, l := range listeners {
 		serving.Go(func() error {
-			err := server.Serve(listener{l, s})
+			err := server.Serve(s.connections.Listen(l))
 			if errors.Is(err, grpc.ErrServerStopped) {
 				// The drain came first.
 				return nil

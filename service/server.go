@@ -20,6 +20,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/connection"
 )
 
 // Server answers the calls of the contract, and serves them on listeners from readiness to the last call. It is safe for concurrent use.
@@ -47,8 +48,8 @@ type Server struct {
 	// late ends the calls whose messages do not come within MessageTime, answering those that are not answered within CallTime.
 	late, answering overdue
 	digests         policyDigests
-	// offenders answer for connections that were closed because their calls were wasted.
-	offenders offenders
+	// connections are what listeners accept.
+	connections *connection.Bounds
 	// numbered counts the sessions that observers received.
 	numbered  atomic.Uint64
 	cache     *cache

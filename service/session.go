@@ -10,6 +10,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/connection"
 )
 
 type sessionStream = grpc.BidiStreamingServer[apportionv1.RunSessionRequest, apportionv1.RunSessionResponse]
@@ -35,7 +36,7 @@ func (c *call) converse(stream sessionStream) error {
 			"this identity has too many sessions open")
 	}
 	v := conversation{
-		call: c, server: s, stream: stream, from: connectionOf(stream.Context()), progress: follow(stream.Context()),
+		call: c, server: s, stream: stream, from: connection.Of(stream.Context()), progress: follow(stream.Context()),
 	}
 	v.progress.limit = s.options.Deadline.Call
 	defer v.release()
@@ -52,7 +53,7 @@ type conversation struct {
 	call    *call
 	server  *Server
 	stream  sessionStream
-	from    *connection
+	from    *connection.Conn
 	session *wire.Session
 	seen    *record
 	// base is the held snapshot on which, or on a change of which, the session was opened; else it is nil.
@@ -188,7 +189,7 @@ func (v *conversation) answer(group []arrival) (answered int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer r.release()
+	defer r.Release()
 	room := takeRoom(v.seen, len(v.server.options.Stream))
 	reused := room != nil
 	if reused {

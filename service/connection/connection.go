@@ -1,4 +1,6 @@
-package service
+// Package connection closes connections whose peers waste calls or do not read what they asked for. A connection leads its calls to it, so
+// that whoever answers them can say what became of each.
+package connection
 
 import (
 	"context"
@@ -10,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 
@@ -17,12 +20,36 @@ import (
 	"github.com/apportion/apportion/internal/decode"
 )
 
-// connection is a connection with the responses that its peer has not read yet. One that stays for longer than AnswerTime ends the
+// Bounds hold all connections of a server to what a peer may waste and leave unread.
+type Bounds struct {
+	// Streams is how many calls a connection has at a time, and Resets how many it may waste in a second.
+	Streams, Resets int
+	// Answer is the time in which a peer takes a response.
+	Answer time.Duration
+	Log    *slog.Logger
+	// Untaken and Reset count the connections that are closed because an answer was not read, or because calls were wasted.
+	Untaken, Reset prometheus.Counter
+
+	offenders offenders
+}
+
+// Booked is memory that is booked for a response.
+type Booked interface{ Release() }
+
+// Unread is the place of a response among those that the peer of a connection has not read.
+type Unread struct {
+	// booked is nil for a response that no connection holds.
+	booked        Booked
+	before, after *Unread
+	since         time.Time
+}
+
+// Conn is a connection with the responses that its peer has not read yet. One that stays for longer than Bounds.Answer ends the
 // connection: gRPC gives no way to end a stream whose handler has returned.
-type connection struct {
+type Conn struct {
 	net.Conn
 
-	server *Server
+	bounds *Bounds
 	// later is the time until which calls were told to wait, in nanoseconds since start.
 	later atomic.Int64
 	// tenant is the tenant of callers without an identity.
@@ -36,23 +63,23 @@ type connection struct {
 	offender   string
 	identified bool
 	// oldest and newest are the ends of the list of responses that the peer has not taken, in the order in which they were made.
-	oldest, newest *reply
+	oldest, newest *Unread
 	timer          *time.Timer
 	closed         bool
 }
 
-// hold notes a response that the transport takes over.
-func (c *connection) hold(r *reply) {
+// Hold notes a response that the transport takes over. What is booked for it is released if the connection is closed.
+func (c *Conn) Hold(r *Unread, booked Booked) {
 	if c == nil {
 		return
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.closed {
-		r.release()
+		booked.Release()
 		return
 	}
-	r.held, r.before, r.since = true, c.newest, time.Now()
+	r.booked, r.before, r.since = booked, c.newest, time.Now()
 	if c.newest == nil {
 		c.oldest = r
 	} else {
@@ -60,12 +87,12 @@ func (c *connection) hold(r *reply) {
 	}
 	c.newest = r
 	if c.timer == nil {
-		c.timer = time.AfterFunc(c.server.options.Deadline.Answer, c.check)
+		c.timer = time.AfterFunc(c.bounds.Answer, c.check)
 	}
 }
 
-// drop notes that the transport has let go of a response.
-func (c *connection) drop(r *reply) {
+// Drop notes that the transport has let go of a response.
+func (c *Conn) Drop(r *Unread) {
 	if c == nil {
 		return
 	}
@@ -75,8 +102,8 @@ func (c *connection) drop(r *reply) {
 }
 
 // remove takes a response out of the list, if it is there.
-func (c *connection) remove(r *reply) {
-	if !r.held {
+func (c *Conn) remove(r *Unread) {
+	if r.booked == nil {
 		return
 	}
 	if r.before == nil {
@@ -89,11 +116,11 @@ func (c *connection) remove(r *reply) {
 	} else {
 		r.after.before = r.before
 	}
-	r.held, r.before, r.after = false, nil, nil
+	r.booked, r.before, r.after = nil, nil, nil
 }
 
 // check closes the connection if its oldest response was not taken in time, and otherwise looks again when it would be.
-func (c *connection) check() {
+func (c *Conn) check() {
 	c.mutex.Lock()
 	oldest := c.oldest
 	if oldest == nil || c.closed {
@@ -101,13 +128,13 @@ func (c *connection) check() {
 		c.mutex.Unlock()
 		return
 	}
-	if left := c.server.options.Deadline.Answer - time.Since(oldest.since); left > 0 {
+	if left := c.bounds.Answer - time.Since(oldest.since); left > 0 {
 		c.timer.Reset(left)
 		c.mutex.Unlock()
 		return
 	}
 	c.mutex.Unlock()
-	c.server.metrics.untaken.Inc()
+	c.bounds.Untaken.Inc()
 	c.ending("an answer was not read in time")
 	// The peer does not read what the server sends. There is no use for the error.
 	_ = c.Close()
@@ -115,14 +142,14 @@ func (c *connection) check() {
 
 // Close closes the connection and releases the memory booked for its responses, because gRPC does not free the responses of a closed
 // connection.
-func (c *connection) Close() error {
+func (c *Conn) Close() error {
 	c.mutex.Lock()
 	c.closed = true
 	if c.timer != nil {
 		c.timer.Stop()
 	}
 	for c.oldest != nil {
-		c.oldest.release()
+		c.oldest.booked.Release()
 		c.remove(c.oldest)
 	}
 	c.mutex.Unlock()
@@ -130,13 +157,13 @@ func (c *connection) Close() error {
 }
 
 // RemoteAddr returns the address of the peer. It leads the calls of the connection to it.
-func (c *connection) RemoteAddr() net.Addr { return remoteAddr{c.Conn.RemoteAddr(), c} }
+func (c *Conn) RemoteAddr() net.Addr { return remoteAddr{c.Conn.RemoteAddr(), c} }
 
 // NetConn returns the underlying connection.
-func (c *connection) NetConn() net.Conn { return c.Conn }
+func (c *Conn) NetConn() net.Conn { return c.Conn }
 
 // Begin counts a call on the connection until end is called.
-func (c *connection) Begin() (end func()) {
+func (c *Conn) Begin() (end func()) {
 	if counting, ok := c.Conn.(interface{ Begin() func() }); ok {
 		return counting.Begin()
 	}
@@ -146,24 +173,49 @@ func (c *connection) Begin() (end func()) {
 type remoteAddr struct {
 	net.Addr
 
-	connection *connection
+	conn *Conn
 }
 
-// connectionOf returns the connection of a call, or nil if it did not come over a listener of the server.
-func connectionOf(ctx context.Context) *connection {
+// Of returns the connection of a call, or nil if it did not come over a listener of Bounds. All methods of nil do nothing.
+func Of(ctx context.Context) *Conn {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return nil
 	}
-	address, _ := p.Addr.(remoteAddr)
-	return address.connection
+	return at(p.Addr)
 }
+
+func at(address net.Addr) *Conn {
+	of, _ := address.(remoteAddr)
+	return of.conn
+}
+
+// Anonymous is the identity of callers that nothing has named.
+const Anonymous = "anonymous"
+
+// TenantAt returns the tenant of callers without an identity at an address.
+func TenantAt(address net.Addr) string {
+	if address == nil {
+		return Anonymous
+	}
+	if c := at(address); c != nil {
+		return c.tenant
+	}
+	host, _, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return Anonymous
+	}
+	return Anonymous + "@" + host
+}
+
+// Listen returns a listener whose connections are held to the bounds.
+func (b *Bounds) Listen(l net.Listener) net.Listener { return listener{l, b} }
 
 // listener makes a connection of what a listener accepts.
 type listener struct {
 	net.Listener
 
-	server *Server
+	bounds *Bounds
 }
 
 // Accept waits for a connection.
@@ -172,16 +224,16 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{
-		Conn: raw, server: l.server, tenant: tenantAt(raw.RemoteAddr()), asOf: time.Now(), offender: offenderAt(raw.RemoteAddr()),
+	c := &Conn{
+		Conn: raw, bounds: l.bounds, tenant: TenantAt(raw.RemoteAddr()), asOf: time.Now(), offender: offenderAt(raw.RemoteAddr()),
 	}
-	c.credit = l.server.offenders.credit(c.offender, c.most())
+	c.credit = l.bounds.offenders.credit(c.offender, c.most())
 	return c, nil
 }
 
 // ending logs that the server closes a connection.
-func (c *connection) ending(why string) {
-	c.server.log.LogAttrs(context.Background(), slog.LevelWarn, "a connection is closed",
+func (c *Conn) ending(why string) {
+	c.bounds.Log.LogAttrs(context.Background(), slog.LevelWarn, "a connection is closed",
 		slog.String("reason", why), slog.String("peer_address", c.RemoteAddr().String()))
 }
 
@@ -199,22 +251,21 @@ const (
 )
 
 // most is the maximum credit of a connection: the credit of all calls that it may have at a time, and what it may save.
-func (c *connection) most() float64 {
-	o := &c.server.options
-	return float64(o.Connection.Streams) + resetSeconds*float64(o.Connection.Resets)
+func (c *Conn) most() float64 {
+	return float64(c.bounds.Streams) + resetSeconds*float64(c.bounds.Resets)
 }
 
 // spend takes credit, or gives it back if it is negative, and returns what is left. The mutex is held.
-func (c *connection) spend(credit float64) float64 {
+func (c *Conn) spend(credit float64) float64 {
 	now := time.Now()
-	gained := now.Sub(c.asOf).Seconds() * float64(c.server.options.Connection.Resets)
+	gained := now.Sub(c.asOf).Seconds() * float64(c.bounds.Resets)
 	c.credit = min(min(c.credit+gained, c.most())-credit, c.most())
 	c.asOf = now
 	return c.credit
 }
 
-// begin returns a fault if the connection has no credit for another call. It closes the connection of a peer that continues.
-func (c *connection) begin() *decode.Fault {
+// Admit returns a fault if the connection has no credit for another call. It closes the connection of a peer that continues.
+func (c *Conn) Admit() *decode.Fault {
 	if c == nil {
 		return nil
 	}
@@ -228,13 +279,13 @@ func (c *connection) begin() *decode.Fault {
 	ends, offender := left < -c.most() && !c.closed, c.offender
 	c.mutex.Unlock()
 	if ends {
-		c.server.metrics.reset.Inc()
-		c.server.offenders.note(offender)
+		c.bounds.Reset.Inc()
+		c.bounds.offenders.note(offender)
 		c.ending("too many of its calls were wasted")
 		// The peer is no client. There is no use for the error.
 		_ = c.Close()
 	}
-	resets := c.server.options.Connection.Resets
+	resets := c.bounds.Resets
 	return &decode.Fault{
 		Code: codes.ResourceExhausted, Reason: apportionv1.ErrorReason_ERROR_REASON_OVERLOADED,
 		Text:     "too many calls of this connection were reset, or showed no identity",
@@ -246,15 +297,15 @@ func (c *connection) begin() *decode.Fault {
 // start is the origin of times that are kept as numbers. They do not depend on the clock of the machine, which may be set back.
 var start = time.Now()
 
-// wait notes that a call was told to ask again after a time.
-func (c *connection) wait(retry time.Duration) {
+// Wait notes that a call was told to ask again after a time.
+func (c *Conn) Wait(retry time.Duration) {
 	if c != nil {
 		c.later.Store(int64(time.Since(start) + retry))
 	}
 }
 
-// mustWait reports whether a call was told to wait until a time that is still to come.
-func (c *connection) mustWait() bool {
+// MustWait reports whether a call was told to wait until a time that is still to come.
+func (c *Conn) MustWait() bool {
 	if c == nil {
 		return false
 	}
@@ -262,8 +313,8 @@ func (c *connection) mustWait() bool {
 	return later != 0 && int64(time.Since(start)) < later
 }
 
-// waste takes the credit of a call that is wasted.
-func (c *connection) waste() {
+// Waste takes the credit of a call that is wasted.
+func (c *Conn) Waste() {
 	if c == nil {
 		return
 	}
@@ -272,15 +323,15 @@ func (c *connection) waste() {
 	c.spend(1)
 }
 
-// end takes the credit of a call that ends if it is wasted.
-func (c *connection) end(ctx context.Context) {
+// End takes the credit of a call that ends if it is wasted.
+func (c *Conn) End(ctx context.Context) {
 	if c != nil && resetEarly(ctx) {
-		c.waste()
+		c.Waste()
 	}
 }
 
-// keep gives the credit of a call back that was taken when it began, unless it is wasted.
-func (c *connection) keep(ctx context.Context) {
+// Keep gives the credit of a call back that was taken when it began, unless it is wasted.
+func (c *Conn) Keep(ctx context.Context) {
 	if c == nil || resetEarly(ctx) {
 		return
 	}
@@ -298,9 +349,9 @@ func resetEarly(ctx context.Context) bool {
 	return !ok || time.Until(deadline) >= lateReset
 }
 
-// authenticated notes that a call has shown an identity. From the first one on, the identity and not the address of the peer answers for
+// Authenticated notes that a call has shown an identity. From the first one on, the identity and not the address of the peer answers for
 // what the connection wastes, so that callers that share an address do not pay for each other.
-func (c *connection) authenticated(identity string) {
+func (c *Conn) Authenticated(identity string) {
 	if c == nil {
 		return
 	}
@@ -310,5 +361,5 @@ func (c *connection) authenticated(identity string) {
 		return
 	}
 	c.identified, c.offender = true, identity
-	c.credit = c.server.offenders.credit(identity, c.most())
+	c.credit = c.bounds.offenders.credit(identity, c.most())
 }

@@ -1,4 +1,4 @@
-package service
+package connection
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/test/raced"
 )
 
@@ -38,78 +37,74 @@ func (a accepting) Accept() (net.Conn, error) {
 	return from{address: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(a.address))}, nil
 }
 
-// limited returns a server whose connections have a credit of 200 calls.
-func limited(t *testing.T) *Server {
-	t.Helper()
-	s, err := New(Options{
-		Connection: setting.Connection{Streams: 100, Resets: 20}, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
-	})
-	require.NoError(t, err)
-	return s
+// limited returns bounds by which connections have a credit of 200 calls.
+func limited() *Bounds {
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "closed"})
+	return &Bounds{Streams: 100, Resets: 20, Log: slog.New(slog.DiscardHandler), Untaken: counter, Reset: counter}
 }
 
 // accepted returns a new connection from an address.
-func accepted(t *testing.T, s *Server, address string) *connection {
+func accepted(t *testing.T, b *Bounds, address string) *Conn {
 	t.Helper()
-	conn, err := listener{accepting{address: address}, s}.Accept()
+	conn, err := b.Listen(accepting{address: address}).Accept()
 	require.NoError(t, err)
-	c, ok := conn.(*connection)
+	c, ok := conn.(*Conn)
 	require.True(t, ok)
 	return c
 }
 
 // wasted begins calls on a connection, all of which are reset, until it is closed. It returns how many it wasted before calls were refused.
-func wasted(t *testing.T, c *connection) int {
+func wasted(t *testing.T, c *Conn) int {
 	t.Helper()
 	n := 0
-	for c.begin() == nil {
-		c.waste()
+	for c.Admit() == nil {
+		c.Waste()
 		n++
 	}
 	for !c.closed {
-		require.NotNil(t, c.begin())
+		require.NotNil(t, c.Admit())
 	}
 	return n - 1
 }
 
 func TestAnAddressWhoseConnectionsAreClosedBeginsWithLessCredit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := limited(t)
+		b := limited()
 		const first = "192.0.2.1:1000"
 		for _, want := range []int{200, 100, 50, 25, leastCredit, leastCredit} {
-			require.Equal(t, want, wasted(t, accepted(t, s, first)))
+			require.Equal(t, want, wasted(t, accepted(t, b, first)))
 		}
-		require.Equal(t, 200, wasted(t, accepted(t, s, "192.0.2.2:1000")), "another address")
-		require.Equal(t, leastCredit, wasted(t, accepted(t, s, "[::ffff:192.0.2.1]:2000")), "the same address as IPv6 writes it")
+		require.Equal(t, 200, wasted(t, accepted(t, b, "192.0.2.2:1000")), "another address")
+		require.Equal(t, leastCredit, wasted(t, accepted(t, b, "[::ffff:192.0.2.1]:2000")), "the same address as IPv6 writes it")
 		time.Sleep(6 * forgiveAfter)
-		require.Equal(t, 100, wasted(t, accepted(t, s, first)), "one closing of seven is left")
+		require.Equal(t, 100, wasted(t, accepted(t, b, first)), "one closing of seven is left")
 		time.Sleep(2*forgiveAfter + time.Second)
-		require.Equal(t, 200, wasted(t, accepted(t, s, first)))
+		require.Equal(t, 200, wasted(t, accepted(t, b, first)))
 
-		require.Equal(t, 200, wasted(t, accepted(t, s, "[2001:db8::1]:1000")))
-		require.Equal(t, 100, wasted(t, accepted(t, s, "[2001:db8::2]:1000")), "the same network")
-		require.Equal(t, 200, wasted(t, accepted(t, s, "[2001:db8:0:1::1]:1000")))
+		require.Equal(t, 200, wasted(t, accepted(t, b, "[2001:db8::1]:1000")))
+		require.Equal(t, 100, wasted(t, accepted(t, b, "[2001:db8::2]:1000")), "the same network")
+		require.Equal(t, 200, wasted(t, accepted(t, b, "[2001:db8:0:1::1]:1000")))
 	})
 }
 
 func TestConnectionsThatAuthenticateHaveNoDebtOfTheirAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := limited(t)
+		b := limited()
 		const address = "192.0.2.1:1000"
 		for range 10 {
-			wasted(t, accepted(t, s, address))
+			wasted(t, accepted(t, b, address))
 		}
-		good := accepted(t, s, address)
-		good.authenticated("scheduler")
+		good := accepted(t, b, address)
+		good.Authenticated("scheduler")
 		require.InDelta(t, good.most(), good.credit, 0)
 		require.Equal(t, 200, wasted(t, good))
-		again := accepted(t, s, "192.0.2.9:1000")
-		again.authenticated("scheduler")
+		again := accepted(t, b, "192.0.2.9:1000")
+		again.Authenticated("scheduler")
 		require.InDelta(t, again.most()/2, again.credit, 0, "an identity answers for what it wastes, from any address")
-		again.authenticated("other")
+		again.Authenticated("other")
 		require.InDelta(t, again.most()/2, again.credit, 0, "the first identity counts")
-		other := accepted(t, s, address)
-		other.authenticated("other")
+		other := accepted(t, b, address)
+		other.Authenticated("other")
 		require.InDelta(t, other.most(), other.credit, 0)
 	})
 }
@@ -134,8 +129,8 @@ func TestACallIsWastedIfItsClientResetsItBeforeItsTimeIsOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := accepted(t, limited(t), "192.0.2.1:1000")
-				c.end(test.end(t.Context()))
+				c := accepted(t, limited(), "192.0.2.1:1000")
+				c.End(test.end(t.Context()))
 				require.InDelta(t, c.most()-test.wasted, c.credit, 0)
 			})
 		})
@@ -144,16 +139,16 @@ func TestACallIsWastedIfItsClientResetsItBeforeItsTimeIsOver(t *testing.T) {
 
 func TestAConnectionWithoutCreditIsRefusedCallsUntilItHasSomeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := accepted(t, limited(t), "192.0.2.1:1000")
+		c := accepted(t, limited(), "192.0.2.1:1000")
 		for range 210 {
-			c.waste()
+			c.Waste()
 		}
-		fault := c.begin()
+		fault := c.Admit()
 		require.NotNil(t, fault)
 		require.Equal(t, time.Second, fault.Retry)
 		require.False(t, c.closed)
 		time.Sleep(fault.Retry)
-		require.Nil(t, c.begin())
+		require.Nil(t, c.Admit())
 	})
 }
 
@@ -184,12 +179,12 @@ func TestOffendersAreBoundInNumber(t *testing.T) {
 // TestAConnectionWaitsByAClockThatDoesNotJump keeps the time as one since the start of the process, which no clock that is set back changes.
 func TestAConnectionWaitsByAClockThatDoesNotJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := accepted(t, limited(t), "192.0.2.1:1000")
-		require.False(t, c.mustWait())
-		c.wait(10 * time.Second)
-		require.True(t, c.mustWait())
+		c := accepted(t, limited(), "192.0.2.1:1000")
+		require.False(t, c.MustWait())
+		c.Wait(10 * time.Second)
+		require.True(t, c.MustWait())
 		require.Equal(t, int64(time.Since(start)+10*time.Second), c.later.Load())
 		time.Sleep(10 * time.Second)
-		require.False(t, c.mustWait())
+		require.False(t, c.MustWait())
 	})
 }
