@@ -75,13 +75,13 @@ func (s *Server) whole(ctx context.Context, e *entry, field string) error {
 	}
 }
 
-// openFor returns a session on a snapshot that is held, as far as the caller may see it.
-func (s *Server) openFor(ctx context.Context, e *entry, r rule, p *progress, seen *record) (opened, error) {
+// openFor returns a session on a snapshot that is held, as far as the caller may see it, and records the snapshot and that restriction.
+func (s *Server) openFor(ctx context.Context, e *entry, r rule, p *progress, into *record) (opened, error) {
 	a := s.audienceOf(ctx, e)
-	if a != nil && len(seen.observers) > 0 {
-		seen.Restricted, seen.Owned = true, a.owned()
+	if a != nil && len(into.observers) > 0 {
+		into.Restricted, into.Owned = true, a.owned()
 	}
-	seen.Snapshot = e.observed()
+	into.Snapshot = e.observed()
 	o, err := s.openCached(e, r, p)
 	switch {
 	case a == nil:
@@ -113,13 +113,13 @@ func (a *Audience) Redact(answers []*apportionv1.Answer) {
 	}
 }
 
-// redact drops every field that is not in visible, entries about queues and jobs that the audience may not see, and positions of these.
+// redact drops every field that is not in shownFields, entries about queues and jobs that the audience may not see, and positions of these.
 func (a *Audience) redact(m proto.Message) { a.message(m.ProtoReflect()) }
 
 // message redacts a message, and reports whether any of it may be sent.
 func (a *Audience) message(m protoreflect.Message) bool {
-	fields, known := visible[m.Descriptor().FullName()]
-	if !known || !a.seesEntry(m) {
+	fields, known := shownFields[m.Descriptor().FullName()]
+	if !known || !a.maySeeEntry(m) {
 		return false
 	}
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -133,7 +133,7 @@ func (a *Audience) message(m protoreflect.Message) bool {
 			if !a.message(v.Message()) {
 				m.Clear(f)
 			}
-		case !a.sees(about, v):
+		case !a.maySee(about, v):
 			m.Clear(f)
 		}
 		return true
@@ -147,7 +147,7 @@ func (a *Audience) list(m protoreflect.Message, f protoreflect.FieldDescriptor, 
 	list, kept := m.Mutable(f).List(), 0
 	for i := range list.Len() {
 		element := list.Get(i)
-		if f.Message() != nil && !a.message(element.Message()) || f.Message() == nil && !a.sees(about, element) {
+		if f.Message() != nil && !a.message(element.Message()) || f.Message() == nil && !a.maySee(about, element) {
 			continue
 		}
 		list.Set(kept, element)
@@ -174,14 +174,13 @@ const (
 	asItIs
 )
 
-// sees reports whether a field of an answer may be sent.
-func (a *Audience) sees(about subject, v protoreflect.Value) bool {
+// maySee reports whether a field of an answer may be sent.
+func (a *Audience) maySee(about subject, v protoreflect.Value) bool {
 	switch about {
 	case aQueue:
 		return a.audience.Shows(model.QueueID(v.Uint()))
 	case aJob:
-		j := v.Uint()
-		return j < uint64(a.model.Jobs.Len()) && a.audience.Owns(a.model.Jobs.At(model.JobID(j)).Queue)
+		return a.ownsJob(v.Uint())
 	case aTask:
 		t := v.Uint()
 		return t < uint64(a.model.Tasks.Len()) && a.model.HasTask(model.TaskID(t)) && a.audience.Owns(a.model.QueueOf(model.TaskID(t)))
@@ -190,8 +189,13 @@ func (a *Audience) sees(about subject, v protoreflect.Value) bool {
 	return true
 }
 
-// seesEntry reports whether a message is about what the audience may see: the queue or job that it is an entry of.
-func (a *Audience) seesEntry(m protoreflect.Message) bool {
+// ownsJob reports whether a position is that of a job in a queue of the audience.
+func (a *Audience) ownsJob(j uint64) bool {
+	return j < uint64(a.model.Jobs.Len()) && a.audience.Owns(a.model.Jobs.At(model.JobID(j)).Queue)
+}
+
+// maySeeEntry reports whether a message is about what the audience may see: the queue or job that it is an entry of.
+func (a *Audience) maySeeEntry(m protoreflect.Message) bool {
 	switch e := m.Interface().(type) {
 	case *apportionv1.QueueShare:
 		return a.audience.Shows(model.QueueID(e.GetQueue()))
@@ -199,18 +203,11 @@ func (a *Audience) seesEntry(m protoreflect.Message) bool {
 		return a.audience.Shows(model.QueueID(e.GetQueue()))
 	case *apportionv1.QueueStanding:
 		return a.audience.Owns(model.QueueID(e.GetQueue()))
-	case *apportionv1.JobShare:
-		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
-	case *apportionv1.Explanation:
-		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
-	case *apportionv1.InspectedJob:
-		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
-	case *apportionv1.InspectedTask:
-		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
+	case *apportionv1.JobShare, *apportionv1.Explanation, *apportionv1.InspectedJob, *apportionv1.InspectedTask, *apportionv1.KueueVictim:
+		about, ok := e.(interface{ GetJob() uint32 })
+		return ok && a.ownsJob(uint64(about.GetJob()))
 	case *apportionv1.PendingGroup:
-		return slices.ContainsFunc(e.GetJobs(), func(j uint32) bool { return a.sees(aJob, protoreflect.ValueOfUint64(uint64(j))) })
-	case *apportionv1.KueueVictim:
-		return a.sees(aJob, protoreflect.ValueOfUint64(uint64(e.GetJob())))
+		return slices.ContainsFunc(e.GetJobs(), func(j uint32) bool { return a.ownsJob(uint64(j)) })
 	case *apportionv1.LeftOutExplanation:
 		q, ok := a.model.Queue(e.GetLeftOut().GetQueue())
 		return ok && a.audience.Owns(q)
@@ -218,11 +215,13 @@ func (a *Audience) seesEntry(m protoreflect.Message) bool {
 	return true
 }
 
-// visible holds what an audience may see of each message of an answer: its fields and, for positions, the kind of object. A message or a
-// field that is not here is never sent to an audience. Each question lists the parts of its answer that may be seen.
-var visible = subjectsOf(visibleLists())
+// shownFields are the fields of each message that are sent to an audience, with the subject of each. No other field is, and no other
+// message.
+var shownFields = parseShown(shownTexts())
 
-func visibleLists() map[string]string {
+// shownTexts lists the shown fields as text, `name` or `name:subject`: those of messages that several answers have here, and those of the
+// answer of a question with the question, in wire.Question.Visible.
+func shownTexts() map[string]string {
 	answers := []string{"error:asItIs"}
 	lists := map[string]string{
 		"Basis":        "engine_version policy_digest snapshot_digest dimensions restricted view",
@@ -241,8 +240,8 @@ func visibleLists() map[string]string {
 	return lists
 }
 
-// subjectsOf reads the lists of visible: what each field of each message is about.
-func subjectsOf(lists map[string]string) map[protoreflect.FullName]map[protoreflect.Name]subject {
+// parseShown reads the texts of shownTexts.
+func parseShown(lists map[string]string) map[protoreflect.FullName]map[protoreflect.Name]subject {
 	subjects := map[string]subject{"": nothing, "aQueue": aQueue, "aJob": aJob, "aTask": aTask, "asItIs": asItIs}
 	all := make(map[protoreflect.FullName]map[protoreflect.Name]subject, len(lists))
 	for message, list := range lists {

@@ -126,16 +126,16 @@ func FuzzTakingASnapshotOutChangesNothing(f *testing.F) {
 
 func TestDigestsThatAreRememberedAreThoseOfThePolicies(t *testing.T) {
 	var digests policyDigests
-	for i := range 2 * mostDigests {
+	for i := range 2 * mostRecent {
 		plugin := &apportionv1.Plugin{
 			Plugin:   &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}},
 			Disabled: slices.Repeat([]apportionv1.Decision{apportionv1.Decision(i)}, 1+i%64*50),
 		}
 		p := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{plugin}}}}
 		for range 2 {
-			require.Equal(t, decode.PolicyDigest(p), digests.of(p))
+			require.Equal(t, decode.PolicyDigest(p), digests.digest(p))
 		}
-		require.LessOrEqual(t, len(digests.known), mostDigests)
+		require.LessOrEqual(t, len(digests.known), mostRecent)
 	}
 	for data := range digests.known {
 		require.LessOrEqual(t, len(data), longestPolicy)

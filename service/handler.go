@@ -156,7 +156,7 @@ func (c *call) receive(ctx context.Context, request any) error {
 func (c *call) only(ctx context.Context) (message, error) {
 	late := c.server.late.begin(func() { endCall(ctx, c.server.MessageLate()) })
 	defer c.server.late.done(late)
-	arrived := c.server.admission.Expect(c.messages.identity)
+	arrived := c.server.admission.Receiving(c.messages.identity)
 	defer arrived()
 	m, err := c.messages.next(ctx, c.messages.patience)
 	if errors.Is(err, io.EOF) {

@@ -16,41 +16,67 @@ import (
 // for all calls whose policy has the same bytes, and the rest of the Input is read here. For a question by digest that is less than half of
 // what the protobuf library takes.
 
-const (
-	// mostPolicies is the number of policies that are remembered, and longestShared the bytes up to which one is.
-	mostPolicies  = 128
-	longestShared = 512
-)
+// Of a policy of up to longestShared bytes the message is remembered, and of one of up to longestPolicy the digest.
+const longestShared, longestPolicy = 512, 4 << 10
 
-// policies remembers policies that were sent, by their bytes as sent. The zero value is empty.
-type policies struct {
+// recent remembers what was made of some bytes, for the last few that callers sent. The zero value is empty.
+type recent[V any] struct {
 	mutex sync.Mutex
-	known map[string]rule
+	known map[string]V
 }
+
+// mostRecent is how many are remembered.
+const mostRecent = 128
+
+// of returns what is remembered of some bytes, or what is computed of them; false: nothing can be, and nothing is remembered.
+func (r *recent[V]) of(data []byte, compute func() (V, bool)) (V, bool) {
+	r.mutex.Lock()
+	value, ok := r.known[string(data)]
+	r.mutex.Unlock()
+	if ok {
+		return value, true
+	}
+	if value, ok = compute(); !ok {
+		return value, false
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.known == nil || len(r.known) >= mostRecent {
+		r.known = map[string]V{}
+	}
+	r.known[string(data)] = value
+	return value, true
+}
+
+// policies remembers policies that were sent, by their bytes as sent.
+type policies struct{ recent[rule] }
 
 // read returns the policy of some bytes and its digest, which others may have too; false: it is left to the library.
 func (p *policies) read(data []byte) (rule, bool) {
 	if len(data) > longestShared {
 		return rule{}, false
 	}
-	p.mutex.Lock()
-	r, ok := p.known[string(data)]
-	p.mutex.Unlock()
-	if ok {
-		return r, true
+	return p.of(data, func() (rule, bool) {
+		policy := &apportionv1.Policy{}
+		if proto.Unmarshal(data, policy) != nil {
+			return rule{}, false
+		}
+		return rule{policy, decode.PolicyDigest(policy)}, true
+	})
+}
+
+// policyDigests remembers the digests of policies that were sent, by their bytes: to put a policy in its canonical form takes as long as to
+// answer a small question.
+type policyDigests struct{ recent[string] }
+
+// digest returns the digest of a policy.
+func (d *policyDigests) digest(p *apportionv1.Policy) string {
+	data, err := proto.Marshal(p)
+	if err != nil || len(data) > longestPolicy {
+		return decode.PolicyDigest(p)
 	}
-	r.policy = &apportionv1.Policy{}
-	if proto.Unmarshal(data, r.policy) != nil {
-		return rule{}, false
-	}
-	r.digest = decode.PolicyDigest(r.policy)
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.known == nil || len(p.known) >= mostPolicies {
-		p.known = map[string]rule{}
-	}
-	p.known[string(data)] = r
-	return r, true
+	digest, _ := d.of(data, func() (string, bool) { return decode.PolicyDigest(p), true })
+	return digest
 }
 
 // The fields of Input beside those that hold a snapshot or a change.

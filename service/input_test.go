@@ -92,13 +92,13 @@ func FuzzInput(f *testing.F) {
 
 func TestPoliciesThatAreRememberedAreFewAndShort(t *testing.T) {
 	var p policies
-	for i := range 2 * mostPolicies {
+	for i := range 2 * mostRecent {
 		encoded, err := proto.Marshal(&apportionv1.Policy{Tiers: make([]*apportionv1.Tier, i)})
 		require.NoError(t, err)
 		first, ok := p.read(encoded)
 		require.Equal(t, len(encoded) <= longestShared, ok)
 		again, _ := p.read(encoded)
 		require.Same(t, first.policy, again.policy)
-		require.LessOrEqual(t, len(p.known), mostPolicies)
+		require.LessOrEqual(t, len(p.known), mostRecent)
 	}
 }

@@ -217,7 +217,7 @@ func (c *call) rule(in *apportionv1.Input) (rule, error) {
 // rule returns the policy given or named. prefix leads to the fields that hold them.
 func (s *Server) rule(given *apportionv1.Policy, name, prefix string) (rule, error) {
 	if given != nil {
-		return rule{given, s.digests.of(given)}, nil
+		return rule{given, s.digests.digest(given)}, nil
 	}
 	if name == "" {
 		return rule{}, method.NoPolicy(prefix)

@@ -83,7 +83,7 @@ func (t *Transfer) Receive(ctx context.Context, from io.Reader, announced int64)
 	if announced > in.maximum {
 		return t.status(ctx, in.tooLarge(announced))
 	}
-	arrived := t.call.server.admission.Expect(in.identity)
+	arrived := t.call.server.admission.Receiving(in.identity)
 	defer arrived()
 	m, err := in.grown(ctx, from, min(max(announced, 0), spareBytes-1)+1)
 	if err != nil {

@@ -63,9 +63,8 @@ type Controller struct {
 	mixed   mix
 	// coming counts calls whose messages are being received.
 	coming int
-	// service is the time of work from its turn to its end, arrival the time in which a message arrives: means in which newer values weigh
-	// more.
-	service, arrival time.Duration
+	// meanService is the moving average of the time from the turn of work to its end, meanArrival that of the time in which a message arrives.
+	meanService, meanArrival time.Duration
 	// clock is the service that the tenant served last had received.
 	clock time.Duration
 }
@@ -155,8 +154,8 @@ func (c *Controller) Saturated(identity string) error {
 	return nil
 }
 
-// Expect counts a call whose message is being received, until arrived is called. How long it took then counts in the average.
-func (c *Controller) Expect(identity string) (arrived func()) {
+// Receiving counts a call whose message is being received, until arrived is called. The time between moves meanArrival.
+func (c *Controller) Receiving(identity string) (arrived func()) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	t := c.tenant(identity)
@@ -166,7 +165,7 @@ func (c *Controller) Expect(identity string) (arrived func()) {
 	return sync.OnceFunc(func() {
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
-		average(&c.arrival, time.Since(began))
+		move(&c.meanArrival, time.Since(began))
 		t.coming--
 		c.coming--
 		c.forget(t)
@@ -346,7 +345,7 @@ func (c *Controller) leave(w *waiter, ran time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	w.charge(ran)
-	average(&c.service, w.ran)
+	move(&c.meanService, w.ran)
 	w.tenant.given -= w.charged
 	c.release(1)
 	c.room[w.pool] += w.bytes
@@ -381,8 +380,8 @@ func tooLarge(bytes, most int64) error {
 		"the call would take about "+strconv.FormatInt(bytes, 10)+" bytes of memory, more than there is for all calls together")
 }
 
-// average moves an exponential moving average towards a new value.
-func average(mean *time.Duration, value time.Duration) {
+// move moves an exponential moving average towards a new value.
+func move(mean *time.Duration, value time.Duration) {
 	const weight = 16
 	*mean += (value - *mean) / weight
 }

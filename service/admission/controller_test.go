@@ -204,7 +204,7 @@ func TestCallsAreRefusedUnreadOnceWhatComesTakesTooLong(t *testing.T) {
 		synctest.Wait()
 		var arrived []func()
 		for !c.saturated("a") {
-			arrived = append(arrived, c.Expect("a"))
+			arrived = append(arrived, c.Receiving("a"))
 		}
 		require.InDelta(t, 4, len(arrived), 1, "half a second's work waits and is coming")
 		require.False(t, c.saturated("b"), "who has nothing coming is heard")
@@ -230,7 +230,7 @@ func TestABurstBehindWorkIsRefusedUnreadThoughNothingWaitsYet(t *testing.T) {
 		leave := enterNow(t, c, "a", Decision, 1)
 		var coming []func()
 		for !c.saturated("a") {
-			coming = append(coming, c.Expect("a"))
+			coming = append(coming, c.Receiving("a"))
 		}
 		require.InDelta(t, 5, len(coming), 1, "half a second's work is coming")
 		time.Sleep(10 * time.Second)
@@ -238,13 +238,13 @@ func TestABurstBehindWorkIsRefusedUnreadThoughNothingWaitsYet(t *testing.T) {
 			arrived()
 		}
 		for range 100 {
-			arrived := c.Expect("a")
+			arrived := c.Receiving("a")
 			time.Sleep(10 * time.Second)
 			arrived()
 		}
 		coming = coming[:0]
 		for !c.saturated("a") {
-			coming = append(coming, c.Expect("a"))
+			coming = append(coming, c.Receiving("a"))
 		}
 		require.InDelta(t, 50, len(coming), 5, "of messages that take ten seconds to come, a tenth comes within one")
 		for _, arrived := range coming {
@@ -268,7 +268,7 @@ func TestASlotThatIsFreeBetweenTwoMessagesLetsNoMoreIn(t *testing.T) {
 		}
 		work(90*time.Millisecond, 10*time.Millisecond)
 		for range 20 {
-			c.Expect("a")
+			c.Receiving("a")
 		}
 		require.True(t, c.saturated("a"), "nothing waits, but what comes takes two seconds")
 		require.False(t, c.saturated("b"))

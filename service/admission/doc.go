@@ -3,7 +3,7 @@
 // A Controller admits calls in three steps, each before resources are spent on the next:
 //
 //	end, err := c.Begin(identity)        // the headers have come: count the call
-//	arrived := c.Expect(identity)        // its message is being received
+//	arrived := c.Receiving(identity)        // its message is being received
 //	leave, err := c.Enter(ctx, work)     // the request is decoded: wait for a turn
 //
 // A Budget is memory shared by identities: one may have half of it, two a third each, and something is always left for the next one.

@@ -136,7 +136,7 @@ func (c *Controller) saturated(identity string) bool {
 		// How long the work of others takes says nothing of how long this tenant waits.
 		return c.queued >= c.options.Waiting || c.waitsLong(c.tenants[identity])
 	}
-	if ahead := c.ahead(); ahead*float64(c.service)/float64(c.options.Running) > float64(c.options.Wait)/2 {
+	if ahead := c.ahead(); ahead*float64(c.meanService)/float64(c.options.Running) > float64(c.options.Wait)/2 {
 		return ahead > float64(c.options.Running)
 	}
 	for _, t := range c.tenants {
@@ -161,8 +161,8 @@ func (c *Controller) waitsLong(t *tenantQueue) bool {
 // arrive within the maximum waiting time. Senders may be slow, and a call that waits for them does not wait for a processor.
 func (c *Controller) ahead() float64 {
 	coming := float64(c.coming)
-	if c.arrival > c.options.Wait {
-		coming *= float64(c.options.Wait) / float64(c.arrival)
+	if c.meanArrival > c.options.Wait {
+		coming *= float64(c.options.Wait) / float64(c.meanArrival)
 	}
 	return float64(c.queued) + coming
 }
