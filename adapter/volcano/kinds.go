@@ -70,10 +70,7 @@ var kinds = objects.NewTable(
 		Resource: core(namespaceKind, "namespaces", false, judgesNamespaces), Shape: objects.Select("metadata.labels"),
 		Read: (*reader).namespace,
 	},
-	objects.Row[*reader]{Resource: objects.Resource{Kind: schedulerconf.ConfigMapKind, Versions: []string{coreVersion}, Named: schedulerconf.ConfigMapName}},
-	objects.Row[*reader]{
-		Resource: objects.Resource{Kind: schedulerconf.DeploymentKind, Group: "apps", Versions: []string{coreVersion}, Named: schedulerconf.DeploymentName},
-	},
+	objects.Row[*reader]{Resource: schedulerconf.ConfigMap}, objects.Row[*reader]{Resource: schedulerconf.Deployment},
 )
 
 // ofVolcano is a kind of Volcano.

@@ -86,8 +86,8 @@ func (j *job) restrictTasks() {
 	}
 }
 
-// shared returns the value that most tasks have, the earliest of several; none if a task has none, because a task cannot override a value of
-// its group with none.
+// shared returns the value that most tasks have, the earliest of several; none if a task has none, because a task cannot override a value
+// of its group with none.
 func shared[T comparable](tasks []placed, of func(*placed) T) T {
 	var none T
 	values := make([]T, len(tasks))

@@ -63,7 +63,8 @@ type Controller struct {
 	mixed   mix
 	// coming counts calls whose messages are being received.
 	coming int
-	// meanService is the moving average of the time from the turn of work to its end, meanArrival that of the time in which a message arrives.
+	// meanService is the moving average of the time from the turn of work to its end, meanArrival that of the time in which a message
+	// arrives.
 	meanService, meanArrival time.Duration
 	// clock is the service that the tenant served last had received.
 	clock time.Duration

@@ -27,7 +27,7 @@ func Protect(least int) (end func(), ok bool) {
 		m.mutex.Unlock()
 		if mapped {
 			if err := syscall.Mprotect(memory, syscall.PROT_NONE); err != nil {
-				panic(err)
+				panic(err) //nolint:forbidigo // Only tests protect memory.
 			}
 		}
 	}

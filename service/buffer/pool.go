@@ -13,7 +13,7 @@ import (
 // some ten kilobytes, and throws away all above that; here the borrower writes every byte before any is read.
 var Messages Pool
 
-// Spoil, if it is set, is given all memory that is no longer read. Tests overwrite it.
+// Spoil is given all memory that is no longer read, which tests overwrite; nil: memory stays as it is.
 var Spoil func([]byte)
 
 // steps is the number of buffer sizes between two powers of two.

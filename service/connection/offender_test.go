@@ -39,7 +39,7 @@ func (a accepting) Accept() (net.Conn, error) {
 
 // limited returns bounds by which connections have a credit of 200 calls.
 func limited() *Bounds {
-	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "closed"})
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "closed_total", Help: "Closed."})
 	return &Bounds{Streams: 100, Resets: 20, Log: slog.New(slog.DiscardHandler), Untaken: counter, Reset: counter}
 }
 

@@ -15,14 +15,21 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// The objects in which a cluster has its configuration and its release.
+// The objects in which a cluster has its configuration and its release. Their kinds are listed for this object alone.
+var (
+	// ConfigMap is what the scheduler reads its configuration from.
+	ConfigMap = objects.Resource{Kind: "ConfigMap", Versions: []string{"v1"}, Named: ConfigMapName}
+	// Deployment is that of the scheduler.
+	Deployment = objects.Resource{Kind: "Deployment", Group: "apps", Versions: []string{"v1"}, Named: DeploymentName}
+)
+
 const (
 	// SystemNamespace is the namespace of Volcano's scheduler.
 	SystemNamespace = "volcano-system"
-	// ConfigMapKind and ConfigMapName are those of the ConfigMap from which the scheduler reads its configuration.
-	ConfigMapKind, ConfigMapName = "ConfigMap", "volcano-scheduler-configmap"
-	// DeploymentKind and DeploymentName are those of the Deployment of the scheduler.
-	DeploymentKind, DeploymentName = "Deployment", "volcano-scheduler"
+	// ConfigMapName is the name of ConfigMap.
+	ConfigMapName = "volcano-scheduler-configmap"
+	// DeploymentName is the name of Deployment.
+	DeploymentName = "volcano-scheduler"
 
 	// configurationKey is the name under which the ConfigMap holds the configuration; configurationKeys matches those that it may have.
 	configurationKey, configurationKeys = "volcano-scheduler.conf", "volcano-scheduler*.conf"
@@ -110,7 +117,7 @@ func configurationsIn(n *yaml.Node, release *string) (held []*yaml.Node, ok bool
 		*release = cmp.Or(*release, imageRelease(n))
 		return nil, true
 	}
-	if textIn(n, objects.KindField) != ConfigMapKind {
+	if textIn(n, objects.KindField) != ConfigMap.Kind {
 		return nil, false
 	}
 	if text := member(member(n, "data"), configurationKey); text != nil && text.Kind == yaml.ScalarNode {
@@ -196,7 +203,7 @@ func InCluster(sources []objects.Source) (*Held, error) {
 
 // mayHold reports whether a text may contain the ConfigMap. Both words are sought because a pod of the scheduler contains the name too.
 func mayHold(data []byte) bool {
-	return bytes.Contains(data, []byte(ConfigMapName)) && bytes.Contains(data, []byte(ConfigMapKind))
+	return bytes.Contains(data, []byte(ConfigMapName)) && bytes.Contains(data, []byte(ConfigMap.Kind))
 }
 
 // heldIn returns the configurations in a source.
@@ -232,7 +239,7 @@ func eachNode(d *objects.Document, visit func(*yaml.Node)) {
 // heldBy returns the configurations in an object: one, unless no name of several is the usual one.
 func heldBy(d *objects.Document, object *yaml.Node) (held []*Held) {
 	about := member(object, objects.MetadataField)
-	if textIn(object, objects.KindField) != ConfigMapKind || textIn(about, objects.NameField) != ConfigMapName {
+	if textIn(object, objects.KindField) != ConfigMap.Kind || textIn(about, objects.NameField) != ConfigMapName {
 		return nil
 	}
 	namespace := textIn(about, "namespace")
@@ -249,7 +256,7 @@ func heldBy(d *objects.Document, object *yaml.Node) (held []*Held) {
 		h := &Held{
 			Source:    embedded(objects.Source{Name: d.Name}, value, key),
 			namespace: namespace, line: value.Line, preferred: namespace == SystemNamespace,
-			Object: ConfigMapKind + " " + (&objects.Metadata{Namespace: namespace, Name: ConfigMapName}).Full(), File: d.Name,
+			Object: ConfigMap.Kind + " " + (&objects.Metadata{Namespace: namespace, Name: ConfigMapName}).Full(), File: d.Name,
 		}
 		if key == configurationKey {
 			return []*Held{h}
@@ -292,7 +299,7 @@ func version(tag string) (major, minor int, ok bool) {
 
 // mayDeploy reports whether a text may contain the Deployment of Volcano's scheduler.
 func mayDeploy(data []byte) bool {
-	return bytes.Contains(data, []byte(schedulerImage)) && bytes.Contains(data, []byte(DeploymentKind))
+	return bytes.Contains(data, []byte(schedulerImage)) && bytes.Contains(data, []byte(Deployment.Kind))
 }
 
 // releaseIn returns the release of Volcano that the first Deployment of its scheduler in a namespace runs, as tagged; empty if there is no
@@ -313,7 +320,7 @@ func releaseIn(sources []objects.Source, namespace string) (tag string) {
 // isDeployment reports whether an object is the Deployment of Volcano's scheduler, in some namespace.
 func isDeployment(object *yaml.Node) bool {
 	name := textIn(member(object, objects.MetadataField), objects.NameField)
-	return textIn(object, objects.KindField) == DeploymentKind && name == DeploymentName
+	return textIn(object, objects.KindField) == Deployment.Kind && name == DeploymentName
 }
 
 // imageRelease returns the tag of the scheduler's image in a Deployment, empty if there is none or it is no release.
