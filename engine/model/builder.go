@@ -186,7 +186,7 @@ func (b *Builder) Queue(s QueueSpec) {
 		i = b.change.queues
 		b.change.queues++
 	}
-	path := func(field string) string { return fmt.Sprintf("queues[%d].%s", i, field) }
+	path := func(field string) string { return queuePath(i, field) }
 	if s.Name == "" {
 		b.faults.Add(path("name"), "a queue needs a name")
 	} else if b.change != nil {
@@ -204,11 +204,13 @@ func (b *Builder) Queue(s QueueSpec) {
 		Capability: b.rowAt(s.Capability, unlimited, path, "capability"),
 		Guarantee:  b.rowAt(s.Guarantee, limited, path, "guarantee"),
 		Deserved:   b.rowAt(s.Deserved, limited, path, "deserved"),
-		Memory:     b.queueMemory(s.Memory, path),
+		Memory:     b.queueMemory(s.Memory, i),
 		NodeLimits: b.nodeLimits(s.NodeLimits, path),
 		Extra:      s.Extra,
 	})
 }
+
+func queuePath(queue int, field string) string { return fmt.Sprintf("queues[%d].%s", queue, field) }
 
 // hierarchy returns a copy of a queue's place in the tree, nil for nil.
 func (b *Builder) hierarchy(h *Hierarchy) *Hierarchy {

@@ -149,31 +149,34 @@ type Queue struct {
 
 // Job is one job of a snapshot.
 type Job struct {
-	// UID identifies the job: the given uid, or namespace/name.
-	UID          string
-	Name         string
-	Namespace    string
-	Queue        QueueID
-	Priority     int32
-	Phase        Phase
-	MinAvailable int32
+	Queue    QueueID
+	Priority int32
+	Phase    Phase
+	// EndIsDeadline: ExpectedEnd is a deadline, not an estimate.
+	EndIsDeadline bool
+	MinAvailable  int32
 	// MinResources is absent if the job has none.
 	MinResources resource.Row
-	CreateTime   int64
+	// Groups are FirstGroup … EndGroup-1, tasks FirstTask … EndTask-1.
+	FirstGroup, EndGroup GroupID
+	FirstTask, EndTask   TaskID
+	// UID identifies the job: the given uid, or namespace/name.
+	UID string
+	// What is above is read of every job while a model is built, and lies together; what follows is read of single jobs.
+
+	Name       string
+	Namespace  string
+	CreateTime int64
 	// Condition is the last report of the job's controller or scheduler.
 	Condition string
-	// ExpectedEnd is when the job is expected to end, in Unix nanoseconds; 0: not known. It is a deadline, or an estimate.
-	ExpectedEnd   int64
-	EndIsDeadline bool
+	// ExpectedEnd is when the job is expected to end, in Unix nanoseconds; 0: not known.
+	ExpectedEnd int64
 	// ExpectedRuntime is how long the job is expected to run, in nanoseconds; 0: not known.
 	ExpectedRuntime int64
 	// Owner is charged for what the job uses within its queue.
 	Owner string
 	// Extra is nil for most policies.
 	Extra *Extra
-	// Groups are FirstGroup … EndGroup-1, tasks FirstTask … EndTask-1.
-	FirstGroup, EndGroup GroupID
-	FirstTask, EndTask   TaskID
 }
 
 // Count is a number of equal tasks without identity.

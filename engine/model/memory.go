@@ -164,7 +164,7 @@ func (b *Builder) checkMemories() {
 }
 
 // queueMemory returns what a queue used and may use, nil if that is not given. What is wrong with it matters only with a memory.
-func (b *Builder) queueMemory(s *QueueMemorySpec, path func(string) string) *QueueMemory {
+func (b *Builder) queueMemory(s *QueueMemorySpec, queue int) *QueueMemory {
 	if s == nil || s.Usage == nil && s.Entitled == nil && s.Reserved == nil && s.Budget == nil && len(s.Owners) == 0 {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (b *Builder) queueMemory(s *QueueMemorySpec, path func(string) string) *Que
 		return func(fault string, args ...any) {
 			out.faulty = true
 			if b.m.Memory != nil {
-				b.faults.Add(path(field), fault, args...)
+				b.faults.Add(queuePath(queue, field), fault, args...)
 			}
 		}
 	}

@@ -25,53 +25,60 @@ func orderUnless[ID ~int32](n int, name func(ID) string, stop func() bool) []ID 
 
 // orderNames sorts positions by name; there must be at least one.
 func orderNames[ID ~int32](ids []ID, name func(ID) string, stop func() bool) {
-	// Names often have a common prefix. A radix sort by the eight bytes after it, the last four first, separates most names.
+	// Names often have a common prefix. The sixteen bytes after it separate most names without another access to them.
 	common := len(commonPrefix(len(ids), func(i int) string { return name(ids[i]) }))
-	// For so few names, comparing is faster than a radix sort.
-	const few = 256
-	if len(ids) <= few {
-		compareNames(ids, name, common, stop)
-		return
-	}
-	keys, x, last := make([]uint64, len(ids)), sorted{entries: make([]uint64, len(ids))}, make([]uint64, len(ids))
-	for i, id := range ids {
-		keys[i], _ = prefixKey(name(id)[common:])
-		x.entries[i] = keys[i]<<32 | uint64(i)
-	}
-	x.sort()
-	copy(last, x.entries)
-	for i, e := range last {
-		x.entries[i] = keys[uint32(e)]>>32<<32 | uint64(i)
-	}
-	x.sort()
-	given, from := slices.Clone(ids), 0
-	for i, e := range x.entries {
-		at := uint32(last[uint32(e)])
-		ids[i], last[uint32(e)] = given[at], keys[at]
-		if i > 0 && keys[at] != last[uint32(x.entries[i-1])] {
-			compareNames(ids[from:i], name, common, stop)
-			from = i
-		}
-	}
-	compareNames(ids[from:], name, common, stop)
-}
-
-// compareNames sorts positions whose names have a common prefix of this length.
-func compareNames[ID ~int32](ids []ID, name func(ID) string, common int, stop func() bool) {
-	if len(ids) == 1 {
-		return
-	}
-	// The next sixteen bytes separate most names without another access to them.
-	type entry struct {
-		high, low uint64
-		id        ID
-	}
-	entries := make([]entry, len(ids))
+	entries := make([]named[ID], len(ids))
 	for i, id := range ids {
 		high, low := prefixKey(name(id)[common:])
-		entries[i] = entry{high, low, id}
+		entries[i] = named[ID]{high, low, id}
 	}
-	sortUnless(entries, stop, func(l, r entry) int {
+	// For so few names, comparing is faster than a radix sort.
+	const few = 256
+	if len(ids) > few {
+		entries = orderHigh(entries)
+	}
+	for from, to := 0, 0; from < len(entries); from = to {
+		for to = from + 1; to < len(entries) && (len(ids) <= few || entries[to].high == entries[from].high); {
+			to++
+		}
+		orderEqual(entries[from:to], name, common, stop)
+	}
+	for i, e := range entries {
+		ids[i] = e.id
+	}
+}
+
+// named is a name to be sorted: the position that has it, and sixteen of its bytes as two numbers.
+type named[ID ~int32] struct {
+	high, low uint64
+	id        ID
+}
+
+// orderHigh returns entries in the order of their high numbers, by a radix sort of the lower halves and then the upper ones.
+func orderHigh[ID ~int32](entries []named[ID]) []named[ID] {
+	x := sorted{entries: make([]uint64, len(entries))}
+	for i := range entries {
+		x.entries[i] = entries[i].high<<32 | uint64(i)
+	}
+	x.sort()
+	last := slices.Clone(x.entries)
+	for i, e := range last {
+		x.entries[i] = entries[uint32(e)].high>>32<<32 | uint64(i)
+	}
+	x.sort()
+	out := make([]named[ID], len(entries))
+	for i, e := range x.entries {
+		out[i] = entries[uint32(last[uint32(e)])]
+	}
+	return out
+}
+
+// orderEqual sorts entries whose names have a common prefix of this length.
+func orderEqual[ID ~int32](entries []named[ID], name func(ID) string, common int, stop func() bool) {
+	if len(entries) == 1 {
+		return
+	}
+	sortUnless(entries, stop, func(l, r named[ID]) int {
 		if l.high != r.high {
 			return cmp.Compare(l.high, r.high)
 		}
@@ -80,9 +87,6 @@ func compareNames[ID ~int32](ids []ID, name func(ID) string, common int, stop fu
 		}
 		return cmp.Or(strings.Compare(name(l.id)[common:], name(r.id)[common:]), cmp.Compare(l.id, r.id))
 	})
-	for i, e := range entries {
-		ids[i] = e.id
-	}
 }
 
 // commonPrefix returns the common prefix of n > 0 names.

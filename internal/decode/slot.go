@@ -65,6 +65,8 @@ type table struct {
 	inner []*table
 	// shapes are those of the messages that the library makes.
 	shapes []*Shape
+	// amounts: the message has dimensions and amounts, a list of numbers and one of doubles, and nothing else.
+	amounts bool
 }
 
 // column describes the setter of a field and its position in the struct. An optional field has its value in its room.
@@ -129,6 +131,7 @@ func newTable(message reflect.Type) (of *table, fault string) {
 			return nil, message.String() + "." + f.Name + " is a oneof or no field of a message"
 		}
 	}
+	of.amounts = len(of.fields) == 3 && of.fields[1].set == addNumbers && of.fields[2].set == addDoubles
 	return of, ""
 }
 
@@ -248,6 +251,9 @@ func (r *record) reset() {
 
 // merge adds encoded fields to the message.
 func (r *record) merge(b []byte) bool {
+	if r.of.amounts && r.set == 0 && r.fillAmounts(b) {
+		return true
+	}
 	columns := r.of.columns
 	for i := 0; i < len(b); {
 		tag, value, from, to := field.At(b, i)
@@ -291,6 +297,33 @@ func (r *record) merge(b []byte) bool {
 		}
 		i = to
 	}
+	return true
+}
+
+// fillAmounts fills an empty message of amounts that is written in the usual way, numbers of dimensions in a byte each and before the
+// amounts; false: it is not, and nothing was done. Of a snapshot with 100,000 tasks such messages are a fifth of all that is read once.
+func (r *record) fillAmounts(b []byte) bool {
+	const numbers, doubles = 1<<3 | field.Delimited, 2<<3 | field.Delimited
+	if len(b) < 4 || uint32(b[0]) != numbers {
+		return false
+	}
+	n := int(b[1])
+	if len(b) != 4+9*n || uint32(b[2+n]) != doubles || int(b[3+n]) != 8*n || n > 15 || !isASCII(b[2:2+n]) {
+		return false
+	}
+	dimension, amount := &r.of.fields[1], &r.of.fields[2]
+	dimensions, amounts := r.rooms[dimension.room], r.rooms[amount.room]
+	list, of := slices.Grow((*(*[]uint32)(dimensions))[:0], n)[:n], slices.Grow((*(*[]float64)(amounts))[:0], n)[:n]
+	for i := range list {
+		list[i] = uint32(b[2+i])
+	}
+	b = b[4+n:]
+	for i := range of {
+		of[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	keep(unsafe.Add(r.at, dimension.offset), dimensions, list)
+	keep(unsafe.Add(r.at, amount.offset), amounts, of)
+	r.set = 1<<1 | 1<<2
 	return true
 }
 

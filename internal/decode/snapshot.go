@@ -319,16 +319,6 @@ func (c *compiler) isText(b []byte) bool {
 	return isASCII(b) || utf8.Valid(b)
 }
 
-// areTexts reports whether all are valid texts within the maximum length.
-func (c *compiler) areTexts(list ...[]byte) bool {
-	for _, b := range list {
-		if len(b) > 0 && !c.isText(b) {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *compiler) termTexts(t *apportionv1.NodeGroupTerms) {
 	for _, s := range t.GetRequired() {
 		c.text(s)

@@ -27,13 +27,13 @@ func (d *Decoder) sumJob(data []byte) bool {
 		ok := true
 		switch tag {
 		case tagJobUID:
-			uid, ok = data[from:to], uid == nil
+			uid, ok = data[from:to], uid == nil && d.c.isText(data[from:to])
 		case tagJobName:
-			name, ok = data[from:to], name == nil
+			name, ok = data[from:to], name == nil && d.c.isText(data[from:to])
 		case tagJobNamespace:
-			namespace, ok = data[from:to], namespace == nil
+			namespace, ok = data[from:to], namespace == nil && d.c.isText(data[from:to])
 		case tagJobQueue:
-			queue, ok = data[from:to], queue == nil
+			queue, ok = data[from:to], queue == nil && d.c.isText(data[from:to])
 		case tagJobPhase:
 			phase = apportionv1.JobPhase(int32(value))
 		case tagJobMinResources:
@@ -42,11 +42,11 @@ func (d *Decoder) sumJob(data []byte) bool {
 		case tagJobGroup:
 			ok = d.sumGroup(data[from:to])
 		case tagJobCondition:
-			condition, ok = data[from:to], condition == nil
+			condition, ok = data[from:to], condition == nil && d.c.isText(data[from:to])
 		case tagJobKueue:
 			ok = false // Only a policy that reads single jobs needs it.
 		case tagJobOwner:
-			owner, ok = data[from:to], owner == nil
+			owner, ok = data[from:to], owner == nil && d.c.isText(data[from:to])
 		default:
 			jobNumber(&spec, tag, value)
 			ok = jobShape.Has(tag)
@@ -54,9 +54,6 @@ func (d *Decoder) sumJob(data []byte) bool {
 		if !ok {
 			return false
 		}
-	}
-	if !d.c.areTexts(uid, name, namespace, queue, condition, owner) {
-		return false
 	}
 	of := d.c.b.QueueID(lent(queue))
 	var known bool
@@ -108,7 +105,7 @@ func (d *Decoder) sumGroup(data []byte) bool {
 			to = d.sumRun(data, from, to, request)
 			ok = to >= 0
 		case tagGroupRole:
-			role, ok = data[from:to], role == nil
+			role, ok = data[from:to], role == nil && d.c.isText(data[from:to])
 		case tagGroupRequest:
 			// Tasks are booked as they come: their request comes before them.
 			request = d.requestOf(data[from:to])
@@ -119,7 +116,7 @@ func (d *Decoder) sumGroup(data []byte) bool {
 			begun = true
 			ok = d.sumCount(data[from:to], request)
 		case tagGroupNodeSet:
-			set, ok = data[from:to], set == nil
+			set, ok = data[from:to], set == nil && d.c.isText(data[from:to])
 		case tagGroupUnjudged | field.Varint, tagGroupUnjudged | field.Delimited:
 			unjudged, ok = Numbers(unjudged, tag, value, data[from:to])
 		case tagGroupPodClass:
@@ -132,7 +129,7 @@ func (d *Decoder) sumGroup(data []byte) bool {
 		}
 		i = to
 	}
-	ok := d.c.areTexts(role, set)
+	ok := true
 	spec.Role, spec.NodeSet = lent(role), lent(set)
 	if d.unjudged = unjudged; len(unjudged) > 0 {
 		spec.Unjudged = constraints(unjudged, func(int, string, ...any) { ok = false })

