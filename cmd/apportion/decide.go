@@ -258,10 +258,7 @@ for it, and says which of these would return.`,
 		if err := ends.Set(q.Loaded, a.From.Live.On); err != nil {
 			return err
 		}
-		if q, err = q.TurnToKueue("", names[0]); err != nil {
-			return err
-		}
-		name, err := question.WorkloadOf(q.Lookup, "", names[0])
+		q, name, err := q.AboutJob("", names[0])
 		if err != nil {
 			return err
 		}

@@ -97,11 +97,7 @@ func (e *explaining) explain(ctx context.Context, q *question.Question, names []
 	if e.list.whole {
 		return pending(ctx, q, &e.list)
 	}
-	q, err := q.TurnToKueue(e.list.namespace, names[0])
-	if err != nil {
-		return err
-	}
-	name, err := question.WorkloadOf(q.Lookup, e.list.namespace, names[0])
+	q, name, err := q.AboutJob(e.list.namespace, names[0])
 	if err != nil {
 		return err
 	}

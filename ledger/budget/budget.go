@@ -17,6 +17,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -36,6 +37,22 @@ type file struct {
 			Hours map[string]string `yaml:"hours"`
 		} `yaml:"periods"`
 	} `yaml:"budgets"`
+}
+
+// ReadFile reads the budgets in a file. Without a name there are none.
+func ReadFile(name string, o ledger.Options) ([]ledger.Budget, error) {
+	if name == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	budgets, err := Read(data, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return budgets, nil
 }
 
 // Read reads a file of budgets. Amounts are hours of a Kubernetes quantity: 5000 of nvidia.com/gpu are 5,000 hours of one device, 8 of cpu

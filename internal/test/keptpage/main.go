@@ -119,15 +119,9 @@ func remember(server *service.Server, used, budgets string) error {
 		return err
 	}
 	options := ledger.Options{Epoch: epoch}
-	var read []ledger.Budget
-	if budgets != "" {
-		data, err := os.ReadFile(budgets)
-		if err != nil {
-			return err
-		}
-		if read, err = budget.Read(data, options); err != nil {
-			return err
-		}
+	read, err := budget.ReadFile(budgets, options)
+	if err != nil {
+		return err
 	}
 	kept, err := file.Read(used, options)
 	if err != nil {

@@ -30,6 +30,14 @@ type Streams struct {
 // Stdin is the file name of standard input.
 const Stdin = "-"
 
+// Open opens a file, or standard input by its name.
+func (s *Streams) Open(name string) (io.ReadCloser, error) {
+	if name == Stdin {
+		return io.NopCloser(s.In), nil
+	}
+	return os.Open(name)
+}
+
 // The formats of answers. Every command writes the first three; lists, reports and files have further ones.
 const (
 	FormatTable    = "table"

@@ -26,6 +26,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/watch"
+	"github.com/apportion/apportion/ledger/budget"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/telemetry"
@@ -150,7 +151,7 @@ func Check(settings *config.Effective) (warnings []string, err error) {
 		}
 	}
 	_, faultTLS := loadTLS(&settings.TLS)
-	_, faultBudgets := readBudgets(&settings.Ledger)
+	_, faultBudgets := budget.ReadFile(settings.Ledger.Budgets, optionsOf(&settings.Ledger))
 	return warnings, errors.Join(err, faultTLS, faultBudgets)
 }
 

@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/config"
@@ -19,7 +18,7 @@ func openMemory(c *config.Ledger) (*cluster.Memory, error) {
 	if c.File == "" {
 		return nil, nil //nolint:nilnil // No ledger is no fault.
 	}
-	budgets, err := readBudgets(c)
+	budgets, err := budget.ReadFile(c.Budgets, optionsOf(c))
 	if err != nil {
 		return nil, err
 	}
@@ -43,22 +42,6 @@ func openMemory(c *config.Ledger) (*cluster.Memory, error) {
 // optionsOf returns the options of the ledger in the settings.
 func optionsOf(c *config.Ledger) ledger.Options {
 	return ledger.Options{Epoch: c.Epoch, HalfLife: int(c.HalfLife / c.Epoch), Retain: int(c.Retain / c.Epoch)}
-}
-
-// readBudgets reads the budgets in the settings; without a file there are none.
-func readBudgets(c *config.Ledger) ([]ledger.Budget, error) {
-	if c.Budgets == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(c.Budgets)
-	if err != nil {
-		return nil, err
-	}
-	budgets, err := budget.Read(data, optionsOf(c))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Budgets, err)
-	}
-	return budgets, nil
 }
 
 // openHistory opens the history in the settings; nil if none is kept. policies are those of the settings.

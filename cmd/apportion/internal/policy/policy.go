@@ -171,3 +171,25 @@ func Count(policy *apportionv1.Policy) (tiers, plugins int) {
 	}
 	return len(policy.GetTiers()), plugins
 }
+
+// Plugin returns the arguments of the first plugin of a kind, such as `(*apportionv1.Plugin).GetFair`, nil if the policy has none.
+func Plugin[T any](policy *apportionv1.Policy, of func(*apportionv1.Plugin) *T) *T {
+	for _, tier := range policy.GetTiers() {
+		for _, plugin := range tier.GetPlugins() {
+			if arguments := of(plugin); arguments != nil {
+				return arguments
+			}
+		}
+	}
+	return nil
+}
+
+// ByKueue reports whether a policy is that of Kueue.
+func ByKueue(policy *apportionv1.Policy) bool {
+	return Plugin(policy, (*apportionv1.Plugin).GetKueue) != nil
+}
+
+// ByFair reports whether a policy divides by fair, which alone of Volcano's plugins heeds past usage.
+func ByFair(policy *apportionv1.Policy) bool {
+	return Plugin(policy, (*apportionv1.Plugin).GetFair) != nil
+}

@@ -132,9 +132,6 @@ func (a *Asking) Command(command *cobra.Command, do func(context.Context, *Quest
 
 // Ask reads the input and calls do, repeatedly with --watch.
 func (a *Asking) Ask(ctx context.Context, do func(context.Context, *Question) error) error {
-	if err := a.Watch.Check(&a.From); err != nil {
-		return err
-	}
 	return a.Repeat(ctx, func(ctx context.Context) error {
 		loaded, err := a.From.Load(ctx, a.Streams)
 		if err != nil {
@@ -161,6 +158,9 @@ func (a *Asking) About(ctx context.Context, loaded *Loaded, do func(context.Cont
 // Repeat asks once, or with --watch until the context ends. With --watch it prints the first answer, and of each later one what differs
 // from the one before: of a table the changes, in another format all of it. It reports and repeats a question that fails.
 func (a *Asking) Repeat(ctx context.Context, ask func(context.Context) error) error {
+	if err := a.Watch.Check(&a.From); err != nil {
+		return err
+	}
 	if !a.Watch.On {
 		return ask(ctx)
 	}
@@ -231,6 +231,20 @@ func (q *Question) Warn(basis *apportionv1.Basis) {
 			apportionv1.WarningCode_WARNING_CODE_GUARANTEES_EXCEED_TOTAL)
 	}
 	render.Warnings(q.Err, q.Placed(warnings))
+}
+
+// dropped returns a warning that something of the input is left out, or has no effect.
+func dropped(format string, args ...any) *apportionv1.Warning {
+	return &apportionv1.Warning{Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: fmt.Sprintf(format, args...)}
+}
+
+// Noted returns notes as warnings.
+func Noted(notes []string) []*apportionv1.Warning {
+	var warnings []*apportionv1.Warning
+	for _, note := range notes {
+		warnings = append(warnings, &apportionv1.Warning{Message: note})
+	}
+	return warnings
 }
 
 // Without returns the warnings that have none of the codes.

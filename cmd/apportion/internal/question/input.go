@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/internal/lookup"
@@ -159,9 +160,7 @@ func Staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 	const old = 5 * time.Second
 	var warnings []*apportionv1.Warning
 	warn := func(format string, args ...any) {
-		warnings = append(warnings, &apportionv1.Warning{
-			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: fmt.Sprintf(format, args...),
-		})
+		warnings = append(warnings, dropped(format, args...))
 	}
 	if age := time.Duration(view.GetAge()); age > old {
 		warn("snapshot %s is %s old", view.GetName(), duration.Format(age.Round(time.Second)))
@@ -189,7 +188,7 @@ func (f *InputFlags) Read(s cli.Streams, sources []objects.Source) (*Loaded, err
 	if err != nil {
 		return nil, err
 	}
-	if f.Snapshot == "" && (ByKueue(rules.Message) || byFair(rules.Message) && manifest.OfKueue(sources)) {
+	if f.Snapshot == "" && (policy.ByKueue(rules.Message) || policy.ByFair(rules.Message) && manifest.OfKueue(sources)) {
 		return f.ReadKueue(sources, rules.Message)
 	}
 	TellOrigin(s.Err, rules)

@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode/kueue/asfair"
 	"github.com/apportion/apportion/internal/lookup"
@@ -17,29 +18,6 @@ import (
 
 // kueuePolicy is the preset for manifests of Kueue.
 const kueuePolicy = "kueue"
-
-// ByKueue reports whether a policy is that of Kueue.
-func ByKueue(policy *apportionv1.Policy) bool {
-	return slices.ContainsFunc(policy.GetTiers(), func(tier *apportionv1.Tier) bool {
-		return slices.ContainsFunc(tier.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetKueue() != nil })
-	})
-}
-
-// byFair reports whether a policy divides by fair.
-func byFair(policy *apportionv1.Policy) bool {
-	return slices.ContainsFunc(policy.GetTiers(), func(tier *apportionv1.Tier) bool {
-		return slices.ContainsFunc(tier.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetFair() != nil })
-	})
-}
-
-// noted returns warnings that say what of a cluster of Kueue has no counterpart.
-func noted(notes []string) []*apportionv1.Warning {
-	var warnings []*apportionv1.Warning
-	for _, note := range notes {
-		warnings = append(warnings, &apportionv1.Warning{Message: note})
-	}
-	return warnings
-}
 
 // kindsOfOwners are the kinds whose objects Kueue makes workloads for, as people write them.
 var kindsOfOwners = []string{
@@ -100,9 +78,19 @@ func WorkloadOf(s *lookup.Snapshot, namespace, name string) (string, error) {
 	return "", fmt.Errorf("no workload is owned by a %s named %s", kind, rest)
 }
 
-// TurnToKueue returns the question about Kueue's workloads, if the input has objects of Kueue and Volcano and Kueue has a workload of a
-// name of the form KIND/NAME; otherwise the question itself.
-func (q *Question) TurnToKueue(namespace, name string) (*Question, error) {
+// AboutJob returns the question about a job, and its name: that of the workload that an object KIND/NAME owns. If the input has objects of
+// Kueue and Volcano, and Kueue has such a workload, it is the question about Kueue's workloads, otherwise the question itself.
+func (q *Question) AboutJob(namespace, name string) (*Question, string, error) {
+	about, err := q.turnToKueue(namespace, name)
+	if err != nil {
+		return nil, "", err
+	}
+	name, err = WorkloadOf(about.Lookup, namespace, name)
+	return about, name, err
+}
+
+// turnToKueue returns the question about Kueue's workloads, or the question itself.
+func (q *Question) turnToKueue(namespace, name string) (*Question, error) {
 	if kind, _ := kindAndName(name); kind == "" || q.both == nil {
 		return q, nil
 	}
@@ -122,8 +110,8 @@ func (q *Question) TurnToKueue(namespace, name string) (*Question, error) {
 }
 
 // ReadKueue returns the input from manifests of Kueue.
-func (f *InputFlags) ReadKueue(sources []objects.Source, policy *apportionv1.Policy) (*Loaded, error) {
-	moment, given, err := f.Moment(policy)
+func (f *InputFlags) ReadKueue(sources []objects.Source, rules *apportionv1.Policy) (*Loaded, error) {
+	moment, given, err := f.Moment(rules)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +126,8 @@ func (f *InputFlags) ReadKueue(sources []objects.Source, policy *apportionv1.Pol
 	if err != nil {
 		return nil, err
 	}
-	loaded := &Loaded{Input: client.Input{Policy: policy, Snapshot: cluster.Snapshot}, Warnings: slices.Clone(f.unread)}
-	if f.Joined || !ByKueue(policy) {
+	loaded := &Loaded{Input: client.Input{Policy: rules, Snapshot: cluster.Snapshot}, Warnings: slices.Clone(f.unread)}
+	if f.Joined || !policy.ByKueue(rules) {
 		translation, err := asfair.Of(cluster.Snapshot)
 		if err != nil {
 			return nil, err
@@ -147,8 +135,8 @@ func (f *InputFlags) ReadKueue(sources []objects.Source, policy *apportionv1.Pol
 		if loaded.Snapshot = translation.Snapshot; f.Joined {
 			loaded.Snapshot = asfair.Both(cluster.Snapshot, translation)
 		}
-		if !ByKueue(policy) {
-			loaded.Warnings = append(loaded.Warnings, noted(translation.Notes)...)
+		if !policy.ByKueue(rules) {
+			loaded.Warnings = append(loaded.Warnings, Noted(translation.Notes)...)
 		}
 	}
 	loaded.Lookup = lookup.Of(loaded.Snapshot)

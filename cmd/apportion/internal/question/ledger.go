@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -87,7 +86,7 @@ func (f *LedgerFlags) open(half time.Duration) (*file.File, []ledger.Budget, err
 	if err != nil {
 		return nil, nil, err
 	}
-	budgets, err := f.periods(o)
+	budgets, err := budget.ReadFile(f.budgets, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,9 +129,7 @@ func unknownQueues(l *ledger.Ledger, s *apportionv1.Snapshot, budgets []ledger.B
 		if more := len(names) - most; more > 0 {
 			list += fmt.Sprintf(" and %d more", more)
 		}
-		warnings = append(warnings, &apportionv1.Warning{
-			Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: fmt.Sprintf(format, list),
-		})
+		warnings = append(warnings, dropped(format, list))
 	}
 	warn("the ledger has usage of queues that do not exist, which counts only above them: %s", slices.Sorted(maps.Keys(used)))
 	var named []string
@@ -141,22 +138,6 @@ func unknownQueues(l *ledger.Ledger, s *apportionv1.Snapshot, budgets []ledger.B
 	}
 	warn("budgets of queues that do not exist have no effect: %s", named)
 	return warnings
-}
-
-// periods reads the budgets; without a file there are none.
-func (f *LedgerFlags) periods(o ledger.Options) ([]ledger.Budget, error) {
-	if f.budgets == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(f.budgets)
-	if err != nil {
-		return nil, err
-	}
-	read, err := budget.Read(data, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.budgets, err)
-	}
-	return read, nil
 }
 
 // optionsOf returns the options of a ledger whose epochs have a length, with a half-life, 0 for 7 days.
@@ -220,6 +201,15 @@ func (k *KeptLedger) Flags(command *cobra.Command) {
 	cli.DurationVar(flags, &k.Epoch, "epoch", 0, "length of an epoch; default: that of the ledger, 6h for a new one")
 	cli.DurationVar(flags, &k.HalfLife, "half-life", 0, "time after which usage counts half; default: 7d")
 	cli.Must(command, command.MarkFlagFilename("ledger"))
+}
+
+// Open opens the ledger to change it, and makes a new one if there is no file.
+func (k *KeptLedger) Open() (*file.File, error) {
+	o, err := k.Options()
+	if err != nil {
+		return nil, err
+	}
+	return file.Open(k.Name, o)
 }
 
 // Options returns the epochs and the half-life of the ledger: those of its file, if the flags name none.

@@ -17,7 +17,6 @@ import (
 	"github.com/apportion/apportion/adapter/volcano"
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/tree"
 )
 
@@ -133,7 +132,7 @@ func (f *InputFlags) cluster(ctx context.Context) ([]objects.Source, error) {
 	}
 	f.unread, f.missing = nil, read.Missing
 	for _, sentence := range read.Unread {
-		f.unread = append(f.unread, &apportionv1.Warning{Code: apportionv1.WarningCode_WARNING_CODE_DROPPED, Message: sentence})
+		f.unread = append(f.unread, dropped("%s", sentence))
 	}
 	return read.Sources, nil
 }

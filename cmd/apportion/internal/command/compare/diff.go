@@ -62,8 +62,7 @@ The exit code is 2 if something differs; with --fail-on only if one of these eff
 			return err
 		},
 		RunE: func(command *cobra.Command, names []string) error {
-			err := cmp.Or(cli.CheckAll("fail-on", "effect", d.failOn, comparison.Kinds), d.Watch.Check(&d.From))
-			if err != nil {
+			if err := cli.CheckAll("fail-on", "effect", d.failOn, comparison.Kinds); err != nil {
 				return err
 			}
 			return d.Repeat(command.Context(), func(ctx context.Context) error { return d.diff(ctx, names[0], names[1]) })
@@ -154,7 +153,7 @@ func (d *differing) compare(
 		}
 		sides[i] = &side{
 			Question: &question.Question{Asking: &d.Asking, Loaded: loaded, Decider: decider},
-			between:  question.ByKueue(inputs[0].Policy) != question.ByKueue(inputs[1].Policy),
+			between:  policy.ByKueue(inputs[0].Policy) != policy.ByKueue(inputs[1].Policy),
 		}
 	}
 	if err := d.Server.CompileOnce(ctx, decider, inputs[0]); err != nil {
@@ -240,7 +239,7 @@ func (d *differing) readPolicies(ctx context.Context, names ...string) ([]*quest
 	if err != nil {
 		return nil, err
 	}
-	first.Joined = question.ByKueue(own.Message) != question.ByKueue(rules.Message)
+	first.Joined = policy.ByKueue(own.Message) != policy.ByKueue(rules.Message)
 	if _, given, err := second.Moment(rules.Message); err != nil {
 		return nil, err
 	} else if given && first.AsOf == "" {

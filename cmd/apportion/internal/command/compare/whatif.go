@@ -91,9 +91,6 @@ The exit code is 2 if the submitted job would have to wait.`,
 			if w.file == "" && w.half == 0 && w.variation.Empty() {
 				return errNothingToTry
 			}
-			if err := w.Watch.Check(&w.From); err != nil {
-				return err
-			}
 			return w.Repeat(command.Context(), w.suppose)
 		},
 	}

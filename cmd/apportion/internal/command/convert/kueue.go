@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/apportion/apportion/adapter/manifest"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
-	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -48,18 +46,15 @@ func convertKueue(ctx context.Context, s cli.Streams, input *question.InputFlags
 		}
 	}
 	render.Warnings(s.Err, loaded.Warnings)
-	files, err := proposedForKueue(loaded.Snapshot, policy)
-	if err != nil {
-		return err
-	}
+	files := proposedForKueue(loaded.Snapshot, policy)
 	if into != "" {
 		snapshot, err := protojson.Marshal(loaded.Snapshot)
 		if err != nil {
 			return err
 		}
-		files = append(files, written{"snapshot.json", append(snapshot, '\n')})
+		files.files = append(files.files, written{"snapshot.json", append(snapshot, '\n')})
 	}
-	return writeFiles(s, files, into)
+	return files.write(s, into)
 }
 
 // fairAboveDeserved returns the preset fair for a cluster of Kueue.
@@ -73,18 +68,7 @@ func fairAboveDeserved() (*apportionv1.Policy, error) {
 }
 
 // proposedForKueue returns a policy and the queues of a snapshot as files.
-func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy) ([]written, error) {
-	raw, err := protojson.Marshal(policy)
-	if err != nil {
-		return nil, err
-	}
-	text, err := document.YAML(raw)
-	if err != nil {
-		return nil, err
-	}
-	head := []byte("# policy.yaml: apportion shares --policy policy.yaml, or policies.NAME of a server\n")
-	files := []written{{"policy.yaml", append(head, text...)}}
-	data := []byte("# queues.yaml: kubectl apply -f queues.yaml\n")
+func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy) *proposal {
 	amounts := func(r *apportionv1.Resource) map[string]string {
 		out := map[string]string{}
 		for i, d := range r.GetDimension() {
@@ -93,7 +77,8 @@ func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy
 		}
 		return out
 	}
-	for i, q := range snapshot.GetQueues() {
+	var queues []any
+	for _, q := range snapshot.GetQueues() {
 		spec := map[string]any{}
 		if q.Weight != nil {
 			spec["weight"] = q.GetWeight()
@@ -113,14 +98,9 @@ func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy
 		if q.GetState() == apportionv1.QueueState_QUEUE_STATE_CLOSED {
 			object["status"] = map[string]any{"state": "Closed"}
 		}
-		one, err := yaml.Marshal(object)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			data = append(data, "---\n"...)
-		}
-		data = append(data, one...)
+		queues = append(queues, object)
 	}
-	return append(files, written{"queues.yaml", data}), nil
+	out := propose(policy)
+	out.addQueues(queues)
+	return out
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -101,15 +100,11 @@ func (r *replaying) run(files []string) error {
 }
 
 func (r *replaying) file(again *decisionlog.Replayer, name string) error {
-	log := r.In
-	if name != cli.Stdin {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = file.Close() }()
-		log = file
+	log, err := r.Open(name)
+	if err != nil {
+		return err
 	}
+	defer log.Close() //nolint:errcheck // It is only read.
 	return again.Replay(log, func(o decisionlog.Outcome) error {
 		f := &r.found
 		f.Entries++

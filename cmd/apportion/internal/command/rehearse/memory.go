@@ -3,13 +3,13 @@ package rehearse
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/trace"
@@ -55,17 +55,9 @@ func (f *memoryFlags) check() error {
 			return fmt.Errorf("--half-life: %w", err)
 		}
 	}
-	if f.budget == "" {
-		return nil
-	}
-	data, err := os.ReadFile(f.budget)
-	if err != nil {
-		return err
-	}
-	if f.budgets, err = budget.Read(data, ledger.Options{}); err != nil {
-		return fmt.Errorf("%s: %w", f.budget, err)
-	}
-	return nil
+	var err error
+	f.budgets, err = budget.ReadFile(f.budget, ledger.Options{})
+	return err
 }
 
 // of returns the memory of a half-life.
@@ -96,7 +88,7 @@ func (f *memoryFlags) choices(s *apportionv1.Snapshot, p *apportionv1.Policy) ([
 	if sharesUsage(s, p) {
 		return f.ofLocals()
 	}
-	if !heedsMemory(p) {
+	if !policy.ByFair(p) {
 		return []remembered{{}}, nil
 	}
 	if len(f.halfLives) == 0 {
@@ -147,9 +139,7 @@ func (f *memoryFlags) each(with func(*rehearsal.Memory) remembered) ([]remembere
 // sharesUsage reports whether a policy orders the workloads of some queue of Kueue by the usage of local queues.
 func sharesUsage(s *apportionv1.Snapshot, p *apportionv1.Policy) bool {
 	usageBased := func(q *apportionv1.Queue) bool { return q.GetKueue().GetUsageBased() }
-	return slices.ContainsFunc(s.GetQueues(), usageBased) && slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
-		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetKueue().GetUsageSharing() != nil })
-	})
+	return slices.ContainsFunc(s.GetQueues(), usageBased) && policy.Plugin(p, (*apportionv1.Plugin).GetKueue).GetUsageSharing() != nil
 }
 
 // requireHeeded returns an error if a half-life is given but no variant heeds it.
@@ -160,13 +150,6 @@ func (f *memoryFlags) requireHeeded(variants []*rehearsal.Variant) error {
 			"UsageBasedAdmissionFairSharing, which alone heed past usage")
 	}
 	return nil
-}
-
-// heedsMemory reports whether a policy has the plugin `fair`.
-func heedsMemory(p *apportionv1.Policy) bool {
-	return slices.ContainsFunc(p.GetTiers(), func(t *apportionv1.Tier) bool {
-		return slices.ContainsFunc(t.GetPlugins(), func(p *apportionv1.Plugin) bool { return p.GetFair() != nil })
-	})
 }
 
 // ownersOf returns what the owners in the queues of a snapshot used, by queue, owner and name of the resource.

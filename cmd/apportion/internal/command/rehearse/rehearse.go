@@ -20,6 +20,7 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/rehearsal"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
@@ -171,7 +172,7 @@ func (r *rehearsing) run(ctx context.Context) error {
 
 // uncovered notes which resources need no quota because no queue of Kueue has any.
 func uncovered(variants []*rehearsal.Variant, t *trace.Trace) []string {
-	i := slices.IndexFunc(variants, func(v *rehearsal.Variant) bool { return question.ByKueue(v.Policy) })
+	i := slices.IndexFunc(variants, func(v *rehearsal.Variant) bool { return policy.ByKueue(v.Policy) })
 	if i < 0 {
 		return nil
 	}

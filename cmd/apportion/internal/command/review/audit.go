@@ -58,9 +58,6 @@ because the input has no nodes or holds the objects of another system.`,
   kubectl apportion audit -o sarif --fail-on warning > findings.sarif`,
 		Args: cli.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := a.Watch.Check(&a.From); err != nil {
-				return err
-			}
 			return a.Repeat(command.Context(), func(ctx context.Context) error {
 				c := &checked{}
 				return a.finish(c, a.audit(ctx, c))

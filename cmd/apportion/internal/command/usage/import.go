@@ -17,7 +17,6 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	"github.com/apportion/apportion/internal/moment"
 	"github.com/apportion/apportion/ledger"
-	"github.com/apportion/apportion/ledger/file"
 	"github.com/apportion/apportion/ledger/history"
 )
 
@@ -250,7 +249,7 @@ func importUsage(
 		answer.Histories = append(answer.Histories,
 			importedHistory{name, report.Rows, report.Tasks, report.Skipped, report.Running, report.Warnings()})
 	}
-	if answer.Warnings, err = importInto(kept, options, filled); err != nil {
+	if answer.Warnings, err = importInto(kept, filled); err != nil {
 		return err
 	}
 	for _, warning := range answer.Warnings {
@@ -268,24 +267,20 @@ func importUsage(
 }
 
 func importFile(s cli.Streams, to *ledger.Ledger, format history.Format, o history.Options, name string) (*history.Report, error) {
-	from := s.In
-	if name != "-" {
-		opened, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = opened.Close() }()
-		from = opened
+	from, err := s.Open(name)
+	if err != nil {
+		return nil, err
 	}
+	defer from.Close() //nolint:errcheck // It is only read.
 	return history.Read(format, from, o, to)
 }
 
 // importInto takes what histories said into the ledger of a file, and returns what is to say of it. If that fails, the file is as it was.
-func importInto(kept *question.KeptLedger, options ledger.Options, from *ledger.Ledger) ([]string, error) {
+func importInto(kept *question.KeptLedger, from *ledger.Ledger) ([]string, error) {
 	if err := history.Check(from); err != nil {
 		return nil, err
 	}
-	f, err := file.Open(kept.Name, options)
+	f, err := kept.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -299,11 +294,7 @@ func importInto(kept *question.KeptLedger, options ledger.Options, from *ledger.
 
 // mergeInto merges a ledger into that of a file. The file is as it was if that fails.
 func mergeInto(kept *question.KeptLedger, from *ledger.Ledger) error {
-	options, err := kept.Options()
-	if err != nil {
-		return err
-	}
-	f, err := file.Open(kept.Name, options)
+	f, err := kept.Open()
 	if err != nil {
 		return err
 	}

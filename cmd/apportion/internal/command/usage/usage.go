@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -147,14 +146,8 @@ func (u *usage) ofFile(r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageRes
 		return nil, err
 	}
 	asked := &report.Asked{GetUsageRequest: r}
-	if u.budgets != "" {
-		data, err := os.ReadFile(u.budgets)
-		if err != nil {
-			return nil, err
-		}
-		if asked.Budgets, err = budget.Read(data, o); err != nil {
-			return nil, fmt.Errorf("%s: %w", u.budgets, err)
-		}
+	if asked.Budgets, err = budget.ReadFile(u.budgets, o); err != nil {
+		return nil, err
 	}
 	f, err := file.Read(u.kept.Name, o)
 	if err != nil {
@@ -182,11 +175,7 @@ cluster's namespace kube-system.`,
 			if cluster == "" {
 				return errors.New("--cluster: name the cluster")
 			}
-			o, err := kept.Options()
-			if err != nil {
-				return err
-			}
-			f, err := file.Open(kept.Name, o)
+			f, err := kept.Open()
 			if err != nil {
 				return err
 			}
