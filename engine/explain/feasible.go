@@ -266,10 +266,8 @@ func (x *explainer) limitOf(q model.QueueID) (limit resource.Row, offered bool) 
 		if of.Queues == nil {
 			continue
 		}
-		disciplined, states := of.Queues.(policy.Discipliner)
-		offers := !states || disciplined.Discipline().Offers
-		if share, divided := of.Queues.Share(q); divided && offers && !share.RealCapability.Absent() {
-			return share.RealCapability, true
+		if share, divided := of.Queues.Share(q); divided && !share.Admits.Absent() {
+			return share.Admits, true
 		}
 		return x.View().Queues[q].Capability, false
 	}

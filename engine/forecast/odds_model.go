@@ -16,7 +16,7 @@ import (
 
 // The compiler translates a session into plain numbers for the runs of package odds: nodes, queues, runtimes, jobs, and the past, in this
 // order, because each refers to those before it by position. The model holds nothing of the session, which may change while runs work. What
-// a policy decides is described by its Discipline; a session whose policy has none is forecast by what all have in common.
+// a policy divides, and in which order it serves queues, runs ask its Course; without one queues are served in the session's order.
 
 // compiler makes a plain model of a session.
 type compiler struct {

@@ -12,11 +12,9 @@ type Base struct {
 	width int
 	room  *room
 	used  [][]float64
-	// asked are the amounts that the jobs of each queue hold and wait for, and total what all nodes offer. families are the queues that
-	// divide it.
-	asked    [][]float64
-	total    []float64
-	families []siblings
+	// asked are the amounts that the jobs of each queue hold and wait for, and total what all nodes offer.
+	asked [][]float64
+	total []float64
 	// asks are the amounts of the gang of each kind, whole those of all its tasks, and size is the number of these.
 	asks, whole [][]float64
 	size        []int
@@ -26,12 +24,9 @@ type Base struct {
 	lines   [][]int32
 	// pending are the jobs of each kind that wait to be admitted, in their order, and kinds the kinds of each queue. booked is what counts
 	// against the limits of each queue at admission, and promised what admitted jobs wait for, of all queues.
-	pending [][]int32
-	kinds   [][]int32
-	booked  [][]float64
-	// depth counts the queues above each, and inner says that others divide what a queue deserves.
-	depth    []int
-	inner    []bool
+	pending  [][]int32
+	kinds    [][]int32
+	booked   [][]float64
 	promised []float64
 	held     []float64
 	// samples are those that runtimes are drawn from, by number; drawnOf and pastOf are the numbers for the jobs of the present and the
@@ -72,14 +67,6 @@ func NewBase(m *Model) *Base {
 	b.total = make([]float64, b.width)
 	for _, free := range m.Nodes {
 		addTo(b.total, free, 1)
-	}
-	b.families = m.family()
-	b.measureDepths()
-	b.inner = make([]bool, len(m.Queues))
-	for i := range b.families {
-		if parent := b.families[i].parent; parent >= 0 {
-			b.inner[parent] = true
-		}
 	}
 	b.measureKinds()
 	b.findOpens()
@@ -149,7 +136,7 @@ func (b *Base) enter(i int) {
 	queue := b.Kinds[job.Kind].Queue
 	for _, h := range job.Held {
 		b.room.add(h.Node, h.Amount, -1)
-		b.addAsked(b.asked, queue, h.Amount, 1)
+		addTo(b.asked[queue], h.Amount, 1)
 		addTo(b.held, h.Amount, 1)
 		for q := queue; q >= 0; q = b.Queues[q].Parent {
 			addTo(b.used[q], h.Amount, 1)
@@ -161,7 +148,7 @@ func (b *Base) enter(i int) {
 	if !job.Waits {
 		return
 	}
-	b.addAsked(b.asked, queue, b.whole[job.Kind], 1)
+	addTo(b.asked[queue], b.whole[job.Kind], 1)
 	if b.Admission && job.Pending {
 		b.pending[job.Kind] = append(b.pending[job.Kind], int32(i))
 		return

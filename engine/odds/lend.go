@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+
+	"github.com/apportion/apportion/engine/policy"
 )
 
 // lending is what a queue must leave to others in a state.
@@ -50,13 +52,13 @@ func (r *run) asideOf(q int) []float64 {
 
 // gives reports whether a queue deserves amounts more or may borrow them, where queues borrow.
 func (r *run) gives(q int, amount []float64) bool {
-	return !r.Entitles || r.deserves(q, amount) || r.lends(q, amount)
+	return r.excess != policy.LentExcess || r.deserves(q, amount) || r.lends(q, amount)
 }
 
 // overused reports whether something waits in a queue that borrows, and all of it is more than the queue deserves and may borrow. None of
 // it is served in the round then (Volcano).
 func (r *run) overused(q int) bool {
-	if !r.Entitles {
+	if r.excess != policy.LentExcess {
 		return false
 	}
 	waits := false

@@ -1,15 +1,17 @@
 // Package odds runs a plain model of a cluster forward many times, with runtimes and arrivals drawn by chance, until one job starts.
 // Nothing of it depends on anything but its arguments: equal models and seeds have equal starts.
 //
-// The model is a reduction. Queues are served by what they use of their parts, jobs of a queue by priority and age, a gang starts whole
-// or not at all, and whatever fits may pass what does not. Jobs may have to be admitted to their queues first. Tasks go to the first node
-// with room. No task is evicted, and no node fails.
+// The model is a reduction. The policy divides among queues and orders them (policy.Course), jobs of a queue are served by priority and
+// age, a gang starts whole or not at all, and whatever fits may pass what does not. Jobs may have to be admitted to their queues first.
+// Tasks go to the first node with room. No task is evicted, and no node fails.
 package odds
 
 import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/apportion/apportion/engine/policy"
 )
 
 // Never is the start of a job that does not start before the horizon.
@@ -30,17 +32,9 @@ type Model struct {
 	// Past are finished jobs, in order of arrival; Arrivals lets jobs like them arrive.
 	Past     []Past
 	Arrivals bool
-	// Capped holds queues to what they deserve: a part of all nodes by Weight, divided anew when jobs arrive or end. Parts do not count
-	// then.
-	Capped bool
-	// Entitles serves queues first that have something waiting within what they deserve: a part of all nodes by Weight along the tree,
-	// divided anew when jobs arrive or end. Among these, and among others, Part decides.
-	Entitles bool
-	// Branches compares two queues by the branches that lead to them from where their paths part: by all but their own priority, and by
-	// what branches used at the begin of a round, or if it Entitles by all and by what they use.
-	Branches bool
-	// Units are the amounts of each dimension that are divided whole; nil: none is.
-	Units []int64
+	// Course returns the policy for one run: it divides among the queues, and says which is served first. nil: queues deserve nothing, and
+	// are served in their order.
+	Course func(*policy.Amounts) policy.Course
 	// Admission says that jobs are admitted to their queue before they may start: while the minima of the jobs of a queue that are admitted
 	// or run are within its limits. Admits bounds the amounts that run and that admitted jobs wait for, of all queues together; nil: there
 	// is no such bound.
@@ -68,21 +62,12 @@ func (m *Model) beside(n int, run func(i int)) {
 	}
 }
 
-// Queue is a queue. Its part orders it among others of its priority: the queue with the smallest ratio of what it uses to its part is
-// served first, in the dimension in which it uses most; of equal ones the first.
+// Queue is a queue. Of those that the policy puts on a level the first is served first.
 type Queue struct {
-	// Priority orders queues: the highest is served first.
-	Priority int32
 	// Parent is -1 for none. Limits hold on the whole path.
 	Parent int
 	// Limit has an amount for each dimension, +Inf for none; nil for no limit at all.
 	Limit []float64
-	// Part has an amount for each dimension, +Inf for one that does not count. Ratio is that of a queue without a part.
-	Part   []float64
-	Ratio  float64
-	Weight float64
-	// Guarantee is what the queue deserves at least if queues are held to what they deserve; nil: nothing.
-	Guarantee []float64
 }
 
 // Kind is a kind of job: what its tasks ask for, in a queue, by a priority.

@@ -8,7 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/odds"
+	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/capacity"
+	"github.com/apportion/apportion/engine/policy/fair"
+	"github.com/apportion/apportion/engine/policy/proportion"
 )
 
 // gpus asks for an amount of the one dimension of these tests.
@@ -22,12 +27,12 @@ func whole(tasks int, each float64) []odds.Tasks {
 // on is what a running job holds.
 func on(node int, amount float64) []odds.Held { return []odds.Held{{Node: node, Amount: gpus(amount)}} }
 
-// model has two nodes of 8, two queues with the parts 12 and 4, and the given kinds and jobs, of which the last is asked about.
-func model(kinds []odds.Kind, jobs ...odds.Job) *odds.Model {
+// twoNodes has two nodes of 8, two queues with the parts 12 and 4, and the given kinds and jobs, of which the last is asked about.
+func twoNodes(kinds []odds.Kind, jobs ...odds.Job) *odds.Model {
 	return &odds.Model{
 		Nodes:  [][]float64{gpus(8), gpus(8)},
-		Queues: []odds.Queue{{Parent: -1, Part: gpus(12)}, {Parent: -1, Part: gpus(4)}},
-		Kinds:  kinds, Jobs: jobs, Asked: len(jobs) - 1, Horizon: 1_000_000, Pause: 1,
+		Queues: []odds.Queue{{Parent: -1}, {Parent: -1}}, Course: byParts(12, 4),
+		Kinds: kinds, Jobs: jobs, Asked: len(jobs) - 1, Horizon: 1_000_000, Pause: 1,
 	}
 }
 
@@ -73,15 +78,15 @@ func TestAJobStartsWhenThereIsRoom(t *testing.T) {
 			[]odds.Kind{{Gang: whole(1, 9)}}, []odds.Job{waits(0, 0)}, odds.Never, nil,
 		},
 	} {
-		found := odds.NewBase(model(test.kinds, test.jobs...)).Run(1, 0)
+		found := odds.NewBase(twoNodes(test.kinds, test.jobs...)).Run(1, 0)
 		require.Equal(t, test.start, found.Start, story)
 		require.Equal(t, test.cause, found.Cause, story)
 	}
 }
 
 func TestALimitHoldsOnTheWholePath(t *testing.T) {
-	m := model([]odds.Kind{{Queue: 0, Gang: whole(1, 4)}, {Queue: 2, Gang: whole(1, 4)}}, runsUntil(0, 70), waits(1, 0))
-	m.Queues = append(m.Queues, odds.Queue{Parent: 0})
+	m := twoNodes([]odds.Kind{{Queue: 0, Gang: whole(1, 4)}, {Queue: 2, Gang: whole(1, 4)}}, runsUntil(0, 70), waits(1, 0))
+	m.Queues, m.Course = append(m.Queues, odds.Queue{Parent: 0}), byParts(12, 4, 4)
 	m.Queues[0].Limit = gpus(8)
 	require.Equal(t, int64(70), odds.NewBase(m).Run(1, 0).Start)
 	m.Queues[0].Limit = []float64{math.Inf(1)}
@@ -90,7 +95,7 @@ func TestALimitHoldsOnTheWholePath(t *testing.T) {
 
 func TestTheElapsedTimeConditionsTheRest(t *testing.T) {
 	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 100, Drawn: sampleOf([]int64{10, 50, 90, 150, 300})}
-	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
+	m := twoNodes([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
 	found := runs(m, 600)
 	require.Zero(t, found.Within(49), "only runtimes above 100 are left")
 	// Each of 150, 300 and the times beyond the longest has a third.
@@ -107,7 +112,7 @@ func TestTheElapsedTimeConditionsTheRest(t *testing.T) {
 // the longest count as one job more.
 func TestAJobThatStillRunsCountsForTheLongerTimes(t *testing.T) {
 	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Drawn: sampleOf([]int64{10, 90}, 50)}
-	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
+	m := twoNodes([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
 	found := runs(m, 900)
 	require.InDelta(t, 225, found.Within(10), 60)
 	require.Equal(t, found.Within(10), found.Within(89))
@@ -122,7 +127,7 @@ func TestASmallSampleIsDrawnInPartFromTheJobsThatItIsLike(t *testing.T) {
 	}
 	few := sampleOf([]int64{20, 20, 20})
 	few.Like = sampleOf(many)
-	m := model([]odds.Kind{{Gang: whole(1, 8)}},
+	m := twoNodes([]odds.Kind{{Gang: whole(1, 8)}},
 		odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Drawn: few}, runsUntil(1, 900_000), waits(0, 0))
 	found := runs(m, 1000)
 	require.InDelta(t, 500, found.Within(20), 60)
@@ -154,7 +159,7 @@ func TestAJobStartsAfterItIsAdmitted(t *testing.T) {
 	} {
 		asked := waits(test.kind, 1)
 		asked.Pending = true
-		m := model(kinds, runsUntil(0, 50), long, gang, asked)
+		m := twoNodes(kinds, runsUntil(0, 50), long, gang, asked)
 		m.Jobs[2].Drawn = nil
 		m.Jobs[2].Limit = 30
 		m.Admission, m.Admits, m.Queues[0].Limit = true, test.admits, test.limit
@@ -176,9 +181,15 @@ func TestAQueueDeservesItsGuaranteeAndNoMoreThanItsLimit(t *testing.T) {
 		"what the other cannot use is there":        {nil, gpus(4), 0},
 		"a guarantee that is too little is as none": {gpus(9), nil, odds.Never},
 	} {
-		m := model([]odds.Kind{{Queue: 0, Gang: whole(3, 4)}, {Queue: 1, Gang: whole(9, 4)}}, waits(1, 0), waits(0, 1))
-		m.Capped, m.Queues[0].Weight, m.Queues[1].Weight = true, 1, 1
-		m.Queues[0].Guarantee, m.Queues[1].Limit = test.guarantee, test.limit
+		m := twoNodes([]odds.Kind{{Queue: 0, Gang: whole(3, 4)}, {Queue: 1, Gang: whole(9, 4)}}, waits(1, 0), waits(0, 1))
+		m.Course = dividing(t, proportion.Plugin{}, m, 16, func(q int, spec *model.QueueSpec) {
+			if q == 0 && test.guarantee != nil {
+				spec.Guarantee = cores(test.guarantee[0])
+			}
+			if q == 1 && test.limit != nil {
+				spec.Capability = cores(test.limit[0])
+			}
+		})
 		require.Equal(t, test.start, odds.NewBase(m).Run(1, 0).Start, story)
 	}
 }
@@ -196,15 +207,22 @@ func TestAQueueThatIsEntitledToWhatItAsksForIsServedFirst(t *testing.T) {
 	}{
 		"the one that uses less of its part first": {false, nil, 80},
 		"the one that is entitled to it first":     {true, nil, 50},
-		"none is, because the two share a half":    {true, []odds.Queue{{Parent: -1, Weight: 1}, {Parent: -1, Weight: 1, Part: gpus(6)}}, 80},
+		"none is, because the two share a half":    {true, []odds.Queue{{Parent: -1}, {Parent: -1}}, 80},
 	} {
-		m := model(kinds, runsUntil(0, 50), long, other, waits(0, 1))
-		m.Nodes[1], m.Entitles, m.Queues[0].Weight, m.Queues[1].Weight = gpus(4), test.entitles, 3, 1
+		m := twoNodes(kinds, runsUntil(0, 50), long, other, waits(0, 1))
+		m.Nodes[1] = gpus(4)
 		if m.Queues = append(m.Queues, test.more...); test.more != nil {
 			m.Queues[0].Parent, m.Queues[1].Parent, m.Asked = 2, 2, 3
 			m.Jobs = append(m.Jobs, odds.Job{Kind: 2, Ends: odds.Unknown, Waits: true})
 		} else {
 			m.Kinds = kinds[:2]
+		}
+		if test.entitles {
+			m.Course = dividing(t, fair.Plugin{}, m, 12, func(q int, spec *model.QueueSpec) {
+				if q == 0 {
+					spec.Weight = 3
+				}
+			})
 		}
 		require.Equal(t, test.start, odds.NewBase(m).Run(1, 0).Start, story)
 	}
@@ -213,12 +231,12 @@ func TestAQueueThatIsEntitledToWhatItAsksForIsServedFirst(t *testing.T) {
 // TestWithoutARuntimeAsLongAJobRunsAsLongAgainHalfTheTime draws from no past job.
 func TestWithoutARuntimeAsLongAJobRunsAsLongAgainHalfTheTime(t *testing.T) {
 	running := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 1000, Drawn: sampleOf([]int64{10})}
-	m := model([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
+	m := twoNodes([]odds.Kind{{Gang: whole(1, 8)}}, running, runsUntil(1, 900_000), waits(0, 0))
 	require.InDelta(t, 500, runs(m, 1000).Within(1000), 60)
 }
 
 func TestArrivalsAreThoseOfAPastDay(t *testing.T) {
-	m := model([]odds.Kind{{Queue: 1, Gang: whole(1, 8)}, {Queue: 0, Gang: whole(1, 8)}}, runsUntil(0, 50), runsUntil(1, 990), waits(1, 0))
+	m := twoNodes([]odds.Kind{{Queue: 1, Gang: whole(1, 8)}, {Queue: 0, Gang: whole(1, 8)}}, runsUntil(0, 50), runsUntil(1, 990), waits(1, 0))
 	// The queue of the arrival uses less of its part, so that it is served first.
 	m.Jobs[0].Kind, m.Jobs[1].Kind = 1, 1
 	m.Past = []odds.Past{{Arrival: -86400, Seconds: 300, Kind: 0}}
@@ -229,7 +247,7 @@ func TestArrivalsAreThoseOfAPastDay(t *testing.T) {
 
 func TestBoundsNeedNoHistory(t *testing.T) {
 	limited := odds.Job{Held: on(0, 8), Running: 1, Ends: odds.Unknown, Elapsed: 100, Limit: 700}
-	m := model([]odds.Kind{{Gang: whole(1, 8)}}, limited, odds.Job{Held: on(1, 8), Running: 1, Ends: odds.Unknown}, waits(0, 0))
+	m := twoNodes([]odds.Kind{{Gang: whole(1, 8)}}, limited, odds.Job{Held: on(1, 8), Running: 1, Ends: odds.Unknown}, waits(0, 0))
 	base := odds.NewBase(m)
 	require.Equal(t, int64(1), base.Bound(odds.Shortest).Start)
 	require.Equal(t, int64(600), base.Bound(odds.Longest).Start)
@@ -238,7 +256,7 @@ func TestBoundsNeedNoHistory(t *testing.T) {
 }
 
 func TestARunEndsAtItsBoundOnWork(t *testing.T) {
-	m := model([]odds.Kind{{Gang: whole(1, 8)}}, runsUntil(0, 50), runsUntil(1, 990), waits(0, 0))
+	m := twoNodes([]odds.Kind{{Gang: whole(1, 8)}}, runsUntil(0, 50), runsUntil(1, 990), waits(0, 0))
 	m.Work = 5
 	found := odds.NewBase(m).Run(1, 0)
 	require.True(t, found.Cut)
@@ -248,7 +266,7 @@ func TestARunEndsAtItsBoundOnWork(t *testing.T) {
 
 // TestWorkCountsWhatIsDrawnForArrivals has a job that waits for ten days, while one arrives each minute.
 func TestWorkCountsWhatIsDrawnForArrivals(t *testing.T) {
-	m := model([]odds.Kind{{Gang: whole(1, 8)}}, runsUntil(0, 864_000), runsUntil(1, 864_000), waits(0, 0))
+	m := twoNodes([]odds.Kind{{Gang: whole(1, 8)}}, runsUntil(0, 864_000), runsUntil(1, 864_000), waits(0, 0))
 	m.Arrivals = true
 	for at := int64(-86_400); at < 0; at += 60 {
 		m.Past = append(m.Past, odds.Past{Arrival: at, Elapsed: 1})
@@ -290,13 +308,14 @@ func TestEqualQuestionsHaveEqualAnswers(t *testing.T) {
 func drawModel(t *rapid.T) *odds.Model {
 	m := &odds.Model{
 		Nodes:    [][]float64{gpus(8), gpus(8), gpus(4)},
-		Queues:   []odds.Queue{{Parent: -1, Part: gpus(10)}, {Parent: 0, Part: gpus(5), Limit: gpus(12)}, {Parent: -1}},
+		Queues:   []odds.Queue{{Parent: -1}, {Parent: 0, Limit: gpus(12)}, {Parent: -1}},
 		Horizon:  5000,
 		Pause:    rapid.Int64Range(1, 60).Draw(t, "pause"),
-		Arrivals: rapid.Bool().Draw(t, "arrivals"), Admission: rapid.Bool().Draw(t, "admission"), Capped: rapid.Bool().Draw(t, "capped"),
+		Arrivals: rapid.Bool().Draw(t, "arrivals"), Admission: rapid.Bool().Draw(t, "admission"),
+		Course: byParts(10, 5, 1),
 	}
-	for q := range m.Queues {
-		m.Queues[q].Weight = rapid.Float64Range(1, 3).Draw(t, "weight")
+	if p := rapid.SampledFrom([]policy.Plugin{nil, proportion.Plugin{}, capacity.Plugin{Hierarchical: true}, fair.Plugin{}}).Draw(t, "policy"); p != nil {
+		m.Course = dividing(t, p, m, 20, func(_ int, spec *model.QueueSpec) { spec.Weight = rapid.Uint32Range(1, 3).Draw(t, "weight") })
 	}
 	if m.Admission && rapid.Bool().Draw(t, "bound") {
 		m.Admits = gpus(rapid.Float64Range(0, 40).Draw(t, "admits"))

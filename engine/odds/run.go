@@ -1,6 +1,10 @@
 package odds
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/policy"
+)
 
 // run is one run under way.
 type run struct {
@@ -12,15 +16,15 @@ type run struct {
 	now    int64
 	room   *room
 	used   [][]float64
-	ratio  []float64
+	// wants are the queues that want something they deserve in a state: that of the number wanted.
 	wants  []bool
-	// part and asked are set if it counts what queues deserve, and changed says that it must be divided anew.
-	part, asked [][]float64
-	changed     bool
-	// least and most bound what queues deserve of the dimension that is divided.
-	least, most []float64
-	// shared are the queues of a division that get what others leave.
-	shared []int
+	wanted int
+	// course is nil if no policy divides. excess says what queues may use beyond what they deserve. Unless that is all, deserved and asked
+	// count, and changed says that what queues ask for has changed since the latest round.
+	course          policy.Course
+	excess          policy.Excess
+	deserved, asked [][]float64
+	changed         bool
 	// state is the number of the present state, states how many there have been, and lent what the queue that asked last must leave to
 	// others.
 	state, states int
@@ -171,14 +175,12 @@ func (r *run) begin() {
 	}
 	r.room = b.room.clone()
 	r.room.left = &r.left
-	r.ratio, r.open, r.wants = make([]float64, len(b.Queues)), make([]int, len(b.Queues)), make([]bool, len(b.Queues))
+	r.open, r.wants = make([]int, len(b.Queues)), make([]bool, len(b.Queues))
 	r.used = table(len(b.Queues), b.width, b.used)
-	if r.changed = b.Capped || b.Entitles; r.changed {
-		r.least, r.most = make([]float64, len(b.Queues)), make([]float64, len(b.Queues))
-		r.part, r.asked = table(len(b.Queues), b.width, nil), table(len(b.Queues), b.width, b.asked)
-	}
-	for q := range b.Queues {
-		r.rate(q)
+	if b.Course != nil {
+		r.deserved, r.asked = table(len(b.Queues), b.width, nil), table(len(b.Queues), b.width, b.asked)
+		r.course = b.Course(&policy.Amounts{Used: r.used, Asked: r.asked, Deserved: r.deserved})
+		r.excess, r.changed = r.course.Excess(), true
 	}
 	r.lines = make([]line, len(b.waiting))
 	for i := range r.lines {

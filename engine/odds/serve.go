@@ -1,6 +1,10 @@
 package odds
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/apportion/apportion/engine/policy"
+)
 
 // wait puts a job in line.
 func (r *run) wait(i, job int) {
@@ -61,11 +65,11 @@ func (r *run) mayFit(i int) bool {
 
 // decide is a round of decisions: what can be served is, queue by queue.
 func (r *run) decide() {
-	if r.changed {
-		r.divide()
+	if r.course != nil {
+		r.left -= r.course.Begin(r.changed, max(r.left, 0))
 		r.changed = false
 	}
-	r.rateBranches()
+	r.change()
 	r.admit()
 	r.change()
 	for !r.done && r.left >= 0 {
@@ -96,6 +100,7 @@ func (r *run) nextLine(q int) int {
 		l := &r.lines[i]
 		for l.head < len(l.list) && r.jobs[l.list[l.head]].over {
 			r.left--
+			r.change()
 			if l.closed == served {
 				r.leave(int(i))
 			} else {
@@ -140,15 +145,8 @@ func (r *run) serve(i int) closed {
 	return served
 }
 
-// place takes room for a gang, or says why it cannot. Where queues borrow, each task is asked for by itself.
+// place takes room for a gang, task by task, or says why it cannot: a queue that borrows may be refused the last of them.
 func (r *run) place(kind *Kind) closed {
-	if !r.Entitles {
-		var placed bool
-		if r.placed, placed = r.room.place(kind.Gang, r.now, r.placed[:0]); !placed {
-			return noRoom
-		}
-		return served
-	}
 	why, used, state := served, r.used[kind.Queue], r.state
 	r.placed = r.placed[:0]
 	for g := range kind.Gang {
@@ -275,7 +273,7 @@ func (r *run) rest(j *live) []float64 {
 
 // permits reports whether a queue and all above it may use amounts more, and it deserves them if queues are held to that.
 func (r *run) permits(q int, amount []float64) bool {
-	if r.Capped && !r.deserves(q, amount) {
+	if r.excess == policy.NoExcess && !r.deserves(q, amount) {
 		return false
 	}
 	for ; q >= 0; q = r.Queues[q].Parent {

@@ -55,7 +55,10 @@ func PlaceOf(priority int32, share float64) QueuePlace {
 
 // Compare is negative if p is served first.
 func (p QueuePlace) Compare(other QueuePlace) int {
-	return cmp.Or(cmp.Compare(p.High, other.High), cmp.Compare(p.Low, other.Low))
+	if p.High != other.High {
+		return cmp.Compare(p.High, other.High)
+	}
+	return cmp.Compare(p.Low, other.Low)
 }
 
 // VictimQueueOrderer says which queue loses tasks first to a claimant's queue.
@@ -242,6 +245,8 @@ type Share struct {
 	Weight                                       int32
 	Guarantee, Deserved, Allocated, Request      resource.Row
 	Inqueue, Elastic, Capability, RealCapability resource.Row
+	// Admits bounds what a queue admits, whatever others use; absent if only the limit does that its queue states.
+	Admits resource.Row
 	// WithMemory is what the queue is given first of what becomes free; absent if past usage does not count.
 	WithMemory resource.Row
 	Share      float64
@@ -259,27 +264,51 @@ type Sharer interface {
 	Share(q model.QueueID) (Share, bool)
 }
 
-// Discipline is how a Sharer serves queues, for a model that runs a policy forward.
-type Discipline struct {
-	// Stated makes what a queue deserves its part, which does not change; else parts divide the total by weight.
-	Stated bool
-	// Holds keeps queues within what they deserve, and Entitles serves those first that have something waiting within it. Both divide it
-	// anew by what queues ask for, within limit and guarantee.
-	Holds, Entitles bool
-	// Branches compares two queues by the branches that lead to them from where their paths part.
-	Branches bool
-	// Units are the amounts of each dimension that are given whole; nil: none is.
-	Units []int64
-	// Offers bounds what a queue admits by its real capability, not by its stated limit alone.
-	Offers bool
+// Foreseeable is a Sharer that a model of the future can ask. Forecasts by chance run such a model forward many times.
+type Foreseeable interface {
+	Sharer
+	// Course returns the policy as of what the session was opened with, for queues whose amounts a model keeps. It changes nothing of the
+	// session. Courses may be used at the same time, each by one goroutine.
+	Course(of *Amounts) Course
 }
 
-// Discipliner is a Sharer that says how it serves queues. Others serve the queue first that uses least of its part by weight.
-type Discipliner interface {
-	Discipline() Discipline
+// Amounts are what a model knows of queues, with an amount for each dimension. The model keeps Used and Asked, the course fills Deserved.
+type Amounts struct {
+	Queues []model.QueueID
+	// Used is what the jobs of a queue and of those below it use, Asked what its own jobs use and wait for, and Deserved what a queue may
+	// use before all else.
+	Used, Asked, Deserved [][]float64
 }
 
-// Standing is a queue that has used more than its part, or more for its weight than siblings that want something.
+// Course is how a policy divides among queues and orders them while a model goes forward in time. Queues are named by their places in
+// Amounts.Queues.
+type Course interface {
+	// Begin begins a round of decisions; asked says that what queues ask for has changed since the last one. It returns the work done,
+	// more than most if that was not enough to divide.
+	Begin(asked bool, most int64) int64
+	// Used says that what a queue and those above it use has changed.
+	Used(q int)
+	// Compare is negative if l is served first, positive if r is, 0 if the policy cannot tell. wants are the queues that have something
+	// waiting which they deserve, or are above such a queue; it counts if queues may use LentExcess.
+	Compare(l, r int, wants []bool) int
+	// Excess says what queues may use beyond what they deserve.
+	Excess() Excess
+}
+
+// Excess is what queues may use beyond what they deserve.
+type Excess uint8
+
+// The kinds of excess.
+const (
+	// AllExcess: all that their limits leave.
+	AllExcess Excess = iota
+	// NoExcess: nothing.
+	NoExcess
+	// LentExcess: what is free beside what others wait for and deserve.
+	LentExcess
+)
+
+// Standing is a queue// Standing is a queue that has used more than its part, or more for its weight than siblings that want something.
 type Standing struct {
 	Queue model.QueueID
 	// Dimension is -1 if usage is charged for all dimensions together.

@@ -1,6 +1,9 @@
 package resource
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Row is one resource vector. V holds an amount for every dimension, 0 where the dimension is absent; Has is the set of dimensions that are
 // present. The zero Row (V == nil) means that no vector is given.
@@ -54,6 +57,9 @@ func (m *Matrix) Row(i int) Row {
 	from, to := i*m.width, (i+1)*m.width
 	return Row{V: m.cells[from:to:to], Has: m.has[i]}
 }
+
+// Clone returns a copy that shares nothing with m.
+func (m *Matrix) Clone() Matrix { return Matrix{slices.Clone(m.cells), slices.Clone(m.has), m.width} }
 
 // Cells returns the amounts of all rows, one row after the other.
 func (m *Matrix) Cells() []float64 { return m.cells }

@@ -55,6 +55,9 @@ func Elastic(v *policy.View, j model.JobID, dst *resource.Row) {
 // none.
 type Changing struct{ rows []resource.Row }
 
+// ChangingOf holds a row for each queue, which the caller changes.
+func ChangingOf(rows []resource.Row) Changing { return Changing{rows} }
+
 // At returns the row of a queue; otherwise is the model's row.
 func (c *Changing) At(q model.QueueID, otherwise resource.Row) resource.Row {
 	if c.rows == nil || c.rows[q].Absent() {

@@ -155,11 +155,6 @@ func (s *State) above(q model.QueueID) model.QueueID {
 	return s.tree.Parent(q)
 }
 
-// Discipline returns that a queue's part is what it states, and that queues of a tree are compared by branches.
-func (s *State) Discipline() policy.Discipline {
-	return policy.Discipline{Stated: true, Branches: s.tree != nil, Offers: true}
-}
-
 // Share returns a queue's account; false if it takes no part.
 func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	if !s.takesPart[q] {
@@ -168,7 +163,7 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	share := policy.Share{
 		Guarantee: s.guarantee[q], Deserved: s.deserved[q], Allocated: s.allocated[q], Request: s.request[q],
 		Inqueue: s.inqueue[q], Elastic: s.elastic[q], Capability: s.capability[q], RealCapability: s.realCapability[q],
-		Share: s.share[q], Dominant: int(s.dominant[q]),
+		Admits: s.realCapability[q], Share: s.share[q], Dominant: int(s.dominant[q]),
 	}
 	if s.tree != nil {
 		share.Ancestors = s.tree.Ancestors(q, make([]model.QueueID, 0, s.tree.Depth(q)))

@@ -16,12 +16,17 @@ func (s *State) PlaceQueues(queues []model.QueueID, places []policy.QueuePlace) 
 		if !(s.share[q] >= 0) {
 			return false
 		}
-		places[i] = policy.PlaceOf(s.v.Queues[q].Priority, s.share[q])
-		if s.bestEffort(q) {
-			places[i].Low++
-		}
+		places[i] = s.placeOf(q)
 	}
 	return true
+}
+
+func (s *State) placeOf(q model.QueueID) policy.QueuePlace {
+	at := policy.PlaceOf(s.v.Queues[q].Priority, s.share[q])
+	if s.bestEffort(q) {
+		at.Low++
+	}
+	return at
 }
 
 // branching ranks leaves by their position in the tree. Its memory is reused.

@@ -322,16 +322,26 @@ func first(l bool) int {
 
 // CompareQueues compares two queues by priority of service. Queues that serve no jobs come last.
 func (s *State) CompareQueues(l, r model.QueueID) int {
-	lp, rp := s.servingPlace(l), s.servingPlace(r)
-	switch {
-	case lp == rp:
-		return 0
-	case lp == none || rp == none:
-		return first(rp == none)
+	lp, rp, by := s.branching(l, r)
+	if by != 0 || lp == rp {
+		return by
 	}
 	s.sortQueues()
-	lp, rp = s.tree.branches(lp, rp)
 	return cmp.Compare(s.order.position[lp], s.order.position[rp])
+}
+
+// branching returns the places that lead to two queues from where their paths part, equal ones if neither of two serves jobs; by is not 0
+// if one does.
+func (s *State) branching(l, r model.QueueID) (lp, rp place, by int) {
+	lp, rp = s.servingPlace(l), s.servingPlace(r)
+	switch {
+	case lp == rp:
+		return lp, rp, 0
+	case lp == none || rp == none:
+		return lp, rp, first(rp == none)
+	}
+	lp, rp = s.tree.branches(lp, rp)
+	return lp, rp, 0
 }
 
 // servingPlace returns the place of a queue that serves jobs, or none.

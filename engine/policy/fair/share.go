@@ -9,11 +9,6 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Discipline returns that entitled queues come first, and the quanta in which they are given.
-func (s *State) Discipline() policy.Discipline {
-	return policy.Discipline{Entitles: true, Branches: true, Units: s.quantum}
-}
-
 // Share returns a queue's account: deserved is its entitlement, share what it holds of the total in the dimension in which that is most;
 // false if it is set aside. The rows are valid until the next call.
 func (s *State) Share(q model.QueueID) (policy.Share, bool) {

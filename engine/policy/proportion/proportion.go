@@ -33,6 +33,8 @@ type State struct {
 	realCapability, deserved resource.Matrix
 	// nothing is a row of zeros that names cpu and memory.
 	nothing resource.Row
+	// asked is what queues request in a model of the future; nil: what their jobs do.
+	asked []resource.Row
 	// Change with events and permits, and are saved to the journal before.
 	changed struct{ allocated, inqueue account.Changing }
 	// Scratch of Reclaimable: the queues of the candidates, and what is left of those that lose some. running[q] is valid if stamp[q] is
@@ -65,8 +67,7 @@ func (Plugin) Open(v *policy.View) (policy.State, error) {
 			s.queues = append(s.queues, q)
 		}
 	}
-	free := resource.NewAccount(width)
-	free.SetExceeded(v.Total, s.totalGuarantee)
+	free := s.free()
 	for _, q := range s.queues {
 		s.limit(q, free)
 	}
@@ -74,6 +75,13 @@ func (Plugin) Open(v *policy.View) (policy.State, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// free returns the total without all guarantees.
+func (s *State) free() resource.Row {
+	free := resource.NewAccount(s.v.Dims.Len())
+	free.SetExceeded(s.v.Total, s.totalGuarantee)
+	return free
 }
 
 // limit sets the real capability of a queue. free is the total without all guarantees. In a capability that names anything, cpu and memory
@@ -122,7 +130,12 @@ func (s *State) allocated(q model.QueueID) resource.Row {
 	return s.changed.allocated.At(q, s.v.QueueSumOf(q).Allocated)
 }
 
-func (s *State) request(q model.QueueID) resource.Row { return s.v.QueueSumOf(q).Request }
+func (s *State) request(q model.QueueID) resource.Row {
+	if s.asked != nil {
+		return s.asked[q]
+	}
+	return s.v.QueueSumOf(q).Request
+}
 
 func (s *State) elastic(q model.QueueID) resource.Row { return s.v.QueueSumOf(q).Elastic }
 
@@ -174,9 +187,6 @@ func (s *State) Overused(q model.QueueID, why *policy.Reasons) bool {
 	return true
 }
 
-// Discipline returns that queues are held to what they deserve.
-func (*State) Discipline() policy.Discipline { return policy.Discipline{Holds: true, Offers: true} }
-
 // Share returns a queue's account; false if it has no jobs.
 func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	if !s.takesPart[q] {
@@ -186,7 +196,7 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	return policy.Share{
 		Weight: s.v.Queues[q].Weight, Guarantee: s.guarantee(q), Deserved: s.deserved.Row(int(q)), Allocated: s.allocated(q),
 		Request: s.request(q), Inqueue: s.inqueue(q), Elastic: s.elastic(q), Capability: s.capability(q),
-		RealCapability: s.realCapability.Row(int(q)), Share: share, Dominant: dominant,
+		RealCapability: s.realCapability.Row(int(q)), Admits: s.realCapability.Row(int(q)), Share: share, Dominant: dominant,
 		Overused: s.Overused(q, nil),
 	}, true
 }
