@@ -32,9 +32,6 @@ func limitOf(x float64) int64 {
 	return int64(math.Floor(x))
 }
 
-// ceilDiv returns ⌈x / y⌉ for x >= 0.
-func ceilDiv(x, y int64) int64 { return (x + y - 1) / y }
-
 // checkAmounts returns a *model.Error if amounts of some dimension add up to more than maxSum. It names the list that is too much.
 func (s *State) checkAmounts() error {
 	v := s.v

@@ -36,7 +36,7 @@ func (s *State) addLoss(l *lacks, p place, d int, held, amount int64) {
 
 // divided returns what there is of a dimension in the division, in raw amounts. Dimensions that there is nothing of have no part in the
 // potential.
-func (s *State) divided(d int) int64 { return s.division.columns[d].total * s.quantum[d] }
+func (s *State) divided(d int) int64 { return s.division.columns[d].Total * s.quantum[d] }
 
 // compareLacks compares two changes of the potential line by line; at is the line that decides, lines if none does.
 func (s *State) compareLacks(l, r *lacks) (c, at int) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/apportion/apportion/engine"

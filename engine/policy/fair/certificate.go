@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy/division"
 )
 
 // Bound says what a share is held by.
@@ -25,7 +26,7 @@ type Division struct {
 	Queue     model.QueueID
 	Dimension int
 	Amount    int64
-	Stage     Stage
+	Stage     division.Stage
 	// Level is the last signpost awarded; nil if no child was given more than its start.
 	Level *big.Rat
 	// Children in order of rank.
@@ -104,12 +105,11 @@ func (s *State) divisionOf(c *column, q model.QueueID, d int) Division {
 		p = s.tree.at[q]
 	}
 	pr := s.problem(c, p)
-	out := Division{Queue: q, Dimension: d, Amount: pr.amount, Stage: pr.stage, Children: make([]Portion, len(pr.share))}
-	last := award{}
-	for i, share := range pr.share {
+	out := Division{Queue: q, Dimension: d, Amount: pr.Amount, Stage: pr.Stage, Level: pr.Level(), Children: make([]Portion, len(pr.Share))}
+	for i, share := range pr.Share {
 		portion := &out.Children[i]
 		*portion = s.portion(c, s.tree.first[p]+place(i), d)
-		portion.Weight, portion.Start, portion.Ceiling, portion.Base = pr.weight[i], pr.from(i), pr.ceiling[i], pr.zero(i)
+		portion.Weight, portion.Start, portion.Ceiling, portion.Base = pr.Weight[i], pr.From(i), pr.Ceiling[i], pr.Zero(i)
 		switch share {
 		case portion.Ceiling:
 			portion.Bound = AtUpper
@@ -118,15 +118,6 @@ func (s *State) divisionOf(c *column, q model.QueueID, d int) Division {
 		default:
 			portion.Bound = AtLevel
 		}
-		if share == portion.Start {
-			continue
-		}
-		if a := (award{2*(share-portion.Base) - 1, portion.Weight, int32(i)}); last.weight == 0 || last.before(&a) {
-			last = a
-		}
-	}
-	if last.weight > 0 {
-		out.Level = new(big.Rat).SetFrac(big.NewInt(last.odd), new(big.Int).Lsh(big.NewInt(last.weight), 1))
 	}
 	return out
 }
@@ -145,7 +136,7 @@ func (s *State) RootWithMemory(d int) Portion {
 
 // portion returns the numbers of a place that do not depend on how its parent divides.
 func (s *State) portion(c *column, p place, d int) Portion {
-	out := Portion{Queue: s.tree.queue[p], Guaranteed: c.lo[p], Begin: c.m[p], Useful: c.hi[p], Share: c.share[p]}
+	out := Portion{Queue: s.tree.queue[p], Guaranteed: c.Low[p], Begin: c.Begin[p], Useful: c.High[p], Share: c.Share[p]}
 	for i := range out.Lines {
 		out.Lines[i] = s.line(i, p, d) / s.quantum[d]
 	}

@@ -82,7 +82,7 @@ func (s *State) withhold() {
 		for d := range withheld {
 			withheld[d] = claimed[d]
 			if s.plugin.ReserveGuarantee {
-				withheld[d] = max(withheld[d], s.division.columns[d].lo[p]*s.quantum[d]-held[d])
+				withheld[d] = max(withheld[d], s.division.columns[d].Low[p]*s.quantum[d]-held[d])
 			}
 		}
 		if p > 0 {

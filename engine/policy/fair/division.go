@@ -1,58 +1,36 @@
 package fair
 
-import "github.com/apportion/apportion/engine/resource"
-
-// Stage is the case in which a place divides.
-type Stage uint8
-
-// The cases.
-const (
-	// ByGuarantee: the guarantees do not fit.
-	ByGuarantee Stage = iota + 1
-	// ByDeserved: what is deserved does not fit.
-	ByDeserved
-	// ByWeight: what is left is divided by weight.
-	ByWeight
+import (
+	"github.com/apportion/apportion/engine/policy/division"
+	"github.com/apportion/apportion/engine/resource"
 )
 
-// bounds are the numbers of one dimension, in quanta, by place.
-type bounds struct {
-	// lo is guaranteed, m is where weights begin, hi is what there is a use for.
-	lo, m, hi []int64
-	// share is the amount that the place receives.
-	share []int64
-}
+// The division of a session: what package division divides, by what the accounts demand. A column is divided when it is first needed after
+// its demand has changed, so that stale names no dimension whenever lines are read.
 
 // column is the division of one dimension.
 type column struct {
-	bounds
-	// Settings: capability is unlimited where none is stated, deserved -1.
-	capability, guarantee, deserved []int64
-	// guaranteed and deserving are the weights of the first two cases.
-	guaranteed, deserving []int64
-	// total is X.
-	total int64
+	division.Column
+
 	// sated is a second division, in which every leaf that wants anything wants everything; nil until it is needed.
 	sated *column
 	// steered is a division by the weights with memory; nil until it is needed. It is one of the present bounds if isSteered.
 	steered   *column
 	isSteered bool
-	// weight are the weights of a division that is not by the queues' own; nil if it is.
-	weight []int64
 }
 
-// division is the shares of all places, by dimension. Columns of stale are to be divided anew.
-type division struct {
+// dividing is the shares of all places, by dimension. Columns of stale are to be divided anew.
+type dividing struct {
 	columns []column
 	stale   resource.Mask
 	// version counts divisions.
 	version uint64
-	divide  divider
+	divider division.Divider
 }
 
-func (d *division) open(width int) {
+func (d *dividing) open(width int) {
 	d.columns = make([]column, width)
-	d.stale = ^resource.Mask(0) >> (64 - width)
+	d.stale = ^resource.Mask(0) >> (resource.MaxDimensions - width)
 }
 
 // placeWork is the cost of a division for each place and dimension: its settings and bounds, and the steps of the search for the level.
@@ -66,7 +44,7 @@ func (s *State) settle() {
 		s.v.Look()
 		d := m.First()
 		c := s.column(d)
-		c.total = s.total(d) / s.quantum[d]
+		c.Total = s.total(d) / s.quantum[d]
 		c.sated, c.isSteered = nil, false
 		s.bound(c, d, false)
 		s.share(c)
@@ -80,134 +58,54 @@ func (s *State) settle() {
 // column returns the column of a dimension with its settings.
 func (s *State) column(d int) *column {
 	c := &s.division.columns[d]
-	if c.capability != nil {
+	if c.Capability != nil {
 		return c
 	}
 	n := s.tree.len()
 	cells := make([]int64, 9*n)
 	for i, list := range []*[]int64{
-		&c.lo, &c.m, &c.hi, &c.share, &c.capability, &c.guarantee, &c.deserved, &c.guaranteed, &c.deserving,
+		&c.Low, &c.Begin, &c.High, &c.Share, &c.Capability, &c.Guarantee, &c.Deserved, &c.Guaranteed, &c.Deserving,
 	} {
 		*list = cells[i*n : (i+1)*n : (i+1)*n]
 	}
+	c.Weight = s.weights()
 	for p, q := range s.tree.queue {
 		s.v.Yield(p)
-		c.capability[p], c.deserved[p] = s.limits[p].capability[d], -1
-		if c.capability[p] != unlimited {
-			c.capability[p] /= s.quantum[d]
+		c.Capability[p], c.Deserved[p] = s.limits[p].capability[d], -1
+		if c.Capability[p] != unlimited {
+			c.Capability[p] /= s.quantum[d]
 		}
 		if q < 0 {
 			continue
 		}
 		queue := &s.v.Queues[q]
 		if queue.Guarantee.Has.Has(d) {
-			c.guarantee[p] = atMost(queue.Guarantee.V[d]) / s.quantum[d]
+			c.Guarantee[p] = atMost(queue.Guarantee.V[d]) / s.quantum[d]
 		}
 		if queue.Deserved.Has.Has(d) {
-			c.deserved[p] = atMost(queue.Deserved.V[d]) / s.quantum[d]
+			c.Deserved[p] = atMost(queue.Deserved.V[d]) / s.quantum[d]
 		}
 	}
 	return c
 }
 
-// bound sets the bounds of all places, bottom up. all: every leaf that wants anything wants the whole cluster.
+// bound sets the bounds of all places. all: every leaf that wants anything wants the whole cluster.
 func (s *State) bound(c *column, d int, all bool) {
-	b := &c.bounds
-	t := &s.tree
-	for p := place(t.len()) - 1; p >= 0; p-- {
-		s.v.Yield(int(p))
-		ceiling := c.capability[p]
-		if t.isLeaf(p) {
-			demand := s.accounts.demand[int(p)*s.width+d]
-			if all && demand > 0 {
-				demand = s.total(d)
-			}
-			b.hi[p] = min(ceiling, ceilDiv(demand, s.quantum[d]))
-			c.guaranteed[p] = min(c.guarantee[p], ceiling)
-			b.lo[p] = min(c.guaranteed[p], b.hi[p])
-			if s.plugin.ReserveGuarantee {
-				b.lo[p] = c.guaranteed[p]
-			}
-		} else {
-			var lo, hi, guaranteed int64
-			for k := t.first[p]; k < t.end[p]; k++ {
-				lo, hi, guaranteed = lo+b.lo[k], hi+b.hi[k], guaranteed+c.guaranteed[k]
-			}
-			b.hi[p] = min(ceiling, hi)
-			c.guaranteed[p] = min(ceiling, max(c.guarantee[p], guaranteed))
-			b.lo[p] = min(b.hi[p], max(min(c.guarantee[p], b.hi[p]), lo))
-			if s.plugin.ReserveGuarantee {
-				b.lo[p] = min(ceiling, max(c.guarantee[p], lo))
-			}
-		}
-		b.hi[p] = max(b.hi[p], b.lo[p])
-		s.begin(c, p)
+	demand := division.Demand{Amount: s.accounts.demand[d:], Width: s.width, Quantum: s.quantum[d]}
+	if all {
+		demand.Sated = s.total(d)
 	}
+	c.Bound(s.tree.shape(), division.Rule{Base: s.plugin.Base, ReserveGuarantee: s.plugin.ReserveGuarantee}, demand, s.v.Yield)
 }
 
-// begin sets the line where weights begin, and the weight of the second case.
-func (s *State) begin(c *column, p place) {
-	b := &c.bounds
-	b.m[p], c.deserving[p] = b.lo[p], c.guaranteed[p]
-	if s.plugin.Base != OnDeserved {
-		return
-	}
-	t := &s.tree
-	target, weight := c.deserved[p], c.deserved[p]
-	if target < 0 {
-		target, weight = 0, 0
-		for k := t.first[p]; k < t.end[p]; k++ {
-			target, weight = target+b.m[k], weight+c.deserving[k]
-		}
-	}
-	b.m[p] = max(b.lo[p], min(target, b.hi[p]))
-	c.deserving[p] = max(c.guaranteed[p], min(c.capability[p], weight))
-}
-
-// share divides top down.
+// share divides within the bounds.
 func (s *State) share(c *column) {
-	t, b := &s.tree, &c.bounds
-	b.share[0] = min(c.total, c.capability[0])
-	if t.isLeaf(0) {
-		b.share[0] = min(b.share[0], b.hi[0])
-	}
-	for p := place(0); int(p) < t.len(); p++ {
-		s.v.Yield(int(p))
-		if !t.isLeaf(p) {
-			s.division.divide.run(s.problem(c, p))
-		}
-	}
+	s.division.divider.Divide(&c.Column, s.tree.shape(), s.plugin.Base, s.v.Yield)
 }
 
 // problem is the division of a place's share among its children.
-func (s *State) problem(c *column, p place) problem {
-	b := &c.bounds
-	from, to := s.tree.first[p], s.tree.end[p]
-	pr := problem{amount: b.share[p], stage: ByWeight, share: b.share[from:to]}
-	var lo, m int64
-	for k := from; k < to; k++ {
-		lo, m = lo+b.lo[k], m+b.m[k]
-	}
-	switch {
-	case lo > pr.amount:
-		pr.stage, pr.weight, pr.ceiling = ByGuarantee, c.guaranteed[from:to], b.lo[from:to]
-	case m > pr.amount:
-		pr.stage, pr.weight, pr.start, pr.ceiling = ByDeserved, c.deserving[from:to], b.lo[from:to], b.m[from:to]
-	default:
-		pr.weight, pr.start, pr.ceiling = s.weightsOf(c)[from:to], b.m[from:to], b.hi[from:to]
-		if s.plugin.Base != OnNothing {
-			pr.base = pr.start
-		}
-	}
-	return pr
-}
-
-// weightsOf are the weights of a division, by place.
-func (s *State) weightsOf(c *column) []int64 {
-	if c.weight != nil {
-		return c.weight
-	}
-	return s.weights()
+func (s *State) problem(c *column, p place) division.Problem {
+	return c.Problem(s.tree.shape(), p, s.plugin.Base)
 }
 
 // weights are the queues' own, by place.
@@ -227,4 +125,134 @@ func (s *State) weights() []int64 {
 func (s *State) Divide() {
 	s.division.stale = ^resource.Mask(0) >> (resource.MaxDimensions - s.width)
 	s.settle()
+}
+
+// lines counts the lines of a queue: 0, its guarantee; 1, its fair share; 2, its entitlement. Each is at most the next.
+const lines = 3
+
+// line returns line i of a place in dimension d, in raw amounts. The division is settled.
+func (s *State) line(i int, p place, d int) int64 {
+	c := &s.division.columns[d]
+	switch i {
+	case 0:
+		return min(c.Low[p], c.Share[p]) * s.quantum[d]
+	case 1:
+		return min(c.Share[p], max(c.Low[p], s.sated(d).Share[p])) * s.quantum[d]
+	}
+	return c.Share[p] * s.quantum[d]
+}
+
+// lineWithMemory returns the line up to which a place is given first what becomes free: line 2 if the snapshot has no memory. The division
+// is settled.
+func (s *State) lineWithMemory(p place, d int) int64 {
+	if s.memory == nil {
+		return s.line(2, p, d)
+	}
+	return s.steered(d).Share[p] * s.quantum[d]
+}
+
+// takingLine returns the line up to which a place may take from others: it is entitled to that by weight, and it is next.
+func (s *State) takingLine(p place, d int) int64 { return min(s.line(2, p, d), s.lineWithMemory(p, d)) }
+
+// supposedLines returns up to which line a leaf could take from others if it wanted at least so much, and the lines of all places beyond
+// which they may have something taken then, valid until the next call. A leaf wants more than its tasks ask for where tasks are created
+// once their job is admitted.
+func (s *State) supposedLines(p place, d int, demand int64) (taking int64, giving []int64) {
+	s.settle()
+	s.v.Work.Use(s.tree.len(), placeWork)
+	suppose, cell := s.suppose(d), &s.accounts.demand[int(p)*s.width+d]
+	giving = suppose.giving
+	if demand <= *cell {
+		// It wants that much already: the lines stand.
+		for k := range giving {
+			giving[k] = max(s.line(2, place(k), d), s.lineWithMemory(place(k), d))
+		}
+		return s.takingLine(p, d), giving
+	}
+	c, was := suppose.column, *cell
+	*cell = demand
+	s.bound(c, d, false)
+	*cell = was
+	s.share(c)
+	taking = c.Share[p]
+	copy(giving, c.Share)
+	if s.memory != nil {
+		c.Weight = s.weighed(d).weight
+		s.share(c)
+		taking = min(taking, c.Share[p])
+	}
+	for k := range giving {
+		giving[k] = max(giving[k], c.Share[k]) * s.quantum[d]
+	}
+	return taking * s.quantum[d], giving
+}
+
+// separate returns a column of the same settings with bounds of its own, which are not set.
+func (c *column) separate(n int) *column {
+	cells := make([]int64, 6*n)
+	own := &column{Column: division.Column{
+		Low: cells[:n], Begin: cells[n : 2*n], High: cells[2*n : 3*n], Share: cells[3*n : 4*n : 4*n],
+		Guaranteed: cells[4*n : 5*n], Deserving: cells[5*n:],
+	}}
+	own.follow(c)
+	return own
+}
+
+// follow takes over the settings of another column.
+func (c *column) follow(of *column) {
+	c.Capability, c.Guarantee, c.Deserved, c.Total, c.Weight = of.Capability, of.Guarantee, of.Deserved, of.Total, of.Weight
+}
+
+// steered returns the division of a dimension by the weights with memory, which has the same bounds. The session has a memory.
+func (s *State) steered(d int) *column {
+	c := &s.division.columns[d]
+	if c.isSteered {
+		return c.steered
+	}
+	s.v.Work.Use(s.tree.len(), placeWork)
+	if c.steered == nil {
+		c.steered = &column{Column: c.Column}
+		c.steered.Share, c.steered.Weight = make([]int64, s.tree.len()), s.weighed(d).weight
+	}
+	c.isSteered, c.steered.Total = true, c.Total
+	s.share(c.steered)
+	return c.steered
+}
+
+// sated returns the division in which every leaf that wants any of a dimension wants the whole cluster.
+func (s *State) sated(d int) *column {
+	c := &s.division.columns[d]
+	if c.sated == nil {
+		c.sated = c.separate(s.tree.len())
+		s.bound(c.sated, d, true)
+		s.share(c.sated)
+	}
+	return c.sated
+}
+
+// within reports whether a queue may hold that much more under line i.
+func (s *State) within(p place, i int, amount []int64, positive resource.Mask) bool {
+	held := s.row(s.accounts.held, p)
+	for m := positive; m != 0; m = m.Rest() {
+		if d := m.First(); held[d]+amount[d] > s.line(i, p, d) {
+			return false
+		}
+	}
+	return true
+}
+
+// entitled reports whether a queue with that much more is within its line with memory.
+func (s *State) entitled(p place, amount []int64, positive resource.Mask) bool {
+	return s.unentitled(p, amount, positive, (*State).lineWithMemory) < 0
+}
+
+// unentitled returns a dimension in which a queue with that much more is above a line, or -1.
+func (s *State) unentitled(p place, amount []int64, positive resource.Mask, line func(*State, place, int) int64) int {
+	held := s.row(s.accounts.held, p)
+	for m := positive; m != 0; m = m.Rest() {
+		if d := m.First(); held[d]+amount[d] > line(s, p, d) {
+			return d
+		}
+	}
+	return -1
 }

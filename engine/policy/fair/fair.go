@@ -9,22 +9,20 @@ import (
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/division"
 	"github.com/apportion/apportion/engine/resource"
 )
 
 const name = "fair"
 
 // Base says what weights are applied on top of.
-type Base uint8
+type Base = division.Base
 
 // The bases.
 const (
-	// OnNothing lets weights decide the whole share; a guarantee only lifts it.
-	OnNothing Base = iota
-	// OnGuarantee adds the weighted share to the guarantee.
-	OnGuarantee
-	// OnDeserved adds the weighted share to deserved.
-	OnDeserved
+	OnNothing   = division.OnNothing
+	OnGuarantee = division.OnGuarantee
+	OnDeserved  = division.OnDeserved
 )
 
 // Quantum is the amount in which a dimension is given.
@@ -77,7 +75,7 @@ type State struct {
 	// memory is nil if the snapshot has none.
 	memory   *memory
 	owned    *owned
-	division division
+	division dividing
 	// version tells states of the accounts apart; what is derived from them is valid for one version. latest is that of the newest state: a
 	// rollback returns to an older version.
 	version, latest uint64

@@ -1,7 +1,5 @@
 package fair
 
-import "math/bits"
-
 // one is the unit of gains and factors, and nanoseconds are those of a second.
 const (
 	one         = 1 << 16
@@ -50,12 +48,9 @@ func (m *Memory) Bounded() bool {
 	if m.Gain > MaxFactor*one {
 		return false
 	}
-	high, low := uint64(0), uint64(1)
-	most := level{0, MaxFactor}
+	factor, most := wideOf(1), wideOf(MaxFactor)
 	for range m.Power {
-		carry, product := bits.Mul64(low, uint64(one+m.Gain))
-		high, low = high*uint64(one+m.Gain)+carry, product
-		most = level{most.high<<16 | most.low>>48, most.low << 16}
+		factor, most = factor.times(one+m.Gain), most.times(one)
 	}
-	return !most.before(level{high, low})
+	return factor.compare(most) <= 0
 }

@@ -166,12 +166,12 @@ func TestPropertiesOfLinesWithMemory(t *testing.T) {
 				require.LessOrEqual(t, w.factor[p], int64(MaxFactor*one))
 				sum := int64(0)
 				for k := s.tree.first[p]; k < s.tree.end[p]; k++ {
-					sum += steered.share[k]
+					sum += steered.Share[k]
 				}
-				require.LessOrEqual(t, sum, steered.share[p])
+				require.LessOrEqual(t, sum, steered.Share[p])
 				if b := s.budgetOf(p, model.HardBudget, dim); b != nil {
-					require.LessOrEqual(t, steered.share[p]*s.memory.EpochSeconds, left(b, dim))
-					require.LessOrEqual(t, s.division.columns[dim].share[p]*s.memory.EpochSeconds, left(b, dim))
+					require.LessOrEqual(t, steered.Share[p]*s.memory.EpochSeconds, left(b, dim))
+					require.LessOrEqual(t, s.division.columns[dim].Share[p]*s.memory.EpochSeconds, left(b, dim))
 				}
 			}
 		}
@@ -185,7 +185,7 @@ func TestPropertiesOfLinesWithMemory(t *testing.T) {
 		s = still.open(t)
 		s.settle()
 		for dim := range s.width {
-			require.Equal(t, s.division.columns[dim].share, s.steered(dim).share, "without gain and budgets both lines are one")
+			require.Equal(t, s.division.columns[dim].Share, s.steered(dim).Share, "without gain and budgets both lines are one")
 		}
 		return 1
 	})
@@ -225,7 +225,7 @@ func requireUsageLowers(t require.TestingT, d draw, c *cluster, s *State) {
 	for dim := range s.width {
 		was, is := s.weighed(dim), then.weighed(dim)
 		require.LessOrEqual(t, is.weight[p], was.weight[p])
-		require.LessOrEqual(t, then.steered(dim).share[p], s.steered(dim).share[p])
+		require.LessOrEqual(t, then.steered(dim).Share[p], s.steered(dim).Share[p])
 		for k := place(1); int(k) < s.tree.len(); k++ {
 			if k != p && s.tree.parent[k] == s.tree.parent[p] && s.memory.usage[k] != nil {
 				require.GreaterOrEqual(t, is.weight[k], was.weight[k], "no stated sibling's weight falls")
@@ -416,44 +416,6 @@ func TestWideNumbersAreThoseOfBigOnes(t *testing.T) {
 			o = o.times(1 << 7).plus(wideOf(1))
 		}
 		require.Equal(t, new(big.Int).Quo(big1, o.Integer()).Int64(), w.quotient(o))
-	}
-}
-
-// TestSharesOfWideWeightsAreExact divides by weights of up to 55 bits, and compares with giving quanta one by one.
-func TestSharesOfWideWeightsAreExact(t *testing.T) {
-	d := drawFrom(*seed)
-	for range 3000 {
-		n := 1 + d.IntN(6)
-		p := problem{stage: ByWeight, share: make([]int64, n)}
-		sum := int64(0)
-		for range n {
-			p.weight = append(p.weight, int64(d.Uint64()>>(9+d.IntN(50))))
-			p.ceiling = append(p.ceiling, d.Int64N(30))
-			sum += p.ceiling[len(p.ceiling)-1]
-		}
-		p.amount = d.Int64N(sum + 3)
-		want := make([]int64, n)
-		for range p.amount {
-			best := -1
-			for i := range n {
-				a := award{2*want[i] + 1, p.weight[i], int32(i)}
-				if p.weight[i] == 0 || want[i] == p.ceiling[i] {
-					continue
-				}
-				if b := (award{}); best >= 0 {
-					b = award{2*want[best] + 1, p.weight[best], int32(best)}
-					if !a.before(&b) {
-						continue
-					}
-				}
-				best = i
-			}
-			if best >= 0 {
-				want[best]++
-			}
-		}
-		new(divider).run(p)
-		require.Equal(t, want, p.share, "%v %v %d", p.weight, p.ceiling, p.amount)
 	}
 }
 

@@ -220,7 +220,7 @@ func (s *State) serveOwners(leaf *ownedLeaf, from, to int, rank int32) int32 {
 func (s *State) level(o *owner) wide {
 	sum := wide{}
 	for d, used := range o.usage {
-		quanta := s.division.columns[d].total
+		quanta := s.division.columns[d].Total
 		if s.memory.prices == nil && quanta == 0 {
 			continue
 		}

@@ -301,7 +301,7 @@ func (s *State) requireAnew(t require.TestingT) {
 	fresh := opened.(*State)
 	require.Equal(t, fresh.accounts, s.accounts)
 	for d := range s.width {
-		require.Equal(t, fresh.division.columns[d].share, s.division.columns[d].share)
+		require.Equal(t, fresh.division.columns[d].Share, s.division.columns[d].Share)
 	}
 	require.Equal(t, fresh.Order(), s.Order())
 	for _, q := range s.Order() {

@@ -30,7 +30,7 @@ func (s *State) Share(q model.QueueID) (policy.Share, bool) {
 	for d := range s.width {
 		at := int(p)*s.width + d
 		c := &s.division.columns[d]
-		out.Guarantee.V[d], out.Deserved.V[d] = float64(c.guaranteed[p]*s.quantum[d]), float64(s.line(2, p, d))
+		out.Guarantee.V[d], out.Deserved.V[d] = float64(c.Guaranteed[p]*s.quantum[d]), float64(s.line(2, p, d))
 		out.Allocated.V[d], out.Request.V[d] = float64(s.accounts.held[at]), float64(s.demandOf(p, d))
 		out.Inqueue.V[d], out.Capability.V[d] = float64(s.inqueue.lacked[at]), math.Inf(1)
 		if limit := s.limits[p].capability[d]; limit != unlimited {

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/engine/policy/division"
+	"github.com/apportion/apportion/engine/policy/policytest"
 )
 
 // The numbers are those of the properties in docs/fair.md.
@@ -26,7 +29,7 @@ func (s *State) inner() []place {
 func (s *State) shareOf(name string, d int) int64 {
 	q, _ := s.v.Queue(name)
 	s.settle()
-	return s.division.columns[d].share[s.tree.at[q]]
+	return s.division.columns[d].Share[s.tree.at[q]]
 }
 
 // Properties 1 to 5 and 12, of every division there is.
@@ -40,11 +43,11 @@ func TestPropertiesOfEveryDivision(t *testing.T) {
 			for _, p := range s.inner() {
 				tried++
 				pr := s.problem(column, p)
-				requireProven(t, pr)
+				policytest.RequireProven(t, &pr)
 				requireNoBetter(t, pr)
 				s.requireDivided(t, column, p, pr)
 				for k := s.tree.first[p]; k < s.tree.end[p]; k++ {
-					cut[k] = cut[p] || pr.stage == ByGuarantee
+					cut[k] = cut[p] || pr.Stage == division.ByGuarantee
 				}
 			}
 			for p := range s.tree.queue {
@@ -56,19 +59,19 @@ func TestPropertiesOfEveryDivision(t *testing.T) {
 }
 
 // requireNoBetter checks that the proof fails if a quantum is moved from any child to any other.
-func requireNoBetter(t require.TestingT, p problem) {
-	for from := range p.share {
-		for to := range p.share {
+func requireNoBetter(t require.TestingT, p division.Problem) {
+	for from := range p.Share {
+		for to := range p.Share {
 			if from == to {
 				continue
 			}
-			p.share[from]--
-			p.share[to]++
+			p.Share[from]--
+			p.Share[to]++
 			moved := &failing{}
-			requireProven(moved, p)
+			policytest.RequireProven(moved, &p)
 			require.True(t, moved.failed, "a quantum moved from %d to %d is proven as well: %+v", from, to, p)
-			p.share[from]++
-			p.share[to]--
+			p.Share[from]++
+			p.Share[to]--
 		}
 	}
 }
@@ -81,37 +84,37 @@ func (f *failing) Errorf(string, ...any) { f.failed = true }
 func (f *failing) FailNow() { f.failed = true }
 
 // requireDivided checks properties 1 and 12 of one division.
-func (s *State) requireDivided(t require.TestingT, c *column, p place, pr problem) {
+func (s *State) requireDivided(t require.TestingT, c *column, p place, pr division.Problem) {
 	given, useful, weights, bases := int64(0), int64(0), int64(0), int64(0)
 	weighted := true
-	for i := range pr.share {
-		given, useful = given+pr.share[i], useful+c.hi[s.tree.first[p]+place(i)]
-		weights, bases = weights+pr.weight[i], bases+pr.zero(i)
-		weighted = weighted && pr.weight[i] > 0
+	for i := range pr.Share {
+		given, useful = given+pr.Share[i], useful+c.High[s.tree.first[p]+place(i)]
+		weights, bases = weights+pr.Weight[i], bases+pr.Zero(i)
+		weighted = weighted && pr.Weight[i] > 0
 	}
-	require.LessOrEqual(t, given, pr.amount)
-	if pr.stage != ByWeight || !weighted {
+	require.LessOrEqual(t, given, pr.Amount)
+	if pr.Stage != division.ByWeight || !weighted {
 		return
 	}
-	require.Equal(t, min(pr.amount, useful), given)
-	if s.plugin.Base == OnNothing && slices.ContainsFunc(c.lo[s.tree.first[p]:s.tree.end[p]], func(lo int64) bool { return lo > 0 }) {
+	require.Equal(t, min(pr.Amount, useful), given)
+	if s.plugin.Base == OnNothing && slices.ContainsFunc(c.Low[s.tree.first[p]:s.tree.end[p]], func(lo int64) bool { return lo > 0 }) {
 		return
 	}
-	n := int64(len(pr.share))
-	for i := range pr.share {
+	n := int64(len(pr.Share))
+	for i := range pr.Share {
 		// share >= min(hi, b + w/W (Y - Σ b) - 1/2 - n w/(2W)), times 2W.
-		w := big.NewInt(pr.weight[i])
-		least := new(big.Int).Mul(w, big.NewInt(2*(pr.amount-bases)-n))
-		least.Add(least, new(big.Int).Mul(big.NewInt(2*pr.zero(i)-1), big.NewInt(weights)))
-		got := new(big.Int).Mul(big.NewInt(pr.share[i]), big.NewInt(2*weights))
-		require.True(t, got.Cmp(least) >= 0 || pr.share[i] == pr.ceiling[i], "child %d of %+v", i, pr)
+		w := big.NewInt(pr.Weight[i])
+		least := new(big.Int).Mul(w, big.NewInt(2*(pr.Amount-bases)-n))
+		least.Add(least, new(big.Int).Mul(big.NewInt(2*pr.Zero(i)-1), big.NewInt(weights)))
+		got := new(big.Int).Mul(big.NewInt(pr.Share[i]), big.NewInt(2*weights))
+		require.True(t, got.Cmp(least) >= 0 || pr.Share[i] == pr.Ceiling[i], "child %d of %+v", i, pr)
 	}
 }
 
 // requireBounds checks properties 2, 3 and 4 of one queue. cut: the guarantees do not fit at some ancestor.
 func (s *State) requireBounds(t require.TestingT, c *column, p place, d int, cut bool) {
-	share, demand := c.share[p], ceilDiv(s.demandOf(p, d), s.quantum[d])
-	require.LessOrEqual(t, share, c.capability[p])
+	share, demand := c.Share[p], division.CeilDiv(s.demandOf(p, d), s.quantum[d])
+	require.LessOrEqual(t, share, c.Capability[p])
 	if p == 0 {
 		return
 	}
@@ -119,7 +122,7 @@ func (s *State) requireBounds(t require.TestingT, c *column, p place, d int, cut
 		require.LessOrEqual(t, share, demand)
 	}
 	if !cut && s.tree.isLeaf(p) {
-		require.GreaterOrEqual(t, share, min(c.guarantee[p], c.capability[p], demand))
+		require.GreaterOrEqual(t, share, min(c.Guarantee[p], c.Capability[p], demand))
 	}
 	require.LessOrEqual(t, s.line(0, p, d), s.line(1, p, d))
 	require.LessOrEqual(t, s.line(1, p, d), s.line(2, p, d))
@@ -229,7 +232,7 @@ func TestAMisstatedDemandNeverGetsMoreOfTheTrueOne(t *testing.T) {
 		misstated := c.open(t)
 		for r := range c.width {
 			at := honest.dims[r]
-			demand := ceilDiv(max(0, truth[r]), honest.quantum[at])
+			demand := division.CeilDiv(max(0, truth[r]), honest.quantum[at])
 			require.LessOrEqual(t, min(misstated.shareOf(name, at), demand), min(honest.shareOf(name, at), demand))
 		}
 		return len(honest.inner()) * c.width

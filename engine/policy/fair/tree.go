@@ -7,10 +7,11 @@ import (
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/division"
 )
 
 // place is a position in the tree.
-type place int32
+type place = division.Place
 
 // none is no place.
 const none place = model.None
@@ -33,6 +34,9 @@ type tree struct {
 	// weight is that of the queue.
 	weight []int64
 }
+
+// shape is the tree without queues.
+func (t *tree) shape() division.Tree { return division.Tree{First: t.first, End: t.end} }
 
 func (t *tree) len() int { return len(t.queue) }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/apportion/apportion/engine/hierarchy"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/division"
 )
 
 // faults say why a queue is set aside.
@@ -60,13 +61,13 @@ func (s *State) warnOfGuarantees(p place, add func(policy.Warning)) {
 	}
 	for _, d := range s.dims {
 		c := &s.division.columns[d]
-		if stated := s.statedCapability(p, d); c.guarantee[p] > stated {
+		if stated := s.statedCapability(p, d); c.Guarantee[p] > stated {
 			add(policy.Warning{
 				Code: policy.GuaranteeAboveCapability, Path: fmt.Sprintf("queues[%d].guarantee", q), Queue: q,
 				Text: fmt.Sprintf("the guarantee of %s is above the capability, which counts", s.v.Dims.Name(d)),
 			})
 		}
-		if !s.tree.isLeaf(p) && s.problem(c, p).stage == ByGuarantee {
+		if !s.tree.isLeaf(p) && s.problem(c, p).Stage == division.ByGuarantee {
 			add(policy.Warning{
 				Code: policy.GuaranteesExceedTotal, Path: "queues", Queue: q,
 				Text: fmt.Sprintf("guarantees of %s that are in use do not fit below %s: they are cut in proportion",
@@ -156,9 +157,9 @@ func (s *State) warnOfBudget(p place, add func(policy.Warning)) {
 		c := &s.division.columns[d]
 		guaranteed := int64(0)
 		for k := s.tree.first[p]; k < s.tree.end[p]; k++ {
-			guaranteed += c.guaranteed[k]
+			guaranteed += c.Guaranteed[k]
 		}
-		if of.Budget.Amount.Has.Has(d) && max(c.guarantee[p], guaranteed) > c.capability[p] {
+		if of.Budget.Amount.Has.Has(d) && max(c.Guarantee[p], guaranteed) > c.Capability[p] {
 			add(policy.Warning{
 				Code: policy.BudgetCutsGuarantee, Path: fmt.Sprintf("queues[%d].budget", q), Queue: q, Dimension: d,
 				Text: fmt.Sprintf("what is left of the budget of %q for %s does not pay for the guarantee", s.v.Queues[q].Name,

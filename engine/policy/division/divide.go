@@ -1,36 +1,58 @@
-package fair
+package division
 
-import "math/bits"
+import (
+	"math/big"
+	"math/bits"
+)
 
-// problem is an amount to divide among children, which are in order of rank. Amounts are in quanta. Where start or base is nil it is 0
+// Problem is an amount to divide among children, which are in order of rank. Amounts are in quanta. Where Start or Base is nil it is 0
 // for every child.
 //
 // Each quantum goes to the child whose signpost (share - base + 1/2) / weight is smallest, among equals to the first, until the amount is
-// divided or no child with a weight is below its ceiling: Webster's method with bounds. start >= base, ceiling >= start.
-type problem struct {
-	amount                       int64
-	stage                        Stage
-	weight, start, ceiling, base []int64
-	// share is the result.
-	share []int64
+// divided or no child with a weight is below its ceiling: Webster's method with bounds. Start >= Base, Ceiling >= Start.
+type Problem struct {
+	Amount                       int64
+	Stage                        Stage
+	Weight, Start, Ceiling, Base []int64
+	// Share is the result.
+	Share []int64
 }
 
-func (p *problem) from(i int) int64 {
-	if p.start == nil {
+// From returns where the share of a child starts.
+func (p *Problem) From(i int) int64 {
+	if p.Start == nil {
 		return 0
 	}
-	return p.start[i]
+	return p.Start[i]
 }
 
-func (p *problem) zero(i int) int64 {
-	if p.base == nil {
+// Zero returns where the weight of a child counts from.
+func (p *Problem) Zero(i int) int64 {
+	if p.Base == nil {
 		return 0
 	}
-	return p.base[i]
+	return p.Base[i]
 }
 
-// divider solves problems and keeps its memory.
-type divider struct {
+// Level returns the last signpost awarded; nil if no child was given more than its start.
+func (p *Problem) Level() *big.Rat {
+	last := award{}
+	for i, share := range p.Share {
+		if share == p.From(i) {
+			continue
+		}
+		if a := (award{2*(share-p.Zero(i)) - 1, p.Weight[i], int32(i)}); last.weight == 0 || last.before(&a) {
+			last = a
+		}
+	}
+	if last.weight == 0 {
+		return nil
+	}
+	return new(big.Rat).SetFrac(big.NewInt(last.odd), new(big.Int).Lsh(big.NewInt(last.weight), 1))
+}
+
+// Divider solves problems and keeps its memory.
+type Divider struct {
 	// active are the children with a weight that are below their ceilings, search those of them whose share is not known yet; low, high and
 	// mid are the shares of these at the levels of the search.
 	active, search []int32
@@ -57,27 +79,27 @@ func (l *award) before(r *award) bool {
 	return l.child < r.child
 }
 
-// run sets the shares.
-func (d *divider) run(p problem) {
+// Run sets the shares.
+func (d *Divider) Run(p Problem) {
 	d.active = d.active[:0]
 	var widest, full int64
 	given, most := int64(0), int64(0)
-	for i := range p.share {
-		start, ceiling := p.from(i), p.ceiling[i]
-		p.share[i] = start
+	for i := range p.Share {
+		start, ceiling := p.From(i), p.Ceiling[i]
+		p.Share[i] = start
 		given += start
-		if p.weight[i] > 0 && ceiling > start {
+		if p.Weight[i] > 0 && ceiling > start {
 			d.active = append(d.active, int32(i))
 			most += ceiling - start
-			widest, full = max(widest, p.weight[i]), max(full, ceilDiv(ceiling-p.zero(i), p.weight[i]))
+			widest, full = max(widest, p.Weight[i]), max(full, CeilDiv(ceiling-p.Zero(i), p.Weight[i]))
 		}
 	}
-	rest := p.amount - given
+	rest := p.Amount - given
 	switch {
 	case rest <= 0 || len(d.active) == 0:
 	case rest >= most:
 		for _, i := range d.active {
-			p.share[i] = p.ceiling[i]
+			p.Share[i] = p.Ceiling[i]
 		}
 	default:
 		rest = d.raise(&p, rest, widest, full)
@@ -89,8 +111,8 @@ func (d *divider) run(p problem) {
 type level struct{ high, low uint64 }
 
 // at returns the share of a child at a level: base + ⌊weight level + 1/2⌋ within the bounds.
-func (p *problem) at(i int32, l level, shift uint) int64 {
-	w := uint64(p.weight[i])
+func (p *Problem) at(i int32, l level, shift uint) int64 {
+	w := uint64(p.Weight[i])
 	high, low := bits.Mul64(w, l.low)
 	top, more := bits.Mul64(w, l.high)
 	high, carry := bits.Add64(high, more, 0)
@@ -101,7 +123,7 @@ func (p *problem) at(i int32, l level, shift uint) int64 {
 		top += carry
 		low, high, top = low>>shift|high<<(64-shift), high>>shift|top<<(64-shift), top>>shift
 	}
-	start, ceiling, base := p.from(int(i)), p.ceiling[i], p.zero(int(i))
+	start, ceiling, base := p.From(int(i)), p.Ceiling[i], p.Zero(int(i))
 	if high|top != 0 || low >= uint64(ceiling-base) {
 		return ceiling
 	}
@@ -116,7 +138,7 @@ func (p *problem) at(i int32, l level, shift uint) int64 {
 // function of the level, but for roundings of at most a half for each child. In turns it looks a little below and a little above where the
 // tangent at the low end meets the rest, a little above where the straight line between the ends does, and in the middle. Children whose
 // share is the same at both ends have that share and are left out of the search, so that each step costs less than the one before.
-func (d *divider) raise(p *problem, rest, widest, full int64) int64 {
+func (d *Divider) raise(p *Problem, rest, widest, full int64) int64 {
 	// Weights divided by 2^shift are at most 1, so neighbouring levels differ by at most one quantum a child. Finer levels tell more
 	// children apart, unless all weights are 1: then signposts coincide.
 	shift := uint(bits.Len64(uint64(widest - 1)))
@@ -151,22 +173,22 @@ func (d *divider) raise(p *problem, rest, widest, full int64) int64 {
 		d.narrow(p)
 	}
 	for k, i := range d.search {
-		p.share[i] = d.low[k]
+		p.Share[i] = d.low[k]
 	}
 	return rest
 }
 
 // open begins a search among the active children and returns how much more they have at the high end than at the low end, and the weights
 // of those that gain at once.
-func (d *divider) open(p *problem) (more int64, slope uint64) {
+func (d *Divider) open(p *Problem) (more int64, slope uint64) {
 	n := len(d.active)
 	d.search, d.low = append(d.search[:0], d.active...), grown(d.low, n)
 	d.high, d.mid = grown(d.high, n), grown(d.mid, n)
 	for k, i := range d.search {
-		d.low[k], d.high[k] = p.from(int(i)), p.ceiling[i]
+		d.low[k], d.high[k] = p.From(int(i)), p.Ceiling[i]
 		more += d.high[k] - d.low[k]
-		if d.low[k] == p.zero(int(i)) {
-			slope += uint64(p.weight[i])
+		if d.low[k] == p.Zero(int(i)) {
+			slope += uint64(p.Weight[i])
 		}
 	}
 	return more, slope
@@ -174,23 +196,23 @@ func (d *divider) open(p *problem) (more int64, slope uint64) {
 
 // look fills in the shares at a level, and returns how much more that is than at the low end, and the weights of those that are neither at
 // their starts nor at their ceilings.
-func (d *divider) look(p *problem, l level, shift uint) (awarded int64, slope uint64) {
+func (d *Divider) look(p *Problem, l level, shift uint) (awarded int64, slope uint64) {
 	for k, i := range d.search {
 		share := p.at(i, l, shift)
 		d.mid[k] = share
 		awarded += share - d.low[k]
-		if share > p.from(int(i)) && share < p.ceiling[i] {
-			slope += uint64(p.weight[i])
+		if share > p.From(int(i)) && share < p.Ceiling[i] {
+			slope += uint64(p.Weight[i])
 		}
 	}
 	return awarded, slope
 }
 
 // narrow leaves those children out of the search whose share is known.
-func (d *divider) narrow(p *problem) {
+func (d *Divider) narrow(p *Problem) {
 	kept := 0
 	for k, i := range d.search {
-		if p.share[i] = d.low[k]; d.low[k] != d.high[k] {
+		if p.Share[i] = d.low[k]; d.low[k] != d.high[k] {
 			d.search[kept], d.low[kept], d.high[kept] = i, d.low[k], d.high[k]
 			kept++
 		}
@@ -255,16 +277,16 @@ func (l level) between(h level) level {
 
 // award gives the rest away, one quantum each, to the children whose next signposts are smallest. Only those left in the search have a
 // signpost between the two levels that it ended with, and none has two.
-func (d *divider) award(p *problem, rest int64) {
+func (d *Divider) award(p *Problem, rest int64) {
 	d.heap = d.heap[:0]
 	for _, i := range d.search {
-		d.heap = append(d.heap, award{2*(p.share[i]-p.zero(int(i))) + 1, p.weight[i], i})
+		d.heap = append(d.heap, award{2*(p.Share[i]-p.Zero(int(i))) + 1, p.Weight[i], i})
 	}
 	for i := len(d.heap)/2 - 1; i >= 0; i-- {
 		d.sink(i)
 	}
 	for ; rest > 0 && len(d.heap) > 0; rest-- {
-		p.share[d.heap[0].child]++
+		p.Share[d.heap[0].child]++
 		last := len(d.heap) - 1
 		d.heap[0] = d.heap[last]
 		d.heap = d.heap[:last]
@@ -272,7 +294,7 @@ func (d *divider) award(p *problem, rest int64) {
 	}
 }
 
-func (d *divider) sink(i int) {
+func (d *Divider) sink(i int) {
 	for {
 		least := i
 		for k := 2*i + 1; k <= 2*i+2 && k < len(d.heap); k++ {
