@@ -85,10 +85,15 @@ func (w *Demand) of(p Place) int64 {
 // CeilDiv returns ⌈x / y⌉ for x >= 0.
 func CeilDiv(x, y int64) int64 { return (x + y - 1) / y }
 
-// Bound sets the bounds of all places, bottom up. look is called for each.
-func (c *Column) Bound(t Tree, rule Rule, w Demand, look func(i int)) {
+// often is how many places are done between two calls of a function that lets others go on.
+const often = 1024
+
+// Bound sets the bounds of all places, bottom up, and calls look often.
+func (c *Column) Bound(t Tree, rule Rule, w Demand, look func()) {
 	for p := Place(len(t.First)) - 1; p >= 0; p-- {
-		look(int(p))
+		if p%often == often-1 {
+			look()
+		}
 		ceiling := c.Capability[p]
 		if t.isLeaf(p) {
 			c.High[p] = min(ceiling, w.of(p))
@@ -110,16 +115,14 @@ func (c *Column) Bound(t Tree, rule Rule, w Demand, look func(i int)) {
 			}
 		}
 		c.High[p] = max(c.High[p], c.Low[p])
-		c.begin(&t, p, rule.Base)
+		if c.Begin[p], c.Deserving[p] = c.Low[p], c.Guaranteed[p]; rule.Base == OnDeserved {
+			c.begin(&t, p)
+		}
 	}
 }
 
-// begin sets the line where weights begin, and the weight of the second case.
-func (c *Column) begin(t *Tree, p Place, base Base) {
-	c.Begin[p], c.Deserving[p] = c.Low[p], c.Guaranteed[p]
-	if base != OnDeserved {
-		return
-	}
+// begin moves the line where weights begin, and the weight of the second case, to what is deserved.
+func (c *Column) begin(t *Tree, p Place) {
 	target, weight := c.Deserved[p], c.Deserved[p]
 	if target < 0 {
 		target, weight = 0, 0
@@ -131,14 +134,16 @@ func (c *Column) begin(t *Tree, p Place, base Base) {
 	c.Deserving[p] = max(c.Guaranteed[p], min(c.Capability[p], weight))
 }
 
-// Divide divides top down what there is, within the bounds. look is called for each place.
-func (d *Divider) Divide(c *Column, t Tree, base Base, look func(i int)) {
+// Divide divides top down what there is, within the bounds, and calls look often.
+func (d *Divider) Divide(c *Column, t Tree, base Base, look func()) {
 	c.Share[0] = min(c.Total, c.Capability[0])
 	if t.isLeaf(0) {
 		c.Share[0] = min(c.Share[0], c.High[0])
 	}
 	for p := range Place(len(t.First)) {
-		look(int(p))
+		if p%often == often-1 {
+			look()
+		}
 		if !t.isLeaf(p) {
 			d.Run(c.Problem(t, p, base))
 		}

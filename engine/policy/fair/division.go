@@ -95,12 +95,12 @@ func (s *State) bound(c *column, d int, all bool) {
 	if all {
 		demand.Sated = s.total(d)
 	}
-	c.Bound(s.tree.shape(), division.Rule{Base: s.plugin.Base, ReserveGuarantee: s.plugin.ReserveGuarantee}, demand, s.v.Yield)
+	c.Bound(s.tree.shape(), division.Rule{Base: s.plugin.Base, ReserveGuarantee: s.plugin.ReserveGuarantee}, demand, s.v.Look)
 }
 
 // share divides within the bounds.
 func (s *State) share(c *column) {
-	s.division.divider.Divide(&c.Column, s.tree.shape(), s.plugin.Base, s.v.Yield)
+	s.division.divider.Divide(&c.Column, s.tree.shape(), s.plugin.Base, s.v.Look)
 }
 
 // problem is the division of a place's share among its children.
