@@ -154,6 +154,24 @@ func (s *State) lineWithMemory(p place, d int) int64 {
 // takingLine returns the line up to which a place may take from others: it is entitled to that by weight, and it is next.
 func (s *State) takingLine(p place, d int) int64 { return min(s.line(2, p, d), s.lineWithMemory(p, d)) }
 
+// supposed is a division that is only supposed.
+type supposed struct {
+	column *column
+	// giving and beyond have an amount for each place.
+	giving, beyond []int64
+}
+
+// suppose returns working memory with the settings of a dimension.
+func (s *State) suppose(d int) *supposed {
+	of, n := &s.division.columns[d], s.tree.len()
+	if s.scratch.supposed == nil {
+		cells := make([]int64, 2*n)
+		s.scratch.supposed = &supposed{of.separate(n), cells[:n:n], cells[n:]}
+	}
+	s.scratch.supposed.column.follow(of)
+	return s.scratch.supposed
+}
+
 // supposedLines returns up to which line a leaf could take from others if it wanted at least so much, and the lines of all places beyond
 // which they may have something taken then, valid until the next call. A leaf wants more than its tasks ask for where tasks are created
 // once their job is admitted.

@@ -155,3 +155,20 @@ func (s *State) row(table []int64, p place) []int64 {
 
 // Refused returns why a queue is set aside: 0 if it takes part.
 func (s *State) Refused(q model.QueueID) hierarchy.Kind { return s.tree.refused[q] }
+
+// scratch is working memory of single questions.
+type scratch struct {
+	// request is a sum of requests within the plugin, asked one that a question is about.
+	request, asked []int64
+	trial          trial
+	// rows are those of a share.
+	rows []resource.Row
+	// supposed is nil until it is first needed.
+	supposed *supposed
+	exceeded []excess
+}
+
+func (s *scratch) open(width int) {
+	cells := make([]int64, 2*width)
+	s.request, s.asked = cells[:width:width], cells[width:]
+}
