@@ -2,10 +2,13 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -228,4 +231,134 @@ func (p *Printer) evictable(e *apportionv1.Explanation) string {
 		return words + ": not enough"
 	}
 	return "not needed"
+}
+
+// Changes shows which queues deserve something else after than before.
+func (p *Printer) Changes(before, after *apportionv1.SharesAnswer) {
+	was, is := dividing(before), dividing(after)
+	if was == nil || is == nil {
+		return
+	}
+	earlier := make(map[uint32]*apportionv1.QueueShare, len(was.GetQueues()))
+	for _, q := range was.GetQueues() {
+		earlier[q.GetQueue()] = q
+	}
+	var resources []*apportionv1.Resource
+	for _, q := range is.GetQueues() {
+		resources = append(resources, q.GetDeserved())
+	}
+	dimensions := p.shown(nil, resources...)
+	deserved, would := catalogue.TermsOf(was.GetPlugin()).Deserved, catalogue.TermsOf(is.GetPlugin()).Would
+	table := p.NewTable("QUEUE", "RESOURCE", ">"+strings.ToUpper(deserved), ">"+strings.ToUpper(would), ">CHANGE", ">ALLOCATED")
+	for _, q := range is.GetQueues() {
+		old, name := earlier[q.GetQueue()], p.Names.Queue(q.GetQueue())
+		if len(q.GetChildren()) > 0 && old.GetDeserved() == nil {
+			// Only the second policy divides among queues that have queues below.
+			continue
+		}
+		for _, d := range dimensions {
+			if x, y := value(old.GetDeserved(), d), value(q.GetDeserved(), d); !differ(x, y) {
+				continue
+			}
+			table.Row(name, p.Names.Dimensions[d], table.cell(p.Names, old.GetDeserved(), d), table.cell(p.Names, q.GetDeserved(), d),
+				change(table, p.Names.Dimensions[d], value(q.GetDeserved(), d)-value(old.GetDeserved(), d)),
+				table.cell(p.Names, q.GetAllocated(), d))
+			name = ""
+		}
+	}
+	p.Line("")
+	if table.Empty() {
+		p.Line("%s.", text.Say("noChange"))
+		return
+	}
+	p.table(table)
+}
+
+// change writes a difference with its sign.
+func change(table *Table, dimension string, by float64) string {
+	if by > 0 {
+		return "+" + table.Amount(dimension, by)
+	}
+	return "-" + table.Amount(dimension, -by)
+}
+
+// differ says whether two amounts differ by more than rounding.
+func differ(x, y float64) bool {
+	return x != y && math.Abs(x-y) > 1e-9*max(math.Abs(x), math.Abs(y))
+}
+
+// memoryDifference returns a table of the parts of siblings by the weights that follow from usage, where they differ. It needs the
+// derivations of the shares, and is empty without a memory.
+func (p *Printer) memoryDifference(before, after *apportionv1.SharesAnswer) *Table {
+	was, is := lookup.Memory(dividing(before)), lookup.Memory(dividing(after))
+	table := p.NewTable("QUEUE", "RESOURCE", ">USED", ">PART", ">PART WITH MEMORY")
+	if len(was) == 0 && len(is) == 0 {
+		return table
+	}
+	shown := dividing(after).GetQueues()
+	var resources []*apportionv1.Resource
+	for _, q := range shown {
+		resources = append(resources, q.GetDeserved(), q.GetAllocated(), q.GetRequest())
+	}
+	for _, q := range p.inOrder(after, shown) {
+		name := q.GetName()
+		for _, d := range p.shown(nil, resources...) {
+			key := [2]uint32{q.GetQueue(), uint32(d)}
+			old, had := was[key]
+			now, has := is[key]
+			// Without a memory the weights are as written.
+			if !had {
+				old = lookup.Remembered{Part: now.Part, PartWithMemory: now.Part}
+			}
+			if !has {
+				now = lookup.Remembered{Part: old.Part, PartWithMemory: old.Part}
+			}
+			row := []string{
+				p.between(used(old), used(now)), p.between(percent(old.Part), percent(now.Part)),
+				p.between(finePercent(old.PartWithMemory), finePercent(now.PartWithMemory)),
+			}
+			if strings.Contains(strings.Join(row, ""), p.arrow()) {
+				table.Row(append([]string{name, p.Names.Dimensions[d]}, row...)...)
+				name = ""
+			}
+		}
+	}
+	return table
+}
+
+// between shows a text, or what becomes of it.
+func (p *Printer) between(before, after string) string {
+	if before == after {
+		return after
+	}
+	return before + " " + p.arrow() + " " + after
+}
+
+// orderDifference says which queues come first, if that differs; "" if it does not.
+func (p *Printer) orderDifference(before, after *apportionv1.SharesAnswer) string {
+	was, is := p.firstQueues(before), p.firstQueues(after)
+	if was == is || was == "" || is == "" {
+		return ""
+	}
+	return fmt.Sprintf("queue order: %s (now %s)", is, was)
+}
+
+// firstQueues names the first queues in their order.
+func (p *Printer) firstQueues(answer *apportionv1.SharesAnswer) string {
+	const most = 10
+	var names []string
+	ranked := map[uint32]bool{}
+	for _, s := range answer.GetStandings() {
+		ranked[s.GetQueue()] = s.Rank != nil
+	}
+	for _, q := range p.inOrder(answer, dividing(answer).GetQueues()) {
+		switch {
+		case !ranked[q.GetQueue()]:
+		case len(names) == most:
+			return strings.Join(names, ", ") + ", …"
+		default:
+			names = append(names, q.GetName())
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -3,6 +3,7 @@ package suite
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -282,3 +283,30 @@ func (t *teller) nodes(to *Fact, row *apportionv1.TaskNodes) {
 	}
 	slices.SortFunc(unfit.Below, func(a, b *Fact) int { return cmp.Compare(a.Key, b.Key) })
 }
+
+// memory adds to each queue, by resource, what past usage makes of its weight, if the shares are derived, and what is left of its budget:
+// used, part and budgetLeft in percent, and weightWithMemory.
+func (t *teller) memory(queues *Fact, plugin *apportionv1.PluginShares) {
+	of := lookup.Memory(plugin)
+	for _, q := range plugin.GetQueues() {
+		to, index := queues.group(t.names.Queue(q.GetQueue())), q.GetQueue()
+		for d, name := range t.names.Dimensions {
+			if r, known := of[[2]uint32{index, uint32(d)}]; known {
+				if r.Known {
+					to.group("used").add(name, percent(r.Used))
+				}
+				to.group("part").add(name, percent(r.Part))
+				to.group("weightWithMemory").add(name, r.WithMemory)
+			}
+			if int(index) >= len(t.snapshot.GetQueues()) {
+				continue
+			}
+			if left, stated := lookup.Left(t.snapshot.GetQueues()[index].GetBudget(), uint32(d)); stated {
+				to.group("budgetLeft").add(name, percent(left))
+			}
+		}
+	}
+}
+
+// percent rounds to a tenth.
+func percent(part float64) float64 { return math.Round(1000*part) / 10 }

@@ -3,7 +3,11 @@
 package trace
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -263,3 +267,95 @@ func shorten(text string) string {
 
 // fits reports whether an amount is in the valid range.
 func fits(amount float64) bool { return amount >= 0 && amount <= maxAmount && !math.IsNaN(amount) }
+
+// Distinct gives each job a name of its own, as a rehearsal needs it: the second run of job-1 in the order of arrival is job-1#2. A run
+// of a job arrives when the one before it ended, if that is known and was before it began. A note counts the runs that have new names.
+func (t *Trace) Distinct() {
+	taken, runs := make(map[string]bool, len(t.Jobs)), map[string]int{}
+	for i := range t.Jobs {
+		taken[t.Jobs[i].Name] = true
+	}
+	last, renamed, first := make(map[string]int, len(t.Jobs)), 0, ""
+	for i := range t.Jobs {
+		job := &t.Jobs[i]
+		name := job.Name
+		if before, again := last[name]; again {
+			if renamed++; renamed == 1 {
+				first = name
+			}
+			for n := max(runs[name], 1); taken[job.Name]; {
+				n++
+				job.Name, runs[name] = fmt.Sprintf("%s#%d", name, n), n
+			}
+			taken[job.Name] = true
+			job.follow(&t.Jobs[before])
+		}
+		last[name] = i
+	}
+	if renamed > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%s of jobs that ran before %s a number behind the name; the first is of %q",
+			text.Count(renamed, "run"), text.Verb(renamed, "has", "have"), shorten(first)))
+		t.Sort()
+	}
+}
+
+// follow lets a run of a job arrive when the one before it ended.
+func (j *Job) follow(before *Job) {
+	if !j.Waited || !before.Waited {
+		return
+	}
+	began, ended := j.Arrival+j.Wait, before.Arrival+before.Wait+before.Seconds
+	if j.Arrival < ended && ended <= began {
+		j.Arrival, j.Wait = ended, began-ended
+	}
+}
+
+// day is 24 hours, counted from second 0.
+const day = int64(24 * time.Hour / time.Second)
+
+// Dealt returns the trace with its days in another order, which the seed determines: the jobs of a day arrive together on another day, at
+// the same time of day. With the seed 0 it is the trace as it is.
+func (t *Trace) Dealt(seed uint) *Trace {
+	if seed == 0 || len(t.Jobs) == 0 {
+		return t
+	}
+	dealt := *t
+	dealt.Jobs = slices.Clone(t.Jobs)
+	first, last := t.Jobs[0].Arrival/day, t.Jobs[len(t.Jobs)-1].Arrival/day
+	order := dealOrder(seed, int(last-first)+1)
+	for i := range dealt.Jobs {
+		j := &dealt.Jobs[i]
+		j.Arrival = (first+int64(order[j.Arrival/day-first]))*day + j.Arrival%day
+	}
+	dealt.Sort()
+	return &dealt
+}
+
+// dealOrder returns where each of a number of days goes: to its rank among the digests of seed and day.
+func dealOrder(seed uint, days int) []int {
+	digests, byDigest, order := make([][sha256.Size]byte, days), make([]int, days), make([]int, days)
+	for i := range byDigest {
+		text := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(seed)), uint64(i))
+		byDigest[i], digests[i] = i, sha256.Sum256(text)
+	}
+	slices.SortFunc(byDigest, func(a, b int) int { return bytes.Compare(digests[a][:], digests[b][:]) })
+	for rank, i := range byDigest {
+		order[i] = rank
+	}
+	return order
+}
+
+// Digest is a digest of the jobs, and of the moment at which the trace begins.
+func (t *Trace) Digest() ([sha256.Size]byte, error) {
+	sum := sha256.New()
+	encoder := json.NewEncoder(sum)
+	if err := encoder.Encode(t.Start); err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	for i := range t.Jobs {
+		if err := encoder.Encode(&t.Jobs[i]); err != nil { //nolint:musttag // Nothing reads it.
+			return [sha256.Size]byte{}, err
+		}
+	}
+	return [sha256.Size]byte(sum.Sum(nil)), nil
+}
