@@ -27,12 +27,13 @@ import (
 // Asking is a command that asks about a cluster.
 type Asking struct {
 	cli.Answering
-	Watch  WatchFlags
+	Watch WatchFlags
+	// From names the cluster and the policy, and Server who decides.
 	From   InputFlags
 	Server ServerFlags
 	// Amounts is true if the answer shows amounts of resources, which --resource selects.
 	Amounts bool
-	Running *cobra.Command
+	command *cobra.Command
 }
 
 // WatchFlags are the flags of repeated questions.
@@ -71,7 +72,6 @@ type Question struct {
 
 // Register adds the flags of a command that asks.
 func (a *Asking) Register(command *cobra.Command, formats ...string) {
-	a.Running = command
 	a.RegisterInput(command)
 	a.Answering.Register(command, formats...)
 	a.Watch.Register(command)
@@ -84,6 +84,7 @@ func (a *Asking) Register(command *cobra.Command, formats ...string) {
 
 // RegisterInput adds the flags that name the input and the server. Other commands have the same flags.
 func (a *Asking) RegisterInput(command *cobra.Command) {
+	a.command = command
 	a.From.Register(command)
 	a.Server.Register(command.Flags())
 	command.Flags().StringVar(&a.From.SnapshotName, "snapshot-name", "",
@@ -97,7 +98,7 @@ const sharedFlag = "shared"
 
 // Again returns the name of the program and the given flags that name the input and the server, for the text of another command.
 func (a *Asking) Again() (program string, flags []string) {
-	a.Running.Flags().Visit(func(flag *pflag.Flag) {
+	a.command.Flags().Visit(func(flag *pflag.Flag) {
 		if _, shared := flag.Annotations[sharedFlag]; !shared {
 			return
 		}
@@ -118,7 +119,7 @@ func (a *Asking) Again() (program string, flags []string) {
 			}
 		}
 	})
-	return a.Running.Root().DisplayName(), flags
+	return a.command.Root().DisplayName(), flags
 }
 
 // Command completes a command that asks: it adds its flags, and lets it read the input and call do, repeatedly with --watch.

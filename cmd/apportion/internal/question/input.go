@@ -27,6 +27,7 @@ import (
 // Loaded is the cluster and the policy of a question.
 type Loaded struct {
 	client.Input
+	// Lookup is the snapshot of the input, whose parts it finds by name.
 	Lookup   *lookup.Snapshot
 	Warnings []*apportionv1.Warning
 	// Configuration is the volcano-scheduler.conf that the policy was read from; nil if there is none.

@@ -98,7 +98,6 @@ docs/agents.md shows how to add it to common hosts.`,
 			return err
 		},
 	}
-	a.Running = command
 	a.RegisterInput(command)
 	return command
 }
