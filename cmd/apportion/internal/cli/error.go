@@ -1,5 +1,5 @@
-// Package cli is what every command of the command line has: its streams, flags that people can misspell, the formats of answers, exit codes,
-// and errors in words.
+// Package cli is what every command of the command line has: its streams, flags that people can misspell, the formats of answers, exit
+// codes, and errors in words.
 package cli
 
 import (

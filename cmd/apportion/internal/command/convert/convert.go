@@ -82,14 +82,14 @@ be delegated exactly, and the shadow form, in which Volcano does not use Apporti
 				}
 				render.Warnings(s.Err, rules.Warnings)
 				setRelease(rules.Message, release)
-				return c.write(rules.Message)
+				return c.writeMessage(rules.Message)
 			}
 			loaded, err := input.Load(command.Context(), s)
 			if err != nil {
 				return err
 			}
 			render.Warnings(s.Err, loaded.Warnings)
-			return c.write(loaded.Snapshot)
+			return c.writeMessage(loaded.Snapshot)
 		},
 	}
 	input.Register(command)
@@ -174,7 +174,7 @@ func convertTo(ctx context.Context, c *converting, input *question.InputFlags, i
 		}
 	}
 	render.Warnings(c.Err, warnings)
-	return c.write(proposed)
+	return c.writeMessage(proposed)
 }
 
 // The forms of a configuration that delegates decisions to Apportion.
@@ -214,8 +214,8 @@ func convertExtender(s cli.Streams, input *question.InputFlags, form string, opt
 // converting is a command that writes a message for other programs.
 type converting struct{ cli.Answering }
 
-// write writes a snapshot or a policy; as a table, its numbers of entities.
-func (c *converting) write(message proto.Message) error {
+// writeMessage writes a snapshot or a policy; as a table, its numbers of entities.
+func (c *converting) writeMessage(message proto.Message) error {
 	if c.Format == cli.FormatBinary {
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
 		if err != nil {
@@ -224,7 +224,7 @@ func (c *converting) write(message proto.Message) error {
 		_, err = c.Out.Write(data)
 		return err
 	}
-	return c.Answering.Write(message, func(p *render.Printer) {
+	return c.Write(message, func(p *render.Printer) {
 		switch m := message.(type) {
 		case *apportionv1.Snapshot:
 			snapshot := lookup.Of(m)

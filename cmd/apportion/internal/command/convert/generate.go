@@ -34,7 +34,7 @@ Its tasks may use every node, and no rules on other pods concern them.`,
 				shape = generate.Standard()
 				shape.Seed, shape.UIDs = seed, uids
 			}
-			return c.write(generate.Snapshot(shape))
+			return c.writeMessage(generate.Snapshot(shape))
 		},
 	}
 	flags := command.Flags()

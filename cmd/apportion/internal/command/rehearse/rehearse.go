@@ -167,7 +167,7 @@ func (r *rehearsing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.write(about)
+	return r.writeReport(about)
 }
 
 // uncovered notes which resources need no quota because no queue of Kueue has any.
@@ -348,7 +348,7 @@ func warnOfNarrows(out io.Writer, variants []*rehearsal.Variant, history *trace.
 	render.Warnings(out, warnings)
 }
 
-func (r *rehearsing) write(found *report.Report) error {
+func (r *rehearsing) writeReport(found *report.Report) error {
 	for _, note := range found.Trace.Notes {
 		fmt.Fprintln(r.Err, "note: "+visible.Text(note))
 	}
@@ -362,7 +362,7 @@ func (r *rehearsing) write(found *report.Report) error {
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
-	return r.Answering.Write(found, found.Print)
+	return r.Write(found, found.Print)
 }
 
 // writeFile writes a file that all users may read.

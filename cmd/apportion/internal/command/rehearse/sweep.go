@@ -184,13 +184,13 @@ func (r *rehearsing) takeSweep(
 	case err != nil:
 		return err
 	case r.sweep.index != 0:
-		return r.Answering.Write(answer, answer.print)
+		return r.Write(answer, answer.print)
 	}
 	whole, err := kept.Merge(s)
 	if err != nil {
 		return err
 	}
-	return r.write(whole)
+	return r.writeReport(whole)
 }
 
 // runAll runs variants at the same time, as many as there are processors, and calls done with each result.
@@ -267,7 +267,7 @@ file sweep-….json of one of them. Runs without a result are named, with the sh
 			if err != nil {
 				return err
 			}
-			return r.write(whole)
+			return r.writeReport(whole)
 		},
 	}
 	r.registerReport(command)
