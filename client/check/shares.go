@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -56,11 +58,14 @@ func (c *check) shares(path string, step *apportionv1.SharesStep, got *apportion
 	c.did(path, "what queues hold, ask for and may have, and each division", before)
 }
 
+// sharing are the plugins that have shares.
+var sharing = []protoreflect.Name{"proportion", "capacity", "drf", "hierarchical_drf", "kueue", ofFair}
+
 // divide counts the plugins of the policy that have shares.
 func (c *check) divide() (n int) {
 	for _, tier := range c.policy.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
-			if slices.Contains([]string{"proportion", "capacity", "drf", "hierarchical_drf", "kueue", ofFair}, string(memberOf(plugin))) {
+			if slices.Contains(sharing, memberOf(plugin)) {
 				n++
 			}
 		}

@@ -1,0 +1,46 @@
+package volcano
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/apportion/apportion/adapter/objects"
+)
+
+// entitiesOf counts what a reader keeps.
+func entitiesOf(r *reader) (n int) {
+	all := reflect.ValueOf(r.entities)
+	for i := range all.NumField() {
+		n += all.Field(i).Len()
+	}
+	return n
+}
+
+// TestEveryKindIsKeptBetweenSnapshots finds a kind that files have and a followed cluster loses: each is listed in Objects.read and in take.
+func TestEveryKindIsKeptBetweenSnapshots(t *testing.T) {
+	for _, kind := range Kinds() {
+		t.Run(kind.Kind, func(t *testing.T) {
+			newest := kind.Newest()
+			text := fmt.Appendf(nil, `{"apiVersion": %q, "kind": %q, "metadata": {"name": "a", "namespace": "b"}}`, newest.Version, newest.Name)
+			read := newReader(nil)
+			kinds.Each(read, []objects.Source{{Name: "f", Data: text}})
+			require.Empty(t, read.Found.Listed)
+			require.NotZero(t, entitiesOf(read))
+			followed := NewObjects()
+			object, err := followed.Read(newest, text)
+			require.NoError(t, err)
+			followed.Put(object)
+			again := newReader(nil)
+			followed.View(func(list func(kind string) ([]*objects.Content, bool)) {
+				held, _ := list(kind.Kind)
+				for _, c := range held {
+					again.take(c)
+				}
+			})
+			require.Equal(t, entitiesOf(read), entitiesOf(again))
+		})
+	}
+}
