@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -86,13 +88,12 @@ func product(factors ...*big.Int) *big.Int {
 	return p
 }
 
-// weights forms the weights with memory from the usage that the snapshot states, and checks how the certificate says that they follow.
+// weights checks what the certificate takes as given when it forms the weights with memory: what was offered, and what each queue weighs,
+// used, and may still spend. That sums, references and weights follow from it, package certificate checks.
 func (c *check) weights() {
 	c.effective = make([]map[int]int64, len(c.dims))
-	nominal := make([]map[int]*big.Int, len(c.dims))
 	for d := range c.dims {
 		c.effective[d] = map[int]int64{c.top: c.weight(c.top)}
-		nominal[d] = map[int]*big.Int{c.top: c.charged(c.GetMemory().GetOffered(), d)}
 	}
 	at, got := 0, c.fair.GetWeights()
 	for _, q := range c.order {
@@ -100,56 +101,51 @@ func (c *check) weights() {
 			continue
 		}
 		for d := range c.dims {
-			want := c.weigh(q, d, nominal[d])
 			path := fmt.Sprintf("weights[%d]", at)
 			if at++; at > len(got) {
 				c.wrong("%s is missing", path)
 				return
 			}
-			c.compare(path, got[at-1], want, nil)
+			c.compare(path, got[at-1], c.weighed(q, d, got[at-1]), nil)
 		}
 	}
 	expect(c.findings, "weights: number", len(got), at)
 }
 
-// weigh weighs the children of a queue.
-func (c *check) weigh(q, d int, nominal map[int]*big.Int) *apportionv1.MemoryDivision {
-	usage, reference := new(big.Int), new(big.Int)
-	out := &apportionv1.MemoryDivision{Queue: indexOf(q), Dimension: uint32(d), Nominal: nominal[q].String()}
-	for _, k := range c.kids[q] {
-		out.WeightAll += uint64(c.weight(k))
-		if own := c.cost(k, d); own != nil && c.weight(k) > 0 {
-			out.Weight += uint64(c.weight(k))
-			usage.Add(usage, own)
-		}
+// weighed is how the children of a queue are weighed, with the numbers that follow from the snapshot, and the certificate's own elsewhere.
+func (c *check) weighed(q, d int, got *apportionv1.MemoryDivision) *apportionv1.MemoryDivision {
+	want := proto.CloneOf(got)
+	want.Queue, want.Dimension, want.Children = indexOf(q), uint32(d), nil
+	if q == c.top {
+		want.Nominal = c.charged(c.GetMemory().GetOffered(), d).String()
 	}
-	all, known := new(big.Int).SetUint64(out.WeightAll), new(big.Int).SetUint64(out.Weight)
-	if out.Weight > 0 {
-		if reference = floorOf(product(nominal[q], known), all); usage.Cmp(reference) > 0 {
-			reference = usage
-		}
-	}
-	out.Usage, out.Reference = usage.String(), reference.String()
-	for _, k := range c.kids[q] {
+	reference, usage, known := number(got.GetReference()), number(got.GetUsage()), new(big.Int).SetUint64(got.GetWeight())
+	for i, k := range c.kids[q] {
 		own, weight := c.cost(k, d), big.NewInt(c.weight(k))
 		child := &apportionv1.MemoryChild{Queue: new(uint32(k)), Weight: uint64(c.weight(k)), IsNew: own == nil}
-		c.effective[d][k], nominal[k] = 0, new(big.Int)
 		used, of := usage, known
 		if own != nil {
 			used, of = own, weight
 			child.Usage = used.String()
 		}
 		if weight.Sign() > 0 {
-			nominal[k] = floorOf(product(nominal[q], weight), all)
-			child.Factor = uint32(c.factor(reference, used, of, known))
-			child.BudgetFactor = uint32(c.softened(k, d))
-			product := product(weight, big.NewInt(int64(child.GetFactor())), big.NewInt(int64(child.GetBudgetFactor())))
-			c.effective[d][k] = max(1, floorOf(product, big.NewInt(one)).Int64())
+			child.Factor, child.BudgetFactor = uint32(c.factor(reference, used, of, known)), uint32(c.softened(k, d))
 		}
-		child.EffectiveWeight = uint64(c.effective[d][k])
-		out.Children = append(out.Children, child)
+		if i < len(got.GetChildren()) {
+			child.EffectiveWeight = got.GetChildren()[i].GetEffectiveWeight()
+		}
+		c.effective[d][k] = int64(child.GetEffectiveWeight())
+		want.Children = append(want.Children, child)
 	}
-	return out
+	return want
+}
+
+// number is a number of the certificate; 0 for what is none, which the certificate is refused for.
+func number(written string) *big.Int {
+	if n, ok := new(big.Int).SetString(written, 10); ok {
+		return n
+	}
+	return new(big.Int)
 }
 
 // factor is the factor of a child with some usage and weight, where the children whose usage is known have the weight `known`.
