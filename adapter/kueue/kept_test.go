@@ -13,9 +13,8 @@ import (
 
 // entitiesOf counts what a reader keeps.
 func entitiesOf(r *reader) (n int) {
-	all := reflect.ValueOf(r.entities)
-	for i := range all.NumField() {
-		n += all.Field(i).Len()
+	for _, list := range reflect.ValueOf(r.entities).Fields() {
+		n += list.Len()
 	}
 	return n
 }
