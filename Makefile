@@ -50,6 +50,7 @@ FUZZTIME ?= 10s
 LANGUAGES ?=
 HALFYEARFLAGS ?=
 UIFLAGS ?=
+ROUTESFLAGS ?=
 
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path './.*/*')))
 # All packages of the modules of go.work, which are those of this project. The go command calls them `work`; where a module begins `./...` ends.
@@ -131,6 +132,10 @@ properties-memory: ## Make the figures of docs/fair.md about memory: 100,000 his
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run TheHalfYear -v ./cmd/apportion -args -halfyear
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run '^$$' -bench Memory -benchtime 150x ./tools/bench
 	GOMAXPROCS=1 $(GO) test -timeout 60m -run '^$$' -bench Events -benchtime 1x ./ledger/file
+
+.PHONY: routes
+routes: ## Count the files that commands and calls enter beyond the start of the program, by coverage (ROUTESFLAGS=-v lists small ones).
+	tools/scripts/routes.sh $(ROUTESFLAGS)
 
 .PHONY: half-year
 half-year: ## Compare the table and the drawing of half a year in docs/rehearse.md with what the command prints (HALFYEARFLAGS=-update writes them).

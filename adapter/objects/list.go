@@ -2,6 +2,9 @@ package objects
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -147,4 +150,158 @@ func parseItem(item *Document, sh *Shape) (parsed parsedItem) {
 		readYAML(item, sh, &parsed.found, collect)
 	}
 	return parsed
+}
+
+// Page is a part of a list as an API server writes it.
+type Page struct {
+	// Source holds the fields of the page's objects that are read: usually less than a tenth of the response.
+	Source Source
+	// Count is the number of its objects.
+	Count int
+	// Continue asks the server for the next page; empty: this is the last one.
+	Continue string
+	// ResourceVersion is the version of the list.
+	ResourceVersion string
+}
+
+// ReadPage reads one page of a list in JSON, as far as a shape selects its objects. Objects without a kind, as in lists of built-in kinds,
+// have the kind of the items of the list.
+// It does not retain data.
+func ReadPage(name string, data []byte, shape *Shape) (*Page, error) {
+	list, objects, err := ReadItems(name, data, shape)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page{Source: Source{Name: name}}
+	metadata := list.Field(MetadataField)
+	page.Count, page.Continue, page.ResourceVersion = len(objects), metadata.TextOf("continue"), metadata.TextOf(ResourceVersionField)
+	of := list.kindOfItems()
+	out := []byte{'['}
+	for i, o := range objects {
+		if o.Type != Map {
+			return nil, errors.New(name + ": an item is not an object")
+		}
+		o.take(of)
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = AppendJSON(out, o)
+	}
+	out = append(out, ']')
+	if page.Source.Data = out; len(objects) == 0 && of.Name != "" {
+		// That there are none is part of what was read.
+		page.Source.Data = fmt.Appendf(nil, `{"kind":%q,"items":[]}`, of.Name+"List")
+	}
+	return page, nil
+}
+
+// Scan returns the value of a JSON text.
+func Scan(name string, data []byte, of *Shape) (*Value, error) {
+	if !json.Valid(data) {
+		return nil, fmt.Errorf("%s: not JSON", name)
+	}
+	s := scanner{data: data, names: map[string]string{}}
+	s.space()
+	return s.value(of), nil
+}
+
+// ReadItems scans a list in JSON and returns its own fields and its items.
+func ReadItems(name string, data []byte, of *Shape) (list *Value, items []*Value, err error) {
+	if !json.Valid(data) {
+		return nil, nil, fmt.Errorf("%s: not JSON", name)
+	}
+	s := scanner{data: data}
+	if s.space(); s.data[s.pos] != '{' {
+		return nil, nil, fmt.Errorf("%s: not a list", name)
+	}
+	list = &Value{Type: Map}
+	found := false
+	s.names = make(map[string]string)
+	s.members(func(key string, at int) {
+		if key == itemsField && s.data[s.pos] == '[' {
+			found = true
+			s.elements(func(int) { items = append(items, s.value(of)) })
+			return
+		}
+		s.member(list, key, at, listShape)
+	})
+	if !found {
+		return nil, nil, fmt.Errorf("%s: a list without items", name)
+	}
+	return list, items, nil
+}
+
+// listShape selects the fields of a list without its items.
+var listShape = &Shape{Fields: Fields{
+	KindField: Leaf, VersionField: Leaf,
+	MetadataField: {Fields: Fields{"continue": Leaf, "resourceVersion": Leaf}},
+}}
+
+// EachPart visits the parts of a source, of an object or a few, that contain what is sought.
+func EachPart(source Source, sought func([]byte) bool, visit func(Document)) {
+	if !sought(source.Data) {
+		return
+	}
+	collect := func(part Document) {
+		if sought(part.Data) {
+			visit(part)
+		}
+	}
+	first := 0
+	for _, data := range splitDocuments(source.Data) {
+		doc := &Document{Name: source.Name, Data: data, First: first}
+		first += bytes.Count(data, []byte("\n"))
+		if begins := firstByte(data); begins == '{' || begins == '[' {
+			eachJSONText(doc, sought, collect)
+		} else if list, ok := cutList(doc); ok {
+			for _, item := range list.items {
+				collect(item)
+			}
+		} else {
+			collect(*doc)
+		}
+	}
+}
+
+// eachJSONText visits the texts of the objects of JSON documents, without parsing them. What is not JSON is a fault of whatever reads it.
+func eachJSONText(doc *Document, sought func([]byte) bool, each func(Document)) {
+	start := 0
+	if isMarker(doc.Data) {
+		start = len("---")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(doc.Data[start:]))
+	for {
+		var raw json.RawMessage
+		if decoder.Decode(&raw) != nil {
+			return
+		}
+		end := start + int(decoder.InputOffset())
+		s := scanner{data: doc.Data[:end], pos: end - len(raw), names: map[string]string{}}
+		begin := s.pos
+		whole := true
+		item := func(int) {
+			from := s.pos
+			s.skip()
+			if text := doc.Data[from:s.pos]; sought(text) {
+				each(Document{Name: doc.Name, Data: text, First: doc.Line(from) - 1})
+			}
+		}
+		switch doc.Data[begin] {
+		case '[':
+			s.elements(item)
+			whole = false
+		case '{':
+			s.members(func(name string, _ int) {
+				if name == "items" && s.data[s.pos] == '[' {
+					s.elements(item)
+					whole = false
+					return
+				}
+				s.skip()
+			})
+		}
+		if whole {
+			each(Document{Name: doc.Name, Data: raw, First: doc.Line(begin) - 1})
+		}
+	}
 }

@@ -2,9 +2,14 @@ package objects
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/apportion/apportion/internal/quantity"
 )
 
 // NameField is the field that identifies most objects.
@@ -174,4 +179,16 @@ func (v *Value) Truth() (truth, ok bool) {
 var words = map[string]bool{
 	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
+}
+
+// Quantity reads a quantity as Kubernetes does, of any size that a real one has.
+func Quantity(text string) (resource.Quantity, error) {
+	if err := quantity.Check(text); err != nil {
+		return resource.Quantity{}, err //nolint:wrapcheck // It is said as a fault of the field.
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return resource.Quantity{}, fmt.Errorf("not a quantity: %q", text)
+	}
+	return q, nil
 }
