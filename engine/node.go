@@ -27,7 +27,7 @@ func (h Host) FitsWhen(t model.TaskID, n model.NodeID, later bool, why *policy.R
 	if !h.Admits(t, n, why) {
 		return false
 	}
-	pods := h.view.Rules()
+	pods := h.view.CountPods()
 	return pods == nil || pods.Fits(t, n, later, why)
 }
 

@@ -159,7 +159,7 @@ func (x *explainer) rulesOf(t model.TaskID) *policy.Pods {
 	if x.View().PodKind(t) == 0 {
 		return nil
 	}
-	return x.View().Rules()
+	return x.View().CountPods()
 }
 
 // suits reports whether no plugin refuses a node to the queue of a task whatever else is on it.

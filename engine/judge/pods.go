@@ -31,7 +31,7 @@ type candidate struct {
 // placeRelated returns what place.Tasks does for tasks that rules on other pods concern, if best fit places them all, or if a kind has no
 // room or too few domains without the others. known is false for all else, and for tasks that must be near others.
 func (f *freeNodes) placeRelated(p *place.Placer, booked []model.NodeID) (_ place.Placement, known bool, _ error) {
-	w := &walk{freeNodes: f, p: p, pods: f.session.View().Rules()}
+	w := &walk{freeNodes: f, p: p, pods: f.session.View().CountPods()}
 	if slices.ContainsFunc(p.Kinds, func(k place.TaskKind) bool { return w.pods.Near(p.Tasks[k.Tasks[0]]) }) {
 		return place.Placement{}, false, nil
 	}

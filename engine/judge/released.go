@@ -13,7 +13,7 @@ import (
 
 // keptByReleased reports whether only pods that are being released keep a task off a node by a rule.
 func keptByReleased(h engine.Host, t model.TaskID, n model.NodeID) bool {
-	pods := h.View().Rules()
+	pods := h.View().CountPods()
 	return pods != nil && h.View().PodKind(t) != 0 && pods.Excludes(t, n, false) && !pods.Excludes(t, n, true)
 }
 
@@ -39,7 +39,7 @@ func (g *Judge) releasedPod(t model.TaskID, n model.NodeID) (policy.Reason, erro
 			kept := true
 			if err := g.Tried(func() error {
 				g.View().SetStatus(u, model.Succeeded, model.None)
-				kept = g.View().Rules().Excludes(t, n, false)
+				kept = g.View().CountPods().Excludes(t, n, false)
 				return nil
 			}); err != nil {
 				return reason, err

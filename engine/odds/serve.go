@@ -6,6 +6,13 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 )
 
+// A round decides at one second, one job or one more task at a time. Before and after each decision the same holds:
+//   - room is what nodes offer less what jobs hold that run; used is, for each queue, what the jobs in it and below it hold, and the course
+//     was told of it. place undoes what it tried if it fails.
+//   - open counts the lines of a queue that have a job and are not closed. A line closes when its first job can be given nothing, and opens
+//     only in a later round, so that a round ends.
+//   - state differs from that of any other amounts that are used or wait, so that wants and lent are found once for each.
+
 // wait puts a job in line.
 func (r *run) wait(i, job int) {
 	l := &r.lines[i]

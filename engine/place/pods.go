@@ -38,7 +38,7 @@ const maxStarts = 64
 // placeRelated places tasks that rules on other pods concern. It tries best fit, then every order and place up to the bound. That there is
 // no placement is proven by the room of the nodes alone, by tasks that keep each other away, or if all was tried.
 func (p *Placer) placeRelated() (Placement, error) {
-	r := &relation{Placer: p, pods: p.View().Rules(), ofKind: make([]bool, len(p.Kinds))}
+	r := &relation{Placer: p, pods: p.View().CountPods(), ofKind: make([]bool, len(p.Kinds))}
 	for k := range p.Kinds {
 		kind := &p.Kinds[k]
 		t := p.Tasks[kind.Tasks[0]]

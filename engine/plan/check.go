@@ -105,9 +105,9 @@ func (p *planner) roomy(n model.NodeID, tasks []model.TaskID) bool {
 	return true
 }
 
-// shared returns the victims that each task needs on its node, in the order in which they are taken. Victims that only a limit needs come
-// first, with the first task. With lump the first task on a node takes the victims of all tasks on it.
-func (p *planner) shared(d *draft, lump bool) (groups [][]model.TaskID, limits int) {
+// victimsOf returns the victims that each task needs on its node, in the order in which they are taken. Victims that only a limit needs come
+// first, with the first task; limits counts them.
+func (p *planner) victimsOf(d *draft) (groups [][]model.TaskID, limits int) {
 	v := p.View()
 	waiting := make(map[model.NodeID][]model.TaskID)
 	for _, t := range d.victims {
@@ -148,16 +148,6 @@ func (p *planner) shared(d *draft, lump bool) (groups [][]model.TaskID, limits i
 		}
 		row.SubWithin(request)
 	}
-	if lump {
-		first := make(map[model.NodeID]int)
-		for i, n := range d.nodes {
-			if at, known := first[n]; known {
-				groups[at], groups[i] = append(groups[at], groups[i]...), nil
-			} else {
-				first[n] = i
-			}
-		}
-	}
 	var rest []model.TaskID
 	for _, t := range d.victims {
 		if list := waiting[v.NodeOf(t)]; slices.Contains(list, t) {
@@ -168,20 +158,34 @@ func (p *planner) shared(d *draft, lump bool) (groups [][]model.TaskID, limits i
 	return groups, len(rest)
 }
 
+// atOnce gives the first task on each node the victims of all tasks on it.
+func (d *draft) atOnce(groups [][]model.TaskID) [][]model.TaskID {
+	first, joined := make(map[model.NodeID]int), make([][]model.TaskID, len(groups))
+	for i, n := range d.nodes {
+		at, known := first[n]
+		if !known {
+			at, first[n] = i, i
+		}
+		joined[at] = append(joined[at], groups[i]...)
+	}
+	return joined
+}
+
 // carryOut carries a draft out by events of the session, asks the policy on the way whether it lets each victim go and each task be placed,
 // and undoes it. It returns nil if the policy does not allow it. then, if not nil, is called before all is undone.
 //
 // Policies may let tasks go together that they do not let go one after the other, or in one order and not in another; both are tried.
 func (p *planner) carryOut(d *draft, then func(*carried)) (*carried, error) {
-	c, err := p.carryOutAs(d, false, then)
+	groups, limits := p.victimsOf(d)
+	c, err := p.carryOutAs(d, groups, limits, then)
 	if c == nil && err == nil && !p.Reclaim().Plans() && len(d.victims)+len(d.nodes) > 2 {
-		return p.carryOutAs(d, true, then)
+		return p.carryOutAs(d, d.atOnce(groups), limits, then)
 	}
 	return c, err
 }
 
-func (p *planner) carryOutAs(d *draft, lump bool, then func(*carried)) (*carried, error) {
-	groups, limits := p.shared(d, lump)
+// carryOutAs is carryOut with the victims of each task, of whom the first go for limits.
+func (p *planner) carryOutAs(d *draft, groups [][]model.TaskID, limits int, then func(*carried)) (*carried, error) {
 	c := &carried{released: judge.AfterRelease(p.Host, p.tasks, d.nodes, d.victims)}
 	allowed := false
 	err := p.Tried(func() error {

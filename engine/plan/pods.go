@@ -47,7 +47,7 @@ func (s *stall) clearing(t model.TaskID, rest []model.TaskID, o offer) (offer, b
 // keepingOff returns few of the tasks in the list without which a task fits on their node, nil if it does not without all of them: one if
 // one is enough, else those that are left when as many as possible are put back, the one that stays longest first.
 func (s *stall) keepingOff(t model.TaskID, n model.NodeID) []model.TaskID {
-	pods := s.View().Rules()
+	pods := s.View().CountPods()
 	if pods == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (s *stall) keepingOff(t model.TaskID, n model.NodeID) []model.TaskID {
 
 // fitsBeside reports whether the rules on other pods let a task on the node of an offer once its victims are gone.
 func (s *stall) fitsBeside(t model.TaskID, o *offer) bool {
-	pods := s.View().Rules()
+	pods := s.View().CountPods()
 	if pods == nil {
 		return true
 	}
@@ -124,7 +124,7 @@ func (p *planner) fitTogether(d *draft) bool {
 		}
 		together.Put(b, p.View().Request(t))
 	}
-	pods := p.View().Rules()
+	pods := p.View().CountPods()
 	if pods == nil {
 		return true
 	}

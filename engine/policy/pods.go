@@ -60,20 +60,22 @@ func (v *View) OpenPods() error {
 	return nil
 }
 
-// Rules returns the rules on other pods with their counts in the present state; nil if there are none. Without memory for the counts they
-// keep no pod off any node, and the question fails.
-func (v *View) Rules() *Pods {
-	switch p := v.pods; {
-	case p == nil:
-		return nil
-	case p.fill():
+// CountPods returns the pods on nodes as the rules count them in the present state; nil if there are no rules. They are counted when it is
+// asked first. Without memory for that no rule keeps a pod off any node, and the question fails.
+func (v *View) CountPods() *Pods {
+	p := v.pods
+	if p == nil || p.fill() {
 		return p
-	case p.none == nil:
-		p.none = &Pods{podTable: &podTable{rules: p.rules, classes: make([]podClass, len(p.classes))}, view: v, tallies: []tally{}}
-		fallthrough
-	default:
-		return p.none
 	}
+	return p.withoutRules()
+}
+
+// withoutRules returns counts of nothing, by no rules.
+func (p *Pods) withoutRules() *Pods {
+	if p.none == nil {
+		p.none = &Pods{podTable: &podTable{rules: p.rules, classes: make([]podClass, len(p.classes))}, view: p.view, tallies: []tally{}}
+	}
+	return p.none
 }
 
 // PodKind returns the same number for tasks that the rules on other pods treat alike, and 0 for those that no rule concerns.

@@ -70,14 +70,15 @@ type Demand struct {
 	Amount  []int64
 	Width   int
 	Quantum int64
-	// Sated, if it is not 0, is demanded by each leaf that demands anything.
-	Sated int64
+	// All says that each leaf that demands anything demands Whole, which may be 0.
+	All   bool
+	Whole int64
 }
 
 func (w *Demand) of(p Place) int64 {
 	demand := w.Amount[int(p)*w.Width]
-	if w.Sated > 0 && demand > 0 {
-		demand = w.Sated
+	if w.All && demand > 0 {
+		demand = w.Whole
 	}
 	return CeilDiv(demand, w.Quantum)
 }

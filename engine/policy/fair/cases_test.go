@@ -12,13 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/fair"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/test/recording"
@@ -120,9 +117,9 @@ type asked struct {
 
 func open(t *testing.T, c *recording.Fair) *asked {
 	t.Helper()
-	var snapshot apportionv1.Snapshot
-	require.NoError(t, protojson.Unmarshal(c.Snapshot, &snapshot))
-	m, err := decode.Compile(&snapshot)
+	snapshot, _, err := c.Input()
+	require.NoError(t, err)
+	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
 	s, err := engine.Open(m, engine.Policy{Tiers: []engine.Tier{{{Plugin: pluginOf(&c.Settings)}}}}, nil)
 	require.NoError(t, err)

@@ -91,10 +91,7 @@ func (s *State) column(d int) *column {
 
 // bound sets the bounds of all places. all: every leaf that wants anything wants the whole cluster.
 func (s *State) bound(c *column, d int, all bool) {
-	demand := division.Demand{Amount: s.accounts.demand[d:], Width: s.width, Quantum: s.quantum[d]}
-	if all {
-		demand.Sated = s.total(d)
-	}
+	demand := division.Demand{Amount: s.accounts.demand[d:], Width: s.width, Quantum: s.quantum[d], All: all, Whole: s.total(d)}
 	c.Bound(s.tree.shape(), division.Rule{Base: s.plugin.Base, ReserveGuarantee: s.plugin.ReserveGuarantee}, demand, s.v.Look)
 }
 

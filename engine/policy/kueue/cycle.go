@@ -6,6 +6,10 @@ import (
 	"strings"
 )
 
+// A cycle looks at one head of each queue. All heads are nominated on the usage at its begin, and then decided one by one in order, each on
+// what the decisions before it have left: a victim is claimed once, and room that an earlier head took is gone. The cycle changes usage
+// while it runs only; it is as before when the decisions are returned.
+
 // Verdict is what a cycle decides of a head.
 type Verdict uint8
 
