@@ -17,7 +17,7 @@ const one = 1 << 16
 func (c *cluster) charged(u *apportionv1.Usage, d int) *big.Int {
 	prices := c.settings.GetMemory().GetPrices()
 	sum := new(big.Int)
-	for i, at := range u.GetDimension() {
+	for i, at := range u.GetDimensions() {
 		price := int64(0)
 		switch {
 		case prices != nil:
@@ -46,7 +46,7 @@ func (c *cluster) cost(q, d int) *big.Int {
 
 // quanta is the amount of a dimension that a usage states; ok is false if it states none.
 func quanta(u *apportionv1.Usage, d int) (amount int64, ok bool) {
-	i := slices.Index(u.GetDimension(), uint32(d))
+	i := slices.Index(u.GetDimensions(), uint32(d))
 	if i < 0 {
 		return 0, false
 	}
@@ -116,10 +116,12 @@ func (c *check) weights() {
 func (c *check) weighed(q, d int, got *apportionv1.MemoryDivision) *apportionv1.MemoryDivision {
 	want := proto.CloneOf(got)
 	want.Queue, want.Dimension, want.Children = indexOf(q), uint32(d), nil
+	reference, usage, nominal := number(got.GetReference()), number(got.GetUsage()), number(got.GetNominal())
+	known := new(big.Int).SetUint64(got.GetWeight())
 	if q == c.top {
-		want.Nominal = c.charged(c.GetMemory().GetOffered(), d).String()
+		nominal = c.charged(c.GetMemory().GetOffered(), d)
 	}
-	reference, usage, known := number(got.GetReference()), number(got.GetUsage()), new(big.Int).SetUint64(got.GetWeight())
+	want.Reference, want.Usage, want.Nominal = reference.String(), usage.String(), nominal.String()
 	for i, k := range c.kids[q] {
 		own, weight := c.cost(k, d), big.NewInt(c.weight(k))
 		child := &apportionv1.MemoryChild{Queue: new(uint32(k)), Weight: uint64(c.weight(k)), IsNew: own == nil}
@@ -159,7 +161,7 @@ func (c *check) factor(reference, used, weight, known *big.Int) int64 {
 			power = m.GetPower()
 		}
 	}
-	if reference.Sign() == 0 {
+	if reference.Sign() == 0 || known.Sign() == 0 {
 		return one
 	}
 	part := product(big.NewInt(one), weight, reference)
