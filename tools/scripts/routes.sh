@@ -54,6 +54,7 @@ served() {
   local name=$1 address=
   shift
   mkdir "$dir/$name.cover" "$dir/$name.asked"
+  : >"$dir/$name.err"
   GOCOVERDIR="$dir/$name.cover" "$dir/apportion" serve --listen 127.0.0.1:0 --drain-delay 0s 2>"$dir/$name.err" &
   server=$!
   until address=$(sed -n 's/.*msg=serving .*address=\([^ ]*\).*/\1/p' "$dir/$name.err") && [[ -n $address ]]; do
