@@ -1,10 +1,6 @@
 package client
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/catalogue"
 )
@@ -20,13 +16,9 @@ func Plugins() []string { return catalogue.Forms() }
 func Policy(tiers ...Tier) (*apportionv1.Policy, error) {
 	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO}
 	for _, names := range tiers {
-		tier := &apportionv1.Tier{}
-		for _, name := range names {
-			plugin, ok := catalogue.Plugin(name)
-			if !ok {
-				return nil, fmt.Errorf("no plugin %q; there are %s", name, strings.Join(slices.Sorted(slices.Values(Plugins())), ", "))
-			}
-			tier.Plugins = append(tier.Plugins, plugin)
+		tier, err := catalogue.Tier(names)
+		if err != nil {
+			return nil, err
 		}
 		policy.Tiers = append(policy.Tiers, tier)
 	}
@@ -50,18 +42,6 @@ func Presets() []string {
 }
 
 // Preset returns a policy by name, and whether it exists: Volcano's default configuration with the division of that name, such as
-// proportion (the default itself) or capacity-hierarchical.
-func Preset(name string) (*apportionv1.Policy, bool) {
-	for known, names := range catalogue.Presets() {
-		if known != name {
-			continue
-		}
-		tiers := make([]Tier, len(names))
-		for i := range names {
-			tiers[i] = names[i]
-		}
-		policy, err := Policy(tiers...)
-		return policy, err == nil
-	}
-	return nil, false
-}
+// proportion (the default itself) or capacity-hierarchical; fair, kueue; or volcano, the configuration that Volcano's installers ship. Every
+// server has these as names of policies.
+func Preset(name string) (*apportionv1.Policy, bool) { return catalogue.Preset(name) }

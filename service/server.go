@@ -26,6 +26,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/connection"
@@ -79,10 +80,15 @@ type rule struct {
 	digest string
 }
 
-// SetPolicies replaces all named policies at once, or none if any is invalid. Running calls and sessions keep their policies.
+// SetPolicies replaces all named policies at once, or none if any is invalid. The presets keep their names, unless a policy has the name of
+// one. Running calls and sessions keep their policies.
 func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
 	rules := make(map[string]rule, len(policies))
 	var faults []error
+	for name := range catalogue.Presets() {
+		preset, _ := catalogue.Preset(name)
+		rules[name] = rule{preset, decode.PolicyDigest(preset)}
+	}
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		p := policies[name]
 		if _, err := decode.Policy(p); err != nil {

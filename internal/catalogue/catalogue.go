@@ -4,10 +4,8 @@
 package catalogue
 
 import (
-	"iter"
 	"reflect"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -156,16 +154,6 @@ func VolcanoPlugin(name string, hierarchy bool) (*apportionv1.Plugin, bool) {
 	return Plugin(name)
 }
 
-// OwnPreset returns the tiers of the preset of a policy that Volcano does not have; false if Volcano has it, or there is no such preset.
-func OwnPreset(name string) ([][]string, bool) {
-	for i := range Policies {
-		if p := &Policies[i]; !p.Volcano && p.Name == name && len(p.Forms) > 0 && p.Forms[0].Preset != nil {
-			return p.Forms[0].Preset, true
-		}
-	}
-	return nil, false
-}
-
 // Forms returns the names of all forms, in the order of the list.
 func Forms() []string {
 	var names []string
@@ -175,19 +163,6 @@ func Forms() []string {
 		}
 	}
 	return names
-}
-
-// Presets yields the presets with their names: the name of the form that divides, with a dash instead of the slash.
-func Presets() iter.Seq2[string, [][]string] {
-	return func(yield func(string, [][]string) bool) {
-		for i := range Policies {
-			for _, f := range Policies[i].Forms {
-				if f.Preset != nil && !yield(strings.ReplaceAll(f.Name, "/", "-"), f.Preset) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Read returns the plugin with the settings of p, a message of this row. It calls fault for each invalid setting, with the setting's path
